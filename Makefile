@@ -1,0 +1,59 @@
+# Every target prepares what it needs; `make` alone lists them.
+
+VENV := .venv
+PEERS := .venv-peers
+comma := ,
+UV := $(shell command -v uv 2>/dev/null)
+
+# The newest usable interpreter of those named. A pyenv shim may exist and still not run: so try it.
+newest = $(firstword $(foreach p,$(1),$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+    >/dev/null 2>&1 && echo $(p))))
+PYTHON ?= $(call newest,python3.14 python3.13 python3.12 python3.11 python3)
+# TensorFlow 2.21 has no wheels beyond 3.13.
+PEERS_PYTHON ?= $(call newest,python3.13 python3.12 python3.11 python3)
+
+# $(call install,venv,python,extras) makes the environment if there is none, then brings it up to date.
+ifdef UV
+install = { test -x $(1)/bin/python || uv venv --python $(2) $(1); } && \
+    uv pip install --quiet --python $(1)/bin/python --editable '.[$(3)]'
+else
+install = { test -x $(1)/bin/python || $(2) -m venv $(1); } && \
+    $(1)/bin/python -m pip install --quiet --editable '.[$(3)]'
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help run test peers bench lint clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(VENV)/.stamp ## train the digits example
+	$(VENV)/bin/python examples/digits.py
+
+test: lint ## lint, then all tests that need nothing but this repository
+	$(VENV)/bin/python -m pytest -n 2
+
+peers: $(PEERS)/.stamp ## compare with the real TensorFlow
+	$(PEERS)/bin/python -m pytest -m peers -n 2
+
+bench: $(PEERS)/.stamp ## measure side by side with the real TensorFlow
+	$(PEERS)/bin/python benchmarks/run.py
+
+lint: $(VENV)/.stamp ## ruff and mypy
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+
+clean: ## remove environments, caches and build output
+	rm -rf $(VENV) $(PEERS) .venv-protos build dist .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.stamp: pyproject.toml
+	@$(if $(PYTHON),,$(error Python 3.11 or later is needed: none found. Set PYTHON=/path/to/python3))
+	$(call install,$(VENV),$(PYTHON),dev)
+	@touch $@
+
+$(PEERS)/.stamp: pyproject.toml
+	@$(if $(PEERS_PYTHON),,$(error Python 3.11 to 3.13 is needed: none found. Set PEERS_PYTHON=/path/to/python3))
+	$(call install,$(PEERS),$(PEERS_PYTHON),dev$(comma)peers)
+	@touch $@
