@@ -1,0 +1,62 @@
+"""Which functions and classes a user sees, and under which names after `tf.`.
+
+`@export("math.tanh", "tanh", "nn.tanh")` above a definition is all it takes to publish it;
+`tensorfleet/__init__.py` gathers the names into modules once everything is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_NAMES: dict[str, Any] = {}
+
+
+def export(*names: str) -> Callable[[T], T]:
+    """Publishes the decorated object as `tf.<name>` for each name."""
+
+    def register(value: T) -> T:
+        publish(value, *names)
+        return value
+
+    return register
+
+
+def publish(value: Any, *names: str) -> None:
+    """Publishes any object, such as a constant, as `tf.<name>` for each name."""
+    for name in names:
+        if name in _NAMES and _NAMES[name] is not value:
+            raise ValueError(f"tf.{name} is exported twice.")
+        _NAMES[name] = value
+
+
+def exported() -> dict[str, Any]:
+    """All published names with what they stand for."""
+    return dict(_NAMES)
+
+
+def install(package: types.ModuleType) -> None:
+    """Puts every published name where it belongs under `package`, making modules on the way."""
+    for name, value in _NAMES.items():
+        *path, last = name.split(".")
+        module = package
+        for part in path:
+            module = _child(module, part)
+        setattr(module, last, value)
+
+
+def _child(parent: types.ModuleType, part: str) -> types.ModuleType:
+    child = parent.__dict__.get(part)
+    if isinstance(child, types.ModuleType):
+        return child
+    full = f"{parent.__name__}.{part}"
+    child = sys.modules.get(full)
+    if child is None:
+        child = types.ModuleType(full, f"The public names under `tf.{full.partition('.')[2]}`.")
+        child.__path__ = []  # so that `import tensorfleet.math` works
+        sys.modules[full] = child
+    setattr(parent, part, child)
+    return child

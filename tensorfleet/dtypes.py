@@ -1,0 +1,243 @@
+"""Data types of tensors: `tf.float32`, `tf.string`, ... and their reference twins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+
+class DType:
+    """The type of a tensor's elements. Compares equal to anything `as_dtype` turns into it."""
+
+    __slots__ = ("_base", "_enum", "_name", "_np", "_ref")
+
+    _enum: int
+    _name: str
+    _np: np.dtype
+    _base: DType
+    _ref: DType
+
+    def __init__(self, type_enum: int) -> None:
+        made = _BY_ENUM.get(int(type_enum))
+        if made is None:
+            raise TypeError(f"type_enum is not a valid types_pb2.DataType: {type_enum}")
+        for slot in DType.__slots__:
+            setattr(self, slot, getattr(made, slot))
+
+    @classmethod
+    def _define(cls, enum: int, name: str, np_type: Any) -> DType:
+        self = object.__new__(cls)
+        self._enum, self._name, self._np = enum, name, np.dtype(np_type)
+        self._base = self
+        ref = object.__new__(cls)
+        ref._enum, ref._name, ref._np = enum + 100, name + "_ref", self._np
+        ref._base, ref._ref, self._ref = self, ref, ref
+        _BY_ENUM[enum], _BY_ENUM[enum + 100] = self, ref
+        return self
+
+    @property
+    def name(self) -> str:
+        """The name as a string, such as `'float32'` or `'float32_ref'`."""
+        return self._name
+
+    @property
+    def base_dtype(self) -> DType:
+        """This type without its reference."""
+        return self._base
+
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the real part: complex64 gives float32; others give their base."""
+        return {complex64: float32, complex128: float64}.get(self._base, self._base)
+
+    @property
+    def _is_ref_dtype(self) -> bool:
+        return self._enum > 100
+
+    @property
+    def _as_ref(self) -> DType:
+        return self._ref
+
+    @property
+    def as_numpy_dtype(self) -> Any:
+        """The numpy scalar type that holds one element."""
+        return self._np.type
+
+    @property
+    def np_dtype(self) -> np.dtype:
+        """The numpy dtype object of arrays of this type."""
+        return self._np
+
+    @property
+    def as_datatype_enum(self) -> int:
+        """The number of this type in a `DataType` field."""
+        return self._enum
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether this is bool."""
+        return self._base is bool_
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether this is a non-quantized integer."""
+        return not self.is_quantized and self._np.kind in "iu"
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether this is a real floating-point type."""
+        return self._base in _FLOATING
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether this is a complex type."""
+        return self._np.kind == "c"
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether this is one of the quantized types."""
+        return self._base in _QUANTIZED
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether this is an unsigned integer."""
+        return self.is_integer and self._np.kind == "u"
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether numpy has arrays of this type."""
+        return self._base not in (resource, variant)
+
+    @property
+    def min(self) -> Any:
+        """The lowest finite value."""
+        return self._limits()[0]
+
+    @property
+    def max(self) -> Any:
+        """The highest finite value."""
+        return self._limits()[1]
+
+    @property
+    def limits(self) -> tuple:
+        """Lowest and highest value used for images of this type: (0, 1) for floating point."""
+        ranges = {uint8: (0, 255), uint16: (0, 65535), int8: (0, 127), int16: (0, 32767)}
+        ranges |= {int32: (0, 2**31 - 1), int64: (0, 2**63 - 1), bool_: (False, True)}
+        if self._base in ranges:
+            return ranges[self._base]
+        if self.is_floating:
+            return (0, 1)
+        raise ValueError(f"{self._name} does not have defined limits.")
+
+    def _limits(self) -> tuple:
+        if self.is_quantized or self._base in (bool_, string, complex64, complex128, resource, variant):
+            if self.is_quantized:
+                info = np.iinfo(self._np)
+                return info.min, info.max
+            raise TypeError(f"Cannot find minimum value of {self}.")
+        if self.is_floating:
+            finfo = ml_dtypes.finfo(self._np)
+            return self._np.type(finfo.min), self._np.type(finfo.max)
+        iinfo = np.iinfo(self._np)
+        return iinfo.min, iinfo.max
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element; 1 where that has no meaning."""
+        return 1 if self._np.kind == "O" else self._np.itemsize
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a tensor of type `other` can be used where this is asked for."""
+        return self._enum in (as_dtype(other)._enum, as_dtype(other)._base._enum)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if other is None:
+            return False
+        if isinstance(other, DType):
+            return self._enum == other._enum
+        try:
+            return self._enum == as_dtype(other)._enum
+        except TypeError:
+            return False
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return self._enum
+
+    def __int__(self) -> int:
+        return self._enum
+
+    def __str__(self) -> str:
+        return f"<dtype: {self._name!r}>"
+
+    def __repr__(self) -> str:
+        return "tf." + self._name
+
+    def __reduce__(self) -> tuple:
+        return as_dtype, (self._name,)
+
+
+_BY_ENUM: dict[int, DType] = {}
+_define = DType._define
+
+float32 = _define(1, "float32", np.float32)
+float64 = double = _define(2, "float64", np.float64)
+int32 = _define(3, "int32", np.int32)
+uint8 = _define(4, "uint8", np.uint8)
+int16 = _define(5, "int16", np.int16)
+int8 = _define(6, "int8", np.int8)
+string = _define(7, "string", object)
+complex64 = _define(8, "complex64", np.complex64)
+int64 = _define(9, "int64", np.int64)
+bool_ = _define(10, "bool", np.bool_)
+qint8 = _define(11, "qint8", np.int8)
+quint8 = _define(12, "quint8", np.uint8)
+qint32 = _define(13, "qint32", np.int32)
+bfloat16 = _define(14, "bfloat16", ml_dtypes.bfloat16)
+qint16 = _define(15, "qint16", np.int16)
+quint16 = _define(16, "quint16", np.uint16)
+uint16 = _define(17, "uint16", np.uint16)
+complex128 = _define(18, "complex128", np.complex128)
+float16 = half = _define(19, "float16", np.float16)
+resource = _define(20, "resource", object)
+variant = _define(21, "variant", object)
+uint32 = _define(22, "uint32", np.uint32)
+uint64 = _define(23, "uint64", np.uint64)
+
+_FLOATING = {float16, float32, float64, bfloat16}
+_QUANTIZED = {qint8, quint8, qint16, quint16, qint32}
+QUANTIZED_DTYPES = frozenset(_QUANTIZED)
+
+_BY_NAME = {d._name: d for d in _BY_ENUM.values()} | {"half": float16, "double": float64, "float": float32}
+_BY_NAME |= {"half_ref": float16._ref, "double_ref": float64._ref, "float_ref": float32._ref}
+_BY_NUMPY = {d._np: d for d in _BY_ENUM.values() if not d._is_ref_dtype and d not in _QUANTIZED}
+_BY_NUMPY[np.dtype(object)] = string
+_BY_PYTHON: dict[Any, DType] = {float: float32, bool: bool_, object: string, int: int64, complex: complex128}
+
+
+def as_dtype(type_value: Any) -> DType:
+    """Converts a `DType`, its number or name, or a numpy or Python type to a `DType`."""
+    if isinstance(type_value, DType):
+        return type_value
+    try:
+        found = _BY_PYTHON.get(type_value) or _BY_NAME.get(type_value) or _BY_ENUM.get(type_value)
+    except TypeError:
+        found = None
+    if found is not None:
+        return found
+    try:
+        np_type = np.dtype(type_value)
+    except TypeError as e:
+        raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.") from e
+    if np_type.kind in "SU":
+        return string
+    found = _BY_NUMPY.get(np_type) or _BY_NUMPY.get(np_type.newbyteorder("="))
+    if found is None:
+        raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.")
+    return found

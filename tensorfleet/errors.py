@@ -1,0 +1,179 @@
+"""The exceptions a TensorFleet program can raise, with TensorFlow's classes and codes.
+
+    OpError
+      CancelledError  UnknownError  InvalidArgumentError  DeadlineExceededError  NotFoundError
+      AlreadyExistsError  PermissionDeniedError  ResourceExhaustedError  FailedPreconditionError
+      AbortedError  OutOfRangeError  UnimplementedError  InternalError  UnavailableError
+      DataLossError  UnauthenticatedError
+
+An error about an operation prints its message, then the operation, then the user's line that made
+it. The message itself ends with what to do.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+OK = 0
+CANCELLED = 1
+UNKNOWN = 2
+INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
+ALREADY_EXISTS = 6
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
+ABORTED = 10
+OUT_OF_RANGE = 11
+UNIMPLEMENTED = 12
+INTERNAL = 13
+UNAVAILABLE = 14
+DATA_LOSS = 15
+UNAUTHENTICATED = 16
+
+
+class OpError(Exception):
+    """An error while running a graph; `op`, `node_def`, `message` and `error_code` tell what and where."""
+
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
+        super().__init__()
+        self._node_def = node_def
+        self._op = op
+        self._message = message
+        self._error_code = error_code
+
+    def __reduce__(self) -> tuple:
+        # Operations belong to a graph in one process; what travels is the text.
+        if type(self) is OpError:
+            return OpError, (None, None, str(self), self._error_code)
+        return type(self), (None, None, str(self))
+
+    @property
+    def message(self) -> str:
+        """What went wrong, in words."""
+        return self._message
+
+    @property
+    def op(self) -> Any:
+        """The `tf.Operation` that failed, or `None` when the failure has no operation in this graph."""
+        return self._op
+
+    @property
+    def node_def(self) -> Any:
+        """The `NodeDef` of the operation that failed, or `None`."""
+        if self._node_def is None and self._op is not None:
+            return self._op.node_def
+        return self._node_def
+
+    @property
+    def error_code(self) -> int:
+        """The integer code of the error's class."""
+        return self._error_code
+
+    def __str__(self) -> str:
+        if self._op is None:
+            return self._message
+        text = f"{self._message}\n  op: {self._op.name} ({self._op.type})"
+        where = self._op.source_line
+        return f"{text}\n  made at {where}" if where else text
+
+
+def _make(name: str, code: int, doc: str) -> type[OpError]:
+    def __init__(self: OpError, node_def: Any, op: Any, message: str) -> None:
+        OpError.__init__(self, node_def, op, message, code)
+
+    return type(name, (OpError,), {"__init__": __init__, "__doc__": doc, "__module__": __name__})
+
+
+CancelledError: type[OpError] = _make("CancelledError", CANCELLED, "The operation or step was cancelled.")
+UnknownError: type[OpError] = _make("UnknownError", UNKNOWN, "An error with no better class.")
+InvalidArgumentError: type[OpError] = _make(
+    "InvalidArgumentError", INVALID_ARGUMENT, "An operation received an argument it cannot take."
+)
+DeadlineExceededError: type[OpError] = _make(
+    "DeadlineExceededError", DEADLINE_EXCEEDED, "A time limit passed before the operation finished."
+)
+NotFoundError: type[OpError] = _make("NotFoundError", NOT_FOUND, "A file, a tensor or a task is not there.")
+AlreadyExistsError: type[OpError] = _make(
+    "AlreadyExistsError", ALREADY_EXISTS, "What was to be created exists already."
+)
+PermissionDeniedError: type[OpError] = _make(
+    "PermissionDeniedError", PERMISSION_DENIED, "The caller may not do this."
+)
+ResourceExhaustedError: type[OpError] = _make(
+    "ResourceExhaustedError", RESOURCE_EXHAUSTED, "Memory, disk or a quota ran out."
+)
+FailedPreconditionError: type[OpError] = _make(
+    "FailedPreconditionError",
+    FAILED_PRECONDITION,
+    "The system is not in the state the operation needs, such as a variable read before it has a value.",
+)
+AbortedError: type[OpError] = _make("AbortedError", ABORTED, "The operation was given up, usually to be retried.")
+OutOfRangeError: type[OpError] = _make(
+    "OutOfRangeError", OUT_OF_RANGE, "Reading went past the end, such as of a closed queue or a dataset."
+)
+UnimplementedError: type[OpError] = _make(
+    "UnimplementedError", UNIMPLEMENTED, "This combination of operation and arguments has no kernel."
+)
+InternalError: type[OpError] = _make("InternalError", INTERNAL, "Something that should never happen did.")
+UnavailableError: type[OpError] = _make("UnavailableError", UNAVAILABLE, "A task cannot be reached now.")
+DataLossError: type[OpError] = _make("DataLossError", DATA_LOSS, "Stored data is damaged beyond repair.")
+UnauthenticatedError: type[OpError] = _make(
+    "UnauthenticatedError", UNAUTHENTICATED, "The caller did not prove who it is."
+)
+
+_BY_CODE: dict[int, type[OpError]] = {
+    CANCELLED: CancelledError,
+    UNKNOWN: UnknownError,
+    INVALID_ARGUMENT: InvalidArgumentError,
+    DEADLINE_EXCEEDED: DeadlineExceededError,
+    NOT_FOUND: NotFoundError,
+    ALREADY_EXISTS: AlreadyExistsError,
+    PERMISSION_DENIED: PermissionDeniedError,
+    RESOURCE_EXHAUSTED: ResourceExhaustedError,
+    FAILED_PRECONDITION: FailedPreconditionError,
+    ABORTED: AbortedError,
+    OUT_OF_RANGE: OutOfRangeError,
+    UNIMPLEMENTED: UnimplementedError,
+    INTERNAL: InternalError,
+    UNAVAILABLE: UnavailableError,
+    DATA_LOSS: DataLossError,
+    UNAUTHENTICATED: UnauthenticatedError,
+}
+_BY_CLASS = {cls: code for code, cls in _BY_CODE.items()}
+
+
+def exception_type_from_error_code(error_code: int) -> type[OpError]:
+    """Returns the exception class of an integer code."""
+    return _BY_CODE[error_code]
+
+
+def error_code_from_exception_type(cls: type[OpError]) -> int:
+    """Returns the integer code of an exception class."""
+    return _BY_CLASS.get(cls, UNKNOWN)
+
+
+@contextmanager
+def raise_exception_on_not_ok_status() -> Iterator[None]:
+    """Kept for programs that used it: errors are raised where they happen."""
+    yield
+
+
+def about(op: Any, error: BaseException) -> OpError:
+    """Turns what a kernel raised into an `OpError` that names `op`; an OpError without op gains it."""
+    if isinstance(error, OpError):
+        if error._op is None:
+            error._op = op
+        return error
+    if isinstance(error, MemoryError):
+        text = f"OOM when running the kernel: {error or 'out of memory'}. Use smaller tensors or a smaller batch."
+        return ResourceExhaustedError(None, op, text)
+    if isinstance(error, (ValueError, TypeError, ZeroDivisionError, IndexError)):
+        return InvalidArgumentError(None, op, str(error))
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = f" (at {last[0].filename}:{last[0].lineno})" if last else ""
+    return InternalError(None, op, f"{type(error).__name__}: {error}{where}")

@@ -1,0 +1,342 @@
+"""Building one operation from a call: convert the inputs, infer the attributes, add it to the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.dtypes import DType
+from tensorfleet.graph import registry
+from tensorfleet.graph.convert import make_array, to_tensor
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import Arg, Attr, OpSpec
+from tensorfleet.graph.scopes import get_default_graph, graph_of
+from tensorfleet.shapes import TensorShape, as_shape
+
+
+def apply(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+    """Adds an operation to the default graph and returns what it gives.
+
+    One output comes back as a Tensor, several as a list, a list output as a list, none as the Operation.
+    Type and number attributes are inferred from the inputs; the rest come by keyword or by default.
+    """
+    op = apply_op(op_type, *inputs, name=name, **attrs)
+    outputs = op._outputs
+    if len(op.spec.outputs) == 1:
+        arg = op.spec.outputs[0]
+        return outputs[0] if not (arg.number_attr or arg.type_list_attr) else list(outputs)
+    if not op.spec.outputs:
+        return op
+    return _grouped_outputs(op)
+
+
+def _grouped_outputs(op: Operation) -> list:
+    """One entry per declared output: a tensor, or a list of tensors."""
+    from tensorfleet.graph.operation import arg_count
+
+    found: list = []
+    start = 0
+    for arg in op.spec.outputs:
+        if arg.number_attr or arg.type_list_attr:
+            count = arg_count(arg, op._attrs)
+            found.append(list(op._outputs[start : start + count]))
+            start += count
+        else:
+            found.append(op._outputs[start])
+            start += 1
+    return found
+
+
+def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Operation:
+    """Like `apply`, returning the Operation."""
+    spec = registry.get(op_type)
+    if len(inputs) != len(spec.inputs):
+        raise TypeError(f"{op_type} takes {len(spec.inputs)} inputs, got {len(inputs)}.")
+    graph = graph_of(inputs) if inputs else get_default_graph()
+    if graph is not get_default_graph():
+        with graph.as_default():
+            return _build(graph, spec, inputs, attrs, name or op_type)
+    return _build(graph, spec, inputs, attrs, name or op_type)
+
+
+def _build(graph: Graph, spec: OpSpec, inputs: Sequence[Any], attrs: dict[str, Any], name: str) -> Operation:
+    state = graph._local()
+    outer = state.name_scope
+    scope = name[:-1] if name.endswith("/") else graph.unique_name(name)
+    state.name_scope = scope  # constants made for this op's arguments are named inside it
+    try:
+        known: dict[str, Any] = {}
+        for key, value in attrs.items():
+            if key not in spec.attrs and not key.startswith("_"):
+                raise TypeError(f"{spec.name} got an unexpected attribute '{key}'.")
+            if value is not None:
+                known[key] = clean_attr(spec, spec.attrs[key], value) if key in spec.attrs else value
+        flat: list[Tensor] = []
+        for arg, value in zip(spec.inputs, inputs, strict=True):
+            flat += _convert_input(spec, arg, value, known)
+    finally:
+        state.name_scope = outer
+    full = complete_attrs(spec, known)
+    return graph.add_op(spec, flat, full, output_types(spec, full), scope + "/")
+
+
+def add_raw(graph: Graph, op_type: str, inputs: Sequence[Tensor], attrs: dict[str, Any], name: str) -> Operation:
+    """Adds an operation whose inputs are tensors and whose attributes are all given (GraphDef import)."""
+    spec = registry.get(op_type)
+    known = {k: clean_attr(spec, spec.attrs[k], v) if k in spec.attrs else v for k, v in attrs.items()}
+    tensors = list(inputs)
+    position = 0
+    for arg in spec.inputs:
+        _infer_from_tensors(arg, tensors[position:], known)
+        position += _arg_length(arg, known)
+    full = complete_attrs(spec, known)
+    return graph.add_op(spec, tensors, full, output_types(spec, full), name)
+
+
+def _infer_from_tensors(arg: Arg, rest: Sequence[Tensor], known: dict[str, Any]) -> None:
+    if arg.type_attr and arg.type_attr not in known and rest:
+        known[arg.type_attr] = rest[0].dtype.base_dtype
+
+
+def _arg_length(arg: Arg, attrs: dict[str, Any]) -> int:
+    if arg.number_attr:
+        return attrs[arg.number_attr]
+    return len(attrs[arg.type_list_attr]) if arg.type_list_attr else 1
+
+
+def _convert_input(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any]) -> list[Tensor]:
+    if arg.number_attr:
+        return _convert_list(spec, arg, value, known)
+    if arg.type_list_attr:
+        types = known.get(arg.type_list_attr) or [None] * len(value)
+        tensors = [to_tensor(v, t, name=f"{arg.name}_{i}") for i, (v, t) in enumerate(zip(value, types, strict=True))]
+        known.setdefault(arg.type_list_attr, [t.dtype.base_dtype for t in tensors])
+        return tensors
+    tensor = _convert_one(spec, arg, value, known, arg.name)
+    if arg.is_ref and not tensor.dtype._is_ref_dtype:
+        raise TypeError(
+            f"'{spec.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
+        )
+    return [tensor]
+
+
+def _convert_one(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any], name: str) -> Tensor:
+    if type(value) is Tensor:
+        tensor = value
+    else:
+        wanted, preferred = arg.dtype, None
+        if arg.type_attr:
+            wanted = known.get(arg.type_attr)
+            attr = spec.attrs.get(arg.type_attr)
+            if wanted is None and attr is not None and attr.default is not registry.REQUIRED:
+                preferred = attr.default
+        try:
+            tensor = to_tensor(value, wanted, name, preferred, arg.is_ref)
+        except (TypeError, ValueError) as e:
+            if wanted is None:
+                raise
+            raise _type_conflict(spec, arg, value, wanted, e) from e
+    got = tensor.dtype.base_dtype
+    if arg.dtype is not None:
+        if got != arg.dtype:
+            raise TypeError(
+                f"Input '{arg.name}' of '{spec.name}' Op has type {got.name} that does not match expected type "
+                f"of {arg.dtype.name}."
+            )
+        return tensor
+    wanted = known.get(arg.type_attr)
+    if wanted is None:
+        _check_allowed(spec, arg, got)
+        known[arg.type_attr] = got
+    elif got != wanted:
+        raise TypeError(
+            f"Input '{arg.name}' of '{spec.name}' Op has type {got.name} that does not match type "
+            f"{wanted.name} of argument '{_argument_of(spec, arg)}'."
+        )
+    return tensor
+
+
+def _type_conflict(spec: OpSpec, arg: Arg, value: Any, wanted: DType, error: Exception) -> Exception:
+    if isinstance(value, (list, tuple, int, float, bool, str, bytes, np.ndarray, np.generic)):
+        return error
+    try:
+        got = to_tensor(value).dtype.base_dtype
+    except (TypeError, ValueError):
+        return error
+    return TypeError(
+        f"Input '{arg.name}' of '{spec.name}' Op has type {got.name} that does not match type "
+        f"{wanted.name} of argument '{_argument_of(spec, arg)}'."
+    )
+
+
+def _argument_of(spec: OpSpec, arg: Arg) -> str:
+    return next((a.name for a in spec.inputs if a.type_attr == arg.type_attr), arg.name)
+
+
+def _check_allowed(spec: OpSpec, arg: Arg, got: DType) -> None:
+    attr = spec.attrs.get(arg.type_attr)
+    if attr is not None and attr.allowed is not None and got not in attr.allowed:
+        allowed = ", ".join(sorted(d.name for d in attr.allowed if isinstance(d, DType)))
+        raise TypeError(
+            f"Value passed to parameter '{arg.name}' has DataType {got.name} not in list of allowed values: "
+            f"{allowed}"
+        )
+
+
+def _convert_list(spec: OpSpec, arg: Arg, values: Any, known: dict[str, Any]) -> list[Tensor]:
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(
+            f"Expected list for '{arg.name}' argument to '{spec.name}' Op, not {values!r}."
+        )
+    if arg.type_attr and arg.type_attr not in known:
+        for v in values:
+            if isinstance(v, Tensor) or hasattr(v, "_as_graph_element"):
+                known[arg.type_attr] = v.dtype.base_dtype
+                _check_allowed(spec, arg, v.dtype.base_dtype)
+                break
+    try:
+        tensors = [_convert_one(spec, arg, v, known, f"{arg.name}_{i}") for i, v in enumerate(values)]
+    except TypeError as e:
+        if "does not match type" not in str(e):
+            raise
+        types = [v.dtype.base_dtype.name if hasattr(v, "dtype") else "?" for v in values]
+        raise TypeError(
+            f"Tensors in list passed to '{arg.name}' of '{spec.name}' Op have types {types} that don't all match."
+        ) from e
+    count = known.setdefault(arg.number_attr, len(tensors))
+    if count != len(tensors):
+        raise ValueError(
+            f"List argument '{arg.name}' to '{spec.name}' Op with length {len(tensors)} must match length "
+            f"{count} of the other list arguments."
+        )
+    return tensors
+
+
+def output_types(spec: OpSpec, attrs: dict[str, Any]) -> list[DType]:
+    """The types of the outputs, given all attributes."""
+    found: list[DType] = []
+    for arg in spec.outputs:
+        if arg.type_list_attr:
+            found += attrs[arg.type_list_attr]
+            continue
+        dtype: DType = arg.dtype or attrs[arg.type_attr]
+        if arg.is_ref:
+            dtype = dtype._as_ref
+        found += [dtype] * (attrs[arg.number_attr] if arg.number_attr else 1)
+    return found
+
+
+def complete_attrs(spec: OpSpec, known: dict[str, Any]) -> dict[str, Any]:
+    """All attributes in declaration order, defaults filled in."""
+    full: dict[str, Any] = {}
+    for name, attr in spec.attrs.items():
+        if name in known:
+            full[name] = known.pop(name)
+        elif attr.default is registry.REQUIRED:
+            raise TypeError(f"{spec.name} needs attribute '{name}'.")
+        else:
+            full[name] = attr.default
+    full.update(known)
+    return full
+
+
+def clean_attr(spec: OpSpec, attr: Attr, value: Any) -> Any:
+    """Checks one attribute and brings it to its canonical Python form."""
+    try:
+        if attr.kind.startswith("list("):
+            if not isinstance(value, (list, tuple)):
+                raise TypeError(f"Expected list for attr {attr.name}, got {value!r}")
+            kind = attr.kind[5:-1]
+            clean = [_clean(kind, v) for v in value]
+        else:
+            clean = _clean(attr.kind, value)
+    except (TypeError, ValueError, OverflowError) as e:
+        raise TypeError(f"Expected {attr.kind} for argument '{attr.name}' of '{spec.name}', not {value!r}.") from e
+    _check_attr(spec, attr, clean)
+    return clean
+
+
+def _check_attr(spec: OpSpec, attr: Attr, clean: Any) -> None:
+    if attr.allowed is None:
+        return
+    for v in clean if isinstance(clean, list) else [clean]:
+        if v in attr.allowed:
+            continue
+        if isinstance(v, DType):
+            allowed = ", ".join(sorted(d.name for d in attr.allowed if isinstance(d, DType)))
+            raise TypeError(
+                f"Value passed to parameter '{attr.name}' of '{spec.name}' has DataType {v.name} not in list of "
+                f"allowed values: {allowed}"
+            )
+        allowed = ", ".join(f'"{a.decode()}"' for a in sorted(attr.allowed) if isinstance(a, bytes))
+        raise ValueError(f"Attr '{attr.name}' of '{spec.name}' Op passed string '{v.decode()}' not in: {allowed}.")
+
+
+def _clean(kind: str, value: Any) -> Any:
+    if kind == "type":
+        return dtypes.as_dtype(value).base_dtype
+    if kind == "int":
+        if isinstance(value, float) and not value.is_integer():
+            raise TypeError(value)
+        return int(value)
+    if kind == "float":
+        return float(value)
+    if kind == "bool":
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(value)
+        return bool(value)
+    if kind == "string":
+        return value if isinstance(value, bytes) else value.encode()
+    if kind == "shape":
+        return as_shape(value)
+    return value
+
+
+def add_const(array: np.ndarray, dtype: DType, name: str, verify_shape: Any = None) -> Tensor:
+    """Adds a Const holding `array`."""
+    graph = get_default_graph()
+    spec = registry.get("Const")
+    array = np.asarray(array)
+    if array.flags.writeable:
+        array = array.copy()
+        array.flags.writeable = False  # the caller may go on changing theirs
+    op = graph.add_op(spec, (), {"value": array, "dtype": dtype.base_dtype}, [dtype.base_dtype], name)
+    return op._outputs[0]
+
+
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+) -> Tensor:
+    """A tensor that always has this value; with `shape`, the last value fills what is missing."""
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, Tensor):
+        raise TypeError(f"Expected a Python or numpy value, got the tensor {value.name!r}; use tf.identity.")
+    array = make_array(value, wanted)
+    if shape is not None:
+        array = _fill_shape(array, as_shape(shape), verify_shape)
+    return add_const(array, wanted or dtypes.as_dtype(array.dtype), name)
+
+
+def _fill_shape(array: np.ndarray, shape: TensorShape, verify: bool) -> np.ndarray:
+    dims = tuple(shape.as_list())
+    if array.shape == dims:
+        return array
+    if verify:
+        raise TypeError(f"Expected Tensor's shape: {dims}, got {array.shape}.")
+    total = shape.num_elements()
+    if total is None:
+        raise TypeError(f"tf.constant needs a fully known shape, not {shape}.")
+    if array.size > total:
+        raise ValueError(
+            f"Too many elements provided. Needed at most {total}, but received {array.size}"
+        )
+    if array.size == 0 and total:
+        raise ValueError("Cannot fill a shape from an empty value.")
+    flat = np.empty(total, array.dtype)
+    flat[: array.size] = array.ravel()
+    flat[array.size :] = array.ravel()[-1] if total > array.size else 0
+    return flat.reshape(dims)

@@ -1,0 +1,120 @@
+"""What is known of a tensor's value while the graph is built: shapes and small arithmetic on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.shapes import TensorShape
+
+_LARGEST = 1024  # elements; more than that is no shape arithmetic
+_UNKNOWN: Any = object()
+
+
+def constant_value(tensor: Tensor) -> np.ndarray | None:
+    """The value of a tensor that does not depend on feeds or state, or None when it is not known."""
+    op = tensor.op
+    if op.type == "Const":
+        return op._attrs["value"]
+    if op.type in ("Shape", "Size", "Rank"):
+        return _of_shape(op)
+    if op._constant is None:
+        op._constant = _evaluate(op)
+    found = op._constant
+    return None if found is _UNKNOWN else found[tensor.value_index]
+
+
+def _of_shape(op: Operation) -> np.ndarray | None:
+    shape = op._inputs[0].shape
+    if op.type == "Rank":
+        return None if shape.rank is None else np.array(shape.rank, np.int32)
+    if not shape.is_fully_defined():
+        return None
+    dtype = op._attrs["out_type"].np_dtype
+    return np.array(shape.as_list() if op.type == "Shape" else shape.num_elements(), dtype)
+
+
+def _evaluate(op: Operation) -> Any:
+    spec = op.spec
+    if not spec.pure or spec.heavy or not op._inputs or spec.name == "Placeholder":
+        return _UNKNOWN
+    for out in op._outputs:
+        count = out.shape.num_elements()
+        if out.dtype.np_dtype.kind not in "iubf" or count is None or count > _LARGEST:
+            return _UNKNOWN
+    values = []
+    for t in op._inputs:
+        value = constant_value(t)
+        if value is None or value.size > _LARGEST:
+            return _UNKNOWN
+        values.append(value)
+    from tensorfleet.graph.kernels import run_numpy
+
+    try:
+        return run_numpy(op, values)
+    except Exception:  # the same failure will be raised, with the op's name, when the op runs
+        return _UNKNOWN
+
+
+def constant_value_as_shape(tensor: Tensor) -> TensorShape:
+    """The shape that a 1-D integer tensor stands for, as far as it is known; -1 means unknown."""
+    if tensor.shape.rank == 0:
+        value = constant_value(tensor)
+        if value is None or int(value) != -1:
+            raise ValueError(f"Received a scalar with unknown value as shape; need a 1-D tensor: {tensor.name}")
+        return TensorShape(None)
+    value = constant_value(tensor)
+    if value is not None:
+        return TensorShape._of(tuple(None if d < 0 else int(d) for d in value))
+    op = tensor.op
+    if op.type == "Shape":
+        return op._inputs[0].shape
+    if op.type in ("Identity", "Cast"):
+        return constant_value_as_shape(op._inputs[0])
+    if op.type == "Pack":
+        return TensorShape._of(tuple(map(_dimension, op._inputs)))
+    if op.type == "ConcatV2":
+        whole = TensorShape(())
+        for piece in op._inputs[:-1]:
+            whole = whole.concatenate(constant_value_as_shape(piece))
+        return whole
+    if op.type == "StridedSlice":
+        found = _sliced(op)
+        if found is not None:
+            return found
+    count = tensor.shape.num_elements()
+    return TensorShape(None) if count is None else TensorShape._of((None,) * count)
+
+
+def _dimension(tensor: Tensor) -> int | None:
+    """A scalar as one dimension of a shape."""
+    value = constant_value(tensor)
+    if value is not None:
+        return None if value < 0 else int(value)
+    op = tensor.op
+    if op.type in ("Identity", "Cast"):
+        return _dimension(op._inputs[0])
+    if op.type == "StridedSlice" and op._attrs["shrink_axis_mask"] == 1:
+        begin = constant_value(op._inputs[1])
+        if begin is not None and begin.size == 1:
+            source = constant_value_as_shape(op._inputs[0])
+            if source.rank is not None and -source.rank <= int(begin[0]) < source.rank:
+                return source.as_list()[int(begin[0])]
+    return None
+
+
+def _sliced(op: Operation) -> TensorShape | None:
+    begin, end, strides = (constant_value(t) for t in op._inputs[1:4])
+    a = op._attrs
+    if begin is None or end is None or strides is None or begin.size != 1:
+        return None
+    if a["new_axis_mask"] or a["shrink_axis_mask"] or a["ellipsis_mask"]:
+        return None
+    source = constant_value_as_shape(op._inputs[0])
+    if source.rank is None:
+        return None
+    first = None if a["begin_mask"] & 1 else int(begin[0])
+    last = None if a["end_mask"] & 1 else int(end[0])
+    return TensorShape(source.as_list()[first : last : int(strides[0])])

@@ -1,0 +1,330 @@
+"""From Python values to tensors: dtype rules, numpy arrays, and what users register."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.dtypes import DType
+from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.shapes import Dimension, TensorShape
+
+_REGISTERED: list[tuple[int, Any, Callable]] = []
+
+
+@export("register_tensor_conversion_function")
+def register_tensor_conversion_function(base_type: Any, conversion_func: Callable, priority: int = 100) -> None:
+    """Teaches `tf.convert_to_tensor` a type: `conversion_func(value, dtype, name, as_ref)`."""
+    types = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not types or not all(isinstance(t, type) for t in types):
+        raise TypeError("base_type must be a type or a tuple of types.")
+    if not callable(conversion_func):
+        raise TypeError("conversion_func must be callable.")
+    _REGISTERED.append((priority, types, conversion_func))
+    _REGISTERED.sort(key=lambda row: row[0])
+
+
+@export("convert_to_tensor")
+def convert_to_tensor(
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
+) -> Tensor:
+    """Turns numbers, lists, numpy arrays, variables and tensors into a `tf.Tensor`."""
+    hint = dtype_hint if dtype_hint is not None else preferred_dtype
+    return to_tensor(value, dtype, name, hint)
+
+
+def to_tensor(
+    value: Any, dtype: Any = None, name: str | None = None, preferred: Any = None, as_ref: bool = False
+) -> Tensor:
+    """`convert_to_tensor` with `as_ref`, for operations that take a variable itself."""
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, Tensor):
+        if wanted is not None and not wanted.is_compatible_with(value.dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype "
+                f"{value.dtype.name}: {str(value)!r}. Use tf.cast."
+            )
+        return value
+    for _, types, convert in _REGISTERED:
+        if isinstance(value, types):
+            made = _call(convert, value, wanted, name, preferred, as_ref)
+            if made is NotImplemented:
+                continue
+            if not isinstance(made, Tensor):
+                raise RuntimeError(f"Conversion function for {types} returned non-Tensor: {made!r}")
+            if wanted is not None and not wanted.is_compatible_with(made.dtype):
+                raise RuntimeError(
+                    f"Conversion function for {types} returned incompatible dtype: "
+                    f"requested = {wanted.name}, actual = {made.dtype.name}"
+                )
+            return made
+    return _from_python(value, wanted, name, preferred)
+
+
+def _call(convert: Callable, value: Any, wanted: Any, name: Any, preferred: Any, as_ref: bool) -> Any:
+    if wanted is None and preferred is not None:
+        try:
+            made = convert(value, dtype=dtypes.as_dtype(preferred), name=name, as_ref=as_ref)
+            if made is not NotImplemented:
+                return made
+        except (TypeError, ValueError):
+            pass  # a preference only
+    return convert(value, dtype=wanted, name=name, as_ref=as_ref)
+
+
+def _from_python(value: Any, wanted: DType | None, name: str | None, preferred: Any) -> Tensor:
+    from tensorfleet.graph.apply import add_const
+
+    if isinstance(value, (list, tuple)) and contains_tensor(value):
+        return _pack(value, wanted, name, preferred)
+    if isinstance(value, (Operation, IndexedSlices)):
+        raise TypeError(f"Can't convert {type(value).__name__} {value.name!r} to Tensor; pass one of its tensors.")
+    if wanted is None and preferred is not None:
+        try:
+            return add_const(make_array(value, dtypes.as_dtype(preferred)), dtypes.as_dtype(preferred), name or "Const")
+        except (TypeError, ValueError):
+            pass
+    array = make_array(value, wanted)
+    return add_const(array, wanted or dtypes.as_dtype(array.dtype), name or "Const")
+
+
+def _pack(values: Any, wanted: DType | None, name: str | None, preferred: Any) -> Tensor:
+    """A list holding tensors becomes a Pack of its items."""
+    from tensorfleet.graph.apply import apply
+    from tensorfleet.graph.scopes import name_scope
+
+    dtype = wanted or _dtype_within(values)
+    with name_scope(name, "packed", None) as scope:
+        items = []
+        for i, item in enumerate(values):
+            if isinstance(item, (list, tuple)) and contains_tensor(item):
+                items.append(_pack(item, dtype, str(i), preferred))
+            else:
+                made = to_tensor(item, None if isinstance(item, Tensor) else dtype, name=str(i))
+                if made.dtype.base_dtype != dtype.base_dtype:
+                    raise TypeError(
+                        f"Cannot convert a list containing a tensor of dtype {made.dtype} to {dtype} "
+                        f"(Tensor is: {made!r})"
+                    )
+                items.append(made)
+        return apply("Pack", items, name=scope)
+
+
+def contains_tensor(value: Any) -> bool:
+    """Whether a nested list or tuple holds a tensor or a variable somewhere."""
+    for item in value:
+        if isinstance(item, Tensor) or hasattr(item, "_as_graph_element"):
+            return True
+        if isinstance(item, (list, tuple)) and contains_tensor(item):
+            return True
+    return False
+
+
+def _dtype_within(values: Any) -> DType:
+    for item in values:
+        if isinstance(item, Tensor) or hasattr(item, "_as_graph_element"):
+            return item.dtype.base_dtype
+        if isinstance(item, (list, tuple)) and contains_tensor(item):
+            return _dtype_within(item)
+    raise AssertionError("no tensor inside")
+
+
+def make_array(value: Any, dtype: DType | None = None) -> np.ndarray:
+    """A numpy array of `value` under TensorFlow's rules: float32 for floats, int32 for ints, bytes for text.
+
+    With `dtype`, values that do not fit the type raise TypeError, as `tf.constant(1.5, tf.int32)` does.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _from_numpy(np.asarray(value), dtype)
+    value = _plain(value)
+    if dtype is not None and dtype.base_dtype == dtypes.string:
+        return _strings(value)
+    if dtype is None:
+        return _guess(value)
+    _check_fits(value, dtype)
+    try:
+        array = np.array(value, dtype=dtype.np_dtype)
+    except OverflowError as e:
+        raise TypeError(f"Expected {dtype.name}, got {value!r}, which does not fit.") from e
+    except ValueError as e:
+        raise _ragged(value, e) from e
+    return array
+
+
+def _from_numpy(array: np.ndarray, dtype: DType | None) -> np.ndarray:
+    if array.dtype.kind in "USO":
+        if dtype is not None and dtype.base_dtype != dtypes.string:
+            if array.dtype.kind == "O":
+                return make_array(array.tolist(), dtype)
+            raise TypeError(f"Expected {dtype.name}, got {array.tolist()!r} of type 'str' instead.")
+        return _strings(array)
+    if dtype is None:
+        if array.dtype.newbyteorder("=") not in dtypes._BY_NUMPY:
+            raise TypeError(f"Unrecognized data type {array.dtype} of a numpy array; use one of tf's types.")
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    target = dtype.np_dtype
+    if array.dtype == target:
+        return array
+    if dtype.base_dtype == dtypes.string:
+        raise TypeError(f"Cannot convert a numpy array of {array.dtype} to string.")
+    return array.astype(target)
+
+
+def _plain(value: Any) -> Any:
+    """Dimensions and TensorShapes inside `value` as ints."""
+    if isinstance(value, TensorShape):
+        if not value.is_fully_defined():
+            raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
+        return list(value._d or ())
+    if isinstance(value, Dimension):
+        if value.value is None:
+            raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
+        return value.value
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, range):
+        return list(value)
+    return value
+
+
+def _guess(value: Any) -> np.ndarray:
+    if isinstance(value, float):
+        return np.array(value, np.float32)
+    if isinstance(value, bool):
+        return np.array(value)
+    if isinstance(value, int):
+        fits = -(2**31) <= value < 2**31
+        return np.array(value, np.int32 if fits else np.int64)
+    if value is None:
+        raise ValueError("None values not supported.")
+    if isinstance(value, DType):
+        return np.array(value.as_datatype_enum, np.int32)
+    try:
+        array = np.array(value)
+    except ValueError as e:
+        raise _ragged(value, e) from e
+    kind = array.dtype.kind
+    if kind == "f" and not _holds(value, np.float64):
+        return array.astype(np.float32) if array.dtype == np.float64 else array
+    if kind == "i" and array.dtype == np.int64 and not _holds(value, np.int64):
+        fits = array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)
+        return array.astype(np.int32) if fits else array
+    if kind in "SU":
+        return _strings(value)
+    if kind == "O":
+        return _objects(value, array)
+    if array.dtype not in dtypes._BY_NUMPY:
+        raise TypeError(f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}.")
+    return array
+
+
+def _holds(value: Any, kind: type) -> bool:
+    """Whether the first leaf of a nested list is a numpy value of that type."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype == kind
+
+
+def _objects(value: Any, array: np.ndarray) -> np.ndarray:
+    flat = array.ravel().tolist()
+    if any(v is None for v in flat):
+        raise ValueError("None values not supported.")
+    if all(isinstance(v, (bytes, str)) for v in flat) and flat:
+        return _strings(value)
+    if any(isinstance(v, (list, tuple)) for v in flat):
+        raise _ragged(value, None)
+    raise TypeError(
+        f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}. Consider casting "
+        "elements to a supported type."
+    )
+
+
+def _ragged(value: Any, error: Any) -> ValueError:
+    return ValueError(
+        f"Argument must be a dense tensor: {value!r} - its rows have different lengths, but a tensor is "
+        f"rectangular.{f' ({error})' if error else ''}"
+    )
+
+
+def _strings(value: Any) -> np.ndarray:
+    """An object array of bytes."""
+    if isinstance(value, np.ndarray):
+        out = np.empty(value.shape, object)
+        # numpy's fixed-width strings drop trailing NULs already; object arrays keep theirs
+        flat = [_as_bytes(v) for v in value.ravel().tolist()]
+    else:
+        shape, flat = _nested_shape(value), [_as_bytes(v) for v in _leaves(value)]
+        out = np.empty(shape, object)
+        if out.size != len(flat):
+            raise _ragged(value, None)
+    if out.ndim == 0:
+        out[()] = flat[0]
+    elif flat:
+        out.ravel()[:] = np.fromiter(flat, object, len(flat))
+    return out
+
+
+def _nested_shape(value: Any) -> tuple[int, ...]:
+    shape = []
+    while isinstance(value, (list, tuple)):
+        shape.append(len(value))
+        if not value:
+            break
+        value = value[0]
+    return tuple(shape)
+
+
+def _leaves(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        for v in value:
+            yield from _leaves(v)
+    elif isinstance(value, np.ndarray):
+        yield from value.ravel().tolist()
+    else:
+        yield value
+
+
+def _as_bytes(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, np.bytes_ | np.str_):
+        return _as_bytes(value.item())
+    raise TypeError(f"Expected string, got {value!r} of type '{type(value).__name__}' instead.")
+
+
+_INTEGRAL = (int, np.integer)
+_REAL = (int, float, np.integer, np.floating)
+
+
+def _check_fits(value: Any, dtype: DType) -> None:
+    """Raises TypeError for a leaf that TensorFlow would refuse to turn into `dtype`."""
+    base = dtype.base_dtype
+    for leaf in _leaves(value):
+        if leaf is None:
+            raise ValueError("None values not supported.")
+        if isinstance(leaf, (bool, np.bool_)):
+            ok = base.is_bool
+        elif base.is_integer or base.is_quantized:
+            ok = isinstance(leaf, _INTEGRAL)
+        elif base.is_floating:
+            ok = isinstance(leaf, _REAL) or type(leaf).__module__ == "ml_dtypes"
+        elif base.is_complex:
+            ok = isinstance(leaf, (*_REAL, complex, np.complexfloating))
+        elif base.is_bool:
+            ok = False
+        else:
+            ok = True
+        if not ok:
+            raise TypeError(
+                f"Expected {base.name}, got {leaf!r} of type '{type(leaf).__name__}' instead."
+            )

@@ -1,0 +1,582 @@
+"""`tf.Graph`: operations under unique names, collections, and the stacks that shape new operations."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tensorfleet import devices
+from tensorfleet.dtypes import DType
+from tensorfleet.graph import registry
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.shapes import TensorShape
+
+_VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+_VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+
+
+class Graph:
+    """A dataflow graph. New operations go to the default graph; `with graph.as_default():` changes it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._ops: list[Operation] = []
+        self._by_name: dict[str, Operation] = {}
+        self._names_in_use: dict[str, int] = {}
+        self._collections: dict[Any, list] = {}
+        self._finalized = False
+        self._edits = 0
+        self._seed: int | None = None
+        self._unfeedable: set[Tensor] = set()
+        self._unfetchable: set[Any] = set()
+        self._functions: dict[str, Any] = {}
+        self._state = threading.local()
+        self._device_functions_outer: list = []
+        self._container = ""
+        self._gradient_overrides: dict[str, str] = {}
+        self._attr_scope: dict[str, Any] = {}
+        self._building_function = False
+
+    # -- what is in it --
+
+    @property
+    def version(self) -> int:
+        """Grows with every operation added."""
+        return len(self._ops)
+
+    @property
+    def structure_version(self) -> tuple[int, int]:
+        """Changes with every operation added and every edit of one: the key of cached plans."""
+        return len(self._ops), self._edits
+
+    @property
+    def seed(self) -> int | None:
+        """The graph-level random seed."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        self._seed = seed
+
+    @property
+    def finalized(self) -> bool:
+        """Whether the graph is closed to new operations."""
+        return self._finalized
+
+    def finalize(self) -> None:
+        """Closes the graph: adding an operation raises RuntimeError from now on."""
+        self._finalized = True
+
+    def _unsafe_unfinalize(self) -> None:
+        self._finalized = False
+
+    def _check_not_finalized(self) -> None:
+        if self._finalized:
+            raise RuntimeError(
+                "Graph is finalized and cannot be modified. Build everything, initializers and savers "
+                "included, before the session or supervisor finalizes the graph."
+            )
+
+    def _touched(self) -> None:
+        self._edits += 1
+
+    @property
+    def building_function(self) -> bool:
+        """Whether this graph is the body of a function."""
+        return self._building_function
+
+    def get_operations(self) -> list[Operation]:
+        """All operations, in the order they were made."""
+        return list(self._ops)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of that name; KeyError when there is none."""
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_tensor=False, allow_operation=True)
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """The tensor of that name (`op:0`); KeyError when there is none."""
+        if not isinstance(name, str):
+            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_tensor=True, allow_operation=False)
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """The Tensor or Operation that `obj` names or stands for."""
+        with self._lock:
+            if isinstance(obj, (Tensor, Operation)):
+                found: Any = obj
+            elif isinstance(obj, (str, bytes)):
+                name = obj.decode() if isinstance(obj, bytes) else obj
+                return self._element_by_name(name, allow_tensor, allow_operation)
+            else:
+                convert = getattr(obj, "_as_graph_element", None)
+                found = convert() if convert else None
+                if found is None:
+                    raise TypeError(
+                        f"Can not convert a {type(obj).__name__} into a {_wanted(allow_tensor, allow_operation)}."
+                    )
+        if isinstance(found, Tensor) and not allow_tensor:
+            raise TypeError(f"Can not convert a Tensor into a {_wanted(allow_tensor, allow_operation)}.")
+        if isinstance(found, Operation) and not allow_operation:
+            raise TypeError(f"Can not convert an Operation into a {_wanted(allow_tensor, allow_operation)}.")
+        if found.graph is not self:
+            kind = type(found).__name__
+            raise ValueError(f"{kind} {found.name if isinstance(found, Operation) else found} is not an element of this graph.")
+        return found
+
+    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+        wanted = _wanted(allow_tensor, allow_operation)
+        if ":" in name and allow_tensor:
+            op_name, _, index = name.rpartition(":")
+            if not index.isdigit():
+                raise ValueError(
+                    f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be "
+                    'of the form "<op_name>:<output_index>".'
+                )
+            op = self._by_name.get(op_name)
+            if op is None:
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, "
+                    "does not exist in the graph."
+                )
+            if int(index) >= len(op._outputs):
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, "
+                    f"exists but only has {len(op._outputs)} outputs."
+                )
+            return op._outputs[int(index)]
+        if ":" in name:
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a {wanted}.")
+        op = self._by_name.get(name)
+        if not allow_operation:
+            known = "exists" if op is not None else "does not exist"
+            raise ValueError(
+                f"The name {name!r} looks like an (invalid) Operation name, not a {wanted}. "
+                f"Tensor names must be of the form \"<op_name>:<output_index>\"; the operation {known}."
+                if op is None
+                else f"The name {name!r} refers to an Operation, not a {wanted}. Tensor names must be of the "
+                'form "<op_name>:<output_index>".'
+            )
+        if op is None:
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+        return op
+
+    def is_feedable(self, tensor: Any) -> bool:
+        """Whether the tensor may be fed."""
+        return tensor not in self._unfeedable
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether the tensor or operation may be fetched."""
+        if isinstance(tensor_or_op, Tensor):
+            return tensor_or_op not in self._unfetchable and tensor_or_op.op not in self._unfetchable
+        return tensor_or_op not in self._unfetchable
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """Forbids feeding the tensor."""
+        self._unfeedable.add(tensor)
+
+    def prevent_fetching(self, op: Any) -> None:
+        """Forbids fetching the operation's results."""
+        self._unfetchable.add(op)
+
+    # -- adding an operation --
+
+    def add_op(
+        self,
+        spec: registry.OpSpec,
+        inputs: Sequence[Tensor],
+        attrs: dict[str, Any],
+        output_types: Sequence[DType],
+        name: str,
+        colocated: bool = True,
+    ) -> Operation:
+        """Adds an operation whose inputs and attributes are already checked; `name` ending in / is final."""
+        self._check_not_finalized()
+        for t in inputs:
+            if t.graph is not self:
+                raise ValueError(
+                    f"Tensor {t} must be from the same graph as the operation '{name.rstrip('/')}' being made. "
+                    "Build both inside the same `with graph.as_default():`."
+                )
+        with self._lock:
+            full = name[:-1] if name.endswith("/") else self.unique_name(name)
+            if not _VALID_OP_NAME.match(full):
+                raise ValueError(f"'{full}' is not a valid node name")
+            state = self._local()
+            op = Operation(self, spec, full, inputs, self._control_inputs_for(inputs), attrs, output_types)
+            infer_shapes(op)
+            if self._attr_scope:
+                attrs.update({k: v(op) if callable(v) else v for k, v in self._attr_scope.items() if v is not None})
+            if self._gradient_overrides and spec.name in self._gradient_overrides:
+                attrs["_gradient_op_type"] = self._gradient_overrides[spec.name].encode()
+            if self._container and spec.stateful and "container" in spec.attrs and not attrs.get("container"):
+                attrs["container"] = self._container.encode()
+            op._id = len(self._ops)
+            op._control_flow_context = state.control_flow_context
+            op._original_op = state.original_op
+            self._ops.append(op)
+            self._by_name[full] = op
+            for t in op._inputs:
+                t._consumers.append(op)
+            for group in state.control_groups:
+                group.members.add(op)
+            self._apply_devices(op, state)
+            if colocated:
+                self._apply_colocation(op, state)
+        if op._control_flow_context is not None:
+            op._control_flow_context.AddOp(op)
+        return op
+
+    def create_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        dtypes: Any = None,
+        input_types: Any = None,
+        name: str | None = None,
+        attrs: dict[str, Any] | None = None,
+        op_def: Any = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Operation:
+        """Adds an operation by its type. Attributes may be Python values or `AttrValue` protos."""
+        from tensorfleet.graph.apply import add_raw
+        from tensorfleet.graph.graphdef import attr_from_proto
+
+        plain = {k: attr_from_proto(v) if hasattr(v, "WhichOneof") else v for k, v in (attrs or {}).items()}
+        return add_raw(self, op_type, inputs, plain, name or op_type)
+
+    def _local(self) -> _Stacks:
+        state = getattr(self._state, "stacks", None)
+        if state is None:
+            state = self._state.stacks = _Stacks(self._device_functions_outer)
+        return state
+
+    def _control_inputs_for(self, inputs: Sequence[Tensor]) -> list[Operation]:
+        groups = self._local().control_groups
+        if not groups:
+            return []
+        input_ops = {t._op for t in inputs}
+        found: list[Operation] = []
+        for group in groups:
+            # An input made inside the block already waits for the block's dependencies.
+            if group.members and not group.members.isdisjoint(input_ops):
+                continue
+            found.extend(c for c in group.inputs if c not in input_ops and c not in found)
+        return found
+
+    def _apply_devices(self, op: Operation, state: _Stacks) -> None:
+        for function in reversed(state.devices):
+            if function is None:
+                break
+            op._set_device(function(op))
+
+    def _apply_colocation(self, op: Operation, state: _Stacks) -> None:
+        if not state.colocation:
+            return
+        groups: list[bytes] = []
+        for other in state.colocation:
+            groups += other.colocation_groups()
+            if other._device:
+                op._device = other._device
+        own = [g for g in op._attrs.get("_class", ()) if g not in groups]
+        op._attrs["_class"] = sorted({*groups, *own})
+
+    # -- names --
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """A name in the current scope that no operation or scope has yet."""
+        stack = self._local().name_scope
+        if stack:
+            name = f"{stack}/{name}"
+        # Names are told apart without regard to case, so that they stay apart as file names too.
+        key = name.lower()
+        used = self._names_in_use
+        count = used.get(key, 0)
+        if mark_as_used:
+            used[key] = count + 1
+        if count:
+            base = key
+            while key in used:
+                key = f"{base}_{count}"
+                count += 1
+            if mark_as_used:
+                used[key] = 1
+            name = f"{name}_{count - 1}"
+        return name
+
+    def get_name_scope(self) -> str:
+        """The current name scope."""
+        return self._local().name_scope
+
+    @property
+    def _name_stack(self) -> str:
+        return self._local().name_scope
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Prefixes new names with a unique scope; a name ending in / re-enters that scope as it is."""
+        if name:
+            if isinstance(name, bytes):
+                name = name.decode()
+            valid = _VALID_SCOPE_NAME if self._local().name_scope else _VALID_OP_NAME
+            if not valid.match(name):
+                raise ValueError(f"'{name}' is not a valid scope name")
+        state = self._local()
+        old = state.name_scope
+        if not name:
+            new = ""
+        elif name.endswith("/"):
+            new = name[:-1]
+        else:
+            with self._lock:
+                new = self.unique_name(name)
+        state.name_scope = new
+        try:
+            yield new + "/" if new else ""
+        finally:
+            state.name_scope = old
+
+    # -- stacks --
+
+    @contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """Makes this the default graph inside the block."""
+        from tensorfleet.graph.scopes import graph_stack
+
+        stack = graph_stack()
+        stack.append(self)
+        try:
+            yield self
+        finally:
+            if stack[-1] is not self:
+                raise AssertionError("Nesting violated for the default stack of Graph objects")
+            stack.pop()
+
+    @contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Places new operations: a device string, a `DeviceSpec`, a function of the op, or None to reset."""
+        state = self._local()
+        if device_name_or_function is None or callable(device_name_or_function):
+            function = device_name_or_function
+        else:
+            function = devices.merge_device(device_name_or_function)
+        state.devices.append(function)
+        try:
+            yield
+        finally:
+            state.devices.pop()
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Puts new operations on the device of `op`."""
+        if op is None and not ignore_existing:
+            raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
+        if op is not None and not isinstance(op, Operation):
+            op = self.as_graph_element(op)
+            op = op.op if isinstance(op, Tensor) else op
+        state = self._local()
+        devices_before, colocation_before = state.devices, state.colocation
+        # The device of `op` rules: the devices named around this block do not apply inside it.
+        state.devices = []
+        state.colocation = [] if ignore_existing else list(colocation_before)
+        if op is not None:
+            state.colocation.append(op)
+        try:
+            yield
+        finally:
+            state.devices, state.colocation = devices_before, colocation_before
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        """Makes new operations wait for these; None clears all dependencies of outer blocks."""
+        state = self._local()
+        if control_inputs is None:
+            saved = state.control_groups, state.control_flow_context
+            state.control_groups, state.control_flow_context = [], None
+            try:
+                yield
+            finally:
+                state.control_groups, state.control_flow_context = saved
+            return
+        ops: list[Operation] = []
+        for c in control_inputs:
+            if hasattr(c, "values") and hasattr(c, "indices"):  # IndexedSlices
+                c = c.op
+            elif getattr(c, "_handle_op", None) is not None:
+                c = c._handle_op
+            element = self.as_graph_element(c)
+            op = element.op if isinstance(element, Tensor) else element
+            if op not in ops:
+                ops.append(op)
+        group = _ControlGroup(ops)
+        state.control_groups = [*state.control_groups, group]
+        try:
+            yield
+        finally:
+            state.control_groups = state.control_groups[:-1]
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Keeps the state of new stateful operations in a named container."""
+        old, self._container = self._container, container_name
+        try:
+            yield container_name
+        finally:
+            self._container = old
+
+    @contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """Uses gradients registered under other names for new operations of these types."""
+        if not isinstance(op_type_map, dict):
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        for key, value in op_type_map.items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        old = self._gradient_overrides
+        self._gradient_overrides = {**old, **op_type_map}
+        try:
+            yield
+        finally:
+            self._gradient_overrides = old
+
+    @contextmanager
+    def _attr_scope_block(self, attr_map: dict[str, Any]) -> Iterator[None]:
+        old = self._attr_scope
+        self._attr_scope = {**old, **attr_map}
+        try:
+            yield
+        finally:
+            self._attr_scope = old
+
+    @contextmanager
+    def _original_op_block(self, op: Operation) -> Iterator[None]:
+        state = self._local()
+        old, state.original_op = state.original_op, op
+        try:
+            yield
+        finally:
+            state.original_op = old
+
+    def _get_control_flow_context(self) -> Any:
+        return self._local().control_flow_context
+
+    def _set_control_flow_context(self, context: Any) -> None:
+        self._local().control_flow_context = context
+
+    def switch_to_thread_local(self) -> None:
+        """Kept for programs that call it: the stacks of a graph are thread-local always."""
+
+    # -- collections --
+
+    @property
+    def collections(self) -> list:
+        """The names of all collections."""
+        return list(self._collections)
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Appends `value` to a collection."""
+        self._check_not_finalized()
+        with self._lock:
+            self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Appends `value` to several collections, once each."""
+        names = (names,) if isinstance(names, str) else names
+        for name in dict.fromkeys(names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list:
+        """The collection itself: changing the list changes the collection."""
+        with self._lock:
+            return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list:
+        """A copy of a collection, or of its items whose name matches `scope` at the start."""
+        with self._lock:
+            items = self._collections.get(name, [])
+            if scope is None:
+                return list(items)
+            matches: Callable = re.compile(scope).match
+            return [item for item in items if hasattr(item, "name") and matches(item.name)]
+
+    def get_all_collection_keys(self) -> list:
+        """The names of the collections that are strings."""
+        with self._lock:
+            return [name for name in self._collections if isinstance(name, str)]
+
+    def clear_collection(self, name: Any) -> None:
+        """Empties a collection."""
+        self._check_not_finalized()
+        with self._lock:
+            self._collections.pop(name, None)
+
+    # -- protos --
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """This graph as a `GraphDef`; with `from_version`, only what was added since."""
+        from tensorfleet.graph.graphdef import export_graph
+
+        return export_graph(self, from_version, add_shapes)
+
+    @property
+    def graph_def_versions(self) -> Any:
+        """The `VersionDef` written into this graph's GraphDef."""
+        from tensorfleet.graph.graphdef import versions
+
+        return versions()
+
+
+def infer_shapes(op: Operation) -> None:
+    """Sets the static shapes of the outputs from the op's shape function."""
+    if op.spec.shape is None or not op._outputs:
+        return
+    try:
+        shapes = op.spec.shape(op)
+    except ValueError as e:
+        inputs = ", ".join(_shape_text(t.shape) for t in op._inputs)
+        raise ValueError(
+            f"{e} for '{op.name}' (op: '{op.type}') with input shapes: {inputs}.\n  made at {op.source_line}"
+        ) from None
+    if isinstance(shapes, TensorShape):
+        shapes = [shapes] * len(op._outputs)
+    for tensor, shape in zip(op._outputs, shapes, strict=True):
+        tensor._shape = shape
+
+
+def _shape_text(shape: TensorShape) -> str:
+    if shape._d is None:
+        return "<unknown>"
+    return "[" + ",".join("?" if d is None else str(d) for d in shape._d) + "]"
+
+
+class _ControlGroup:
+    """One `control_dependencies` block: what to wait for, and what was made inside it."""
+
+    __slots__ = ("inputs", "members")
+
+    def __init__(self, inputs: list[Operation]) -> None:
+        self.inputs = inputs
+        self.members: set[Operation] = set()
+
+
+class _Stacks:
+    """What surrounds the operations a thread is making."""
+
+    __slots__ = ("colocation", "control_flow_context", "control_groups", "devices", "name_scope", "original_op")
+
+    def __init__(self, devices: list) -> None:
+        self.name_scope = ""
+        self.devices: list = list(devices)
+        self.colocation: list[Operation] = []
+        self.control_groups: list[_ControlGroup] = []
+        self.control_flow_context: Any = None
+        self.original_op: Operation | None = None
+
+
+def _wanted(allow_tensor: bool, allow_operation: bool) -> str:
+    return " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)

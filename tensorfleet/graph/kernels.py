@@ -1,0 +1,78 @@
+"""Calling a kernel: which arguments it gets, in which array namespace, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.graph.operation import Operation, arg_count
+
+
+class Kernel:
+    """One operation's kernel with its attributes bound and its list inputs known.
+
+    `call(xp, values)` gives a tuple with one array per output (for updating ops: the new values of the
+    variables first).
+    """
+
+    __slots__ = ("attrs", "checks", "function", "groups", "op", "single")
+
+    def __init__(self, op: Operation) -> None:
+        spec = op.spec
+        self.op = op
+        self.function: Callable = spec.kernel
+        self.attrs = {name: op._attrs[name] for name in spec.kernel_attrs if name in op._attrs}
+        if "op" in spec.kernel_attrs:
+            self.attrs["op"] = op
+        self.groups = _groups(op)
+        self.checks = spec.checks
+        declared = len(spec.outputs) == 1 and not (spec.outputs[0].number_attr or spec.outputs[0].type_list_attr)
+        self.single = declared
+
+    def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple:
+        """Runs the kernel; `first` is the array namespace (or a host op's context)."""
+        if self.groups is not None:
+            values = [values[s] if type(s) is int else list(values[s[0] : s[1]]) for s in self.groups]
+        if self.checks:
+            result = self.function(first, *values, check=check or raise_now, **self.attrs)
+        else:
+            result = self.function(first, *values, **self.attrs)
+        if type(result) is tuple:
+            return result
+        if result is None:
+            return ()
+        return (result,) if not isinstance(result, list) else tuple(result)
+
+
+def _groups(op: Operation) -> list | None:
+    """How the flat inputs split into the kernel's arguments; None when one to one."""
+    if not any(a.number_attr or a.type_list_attr for a in op.spec.inputs):
+        return None
+    groups: list = []
+    start = 0
+    for arg in op.spec.inputs:
+        count = arg_count(arg, op._attrs)
+        if arg.number_attr or arg.type_list_attr:
+            groups.append((start, start + count))
+        else:
+            groups.append(start)
+        start += count
+    return groups
+
+
+def raise_now(ok: Any, message: Callable[[], str] | str, kind: type[errors.OpError] | None = None) -> None:
+    """The numpy life of `check`: raises unless every element of `ok` is true."""
+    if not np.all(ok):
+        text = message() if callable(message) else message
+        raise (kind or errors.InvalidArgumentError)(None, None, text)
+
+
+def run_numpy(op: Operation, values: Sequence[Any]) -> tuple:
+    """Runs a pure operation at once on numpy values."""
+    with np.errstate(all="ignore"):
+        return tuple(
+            np.asarray(v) if not isinstance(v, np.ndarray) else v for v in Kernel(op).call(np, values)
+        )

@@ -1,0 +1,395 @@
+"""`tf.Operation` and `tf.Tensor`: the nodes of a graph and the values that flow between them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import dtypes
+from tensorfleet.dtypes import DType
+from tensorfleet.graph import registry
+from tensorfleet.shapes import TensorShape, as_shape
+
+if TYPE_CHECKING:
+    from tensorfleet.graph.graph import Graph
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_DEEPEST_STACK = 24
+
+
+def user_stack() -> tuple[tuple[Any, int], ...]:
+    """The calling frames outside this package, innermost first, as (code, line) pairs."""
+    frame: Any = sys._getframe(2)
+    found = []
+    while frame is not None and len(found) < _DEEPEST_STACK:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            found.append((code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
+
+
+class Operation:
+    """A node of a graph. Made by `tf.*` functions; never construct one yourself."""
+
+    __slots__ = (
+        "__weakref__",
+        "_attrs",
+        "_constant",
+        "_control_flow_context",
+        "_control_inputs",
+        "_device",
+        "_gradient_function",
+        "_id",
+        "_inputs",
+        "_name",
+        "_original_op",
+        "_outputs",
+        "_stack",
+        "graph",
+        "spec",
+        "type",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        spec: registry.OpSpec,
+        name: str,
+        inputs: Sequence[Tensor],
+        control_inputs: list[Operation],
+        attrs: dict[str, Any],
+        output_types: Sequence[DType],
+    ) -> None:
+        self.graph = graph
+        self.spec = spec
+        self.type = spec.name
+        self._name = name
+        self._inputs = tuple(inputs)
+        self._control_inputs = control_inputs
+        self._attrs = attrs
+        self._device = ""
+        self._original_op: Operation | None = None
+        self._control_flow_context: Any = None
+        self._constant: Any = None  # memo of graph.constant.constant_value, per output
+        self._gradient_function: Callable | None = None
+        self._stack = user_stack()
+        self._id = 0
+        self._outputs = tuple(Tensor(self, i, t) for i, t in enumerate(output_types))
+
+    @property
+    def name(self) -> str:
+        """The full name in the graph."""
+        return self._name
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The data inputs."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The tensors this operation gives."""
+        return list(self._outputs)
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """The operations that must run before this one."""
+        return list(self._control_inputs)
+
+    @property
+    def device(self) -> str:
+        """The device asked for, in whole or in part; empty when none."""
+        return self._device
+
+    @property
+    def _id_value(self) -> int:
+        return self._id
+
+    @property
+    def op_def(self) -> Any:
+        """The `OpDef` proto of this operation's type."""
+        from tensorfleet.graph.graphdef import op_def
+
+        return op_def(self.spec)
+
+    @property
+    def node_def(self) -> Any:
+        """The `NodeDef` proto of this operation."""
+        from tensorfleet.graph.graphdef import node_def
+
+        return node_def(self)
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        """(file, line, function, text) of the calls that made this operation, outermost first."""
+        import linecache
+
+        found = []
+        for code, line in reversed(self._stack):
+            text = linecache.getline(code.co_filename, line).strip()
+            found.append((code.co_filename, line, code.co_name, text))
+        return found
+
+    @property
+    def source_line(self) -> str:
+        """`file:line` of the user's code that made this operation."""
+        if not self._stack:
+            return ""
+        code, line = self._stack[0]
+        return f"{code.co_filename}:{line}"
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The outputs, as a tuple."""
+        return self._outputs
+
+    def colocation_groups(self) -> list[bytes]:
+        """The `loc:@name` groups this operation belongs to; its own name when none."""
+        groups = [g for g in self._attrs.get("_class", ()) if g.startswith(b"loc:@")]
+        return groups or [b"loc:@" + self._name.encode()]
+
+    def get_attr(self, name: str) -> Any:
+        """The value of an attribute; ValueError when there is none of that name."""
+        if name not in self._attrs:
+            raise ValueError(f"No attr named '{name}' in operation '{self._name}' of type {self.type}.")
+        return self._attrs[name]
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Runs this operation in `session`, or in the default session."""
+        from tensorfleet.graph.scopes import session_for
+
+        session_for(session, self.graph, "run operation").run(self, feed_dict)
+
+    # -- changes made by the library, never after the graph is finalized --
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        self.graph._check_not_finalized()
+        self._attrs[name] = value
+        self.graph._touched()
+
+    def _set_device(self, device: Any) -> None:
+        from tensorfleet.devices import canonical_name
+
+        self._device = canonical_name(device)
+
+    def _add_control_input(self, op: Operation) -> None:
+        self._add_control_inputs([op])
+
+    def _add_control_inputs(self, ops: Sequence[Operation]) -> None:
+        self.graph._check_not_finalized()
+        for op in ops:
+            if op not in self._control_inputs:
+                self._control_inputs.append(op)
+        self.graph._touched()
+
+    def _update_input(self, index: int, tensor: Tensor) -> None:
+        self.graph._check_not_finalized()
+        inputs = list(self._inputs)
+        inputs[index]._consumers.remove(self)
+        inputs[index] = tensor
+        tensor._consumers.append(self)
+        self._inputs = tuple(inputs)
+        self.graph._touched()
+
+    def _get_control_flow_context(self) -> Any:
+        return self._control_flow_context
+
+    def _set_control_flow_context(self, context: Any) -> None:
+        self._control_flow_context = context
+
+    def input_list(self, position: int) -> tuple[int, int]:
+        """Where the tensors of the `position`-th declared input start and end among `inputs`."""
+        start = 0
+        for i, arg in enumerate(self.spec.inputs):
+            count = arg_count(arg, self._attrs)
+            if i == position:
+                return start, start + count
+            start += count
+        raise IndexError(position)
+
+    def __str__(self) -> str:
+        return str(self.node_def)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self._name}' type={self.type}>"
+
+
+def arg_count(arg: registry.Arg, attrs: dict[str, Any]) -> int:
+    """How many tensors one declared argument stands for."""
+    if arg.number_attr:
+        return attrs[arg.number_attr]
+    if arg.type_list_attr:
+        return len(attrs[arg.type_list_attr])
+    return 1
+
+
+class Tensor:
+    """A handle to one output of an operation. Operators and slicing build further operations."""
+
+    __slots__ = ("__dict__", "__weakref__", "_consumers", "_dtype", "_op", "_shape", "_value_index")
+    __array_priority__ = 100
+
+    def __init__(self, op: Operation, value_index: int, dtype: Any) -> None:
+        self._op = op
+        self._value_index = value_index
+        self._dtype: DType = dtypes.as_dtype(dtype)
+        self._shape = _UNKNOWN
+        self._consumers: list[Operation] = []
+
+    @property
+    def op(self) -> Operation:
+        """The operation that gives this tensor."""
+        return self._op
+
+    @property
+    def value_index(self) -> int:
+        """Which of the operation's outputs this is."""
+        return self._value_index
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def graph(self) -> Graph:
+        """The graph this tensor belongs to."""
+        return self._op.graph
+
+    @property
+    def name(self) -> str:
+        """`op_name:index`."""
+        return f"{self._op._name}:{self._value_index}"
+
+    @property
+    def device(self) -> str:
+        """The device its operation asks for."""
+        return self._op._device
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of the shape while the graph is built."""
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        """What is known of the shape while the graph is built."""
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds to what is known of the shape; ValueError when it contradicts."""
+        self._shape = self._shape.merge_with(as_shape(shape))
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take this tensor."""
+        return list(self._consumers)
+
+    def _as_node_def_input(self) -> str:
+        return self._op._name if self._value_index == 0 else f"{self._op._name}:{self._value_index}"
+
+    def _rank(self) -> int | None:
+        return self._shape.rank
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value of this tensor, run in `session` or in the default session."""
+        from tensorfleet.graph.scopes import session_for
+
+        return session_for(session, self.graph, "evaluate tensor").run(self, feed_dict)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of "
+            "`if t:` to test if a tensor is defined, and use TensorFlow ops such as tf.cond to execute "
+            "subgraphs conditioned on the value of a tensor."
+        )
+
+    __nonzero__ = __bool__
+
+    def __len__(self) -> int:
+        raise TypeError(
+            f"len is not well defined for symbolic Tensors. ({self.name}) Please call `x.shape` rather than "
+            "`len(x)` for shape information."
+        )
+
+    def __iter__(self) -> Any:
+        raise TypeError(
+            "Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor "
+            "use tf.map_fn, or tf.unstack when its first dimension is known."
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Use sess.run(tensor)."
+        )
+
+    def __copy__(self) -> Tensor:
+        raise TypeError("A symbolic Tensor cannot be copied; use tf.identity.")
+
+    def __str__(self) -> str:
+        shape = f", shape={self._shape}" if self._shape._d is not None else ", shape=<unknown>"
+        device = f", device={self._op._device}" if self._op._device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name}{device})'
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self._dtype.name}>"
+
+
+_UNKNOWN = TensorShape(None)
+
+
+class IndexedSlices:
+    """Rows `values` at positions `indices` of a larger tensor: what a gather's gradient is."""
+
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def values(self) -> Tensor:
+        """The rows."""
+        return self._values
+
+    @property
+    def indices(self) -> Tensor:
+        """Which row each of `values` is."""
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Tensor | None:
+        """The shape of the larger tensor, when known."""
+        return self._dense_shape
+
+    @property
+    def name(self) -> str:
+        """The name of `values`."""
+        return self.values.name
+
+    @property
+    def device(self) -> str:
+        """The device of `values`."""
+        return self.values.device
+
+    @property
+    def op(self) -> Operation:
+        """The operation of `values`."""
+        return self.values.op
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.values.dtype
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of `values`."""
+        return self.values.graph
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take `values` or `indices`."""
+        return self.values.consumers() + self.indices.consumers()
+
+    def __str__(self) -> str:
+        shape = f", dense_shape={self._dense_shape}" if self._dense_shape is not None else ""
+        return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"

@@ -1,0 +1,319 @@
+"""The op table: what an operation takes, gives, computes, and how it differentiates.
+
+An op is declared once, in one block:
+
+    @op("Tanh", "x: T -> y: T", "T: inexact", shape=same_as_input)
+    def tanh(xp, x):
+        return xp.tanh(x)
+
+The signature and the attributes are TensorFlow's. The function is the kernel. It is called with the
+array namespace (`numpy`, or `jax.numpy` while a segment is traced), then the inputs in order (a list
+input arrives as a list), then, by keyword, the attributes it names as keyword-only parameters.
+It returns one array, or a tuple with one per output.
+
+Signature:   "a: T, rest: N * T, any: list(Tin), handle: resource, ref: Ref(T) -> out: T"
+Attributes:  "T: number; N: int; transpose_a: bool = false; Tidx: index = int32; padding: string"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.dtypes import DType
+from tensorfleet.shapes import TensorShape
+
+# Named sets of element types, for attributes such as "T: number".
+_F = ("bfloat16", "half", "float", "double")
+_I = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+TYPE_SETS: dict[str, tuple[str, ...]] = {
+    "floating": _F,
+    "inexact": (*_F, "complex64", "complex128"),
+    "integer": _I,
+    "real": (*_F, *_I),
+    "number": (*_F, *_I, "complex64", "complex128"),
+    "index": ("int32", "int64"),
+}
+
+
+@dataclass(frozen=True)
+class Arg:
+    """One input or output of an op: a tensor, `number` tensors of one type, or a list of any types."""
+
+    name: str
+    dtype: DType | None = None
+    type_attr: str = ""
+    number_attr: str = ""
+    type_list_attr: str = ""
+    is_ref: bool = False
+
+
+@dataclass(frozen=True)
+class Attr:
+    """One attribute of an op: its kind, its default (or `REQUIRED`), and for types what is allowed."""
+
+    name: str
+    kind: str
+    default: Any
+    allowed: frozenset[DType] | frozenset[bytes] | None = None
+    minimum: int | None = None
+
+
+REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
+
+
+@dataclass
+class OpSpec:
+    """Everything known about one op type."""
+
+    name: str
+    inputs: tuple[Arg, ...]
+    outputs: tuple[Arg, ...]
+    attrs: dict[str, Attr]
+    kernel: Callable
+    kernel_attrs: tuple[str, ...]
+    shape: Callable | None = None
+    #: never traced: runs in Python on numpy values, receiving a `HostContext` instead of `xp`
+    host: bool = False
+    #: a host op that may wait (a dequeue): it gets a thread of its own
+    blocks: bool = False
+    #: inputs (by position) whose variables the kernel rewrites; it returns their new values first
+    updates: tuple[int, ...] = ()
+    #: inputs (by position) that are resource handles whose variable's value the kernel wants instead
+    reads: tuple[int, ...] = ()
+    #: an updating op that does not look at the old value
+    overwrites: bool = False
+    #: stands for a variable: its output is a reference or a handle, not a value
+    variable: bool = False
+    #: updates only the rows that input `rows` names, in place (see runtime/rows.py)
+    rows: int | None = None
+    #: inputs (by position) whose *values* shape the result, so they must be known while tracing
+    static: frozenset[int] = frozenset()
+    #: receives the state of a random stream as first argument after `xp`
+    rng: Callable | None = None
+    #: has effects or state: is never folded, and two of them are never merged into one
+    stateful: bool = False
+    #: numpy runs it far slower than XLA: compile at the first run
+    heavy: bool = False
+    #: the kernel takes `check=` to report data-dependent errors (see runtime/checks)
+    checks: bool = False
+    #: sample arguments for the table-driven tests
+    examples: Sequence[Any] = ()
+    gradient: Callable | None = field(default=None, repr=False)
+    differentiable: bool = True
+
+    @property
+    def pure(self) -> bool:
+        """Whether the outputs depend on nothing but the inputs, and nothing else happens."""
+        return not (self.host or self.updates or self.reads or self.rng or self.stateful)
+
+
+_TABLE: dict[str, OpSpec] = {}
+
+
+def op(
+    name: str,
+    signature: str,
+    attrs: str = "",
+    *,
+    shape: Callable | None = None,
+    static: Sequence[str] = (),
+    updates: Sequence[str] = (),
+    reads: Sequence[str] = (),
+    rows: str | None = None,
+    examples: Sequence[Any] = (),
+    **flags: Any,
+) -> Callable[[Callable], Callable]:
+    """Registers the decorated function as the kernel of op `name`. See the module's docstring."""
+    inputs, outputs = parse_signature(signature)
+    parsed = parse_attrs(attrs)
+    order = {a.name: i for i, a in enumerate(inputs)}
+
+    def register(kernel: Callable) -> Callable:
+        if name in _TABLE:
+            raise ValueError(f"Op {name!r} is registered twice; rename or remove one of the blocks.")
+        code = kernel.__code__
+        n = code.co_argcount
+        wanted = tuple(a for a in code.co_varnames[n : n + code.co_kwonlyargcount] if a != "check")
+        _TABLE[name] = OpSpec(
+            name,
+            inputs,
+            outputs,
+            parsed,
+            kernel,
+            wanted,
+            shape,
+            static=frozenset(order[s] for s in static),
+            updates=tuple(order[u] for u in updates),
+            reads=tuple(order[r] for r in reads),
+            rows=None if rows is None else order[rows],
+            checks="check" in code.co_varnames[n : n + code.co_kwonlyargcount],
+            examples=examples,
+            **flags,
+        )
+        return kernel
+
+    return register
+
+
+def get(name: str) -> OpSpec:
+    """The spec of an op type; ValueError when there is none."""
+    spec = _TABLE.get(name)
+    if spec is None:
+        raise ValueError(
+            f"Op type not registered '{name}' in this build of TensorFleet; docs/compatibility.md lists "
+            "what is supported."
+        )
+    return spec
+
+
+def find(name: str) -> OpSpec | None:
+    """The spec of an op type, or None."""
+    return _TABLE.get(name)
+
+
+def all_ops() -> dict[str, OpSpec]:
+    """The whole table, by op type."""
+    return dict(_TABLE)
+
+
+def gradient(*names: str) -> Callable[[Callable], Callable]:
+    """Registers the decorated `f(op, *output_grads)` as the gradient of these op types."""
+
+    def register(f: Callable) -> Callable:
+        for name in names:
+            spec = get(name)
+            if spec.gradient is not None:
+                raise ValueError(f"Op {name!r} has a gradient already.")
+            spec.gradient = f
+        return f
+
+    return register
+
+
+def not_differentiable(*names: str) -> None:
+    """Declares that no gradient flows through these op types (`tf.gradients` gives None)."""
+    for name in names:
+        get(name).differentiable = False
+
+
+# Gradients that users register under names of their own, for `gradient_override_map`.
+_NAMED_GRADIENTS: dict[str, Callable | None] = {}
+
+
+class RegisterGradient:
+    """Decorator: makes a function the gradient of an op type, or of a name used in an override map."""
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError("op_type must be a string")
+        self._op_type = op_type
+
+    def __call__(self, f: Callable) -> Callable:
+        spec = _TABLE.get(self._op_type)
+        if self._op_type in _NAMED_GRADIENTS or (spec is not None and spec.gradient is not None):
+            raise KeyError(f"Registering two gradient with name '{self._op_type}'!")
+        _NAMED_GRADIENTS[self._op_type] = f
+        return f
+
+
+def NotDifferentiable(op_type: str) -> None:
+    """Declares that ops of this type have no gradient; gradients through them are None."""
+    if not isinstance(op_type, str):
+        raise TypeError("op_type must be a string")
+    _NAMED_GRADIENTS[op_type] = None
+
+
+def named_gradient(name: str) -> Callable | None:
+    """A gradient function registered by the user; LookupError when there is none of that name."""
+    if name not in _NAMED_GRADIENTS:
+        raise LookupError(f"No gradient defined for operation type '{name}' (use tf.RegisterGradient).")
+    return _NAMED_GRADIENTS[name]
+
+
+def has_named_gradient(name: str) -> bool:
+    """Whether the user registered (or denied) a gradient under this name."""
+    return name in _NAMED_GRADIENTS
+
+
+# -- parsing -----------------------------------------------------------------------------------------
+
+_DTYPE_NAMES = {"float", "double", "half", "resource", "variant", "string", "bool", "quint8", "qint8", "qint32"}
+_DTYPE_NAMES |= {"bfloat16", "complex64", "complex128", "int8", "uint8", "int16", "uint16"}
+_DTYPE_NAMES |= {"int32", "uint32", "int64", "uint64", "qint16", "quint16"}
+
+
+def parse_signature(text: str) -> tuple[tuple[Arg, ...], tuple[Arg, ...]]:
+    """Reads "a: T, b: N * T -> c: T" into its input and output arguments."""
+    left, _, right = text.partition("->")
+    return tuple(map(_arg, _split(left, ","))), tuple(map(_arg, _split(right, ",")))
+
+
+def _split(text: str, separator: str) -> list[str]:
+    return [part.strip() for part in text.split(separator) if part.strip()]
+
+
+def _arg(text: str) -> Arg:
+    name, _, kind = (part.strip() for part in text.partition(":"))
+    is_ref = kind.startswith("Ref(")
+    if is_ref:
+        kind = kind[4:-1]
+    if kind.startswith("list("):
+        return Arg(name, type_list_attr=kind[5:-1], is_ref=is_ref)
+    number = ""
+    if "*" in kind:
+        number, kind = (part.strip() for part in kind.split("*"))
+    if kind in _DTYPE_NAMES:
+        return Arg(name, dtype=dtypes.as_dtype(kind), number_attr=number, is_ref=is_ref)
+    return Arg(name, type_attr=kind, number_attr=number, is_ref=is_ref)
+
+
+def parse_attrs(text: str) -> dict[str, Attr]:
+    """Reads "T: number; axis: int = 0" into attributes."""
+    found = {}
+    for part in _split(text, ";"):
+        name, _, rest = (p.strip() for p in part.partition(":"))
+        kind, has_default, default = (p.strip() for p in rest.partition("="))
+        found[name] = _attr(name, kind, default if has_default else None)
+    return found
+
+
+def _attr(name: str, kind: str, default: str | None) -> Attr:
+    allowed: Any = None
+    inner = re.fullmatch(r"list\((.*)\)", kind)
+    base = inner.group(1) if inner else kind
+    minimum = None
+    if base.startswith("{"):
+        allowed = frozenset(dtypes.as_dtype(t.strip()) for t in base[1:-1].split(","))
+        base = "type"
+    elif base in TYPE_SETS:
+        allowed = frozenset(dtypes.as_dtype(t) for t in TYPE_SETS[base])
+        base = "type"
+    elif base.startswith("string("):
+        allowed = frozenset(t.strip().encode() for t in base[7:-1].split("|"))
+        base = "string"
+    kind = f"list({base})" if inner else base
+    value = REQUIRED if default is None else _default(kind, default)
+    return Attr(name, kind, value, allowed, minimum)
+
+
+def _default(kind: str, text: str) -> Any:
+    if kind.startswith("list("):
+        inner = kind[5:-1]
+        return [_default(inner, t) for t in _split(text.strip("[]"), ",")]
+    if kind == "bool":
+        return text == "true"
+    if kind == "int":
+        return int(text)
+    if kind == "float":
+        return float(text)
+    if kind == "string":
+        return text.strip("'\"").encode()
+    if kind == "type":
+        return dtypes.as_dtype(text)
+    if kind == "shape":
+        return TensorShape(None) if text == "unknown" else TensorShape(eval(text, {}))
+    raise ValueError(f"No default possible for attribute kind {kind!r}")

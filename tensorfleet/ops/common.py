@@ -1,0 +1,88 @@
+"""What op blocks share: shape functions and the few places where numpy and jax.numpy differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.graph.constant import constant_value, constant_value_as_shape
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.shapes import TensorShape, broadcast_shape
+
+SCALAR = TensorShape(())
+UNKNOWN = TensorShape(None)
+
+
+def same_as_input(op: Operation) -> TensorShape:
+    """Every output has the shape of the first input."""
+    return op._inputs[0].shape
+
+
+def broadcast(op: Operation) -> TensorShape:
+    """The shape the first two inputs broadcast to."""
+    return broadcast_shape(op._inputs[0].shape, op._inputs[1].shape)
+
+
+def merged_inputs(op: Operation) -> TensorShape:
+    """The shape all inputs must have in common."""
+    shape = op._inputs[0].shape
+    for t in op._inputs[1:]:
+        shape = shape.merge_with(t.shape)
+    return shape
+
+
+def scalar(op: Operation) -> TensorShape:
+    """Every output is a scalar."""
+    return SCALAR
+
+
+def unknown(op: Operation) -> TensorShape:
+    """Nothing is known."""
+    return UNKNOWN
+
+
+def vector_of(length: int | None) -> TensorShape:
+    """The shape of a vector of that length."""
+    return TensorShape._of((length,))
+
+
+def static_value(op: Operation, position: int) -> np.ndarray | None:
+    """The value of an input when it is a constant, else None."""
+    return constant_value(op._inputs[position])
+
+
+def shape_given_by(op: Operation, position: int) -> TensorShape:
+    """The shape that an integer vector input asks for, as far as it is known."""
+    return constant_value_as_shape(op._inputs[position])
+
+
+def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """A possibly negative axis as a position; ValueError when there is no such axis."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"{what} = {axis} not in [{-rank}, {rank})")
+    return axis % rank
+
+
+def is_numpy(xp: Any) -> bool:
+    """Whether a kernel runs in its numpy life."""
+    return xp is np
+
+
+def first_bad(ok: Any, values: Any) -> tuple[str, Any]:
+    """Where, as "[i,j]", and what the first element is for which `ok` is false. For error messages."""
+    ok, values = np.asarray(ok), np.asarray(values)
+    where = np.unravel_index(int(np.argmin(ok.ravel())), ok.shape)
+    index = "[" + ",".join(str(int(i)) for i in where) + "]" if where else ""
+    return index, values[where]
+
+
+def ints(values: Any) -> tuple[int, ...]:
+    """A concrete integer vector (a shape, axes, paddings) as Python ints."""
+    return tuple(int(v) for v in np.asarray(values).ravel())
+
+
+def tensor_list(op: Operation, position: int) -> tuple[Tensor, ...]:
+    """The tensors of a declared list input."""
+    start, end = op.input_list(position)
+    return op._inputs[start:end]
