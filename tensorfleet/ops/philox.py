@@ -1,0 +1,431 @@
+"""Philox4x32-10, and the random ops drawn from it exactly as TensorFlow's CPU kernels draw them.
+
+A stream is six uint32 words: a 128-bit counter (least significant word first) and a 64-bit key.
+One *block* is the four 32-bit words made from one value of the counter. An op owns a stream, made by
+`initial_state(seed, seed2)`; each execution draws from the stream's position with one of the functions
+below and then moves it on: `state = skip(state, reserved(op_type, size))`.
+
+Functions take the array namespace `xp` first: `numpy` (works in cache-sized pieces) or `jax.numpy`
+(traceable; needs `jax_enable_x64`). Both give the same numbers.
+"""
+
+import os
+from functools import lru_cache
+
+import numpy as np
+
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
+_WORD = 0xFFFFFFFF
+_LOW_WORD = np.uint64(_WORD)
+_SHIFT_WORD = np.uint64(32)
+_CHUNK = 8192  # blocks per pass of the numpy life: three arrays of 128 KiB stay in the cache
+_RESERVED_PER_OUTPUT = 256  # blocks a filling kernel sets aside for each output
+_STATELESS_KEY = (0x3EC8F720, 0x02461E29)
+
+
+# --- streams ---------------------------------------------------------------------------------------
+
+
+def initial_state(seed, seed2):
+    """The stream of an op with these seed attributes; two zeros ask for an unpredictable one."""
+    if seed == 0 and seed2 == 0:
+        return random_state()
+    key, high = int(seed) & (1 << 64) - 1, int(seed2) & (1 << 64) - 1
+    return np.array([0, 0, high & _WORD, high >> 32, key & _WORD, key >> 32], np.uint32)
+
+
+def random_state():
+    """A stream seeded by the operating system."""
+    state = np.zeros(6, np.uint32)
+    state[2:] = np.frombuffer(os.urandom(16), np.uint32)
+    return state
+
+
+def skip(state, blocks):
+    """The stream `blocks` blocks further on (a read-only array)."""
+    return np.frombuffer(skip_bytes(state.tobytes(), blocks), np.uint32)
+
+
+def skip_bytes(state, blocks):
+    """`skip` for a stream given as its 24 bytes."""
+    counter = int.from_bytes(state[:16], "little") + int(blocks) & (1 << 128) - 1
+    return counter.to_bytes(16, "little") + state[16:]
+
+
+def stateless_state(xp, seed):
+    """The stream of a stateless op given its two-element integer `seed` tensor."""
+    seed = xp.asarray(seed).astype(np.int64).astype(np.uint64)
+    counter = xp.stack([seed & _LOW_WORD, seed >> _SHIFT_WORD], -1).reshape(4).astype(np.uint32)
+    key = xp.asarray(np.array(_STATELESS_KEY, np.uint32))
+    mixed = blocks(xp, xp.concatenate([counter, key]), xp.zeros(1, np.uint64))[0]
+    return xp.concatenate([xp.zeros(2, np.uint32), mixed[2:], mixed[:2]])
+
+
+def reserved(op_type, size, num_samples=1):
+    """How many blocks TensorFlow's kernel sets aside for one execution of the op.
+
+    `size` is the number of outputs (rows shuffled for RandomShuffle; rows of logits for Multinomial,
+    which also needs `num_samples`; candidates sampled for the candidate samplers).
+    """
+    size = int(size)
+    if op_type == "RandomShuffle":
+        return (size + 2) // 4 if size > 1 else 0
+    if op_type.endswith("CandidateSampler"):
+        return 512 * size
+    if op_type == "Multinomial":
+        return size * ((int(num_samples) + 3) // 4 * 4) * 2 * _RESERVED_PER_OUTPUT
+    return size * _RESERVED_PER_OUTPUT
+
+
+# --- blocks ----------------------------------------------------------------------------------------
+
+
+def blocks(xp, rng, offsets):
+    """The blocks at uint64 `offsets` from the stream's position, as uint32[len(offsets), 4]."""
+    if xp is np:
+        return _blocks_on_host(rng, offsets)
+    return _blocks_traced(xp, rng, offsets)
+
+
+def _blocks_traced(xp, rng, offsets):
+    from jax import lax
+
+    wide = rng.astype(np.uint64)
+    base, high = wide[0] | wide[1] << _SHIFT_WORD, wide[2] | wide[3] << _SHIFT_WORD
+    low = base + offsets
+    high = high + (low < base).astype(np.uint64)
+    c0, c1 = low.astype(np.uint32), (low >> _SHIFT_WORD).astype(np.uint32)
+    c2, c3 = high.astype(np.uint32), (high >> _SHIFT_WORD).astype(np.uint32)
+    k0, k1 = rng[4], rng[5]
+    for _ in range(10):
+        p0, p1 = (c.astype(np.uint64) * np.uint64(m) for c, m in zip((c0, c2), _MULTIPLIERS, strict=True))
+        c0, c1 = (p1 >> _SHIFT_WORD).astype(np.uint32) ^ c1 ^ k0, p1.astype(np.uint32)
+        c2, c3 = (p0 >> _SHIFT_WORD).astype(np.uint32) ^ c3 ^ k1, p0.astype(np.uint32)
+        k0, k1 = k0 + np.uint32(_KEY_STEPS[0]), k1 + np.uint32(_KEY_STEPS[1])
+    # XLA computes each operand of a stack on its own: two 64-bit operands cost half of four words.
+    pairs = [
+        even.astype(np.uint64) | odd.astype(np.uint64) << _SHIFT_WORD for even, odd in ((c0, c1), (c2, c3))
+    ]
+    return lax.bitcast_convert_type(xp.stack(pairs, -1), np.uint32).reshape(-1, 4)
+
+
+def _blocks_on_host(rng, offsets):
+    count = len(offsets)
+    words = np.empty((count, 2), np.uint64)
+    scratch = np.empty((3, 2 * min(count, _CHUNK)), np.uint64)
+    for start in range(0, count, _CHUNK):
+        part = offsets[start : start + _CHUNK]
+        _fill_blocks(rng, part, scratch[:, : 2 * len(part)], words[start : start + len(part)])
+    return words.view(np.uint32)
+
+
+def _fill_blocks(rng, offsets, scratch, words):
+    """Write the blocks at `offsets` into `words`, uint64[n, 2].
+
+    The two halves of a counter lie in one flat array, the second half mirrored, so that the exchange
+    of halves in every round is a reversed view and each step of a round is one whole-array call.
+    """
+    n = len(offsets)
+    even, odd, product = scratch
+    _load_counters(rng, offsets, even, odd)
+    keys, multipliers = _round_keys(int(rng[4]), int(rng[5]), n)
+    swapped = product[::-1]
+    for key in keys:
+        np.multiply(even, multipliers, product)
+        np.right_shift(swapped, _SHIFT_WORD, even)
+        np.bitwise_xor(even, odd, even)
+        np.bitwise_xor(even, key, even)
+        np.bitwise_and(swapped, _LOW_WORD, odd)
+    np.left_shift(odd, _SHIFT_WORD, odd)
+    np.bitwise_or(even, odd, even)
+    words[:, 0] = even[:n]
+    words[:, 1] = even[: n - 1 : -1]
+
+
+def _load_counters(rng, offsets, even, odd):
+    n = len(offsets)
+    c0, c1, c2, c3 = rng[:4].tolist()
+    base = np.uint64(c0 | c1 << 32)
+    low = offsets + base
+    np.bitwise_and(low, _LOW_WORD, even[:n])
+    np.right_shift(low, _SHIFT_WORD, odd[:n])
+    even[n:] = c2
+    odd[n:] = c3
+    # Carrying out of the low half is so rare that only its possibility is checked on the fast path.
+    if c1 == _WORD and (low < base).any():
+        high = np.uint64(c2 | c3 << 32) + (low < base)[::-1].astype(np.uint64)
+        np.bitwise_and(high, _LOW_WORD, even[n:])
+        np.right_shift(high, _SHIFT_WORD, odd[n:])
+
+
+@lru_cache(maxsize=8)
+def _round_keys(k0, k1, n):
+    """The ten keys and the multipliers, each spread over both (mirrored) halves of n counters."""
+    keys = np.empty((10, 2 * n), np.uint64)
+    for i in range(10):
+        keys[i, :n] = (k0 + i * _KEY_STEPS[0]) & _WORD
+        keys[i, n:] = (k1 + i * _KEY_STEPS[1]) & _WORD
+    return list(keys), np.repeat(np.array(_MULTIPLIERS, np.uint64), n)
+
+
+def _draw(xp, rng, shape, dtype, per_block, convert):
+    """An array of `shape` whose elements `convert` makes, `per_block` from each consecutive block."""
+    size = int(np.prod(shape, dtype=np.int64))
+    count = -(-size // per_block)
+    if xp is not np:
+        values = convert(blocks(xp, rng, xp.arange(count, dtype=np.uint64)))
+        return values.reshape(-1)[:size].reshape(shape)
+    values = np.empty((count, per_block), dtype)
+    for start in range(0, count, _CHUNK):
+        stop = min(start + _CHUNK, count)
+        values[start:stop] = convert(blocks(np, rng, np.arange(start, stop, dtype=np.uint64)))
+    return values.reshape(-1)[:size].reshape(shape)
+
+
+# --- uniform ---------------------------------------------------------------------------------------
+
+# Random mantissa bits under the exponent of 1.0 make a number in [1, 2). Augmented assignments below
+# work in place on numpy arrays and rebind the name for traced ones.
+_SMALL_MANTISSA = {"float16": 10, "bfloat16": 7}
+
+
+def _unit_small(words, dtype):
+    bits = _SMALL_MANTISSA[dtype.name]
+    exponent = 15 if dtype.name == "float16" else 127
+    halves = words.astype(np.uint16)
+    halves &= np.uint16((1 << bits) - 1)
+    halves |= np.uint16(exponent << bits)
+    return halves.view(dtype) - dtype.type(1)
+
+
+def _unit_float(words):
+    words &= np.uint32(0x7FFFFF)
+    words |= np.uint32(0x3F800000)
+    unit = words.view(np.float32)
+    unit -= np.float32(1)
+    return unit
+
+
+def _unit_double(words):
+    mantissa = words[:, 0::2].astype(np.uint64)
+    mantissa &= np.uint64(0xFFFFF)
+    mantissa <<= _SHIFT_WORD
+    mantissa |= words[:, 1::2]
+    mantissa |= np.uint64(0x3FF0000000000000)
+    unit = mantissa.view(np.float64)
+    unit -= np.float64(1)
+    return unit
+
+
+def random_uniform(xp, rng, shape, dtype):
+    """RandomUniform: float16, bfloat16, float32 or float64 in [0, 1)."""
+    dtype = np.dtype(dtype)
+    if dtype == np.float64:
+        return _draw(xp, rng, shape, dtype, 2, _unit_double)
+    if dtype == np.float32:
+        return _draw(xp, rng, shape, dtype, 4, _unit_float)
+    return _draw(xp, rng, shape, dtype, 4, lambda words: _unit_small(words, dtype))
+
+
+def random_uniform_int(xp, rng, shape, dtype, minval, maxval):
+    """RandomUniformInt: int32 or int64 in [minval, maxval), with TensorFlow's slight modulo bias."""
+    dtype = np.dtype(dtype)
+    low = xp.asarray(minval, dtype=dtype).reshape(1)
+    high = xp.asarray(maxval, dtype=dtype).reshape(1)
+    unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
+    span = high.view(unsigned) - low.view(unsigned)
+
+    def convert(words):
+        bits = words if unsigned.itemsize == 4 else _pairs(words)
+        return (bits % span).view(dtype) + low
+
+    return _draw(xp, rng, shape, dtype, 16 // unsigned.itemsize, convert)
+
+
+def random_bits(xp, rng, shape, dtype):
+    """Full-range integers: StatelessRandomUniformFullInt of int32, uint32, int64 or uint64."""
+    dtype = np.dtype(dtype)
+    if dtype.itemsize == 4:
+        return _draw(xp, rng, shape, dtype, 4, lambda words: words.view(dtype))
+    return _draw(xp, rng, shape, dtype, 2, lambda words: _pairs(words).view(dtype))
+
+
+def _pairs(words):
+    return words[:, 0::2] | words[:, 1::2].astype(np.uint64) << _SHIFT_WORD
+
+
+# --- normal ----------------------------------------------------------------------------------------
+
+
+def _round_to_float(xp, x):
+    """float64 `x` with the precision of a float32, which XLA may not optimize away."""
+    if xp is np:
+        return x.astype(np.float32).astype(np.float64)
+    from jax import lax
+
+    return lax.reduce_precision(x, exponent_bits=8, mantissa_bits=23)
+
+
+def _normal_floats(xp, words):
+    """Box-Muller on two pairs of words per block: float32[n, 4].
+
+    Transcendentals are computed in double and rounded, so that both lives agree to the last bit;
+    the C library's single-precision ones differ from these by one unit in one value of seventy.
+    """
+    unit = _unit_float(words).astype(np.float64)
+    log = xp.log(xp.maximum(unit[:, 0::2], np.float64(np.float32(1e-7)))).astype(np.float32)
+    radius = xp.sqrt(np.float32(-2) * log)
+    angle = _round_to_float(xp, unit[:, 1::2] * (2 * np.pi))
+    sin, cos = xp.sin(angle).astype(np.float32), xp.cos(angle).astype(np.float32)
+    return xp.stack([sin * radius, cos * radius], -1).reshape(-1, 4)
+
+
+def _normal_doubles(xp, words):
+    """Box-Muller on the two doubles of a block: float64[n, 2]."""
+    unit = _unit_double(words)
+    radius = xp.sqrt(-2.0 * xp.log(xp.maximum(unit[:, 0], 1e-7)))
+    angle = unit[:, 1] * (2 * np.pi)
+    return xp.stack([xp.sin(angle) * radius, xp.cos(angle) * radius], -1)
+
+
+def _normal_maker(xp, dtype):
+    """(convert, outputs per block, dtype computed in); 16-bit types are rounded from float32."""
+    if dtype == np.float64:
+        return (lambda words: _normal_doubles(xp, words)), 2, np.float64
+    return (lambda words: _normal_floats(xp, words)), 4, np.float32
+
+
+def random_standard_normal(xp, rng, shape, dtype):
+    """RandomStandardNormal of any float type."""
+    dtype = np.dtype(dtype)
+    convert, per_block, computed = _normal_maker(xp, dtype)
+    return _draw(xp, rng, shape, computed, per_block, convert).astype(dtype)
+
+
+def truncated_normal(xp, rng, shape, dtype):
+    """TruncatedNormal of any float type: normals redrawn until within two deviations.
+
+    A group of outputs (as many as a block makes) owns the blocks set aside for it and takes the first
+    values in range from them, whatever the other groups do.
+    """
+    dtype = np.dtype(dtype)
+    convert, per_group, computed = _normal_maker(xp, dtype)
+    size = int(np.prod(shape, dtype=np.int64))
+    groups = -(-size // per_group)
+    stride = np.uint64(per_group * _RESERVED_PER_OUTPUT // 4)
+    fill = _truncated_on_host if xp is np else _truncated_traced
+    values = fill(xp, rng, groups, stride, convert, (per_group, computed))
+    return values.reshape(-1)[:size].reshape(shape).astype(dtype)
+
+
+def _truncated_on_host(xp, rng, groups, stride, convert, group):
+    width, dtype = group
+    values = np.empty((groups, width), dtype)
+    for start in range(0, groups, _CHUNK):
+        offsets = np.arange(start, min(start + _CHUNK, groups), dtype=np.uint64) * stride
+        part = values[start : start + len(offsets)]
+        part[:] = convert(blocks(np, rng, offsets))
+        rows = np.flatnonzero((abs(part) >= 2).any(1))
+        candidates, drawn = part[rows], 1
+        while len(rows):
+            # A few rows cost the calls, not the numbers: take enough blocks to end in one pass.
+            ahead = 3 if len(rows) < 512 else 1
+            wanted = offsets[rows, None] + np.arange(drawn, drawn + ahead, dtype=np.uint64)
+            fresh = convert(blocks(np, rng, wanted.reshape(-1))).reshape(len(rows), -1)
+            candidates, drawn = np.concatenate([candidates, fresh], 1), drawn + ahead
+            outside = abs(candidates) >= 2
+            order = np.argsort(outside, 1, kind="stable")[:, :width]
+            part[rows] = np.take_along_axis(candidates, order, 1)
+            short = candidates.shape[1] - outside.sum(1) < width
+            rows, candidates = rows[short], candidates[short]
+    return values
+
+
+def _truncated_traced(xp, rng, groups, stride, convert, group):
+    from jax import lax
+
+    def normals(offsets, drawn):
+        # The barriers keep XLA from hoisting each round key out of the loop as a kernel of its own,
+        # and from repeating all of this in every use of the result.
+        stream, drawn = lax.optimization_barrier((rng, drawn))
+        return lax.optimization_barrier(convert(blocks(xp, stream, offsets + drawn)))
+
+    def fill(offsets):
+        def step(carry):
+            drawn, values, filled = carry
+            fresh = normals(offsets, drawn)
+            return drawn + np.uint64(1), *_keep_in_range(xp, values, filled, fresh)
+
+        empty = xp.zeros((len(offsets), group[0]), group[1])
+        state = (xp.uint64(0), empty, xp.zeros(len(offsets), np.int32))
+        return lax.while_loop(lambda carry: (carry[2] < group[0]).any(), step, state)[1]
+
+    offsets = xp.arange(groups, dtype=np.uint64) * stride
+    if groups <= 1 << 16:  # a second copy of the program would cost more to compile than it saves
+        return fill(offsets)
+    # At most 17 groups in 100 miss at first, and among so many never more than a quarter (that would
+    # be 54 deviations): only so many rows enter the loop. Surplus ones point past the end.
+    values = normals(offsets, xp.uint64(0))
+    missed = (abs(values) >= 2).any(1)
+    rows = xp.nonzero(missed, size=groups // 4, fill_value=groups)[0]
+    return values.at[rows].set(fill(rows.astype(np.uint64) * stride), mode="drop")
+
+
+def _keep_in_range(xp, values, filled, candidates):
+    """Put each row's in-range candidates into its free places, in order."""
+    columns = list(values.T)
+    for candidate in candidates.T:
+        inside = abs(candidate) < 2
+        for j, column in enumerate(columns):
+            columns[j] = xp.where(inside & (filled == j), candidate, column)
+        filled = filled + inside
+    return xp.stack(columns, 1), filled
+
+
+# --- choices ---------------------------------------------------------------------------------------
+
+
+def random_shuffle(xp, rng, size):
+    """RandomShuffle's permutation of `size` rows: output[i] = input[permutation[i]], as int32."""
+    if size < 2:
+        return xp.arange(size, dtype=np.int32)
+    words = random_bits(xp, rng, (size - 1,), np.uint32)
+    steps = (words % xp.arange(size, 1, -1, dtype=np.uint32)).astype(np.int32)
+    targets = steps + xp.arange(size - 1, dtype=np.int32)
+    if xp is np:
+        order = list(range(size))
+        for i, j in enumerate(targets.tolist()):
+            order[i], order[j] = order[j], order[i]
+        return np.array(order, np.int32)
+    from jax import lax
+
+    def swap(i, order):
+        j = targets[i]
+        at_i, at_j = order[i], order[j]
+        return order.at[i].set(at_j).at[j].set(at_i)
+
+    return lax.fori_loop(0, size - 1, swap, xp.arange(size, dtype=np.int32))
+
+
+def multinomial(xp, rng, logits, num_samples, output_dtype=np.int64):
+    """Multinomial: `num_samples` class indices for each row of unnormalized log-probabilities.
+
+    Drawn row after row from one stream, as TensorFlow does where one thread takes all rows (its
+    kernel restarts the stream for every share of rows a further thread takes).
+    """
+    logits = xp.asarray(logits)
+    rows = len(logits)
+    finite = xp.isfinite(logits)
+    wide = logits.astype(np.float64)
+    top = xp.max(xp.where(finite, wide, -np.inf), 1, keepdims=True, initial=-np.inf)
+    weights = xp.exp(xp.where(finite, wide - xp.where(xp.isfinite(top), top, 0), -np.inf))
+    bounds = xp.cumsum(weights, 1)
+    wanted = random_uniform(xp, rng, (rows, num_samples), np.float64) * bounds[:, -1:]
+    if xp is np:
+        picked = [row.searchsorted(w, "right") for row, w in zip(bounds, wanted, strict=True)]
+        return np.array(picked, output_dtype).reshape(rows, num_samples)
+    from jax import vmap
+
+    search = vmap(lambda row, w: xp.searchsorted(row, w, side="right"))
+    return search(bounds, wanted).astype(output_dtype)
