@@ -21,6 +21,9 @@ _LOW_WORD = np.uint64(_WORD)
 _SHIFT_WORD = np.uint64(32)
 _CHUNK = 8192  # blocks per pass of the numpy life: three arrays of 128 KiB stay in the cache
 _RESERVED_PER_OUTPUT = 256  # blocks a filling kernel sets aside for each output
+# Up to so many groups, a truncated normal is one loop: a second copy of the program, for the few groups
+# that need redrawing, costs more to compile than it saves.
+_ONE_LOOP_GROUPS = 1 << 18
 _STATELESS_KEY = (0x3EC8F720, 0x02461E29)
 
 
@@ -321,24 +324,31 @@ def truncated_normal(xp, rng, shape, dtype):
 
 def _truncated_on_host(xp, rng, groups, stride, convert, group):
     width, dtype = group
+
+    def draw(offsets, drawn):
+        # A few rows cost the calls, not the numbers: take enough blocks to be done in one pass.
+        wanted = np.arange(drawn, drawn + (4 if len(offsets) < 512 else 1), dtype=np.uint64)
+        fresh = convert(blocks(np, rng, (offsets[:, None] + wanted).reshape(-1)))
+        return fresh.reshape(len(offsets), -1), drawn + len(wanted)
+
     values = np.empty((groups, width), dtype)
     for start in range(0, groups, _CHUNK):
         offsets = np.arange(start, min(start + _CHUNK, groups), dtype=np.uint64) * stride
         part = values[start : start + len(offsets)]
-        part[:] = convert(blocks(np, rng, offsets))
-        rows = np.flatnonzero((abs(part) >= 2).any(1))
-        candidates, drawn = part[rows], 1
+        candidates, drawn = draw(offsets, 0)
+        part[:] = candidates[:, :width]
+        rows = np.flatnonzero((abs(part) >= 2).view(f"u{width}"))  # any() of so few is slow
+        candidates = candidates[rows]
         while len(rows):
-            # A few rows cost the calls, not the numbers: take enough blocks to end in one pass.
-            ahead = 3 if len(rows) < 512 else 1
-            wanted = offsets[rows, None] + np.arange(drawn, drawn + ahead, dtype=np.uint64)
-            fresh = convert(blocks(np, rng, wanted.reshape(-1))).reshape(len(rows), -1)
-            candidates, drawn = np.concatenate([candidates, fresh], 1), drawn + ahead
-            outside = abs(candidates) >= 2
-            order = np.argsort(outside, 1, kind="stable")[:, :width]
-            part[rows] = np.take_along_axis(candidates, order, 1)
-            short = candidates.shape[1] - outside.sum(1) < width
-            rows, candidates = rows[short], candidates[short]
+            inside = abs(candidates) < 2
+            place = np.cumsum(inside, 1)
+            full = place[:, -1] >= width
+            kept = inside & (place <= width) & full[:, None]
+            part[rows[full]] = candidates[kept].reshape(-1, width)
+            rows, candidates = rows[~full], candidates[~full]
+            if len(rows):
+                fresh, drawn = draw(offsets[rows], drawn)
+                candidates = np.concatenate([candidates, fresh], 1)
     return values
 
 
@@ -362,10 +372,10 @@ def _truncated_traced(xp, rng, groups, stride, convert, group):
         return lax.while_loop(lambda carry: (carry[2] < group[0]).any(), step, state)[1]
 
     offsets = xp.arange(groups, dtype=np.uint64) * stride
-    if groups <= 1 << 16:  # a second copy of the program would cost more to compile than it saves
+    if groups <= _ONE_LOOP_GROUPS:
         return fill(offsets)
     # At most 17 groups in 100 miss at first, and among so many never more than a quarter (that would
-    # be 54 deviations): only so many rows enter the loop. Surplus ones point past the end.
+    # be a hundred deviations): only so many rows enter the loop. Surplus ones point past the end.
     values = normals(offsets, xp.uint64(0))
     missed = (abs(values) >= 2).any(1)
     rows = xp.nonzero(missed, size=groups // 4, fill_value=groups)[0]
