@@ -75,7 +75,7 @@ def _placeholder_with_default(xp: Any, x: Any) -> Any:
     return x
 
 
-@gradient("PlaceholderWithDefault", "Identity")
+@gradient("PlaceholderWithDefault")
 def _pass_through(op: Operation, dy: Any) -> Any:
     return dy
 
@@ -91,6 +91,9 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 @op("Identity", "input: T -> output: T", "T: type", shape=same_as_input)
 def _identity(xp: Any, x: Any) -> Any:
     return x
+
+
+gradient("Identity")(_pass_through)
 
 
 @export("identity")

@@ -1,0 +1,54 @@
+"""Everything that publishes public names, in the order of the journey of a step."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from types import ModuleType
+
+
+def load() -> None:
+    """Imports every module that publishes names, and the names that come from elsewhere."""
+    from tensorfleet import dtypes, errors, ops, shapes
+    from tensorfleet.api import publish
+    from tensorfleet.devices import DeviceSpec
+    from tensorfleet.graph.graph import Graph
+    from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+    from tensorfleet.graph.registry import NotDifferentiable, RegisterGradient
+
+    publish(Graph, "Graph")
+    publish(Operation, "Operation")
+    publish(Tensor, "Tensor")
+    publish(IndexedSlices, "IndexedSlices")
+    publish(RegisterGradient, "RegisterGradient")
+    publish(NotDifferentiable, "NotDifferentiable", "NoGradient", "no_gradient")
+    publish(DeviceSpec, "DeviceSpec")
+    publish(shapes.TensorShape, "TensorShape")
+    publish(shapes.Dimension, "Dimension")
+    publish(shapes.dimension_value, "dimension_value", "compat.dimension_value")
+    publish(shapes.dimension_at_index, "dimension_at_index", "compat.dimension_at_index")
+    publish(dtypes.DType, "DType", "dtypes.DType")
+    publish(dtypes.as_dtype, "as_dtype", "dtypes.as_dtype")
+    for name in _DTYPES:
+        dtype = getattr(dtypes, name + "_" if name == "bool" else name)
+        publish(dtype, name, f"dtypes.{name}")
+    for name in dir(errors):
+        if name.endswith("Error") or name.isupper() or name in _ERROR_FUNCTIONS:
+            publish(getattr(errors, name), f"errors.{name}")
+    _import_all(ops)
+    for name in _LATER:
+        _import_all(importlib.import_module(f"tensorfleet.{name}"))
+
+
+_DTYPES = "float16 half float32 float64 double bfloat16 complex64 complex128 int8 uint8 int16 uint16 int32".split()
+_DTYPES += "uint32 int64 uint64 bool string qint8 quint8 qint16 quint16 qint32 resource variant".split()
+_DTYPES += ["QUANTIZED_DTYPES"]
+_ERROR_FUNCTIONS = ("exception_type_from_error_code", "error_code_from_exception_type")
+_ERROR_FUNCTIONS += ("raise_exception_on_not_ok_status",)
+_LATER = ("session",)
+
+
+def _import_all(package: ModuleType) -> None:
+    """Imports a module, and every module inside it when it is a package."""
+    for found in pkgutil.iter_modules(getattr(package, "__path__", [])):
+        importlib.import_module(f"{package.__name__}.{found.name}")

@@ -1,0 +1,1 @@
+"""From a graph and what is asked of it to programs that run: prune, fold, place, fuse."""

@@ -1,0 +1,54 @@
+"""Compute now what can never change: constants, static shapes, and pure operations on those."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.graph.constant import _of_shape
+from tensorfleet.graph.kernels import run_numpy
+from tensorfleet.graph.operation import Operation
+from tensorfleet.passes.plan import Plan
+
+_LARGEST = 1 << 16  # elements: larger results are cheaper to compute than to carry along
+
+
+def fold(plan: Plan) -> Plan:
+    """Moves constant operations from the work into `plan.constants`."""
+    constants = plan.constants
+    fed = set(plan.feeds)
+    rest: list[Operation] = []
+    for op in plan.ops:
+        values = _value(op, constants, fed)
+        if values is None:
+            rest.append(op)
+            continue
+        for tensor, value in zip(op._outputs, values, strict=True):
+            if tensor not in fed:
+                constants[tensor] = value
+    plan.ops = rest
+    return plan
+
+
+def _value(op: Operation, constants: dict, fed: set) -> Any:
+    if op._control_inputs:
+        return None  # it may stand between two operations that must keep their order
+    if op.type == "Const":
+        return (op._attrs["value"],)
+    if not op._outputs or not op.spec.pure or op.spec.heavy or op.type == "Placeholder":
+        return None
+    if op.type in ("Shape", "Size", "Rank"):
+        known = _of_shape(op)
+        if known is not None:
+            return (known,)
+    if not op._inputs or any(t in fed or t not in constants for t in op._inputs):
+        return None
+    sizes = [out.shape.num_elements() for out in op._outputs]
+    if any(n is None or n > _LARGEST for n in sizes):
+        return None
+    try:
+        values = run_numpy(op, [constants[t] for t in op._inputs])
+    except Exception:  # it fails again, with the op's name, when the step runs
+        return None
+    return tuple(np.asarray(v) for v in values)

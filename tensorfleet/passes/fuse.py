@@ -1,0 +1,203 @@
+"""Merge operations into the fewest segments that no path leaves and re-enters.
+
+Every operation gets a level: segments of level k run before host operations of level k, which run before
+segments of level k + 1. Levels never fall along an edge, so a segment (all fusable operations of one
+device at one level) can always run as one unit.
+"""
+
+from __future__ import annotations
+
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.plan import Part, Plan, variable_of
+
+# Variables of at least this many elements are gathered from by rows, without handing out the whole.
+_LARGE = 1 << 15
+
+
+def fuse(plan: Plan) -> Plan:
+    """Fills `plan.parts`."""
+    gathers, hidden = _row_gathers(plan)
+    ops = [op for op in plan.ops if not op.spec.variable and op not in hidden]
+    known = set(plan.feeds) | plan.constants.keys()
+    before = {op: _before(op, plan, known, hidden) for op in ops}
+    kinds = {op: _kind(op, gathers) for op in ops}
+    levels = _levels(plan, ops, kinds, before)
+    _delay(plan, ops, kinds, before, levels)
+    parts = _group(plan, ops, kinds, levels)
+    _connect(plan, parts, before)
+    plan.parts = parts
+    return plan
+
+
+def _kind(op: Operation, gathers: set[Operation]) -> str:
+    if op in gathers:
+        return "gather"
+    if op.spec.rows is not None:
+        return "rows"
+    if op.spec.host or any(_objects(t) for t in (*op._inputs, *op._outputs)):
+        return "host"
+    return "segment"
+
+
+def _objects(tensor: Tensor) -> bool:
+    """Whether a tensor holds Python objects: strings, or resources other than variables."""
+    if tensor.dtype.np_dtype != object:
+        return False
+    return tensor.dtype.name != "resource" or variable_of(tensor) is None
+
+
+def _row_gathers(plan: Plan) -> tuple[set[Operation], set[Operation]]:
+    """The gathers that fetch rows straight from a variable, and the reads that nothing else needs."""
+    fed, fetched = set(plan.feeds), set(plan.fetches)
+    row_updated = {
+        variable_of(op._inputs[op.input_list(u)[0]]) for op in plan.ops if op.spec.rows is not None for u in op.spec.updates
+    }
+    needed = set(plan.ops)
+    gathers: set[Operation] = set()
+    reads: dict[Operation, int] = {}
+    for op in plan.ops:
+        if not _gathers_rows(op, plan):
+            continue
+        source = op._inputs[0]
+        read = None if source.dtype.name == "resource" or source.dtype._is_ref_dtype else source._op
+        if read is not None and (source in fed or read.type not in ("Identity", "ReadVariableOp")):
+            continue
+        variable = variable_of(source if read is None else read._inputs[0])
+        if variable is None or (read is not None and not _from_variable(read)):
+            continue
+        size = variable._attrs["shape"].num_elements() or 0
+        if size < _LARGE and variable not in row_updated:
+            continue
+        gathers.add(op)
+        if read is not None:
+            reads[read] = reads.get(read, 0) + 1
+    hidden: set[Operation] = set()
+    targets = set(plan.targets)
+    for read in reads:
+        users = [c for c in read._outputs[0]._consumers if c in needed]
+        waited = any(read in op._control_inputs for op in needed)
+        if all(c in gathers for c in users) and read._outputs[0] not in fetched and read not in targets and not waited:
+            hidden.add(read)
+    # A gather whose read stays would copy for nothing: it reads what has been handed out anyway.
+    gathers -= {op for op in gathers if not _direct(op) and op._inputs[0]._op not in hidden}
+    return gathers, hidden
+
+
+def _direct(op: Operation) -> bool:
+    return op._inputs[0].dtype.name == "resource" or op._inputs[0].dtype._is_ref_dtype
+
+
+def _from_variable(read: Operation) -> bool:
+    source = read._inputs[0]
+    return source.dtype._is_ref_dtype or source.dtype.name == "resource"
+
+
+def _gathers_rows(op: Operation, plan: Plan) -> bool:
+    if op.type in ("GatherV2", "ResourceGather"):
+        if op._attrs.get("batch_dims", 0):
+            return False
+        if op.type == "GatherV2":
+            axis = plan.constants.get(op._inputs[2])
+            return axis is not None and int(axis) == 0
+        return True
+    return op.type == "Gather"
+
+
+def _before(op: Operation, plan: Plan, known: set[Tensor], hidden: set[Operation]) -> list[Operation]:
+    """The operations of the plan that must come first."""
+    found: dict[Operation, None] = {}
+    stack = [t._op for t in op._inputs if t not in known] + op._control_inputs
+    while stack:
+        b = stack.pop()
+        if b.spec.variable or b in hidden:
+            # Nothing runs for these; what they wait for must still come first.
+            stack.extend(b._control_inputs)
+            if b in hidden:
+                stack.extend(t._op for t in b._inputs)
+        elif b in plan.devices:
+            found[b] = None
+    return list(found)
+
+
+def _levels(plan: Plan, ops: list, kinds: dict, before: dict) -> dict[Operation, int]:
+    levels: dict[Operation, int] = {}
+    for op in ops:
+        level = 0
+        fusable = kinds[op] == "segment"
+        for b in before[op]:
+            if b not in levels:
+                continue  # a constant
+            step = 0
+            if fusable and (kinds[b] != "segment" or plan.devices[b] != plan.devices[op]):
+                step = 1
+            level = max(level, levels[b] + step)
+        levels[op] = level
+    return levels
+
+
+def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operation, int]) -> None:
+    """Moves operations to the latest level they can have, so that they join the segment of their users."""
+    last: dict[str, int] = {}
+    updated: dict[Operation, int] = {}
+    for op in ops:
+        if kinds[op] == "segment":
+            last[plan.devices[op]] = max(last.get(plan.devices[op], 0), levels[op])
+        for u in op.spec.updates:
+            variable = variable_of(op._inputs[op.input_list(u)[0]])
+            if variable is not None:
+                updated[variable] = min(updated.get(variable, 1 << 30), levels[op])
+    if not any(last.values()):
+        return
+    after: dict[Operation, list[Operation]] = {}
+    for op in ops:
+        for b in before[op]:
+            after.setdefault(b, []).append(op)
+    for op in reversed(ops):
+        if kinds[op] != "segment" or op.spec.updates:
+            continue
+        latest = last[plan.devices[op]]
+        for user in after.get(op, ()):
+            same = kinds[user] == "host" or kinds[user] in ("rows", "gather") or plan.devices[user] == plan.devices[op]
+            latest = min(latest, levels[user] if same else levels[user] - 1)
+        for t in op._inputs:
+            if t.dtype._is_ref_dtype or t.dtype.name == "resource":
+                variable = variable_of(t)
+                if variable in updated:  # a read stays before the update it was made before
+                    latest = min(latest, max(updated[variable], levels[op]))
+        levels[op] = max(levels[op], latest)
+
+
+def _group(plan: Plan, ops: list, kinds: dict, levels: dict[Operation, int]) -> list[Part]:
+    parts: list[Part] = []
+    by_level: dict[int, list[Operation]] = {}
+    for op in ops:
+        by_level.setdefault(levels[op], []).append(op)
+    for level in sorted(by_level):
+        segments: dict[str, Part] = {}
+        hosts: list[Part] = []
+        for op in by_level[level]:
+            device = plan.devices[op]
+            if kinds[op] == "segment":
+                if device not in segments:
+                    segments[device] = Part("segment", [], device)
+                segments[device].ops.append(op)
+            else:
+                hosts.append(Part(kinds[op], [op], device, list(op._outputs)))
+        parts += [*segments.values(), *hosts]
+    return parts
+
+
+def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
+    """Works out what each part gives to others, and which parts it must wait for."""
+    owner = {op: i for i, part in enumerate(parts) for op in part.ops}
+    wanted = set(plan.fetches)
+    for i, part in enumerate(parts):
+        for op in part.ops:
+            for b in before[op]:
+                j = owner.get(b)
+                if j is not None and j != i and j not in part.after:
+                    part.after.append(j)
+            wanted.update(t for t in op._inputs if owner.get(t._op, i) != i)
+    for part in parts:
+        if part.kind == "segment":
+            part.outputs = [t for op in part.ops for t in op._outputs if t in wanted]

@@ -1,0 +1,115 @@
+"""Give every operation a device: where it ran before, else where it asks to be, else the default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.devices import DeviceSpec
+from tensorfleet.graph.operation import Operation
+from tensorfleet.passes.plan import Plan, variable_of
+
+# Numeric types a GPU has kernels for; integers and strings stay with the host, as in TensorFlow.
+_GPU_TYPES = {"float16", "float32", "float64", "bfloat16", "complex64", "complex128", "bool"}
+
+
+class Placer:
+    """Knows the devices of a session and remembers where each operation went."""
+
+    def __init__(self, devices: Sequence[str], soft: bool = False) -> None:
+        self.names = list(devices)
+        self._specs = [DeviceSpec.from_string(d) for d in devices]
+        self.soft = soft
+        self.placed: dict[Operation, str] = {}
+        gpus = [d for d, s in zip(self.names, self._specs, strict=True) if s.device_type == "GPU"]
+        self._default_gpu = gpus[0] if gpus else None
+
+    def place(self, plan: Plan) -> Plan:
+        """Fills `plan.devices`."""
+        if len(self.names) == 1 and not any(op._device for op in plan.ops):
+            only = self.names[0]
+            plan.devices = dict.fromkeys(plan.ops, only)
+            self.placed.update(plan.devices)
+            return plan
+        for op in plan.ops:
+            device = self.placed.get(op)
+            if device is None:
+                device = self.placed[op] = self._choose(op)
+            plan.devices[op] = device
+        return plan
+
+    def _choose(self, op: Operation) -> str:
+        # A reference edge and a colocation group keep operations with the one they follow.
+        leader = self._leader(op)
+        if leader is not None and leader is not op:
+            device = self.placed.get(leader)
+            if device is None:
+                device = self.placed[leader] = self._choose(leader)
+            return device
+        return self._match(op)
+
+    def _leader(self, op: Operation) -> Operation | None:
+        for t in op._inputs:
+            if t.dtype._is_ref_dtype and op.spec.inputs and any(a.is_ref for a in op.spec.inputs):
+                return variable_of(t) or t._op
+            if t.dtype.name == "resource":
+                return variable_of(t) or t._op
+        for group in op._attrs.get("_class", ()):
+            if group.startswith(b"loc:@"):
+                leader = op.graph._by_name.get(group[5:].decode())
+                if leader is not None and leader is not op:
+                    return leader
+        return None
+
+    def _match(self, op: Operation) -> str:
+        wanted = DeviceSpec.from_string(op._device)
+        fits = [n for n, s in zip(self.names, self._specs, strict=True) if _agrees(wanted, s)]
+        able = [n for n in fits if self._has_kernel(op, n)]
+        if able:
+            return self._prefer(op, wanted, able)
+        if self.soft:
+            relaxed = DeviceSpec(wanted.job, wanted.replica, wanted.task, "CPU")
+            near = [n for n, s in zip(self.names, self._specs, strict=True) if _agrees(relaxed, s)]
+            if near:
+                return near[0]
+        raise self._refusal(op, fits)
+
+    def _prefer(self, op: Operation, wanted: DeviceSpec, able: list[str]) -> str:
+        if wanted.device_type is None and self._default_gpu in able:
+            return self._default_gpu
+        return able[0]
+
+    def _has_kernel(self, op: Operation, device: str) -> bool:
+        if "/device:CPU" in device:
+            return True
+        if op.spec.host:
+            return False
+        types = [t.dtype.base_dtype for t in (*op._inputs, *op._outputs)]
+        if op.spec.variable:
+            types = [op._attrs["dtype"]]
+            return types[0].name in _GPU_TYPES or types[0].name == "int64"
+        return not any(t.name == "string" for t in types)
+
+    def _refusal(self, op: Operation, fits: list[str]) -> errors.OpError:
+        available = ", ".join(self.names)
+        if fits:
+            text = (
+                f"Cannot assign a device for operation {op.name}: Could not satisfy explicit device specification "
+                f"'{op._device}' because no supported kernel for {op._device} devices is available: op {op.type} "
+                f"has kernels for CPU only with these types. Available devices: [ {available} ]. Place it on "
+                "/cpu:0, or pass tf.ConfigProto(allow_soft_placement=True)."
+            )
+        else:
+            text = (
+                f"Cannot assign a device for operation {op.name}: {op.name} was explicitly assigned to "
+                f"{op._device} but available devices are [ {available} ]. Make sure the device specification "
+                "refers to a valid device. Change the tf.device around this op, or pass "
+                "tf.ConfigProto(allow_soft_placement=True) to let it run on the CPU."
+            )
+        return errors.InvalidArgumentError(None, op, text)
+
+
+def _agrees(wanted: DeviceSpec, have: DeviceSpec) -> bool:
+    pairs: list[tuple[Any, Any]] = list(zip(wanted.parts(), have.parts(), strict=True))
+    return all(w is None or w == h for w, h in pairs)

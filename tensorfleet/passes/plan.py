@@ -1,0 +1,85 @@
+"""What the passes work on: the part of a graph that one run needs, in an order that respects every edge."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import Any
+
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation, Tensor
+
+
+@dataclass
+class Part:
+    """One unit of work: a segment of operations to run as one, or a single host operation.
+
+    `kind` is "segment", "host", "rows" (an update of some rows of variables, in place) or "gather" (some
+    rows of a variable, fetched without touching the rest).
+    """
+
+    kind: str
+    ops: list[Operation]
+    device: str
+    outputs: list[Tensor] = field(default_factory=list)
+    #: positions, in the plan's list, of the parts that must finish first
+    after: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Plan:
+    """One way to run one set of fetches with one set of feeds, refined by pass after pass."""
+
+    graph: Graph
+    fetches: tuple[Tensor, ...]
+    targets: tuple[Operation, ...]
+    feeds: tuple[Tensor, ...]
+    #: what has to run, in order
+    ops: list[Operation] = field(default_factory=list)
+    #: tensors whose value is known without running anything
+    constants: dict[Tensor, Any] = field(default_factory=dict)
+    #: the full device name of each op
+    devices: dict[Operation, str] = field(default_factory=dict)
+    #: the units of work, each after what it depends on
+    parts: list[Part] = field(default_factory=list)
+
+
+def ordered(ops: set[Operation], feeds: set[Tensor]) -> list[Operation]:
+    """The operations such that each follows its inputs, and otherwise in the order they were made."""
+    waiting: dict[Operation, int] = {}
+    after: dict[Operation, list[Operation]] = {}
+    for op in ops:
+        before = {t._op for t in op._inputs if t not in feeds} | set(op._control_inputs)
+        before &= ops
+        waiting[op] = len(before)
+        for b in before:
+            after.setdefault(b, []).append(op)
+    ready = [op._id for op, n in waiting.items() if n == 0]
+    heapq.heapify(ready)
+    by_id = {op._id: op for op in ops}
+    found: list[Operation] = []
+    while ready:
+        op = by_id[heapq.heappop(ready)]
+        found.append(op)
+        for follower in after.get(op, ()):
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heapq.heappush(ready, follower._id)
+    if len(found) != len(ops):
+        stuck = sorted(op.name for op, n in waiting.items() if n)[:5]
+        raise ValueError(f"The graph has a cycle through {', '.join(stuck)}; a step cannot start anywhere.")
+    return found
+
+
+def variable_of(tensor: Tensor) -> Operation | None:
+    """The variable operation that a reference or a handle leads to, or None."""
+    op = tensor._op
+    while True:
+        if op.spec.variable:
+            return op
+        if op.spec.updates:
+            op = op._inputs[op.spec.updates[0]]._op
+        elif op.type in ("Identity", "RefIdentity") and op._inputs:
+            op = op._inputs[0]._op
+        else:
+            return None

@@ -1,0 +1,22 @@
+"""Keep only what the fetches need, given what is fed."""
+
+from __future__ import annotations
+
+from tensorfleet.graph.operation import Operation
+from tensorfleet.passes.plan import Plan, ordered
+
+
+def prune(plan: Plan) -> Plan:
+    """Lists the operations that must run, in order."""
+    fed = set(plan.feeds)
+    needed: set[Operation] = set()
+    stack: list[Operation] = [t._op for t in plan.fetches if t not in fed] + list(plan.targets)
+    while stack:
+        op = stack.pop()
+        if op in needed:
+            continue
+        needed.add(op)
+        stack.extend(t._op for t in op._inputs if t not in fed)
+        stack.extend(op._control_inputs)
+    plan.ops = ordered(needed, fed)
+    return plan

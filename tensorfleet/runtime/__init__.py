@@ -1,0 +1,1 @@
+"""Running a planned step: devices, segments, host ops, and the state they act on."""

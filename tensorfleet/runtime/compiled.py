@@ -1,0 +1,195 @@
+"""The XLA life of a segment: trace it once per signature, compile, call; and when that pays."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.runtime.devices import jax_device, load_jax
+from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
+
+# A segment this fast in numpy would only lose by a call into XLA.
+_NEVER_BELOW = 60e-6
+# One this slow is compiled at its second run; in between, once it has cost as much as compiling might.
+_AT_ONCE_ABOVE = 1e-3
+_PATIENCE = 20e-3
+# Shapes that keep changing fall back to numpy instead of compiling for ever.
+_MOST_SIGNATURES = 24
+# A signature beyond the first few must come back before it is worth compiling.
+_EAGER_SIGNATURES = 4
+
+
+class Compiled:
+    """One signature of a segment as an XLA program."""
+
+    __slots__ = ("call", "checked", "constants", "skips")
+
+    def __init__(self, call: Any, skips: list[int], checked: bool) -> None:
+        self.call = call
+        self.skips = skips
+        self.checked = checked
+
+
+class Compiler:
+    """Decides when a segment is compiled and keeps its programs."""
+
+    def __init__(self, segment: Segment, device: str) -> None:
+        self.segment = segment
+        self.device = device
+        self.lock = threading.Lock()
+        self.programs: dict[Any, Compiled | None] = {}
+        self.static_inputs: set[int] = set()
+        self.static_variables: set[int] = set()
+        self.seen: dict[Any, int] = {}
+        self.spent = 0.0
+        self.runs = 0
+        self.slowest = 0.0
+        numeric = segment.numeric
+        self.possible = numeric and bool(segment.steps)
+        self.heavy = any(op.spec.heavy for op in segment.ops) or _large(segment)
+
+    def timed(self, seconds: float) -> None:
+        """Notes what one run in numpy took."""
+        self.runs += 1
+        self.spent += seconds
+        self.slowest = seconds
+
+    def wanted(self) -> bool:
+        """Whether the next run should be compiled."""
+        if not self.possible:
+            return False
+        if self.heavy:
+            return True
+        if not self.runs or self.slowest < _NEVER_BELOW:
+            return False
+        return self.slowest > _AT_ONCE_ABOVE or self.spent > _PATIENCE
+
+    def program(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled | None:
+        """The program for these arguments, compiled now if need be; None to run in numpy."""
+        key = self.key(inputs, state)
+        found = self.programs.get(key)
+        if found is not None or key in self.programs:
+            return found
+        with self.lock:
+            key = self.key(inputs, state)
+            if key in self.programs:
+                return self.programs[key]
+            if not self._worth(key):
+                return None
+            while True:
+                try:
+                    made = self._compile(inputs, state)
+                    break
+                except NeedsValue as need:
+                    if not self._make_static(need.code, inputs, state):
+                        made = None
+                        break
+            self.programs[self.key(inputs, state)] = made
+            return made
+
+    def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Any:
+        """What tells one program from another: shapes, and the values of what must be static."""
+        shapes: tuple = tuple([x.shape for x in inputs])
+        if not self.static_inputs and not self.static_variables:
+            return shapes
+        values = [np.asarray(inputs[i]).tobytes() for i in sorted(self.static_inputs)]
+        values += [np.asarray(state[i]).tobytes() for i in sorted(self.static_variables)]
+        return shapes, tuple(values)
+
+    def _worth(self, key: Any) -> bool:
+        if len(self.programs) < _EAGER_SIGNATURES:
+            return True
+        self.seen[key] = self.seen.get(key, 0) + 1
+        if len(self.seen) > 4096:
+            self.seen.clear()
+        if len(self.programs) >= _MOST_SIGNATURES:
+            return False
+        return self.seen.get(key, 0) > 1
+
+    def _compile(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled:
+        jax, jnp = load_jax()
+        segment = self.segment
+        skips: list[int] = [0] * len(segment.rng_steps)
+        checked: list[bool] = [False]
+        fixed_inputs = {i: np.asarray(inputs[i]) for i in self.static_inputs}
+        fixed_state = {i: np.asarray(state[i]) for i in self.static_variables}
+
+        def trace(args: tuple, variables: tuple, streams: tuple) -> tuple:
+            flags: list = []
+
+            def check(ok: Any, message: Any, kind: Any = None) -> None:
+                if isinstance(ok, (bool, *_CONCRETE)):
+                    if not np.all(ok):
+                        text = message() if callable(message) else message
+                        raise (kind or errors.InvalidArgumentError)(None, None, text)
+                else:
+                    flags.append(jnp.all(ok))
+
+            values = list(segment.template)
+            for i, (slot, arg) in enumerate(zip(segment.input_slots, args, strict=True)):
+                values[slot] = fixed_inputs.get(i, arg)
+            current: list = [None] * len(segment.variables)
+            for i, index in enumerate(segment.reads):
+                current[index] = fixed_state.get(index, variables[i])
+            segment.interpret(values, current, streams, jnp, check)
+            for i, step in enumerate(segment.rng_steps):
+                outs = [values[o] for o in step.outs if o is not None]
+                assert step.op.spec.rng is not None
+                skips[i] = step.op.spec.rng(step.op, outs)
+            checked[0] = bool(flags)
+            ok = jnp.all(jnp.stack(flags)) if flags else np.True_
+            return segment.collect(values, current), [current[w] for w in segment.writes], ok
+
+        args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips))
+        program = jax.jit(trace).lower(*args).compile()
+        return Compiled(program, skips, checked[0])
+
+    def arguments(self, inputs: Sequence[Any], state: Sequence[Any], streams: Sequence[Any]) -> tuple:
+        """The arguments of a compiled program, on its device."""
+        variables = [state[i] for i in self.segment.reads]
+        device = jax_device(self.device)
+        if device is None:
+            return tuple(inputs), tuple(variables), tuple(streams)
+        jax, _ = load_jax()
+        return jax.device_put((tuple(inputs), tuple(variables), tuple(streams)), device)
+
+    def _make_static(self, code: int, inputs: Sequence[Any], state: Sequence[Any]) -> bool:
+        """Marks what `code` is computed from as static; False when nothing new could be marked."""
+        segment = self.segment
+        producer = {o: step for step in segment.steps for o in step.outs if o is not None}
+        slot_to_input = {s: i for i, s in enumerate(segment.input_slots)}
+        before = len(self.static_inputs) + len(self.static_variables)
+        stack, done = [code], set()
+        while stack:
+            c = stack.pop()
+            if c in done:
+                continue
+            done.add(c)
+            if c < 0:
+                self.static_variables.add(~c)
+            elif c in slot_to_input:
+                self.static_inputs.add(slot_to_input[c])
+            elif c in producer and producer[c].op.type not in ("Shape", "ShapeN", "Size", "Rank"):
+                if producer[c].rng is not None:
+                    return False
+                stack.extend(producer[c].args)
+        return len(self.static_inputs) + len(self.static_variables) > before
+
+
+def _large(segment: Segment) -> bool:
+    """Whether some random op makes enough numbers to be worth compiling even once."""
+    for step in segment.rng_steps:
+        for t in step.op._outputs:
+            if (t.shape.num_elements() or 0) > 1 << 22:
+                return True
+    return False
+
+
+def clock() -> float:
+    """A monotonic time in seconds."""
+    return time.perf_counter()

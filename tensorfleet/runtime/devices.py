@@ -1,0 +1,101 @@
+"""The devices of this process: virtual CPUs, and GPUs where JAX has them. JAX is loaded when first needed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+# Virtual CPU devices must be fixed before XLA starts; these cost nothing until used.
+_VIRTUAL_CPUS = 16
+_lock = threading.Lock()
+_loaded: Any = None
+
+
+def load_jax() -> tuple[Any, Any]:
+    """`(jax, jax.numpy)`, configured for us at the first call."""
+    global _loaded
+    if _loaded is None:
+        with _lock:
+            if _loaded is None:
+                _loaded = _load()
+    return _loaded
+
+
+def _load() -> tuple[Any, Any]:
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+    # A step is over when its call returns: no thread switch, no work left behind.
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    try:
+        jax.config.update("jax_num_cpu_devices", _VIRTUAL_CPUS)
+    except RuntimeError:
+        pass  # the user has started JAX already; its devices are the ones there are
+    _keep_compilations(jax)
+    if _has_driver():
+        jax.config.update("jax_default_device", jax.devices("cpu")[0])  # a GPU is used when named
+    return jax, jnp
+
+
+def _has_driver() -> bool:
+    return os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/kfd")
+
+
+def _keep_compilations(jax: Any) -> None:
+    """Keeps compiled programs on disk between processes, unless the user has decided otherwise."""
+    if jax.config.jax_compilation_cache_dir is not None or os.environ.get("TENSORFLEET_CACHE") == "":
+        return
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    path = os.environ.get("TENSORFLEET_CACHE") or os.path.join(home, "tensorfleet", "xla")
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except OSError:
+        return  # a read-only home: compile anew each time
+    jax.config.update("jax_compilation_cache_dir", path)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def gpu_count() -> int:
+    """How many GPUs JAX can use, found without starting JAX where there is no driver."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return 0
+    if not _has_driver():
+        return 0
+    jax, _ = load_jax()
+    try:
+        return len(jax.devices("gpu"))
+    except RuntimeError:
+        return 0
+
+
+def local_device_names(config: Any = None, prefix: str = "/job:localhost/replica:0/task:0") -> list[str]:
+    """The full names of a session's devices, CPUs first."""
+    cpus = 1
+    gpus = gpu_count()
+    if config is not None:
+        counts = dict(config.device_count)
+        cpus = max(counts.get("CPU", counts.get("cpu", 1)), 1)
+        gpus = min(gpus, counts.get("GPU", counts.get("gpu", gpus)))
+        visible = config.gpu_options.visible_device_list
+        if visible:
+            gpus = min(gpus, len(visible.split(",")))
+    names = [f"{prefix}/device:CPU:{i}" for i in range(cpus)]
+    return names + [f"{prefix}/device:GPU:{i}" for i in range(gpus)]
+
+
+_jax_devices: dict[str, Any] = {}
+
+
+def jax_device(name: str) -> Any:
+    """The JAX device behind a device name; None for the default one, which needs no transfer."""
+    if name.endswith("CPU:0"):
+        return None
+    found = _jax_devices.get(name)
+    if found is None:
+        jax, _ = load_jax()
+        kind, index = name.rsplit("/", 1)[1].split(":")[1:]
+        have = jax.devices("cpu" if kind == "CPU" else "gpu")
+        found = _jax_devices[name] = have[int(index) % len(have)]
+    return found

@@ -1,0 +1,122 @@
+"""What runs a session's graph in this process: devices, state, cached programs, running steps."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.pipeline import make_plan
+from tensorfleet.passes.place import Placer
+from tensorfleet.runtime import trace
+from tensorfleet.runtime.devices import local_device_names
+from tensorfleet.runtime.program import Program, StepContext
+from tensorfleet.runtime.resources import RandomStreams, ResourceManager
+from tensorfleet.runtime.threads import Pool
+
+_shared_pool: Pool | None = None
+_shared_lock = threading.Lock()
+
+
+def _pool(config: Any) -> tuple[Pool, bool]:
+    """The thread pool a session uses, and whether it is its own."""
+    global _shared_pool
+    size = (config.inter_op_parallelism_threads if config is not None else 0) or os.cpu_count() or 1
+    if config is not None and config.use_per_session_threads:
+        return Pool(size), True
+    with _shared_lock:
+        if _shared_pool is None:
+            _shared_pool = Pool(size)  # later sessions share the threads of the first
+        return _shared_pool, False
+
+
+class Engine:
+    """Plans and runs steps of one graph."""
+
+    def __init__(
+        self, graph: Graph, config: Any = None, resources: ResourceManager | None = None, prefix: str | None = None
+    ) -> None:
+        self.graph = graph
+        self.config = config
+        self.resources = resources or ResourceManager()
+        self.streams = RandomStreams()
+        names = local_device_names(config, prefix) if prefix else local_device_names(config)
+        soft = bool(config.allow_soft_placement) if config is not None else False
+        self.placer = Placer(names, soft)
+        self.pool, self._owns_pool = _pool(config)
+        self._log_placement = bool(config.log_device_placement) if config is not None else False
+        self._timeout = (config.operation_timeout_in_ms if config is not None else 0) or 0
+        if config is not None and config.intra_op_parallelism_threads:
+            os.environ.setdefault("NPROC", str(config.intra_op_parallelism_threads))  # read when XLA starts
+        if config is not None:
+            _gpu_memory(config.gpu_options)
+        self._lock = threading.Lock()
+        self._planning = threading.Lock()
+        self._running: set[StepContext] = set()
+        self._closed: errors.OpError | None = None
+        self._logged: set[Operation] = set()
+
+    def program(self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]) -> Program:
+        """Plans and builds the program for these fetches and feeds."""
+        with self._planning:
+            plan = make_plan(self.graph, fetches, targets, feeds, self.placer)
+            if self._log_placement:
+                self._log(plan)
+            return Program(plan, self.resources)
+
+    def run(self, program: Program, feeds: Sequence[Any], timeout_ms: int = 0, collector: Any = None) -> list:
+        """Runs one step."""
+        timeout = timeout_ms or self._timeout
+        ctx = StepContext(self.resources, self.streams, time.monotonic() + timeout / 1000 if timeout else None)
+        ctx.trace = collector
+        if program.inline:
+            if self._closed is not None:
+                raise self._closed
+            return program.run(ctx, feeds, self.pool)
+        with self._lock:
+            if self._closed is not None:
+                raise self._closed
+            self._running.add(ctx)
+        try:
+            return program.run(ctx, feeds, self.pool)
+        finally:
+            with self._lock:
+                self._running.discard(ctx)
+
+    def close(self, reason: errors.OpError) -> None:
+        """Refuses new steps and wakes those that wait."""
+        with self._lock:
+            self._closed = reason
+            running = list(self._running)
+        for ctx in running:
+            ctx.cancel(reason)
+        if self._owns_pool:
+            self.pool.close()
+
+    def device_names(self) -> list[str]:
+        """The full names of the devices of this engine."""
+        return self.placer.names
+
+    def _log(self, plan: Any) -> None:
+        for op in plan.ops:
+            if op not in self._logged:
+                self._logged.add(op)
+                print(f"{op.name}: ({op.type}): {plan.devices[op]}", file=sys.stderr)
+
+    def collector(self) -> trace.Collector:
+        """Something that records what a step does and when."""
+        return trace.Collector()
+
+
+def _gpu_memory(options: Any) -> None:
+    """Passes the GPU memory wishes on to XLA, which reads them when it starts."""
+    if options.per_process_gpu_memory_fraction:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", f"{options.per_process_gpu_memory_fraction:.3f}")
+    if options.allow_growth:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")

@@ -1,0 +1,176 @@
+"""Operations that run in Python on numpy values: host ops, and rows of large variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.graph.kernels import Kernel
+from tensorfleet.passes.plan import Part, Plan, variable_of
+from tensorfleet.runtime.segment import uninitialized
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.program import Slots, StepContext
+    from tensorfleet.runtime.resources import ResourceManager
+
+
+class HostContext:
+    """What a host op's kernel receives instead of an array namespace."""
+
+    __slots__ = ("op", "step")
+
+    def __init__(self, op: Any, step: StepContext) -> None:
+        self.op = op
+        self.step = step
+
+    @property
+    def resources(self) -> ResourceManager:
+        """The resources of the session or server."""
+        return self.step.resources
+
+    def random(self, blocks: int) -> np.ndarray:
+        """The state of this op's random stream, which then moves on by `blocks`."""
+        return self.step.streams.take(self.op, blocks)
+
+
+class _Item:
+    """A single operation with its arguments: a slot, a constant, a store, or the value of a store."""
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        (self.op,) = part.ops
+        self.name = self.op.name
+        self.device = part.device
+        self.blocks = self.op.spec.blocks
+        self.kernel = Kernel(self.op)
+        self.outs = [None if t.dtype._is_ref_dtype else slots.of(t) for t in self.op._outputs]
+        refs = {
+            i for p, a in enumerate(self.op.spec.inputs) if a.is_ref for i in range(*self.op.input_list(p))
+        }
+        self.args: list[Any] = []
+        for i, t in enumerate(self.op._inputs):
+            variable = variable_of(t) if t.dtype._is_ref_dtype or t.dtype.name == "resource" else None
+            if variable is not None and t not in plan.feeds:
+                store = resources.variable(variable)
+                by_value = i not in refs and t.dtype._is_ref_dtype
+                self.args.append(_Read(store, variable) if by_value else store)
+            else:
+                self.args.append(slots.of(t))
+
+    def arguments(self, values: list) -> list:
+        """The arguments of this run."""
+        found = []
+        for a in self.args:
+            if type(a) is int:
+                a = values[a]
+                if not isinstance(a, (np.ndarray, np.generic)) and hasattr(a, "__array__"):
+                    a = np.asarray(a)
+            elif isinstance(a, _Read):
+                a = np.asarray(a())
+            found.append(a)
+        return found
+
+    def finish(self, values: list, results: tuple) -> None:
+        """Puts the results into their slots."""
+        outs = [o for o in self.outs if o is not None]
+        for slot, value in zip(outs, results, strict=True):
+            values[slot] = value
+
+
+class _Read:
+    """The value of a variable given to a host op."""
+
+    __slots__ = ("store", "variable")
+
+    def __init__(self, store: Any, variable: Any) -> None:
+        self.store = store
+        self.variable = variable
+
+    def __call__(self) -> Any:
+        value = self.store.read()
+        if value is None:
+            raise uninitialized(self.variable)
+        return value
+
+
+class HostItem(_Item):
+    """A host op: its kernel gets a `HostContext`. An op of the numpy life on strings gets numpy."""
+
+    def run(self, ctx: StepContext, values: list) -> None:
+        """Runs the operation."""
+        first: Any = HostContext(self.op, ctx) if self.op.spec.host else np
+        try:
+            with np.errstate(all="ignore"):
+                self.finish(values, self.kernel.call(first, self.arguments(values)))
+        except Exception as e:
+            raise errors.about(self.op, e) from e
+
+
+class RowsItem(_Item):
+    """An update of some rows: the kernel changes the variables' arrays in place, under their locks."""
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        super().__init__(part, plan, slots, resources)
+        self.updated = [self.op.input_list(u)[0] for u in self.op.spec.updates]
+        self.stores = [self.args[i] for i in self.updated]
+        self.locking = sorted(set(self.stores), key=lambda s: s.order)
+
+    def run(self, ctx: StepContext, values: list) -> None:
+        """Runs the update."""
+        args = self.arguments(values)
+        for store in self.locking:
+            store.lock.acquire()
+        try:
+            for i, store in zip(self.updated, self.stores, strict=True):
+                if store.value is None:
+                    variable = variable_of(self.op._inputs[i])
+                    assert variable is not None
+                    raise uninitialized(variable)
+                args[i] = store.rows()
+            with np.errstate(all="ignore"):
+                self.kernel.call(np, args)
+            for store in self.stores:
+                store.touched()
+        except Exception as e:
+            raise errors.about(self.op, e) from e
+        finally:
+            for store in self.locking:
+                store.lock.release()
+
+
+class GatherItem:
+    """Rows of a large variable, taken without touching the rest."""
+
+    blocks = False
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        (self.op,) = part.ops
+        self.name = self.op.name
+        self.device = part.device
+        source = self.op._inputs[0]
+        if not (source.dtype._is_ref_dtype or source.dtype.name == "resource"):
+            source = source._op._inputs[0]
+        variable = variable_of(source)
+        assert variable is not None
+        self.variable = variable
+        self.store = resources.variable(variable)
+        self.indices = slots.of(self.op._inputs[1])
+        self.out = slots.of(self.op._outputs[0])
+
+    def run(self, ctx: StepContext, values: list) -> None:
+        """Fetches the rows."""
+        if self.store.value is None:
+            raise uninitialized(self.variable)
+        indices = np.asarray(values[self.indices])
+        try:
+            if indices.size and indices.min() < 0:
+                raise IndexError
+            values[self.out] = self.store.take_rows(indices)
+        except IndexError:
+            rows = self.store.value.shape[0]
+            flat = indices.ravel()
+            bad = int(np.argmax((flat < 0) | (flat >= rows)))
+            where = ",".join(str(int(i)) for i in np.unravel_index(bad, indices.shape))
+            text = f"indices[{where}] = {flat[bad]} is not in [0, {rows})"
+            raise errors.InvalidArgumentError(None, self.op, text) from None

@@ -1,0 +1,233 @@
+"""An executable plan: parts bound to slots, stores and devices, and the loop that runs them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.passes.plan import Part, Plan
+from tensorfleet.runtime.host import GatherItem, HostItem, RowsItem
+from tensorfleet.runtime.resources import RandomStreams, ResourceManager, VariableStore
+from tensorfleet.runtime.segment import Segment, uninitialized
+from tensorfleet.runtime.threads import Pool
+
+
+class StepContext:
+    """One run of a program: its cancellation, its deadline, and the trace it leaves if asked to."""
+
+    __slots__ = ("cancelled", "deadline", "reason", "resources", "session", "streams", "trace")
+
+    def __init__(self, resources: ResourceManager, streams: RandomStreams, deadline: float | None = None) -> None:
+        self.resources = resources
+        self.streams = streams
+        self.deadline = deadline
+        self.cancelled = threading.Event()
+        self.reason: errors.OpError | None = None
+        self.trace: Any = None
+        self.session: Any = None
+
+    def cancel(self, reason: errors.OpError) -> None:
+        """Ends the step: waiting operations wake up and raise `reason`."""
+        if self.reason is None:
+            self.reason = reason
+        self.cancelled.set()
+
+
+class SegmentItem:
+    """A segment with its variables' stores, running in numpy or compiled, whichever pays."""
+
+    blocks = False
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        from tensorfleet.runtime.compiled import Compiler
+
+        fed = set(plan.feeds)
+        self.device = part.device
+        self.name = part.ops[-1].name
+        self.segment = Segment(part.ops, part.outputs, plan.constants, fed)
+        self.compiler = Compiler(self.segment, part.device)
+        self.ins = [slots.of(t) for t in self.segment.inputs]
+        self.outs = [slots.of(t) for t in self.segment.outputs]
+        self.stores = [resources.variable(v) for v in self.segment.variables]
+        self._drawing = threading.Lock()
+        self.writing = sorted((self.stores[w] for w in self.segment.writes), key=lambda s: s.order)
+
+    def run(self, ctx: StepContext, values: list) -> None:
+        """Runs the segment and makes its variable updates visible, all or none."""
+        inputs = [values[i] for i in self.ins]
+        compiler = self.compiler
+        compiled = None
+        if compiler.wanted():
+            compiled = compiler.program(inputs, self._state())
+        for store in self.writing:
+            store.lock.acquire()
+        try:
+            state = self._state()
+            if compiled is None:
+                outputs = self._numpy_life(ctx, inputs, state)
+            else:
+                outputs = self._in_xla(ctx, compiled, inputs, state)
+            for w in self.segment.writes:
+                self.stores[w].swap(state[w])
+        finally:
+            for store in self.writing:
+                store.lock.release()
+        for slot, value in zip(self.outs, outputs, strict=True):
+            values[slot] = value
+
+    def _state(self) -> list:
+        state: list = [None] * len(self.stores)
+        for i in self.segment.reads:
+            value = self.stores[i].read()
+            if value is None:
+                raise uninitialized(self.segment.variables[i])
+            state[i] = value
+        return state
+
+    def _numpy_life(self, ctx: StepContext, inputs: list, state: list) -> list:
+        if not self.segment.rng_steps:
+            return self._in_numpy(ctx, inputs, state)
+        with self._drawing:  # how far a stream moves is known only after drawing from it
+            return self._in_numpy(ctx, inputs, state)
+
+    def _in_numpy(self, ctx: StepContext, inputs: list, state: list) -> list:
+        segment = self.segment
+        started = time.perf_counter()
+        values = segment.template.copy()
+        for slot, value in zip(segment.input_slots, inputs, strict=True):
+            values[slot] = value if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value)
+        for i in segment.reads:
+            if not isinstance(state[i], np.ndarray):
+                state[i] = np.asarray(state[i])
+        streams = [ctx.streams.take(step.op, 0) for step in segment.rng_steps]
+        with np.errstate(all="ignore"):
+            segment.interpret(values, state, streams)
+        outputs = segment.collect(values, state)
+        for step in segment.rng_steps:
+            assert step.op.spec.rng is not None
+            outs = [values[o] for o in step.outs if o is not None]
+            ctx.streams.take(step.op, step.op.spec.rng(step.op, outs))
+        self.compiler.timed(time.perf_counter() - started)
+        return outputs
+
+    def _in_xla(self, ctx: StepContext, compiled: Any, inputs: list, state: list) -> list:
+        segment = self.segment
+        streams = [ctx.streams.take(s.op, n) for s, n in zip(segment.rng_steps, compiled.skips, strict=True)]
+        args = self.compiler.arguments(inputs, state, streams)
+        try:
+            outputs, written, ok = compiled.call(*args)
+        except Exception as e:
+            raise self._failure(e) from e
+        if compiled.checked and not ok:
+            # The flag says only that a check failed. The numpy life knows which, and says so.
+            self._explain(inputs, state, streams)
+        for w, value in zip(segment.writes, written, strict=True):
+            state[w] = value
+        return outputs
+
+    def _explain(self, inputs: list, state: list, streams: list) -> None:
+        values = self.segment.template.copy()
+        for slot, value in zip(self.segment.input_slots, inputs, strict=True):
+            values[slot] = np.asarray(value)
+        state = [None if v is None else np.asarray(v) for v in state]
+        with np.errstate(all="ignore"):
+            self.segment.interpret(values, state, streams)
+
+    def _failure(self, error: Exception) -> errors.OpError:
+        text = str(error)
+        if "RESOURCE_EXHAUSTED" in text or isinstance(error, MemoryError) or "Out of memory" in text:
+            return errors.ResourceExhaustedError(
+                None,
+                self.segment.ops[-1],
+                f"OOM when running a step on {self.device}: {text.splitlines()[0]}. Use a smaller batch or model.",
+            )
+        return errors.about(self.segment.ops[-1], error)
+
+
+class Slots:
+    """Numbers the values that pass between the parts of one program."""
+
+    def __init__(self) -> None:
+        self._of: dict[Tensor, int] = {}
+
+    def of(self, tensor: Tensor) -> int:
+        """The slot of a tensor."""
+        return self._of.setdefault(tensor, len(self._of))
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+
+_KINDS: dict[str, Any] = {"host": HostItem, "rows": RowsItem, "gather": GatherItem}
+
+
+class Program:
+    """What one combination of fetches and feeds runs, ready to go."""
+
+    def __init__(self, plan: Plan, resources: ResourceManager) -> None:
+        slots = Slots()
+        self.plan = plan
+        self.feed_slots = [slots.of(t) for t in plan.feeds]
+        self.items: list[Any] = []
+        for part in plan.parts:
+            self.items.append(_KINDS.get(part.kind, SegmentItem)(part, plan, slots, resources))
+        self.after = [len(part.after) for part in plan.parts]
+        self.followers: list[list[int]] = [[] for _ in plan.parts]
+        for i, part in enumerate(plan.parts):
+            for j in part.after:
+                self.followers[j].append(i)
+        self.fetch_slots = [self._fetch(t, plan, slots, resources) for t in plan.fetches]
+        self.template: list = [None] * len(slots)
+        for tensor, value in plan.constants.items():
+            if tensor in slots._of:
+                self.template[slots.of(tensor)] = value
+        # Nothing to wait for and nothing beside it: no thread is worth waking.
+        self.inline = not any(item.blocks for item in self.items) and len({p.device for p in plan.parts}) <= 1
+
+    def _fetch(self, tensor: Tensor, plan: Plan, slots: Slots, resources: ResourceManager) -> int | VariableStore:
+        from tensorfleet.passes.plan import variable_of
+
+        if tensor.dtype._is_ref_dtype and tensor not in plan.feeds:
+            variable = variable_of(tensor)
+            if variable is not None:
+                # Fetching a reference gives what the variable holds when the step is over.
+                return _Fetched(resources.variable(variable), variable)  # type: ignore[return-value]
+        return slots.of(tensor)
+
+    def run(self, ctx: StepContext, feeds: Sequence[Any], pool: Pool) -> list:
+        """Runs the program and returns the fetched values."""
+        values = self.template.copy()
+        for slot, value in zip(self.feed_slots, feeds, strict=True):
+            values[slot] = value
+        if self.inline:
+            if ctx.trace is None:
+                for item in self.items:
+                    item.run(ctx, values)
+            else:
+                for item in self.items:
+                    ctx.trace.run(item, ctx, values)
+        else:
+            pool.run(self, ctx, values)
+        return [values[s] if type(s) is int else s.read() for s in self.fetch_slots]
+
+
+class _Fetched:
+    """A fetched reference: read at the end of the step."""
+
+    __slots__ = ("store", "variable")
+
+    def __init__(self, store: VariableStore, variable: Any) -> None:
+        self.store = store
+        self.variable = variable
+
+    def read(self) -> Any:
+        value = self.store.read()
+        if value is None:
+            raise uninitialized(self.variable)
+        return value

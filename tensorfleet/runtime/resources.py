@@ -1,0 +1,125 @@
+"""What outlives a step: variables, random streams and other resources, by container and name."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_order = itertools.count()
+
+
+class VariableStore:
+    """A variable's memory: an immutable value, a version that counts its updates, a lock for writers.
+
+    A reader takes the reference: a consistent snapshot, no copy. A writer holds the lock, computes and
+    swaps. The exception are updates by rows: then the store owns a private, writable numpy array that it
+    changes in place, and copies only after somebody has been handed the whole of it.
+    """
+
+    __slots__ = ("_private", "lock", "name", "order", "value", "version")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.value: Any = None
+        self.version = 0
+        self.lock = threading.RLock()
+        self.order = next(_order)  # locks are taken in this order, so writers cannot deadlock
+        self._private = False
+
+    def read(self) -> Any:
+        """The current value, or None before initialization."""
+        if self._private:
+            with self.lock:
+                self._private = False  # the next update by rows starts from a copy
+                return self.value
+        return self.value
+
+    def swap(self, value: Any) -> None:
+        """Makes `value` current. The caller holds the lock."""
+        self._private = False
+        self.value = value
+        self.version += 1
+
+    def rows(self) -> np.ndarray:
+        """The writable array to change in place. The caller holds the lock and calls `touched`."""
+        if not self._private:
+            self.value = np.array(self.value)
+            self._private = True
+        return self.value
+
+    def take_rows(self, indices: np.ndarray) -> np.ndarray:
+        """A copy of some rows, without handing out the whole."""
+        with self.lock:
+            value = self.value
+            if not isinstance(value, np.ndarray):
+                value = np.asarray(value)
+            return value.take(indices, axis=0)
+
+    def touched(self) -> None:
+        """Counts an update made in place."""
+        self.version += 1
+
+    def clear(self) -> None:
+        """Back to uninitialized."""
+        with self.lock:
+            self.value = None
+            self._private = False
+
+
+class ResourceManager:
+    """All resources of one session or server, in named containers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._containers: dict[str, dict[tuple[str, str], Any]] = {}
+
+    def get(self, container: str, kind: str, name: str, make: Callable[[], Any]) -> Any:
+        """The resource of that kind and name, made at the first call."""
+        with self._lock:
+            shelf = self._containers.setdefault(container, {})
+            found = shelf.get((kind, name))
+            if found is None:
+                found = shelf[(kind, name)] = make()
+            return found
+
+    def variable(self, op: Any) -> VariableStore:
+        """The store of the variable that a VariableV2 or VarHandleOp stands for."""
+        attrs = op._attrs
+        name = (attrs.get("shared_name") or b"").decode() or op.name
+        container = (attrs.get("container") or b"").decode()
+        return self.get(container, "variable", name, lambda: VariableStore(name))
+
+    def clear(self, containers: Any = None) -> None:
+        """Drops the named containers, or all of them."""
+        with self._lock:
+            names = list(self._containers) if not containers else list(containers)
+            gone = [self._containers.pop(n, {}) for n in names]
+        for shelf in gone:
+            for resource in shelf.values():
+                close = getattr(resource, "clear", None)
+                if close is not None:
+                    close()
+
+
+class RandomStreams:
+    """The position of every random op in its stream of numbers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._states: dict[Any, Any] = {}
+
+    def take(self, op: Any, blocks: int) -> np.ndarray:
+        """The op's current state; the next taker starts `blocks` later."""
+        from tensorfleet.ops import philox
+
+        with self._lock:
+            state = self._states.get(op)
+            if state is None:
+                seed, seed2 = op._attrs["seed"], op._attrs["seed2"]
+                state = philox.initial_state(seed, seed2) if seed or seed2 else philox.random_state()
+            self._states[op] = philox.skip(state, blocks) if blocks else state
+            return state

@@ -1,0 +1,208 @@
+"""A segment: pure and variable operations of one device that run as one unit, in one of two lives.
+
+The same interpreter runs both. On numpy values it computes at once; on tracers it records the whole
+segment into one XLA program (runtime/compiled.py). State is functional inside: variables come in as
+values, new values go out, and they become visible together when the segment has succeeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.graph.kernels import Kernel
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.plan import variable_of
+
+_CONCRETE = (np.ndarray, np.generic)
+
+
+class Step:
+    """One operation of a segment: where its arguments are and where its results go.
+
+    An argument or result code >= 0 is a slot of the segment's values; ~code is the index of a variable.
+    """
+
+    __slots__ = ("args", "kernel", "op", "outs", "rng", "static", "updates", "variables")
+
+    def __init__(self, op: Operation, args: list[int], outs: list[int | None], updates: list[int]) -> None:
+        self.op = op
+        self.kernel = Kernel(op)
+        self.args = args
+        self.outs = outs
+        self.updates = updates
+        self.static = _flat_positions(op, op.spec.static)
+        self.variables = [i for i, a in enumerate(args) if a < 0]
+        self.rng: int | None = None
+
+
+def _flat_positions(op: Operation, declared: frozenset[int]) -> tuple[int, ...]:
+    """Declared input positions as positions among the flat inputs."""
+    found: list[int] = []
+    for position in sorted(declared):
+        found.extend(range(*op.input_list(position)))
+    return tuple(found)
+
+
+class NeedsValue(Exception):
+    """While tracing: an operation needs the value, not only the shape, of a slot or variable."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
+
+
+class Segment:
+    """A list of operations with what flows in and out."""
+
+    def __init__(
+        self, ops: Sequence[Operation], outputs: Sequence[Tensor], constants: dict[Tensor, Any], fed: set[Tensor]
+    ) -> None:
+        self.ops = list(ops)
+        self.outputs = list(outputs)
+        self.inputs: list[Tensor] = []
+        self.variables: list[Operation] = []
+        self.reads: list[int] = []
+        self.writes: list[int] = []
+        self.rng_steps: list[Step] = []
+        self.template: list[Any] = []
+        self.steps: list[Step] = []
+        self._slots: dict[Tensor, int] = {}
+        self._variable_index: dict[Operation, int] = {}
+        self._written: set[int] = set()
+        made = {t for op in ops for t in op._outputs if t not in fed}
+        for op in ops:
+            if not op.spec.variable:
+                self._add(op, made, constants)
+        self.input_slots = [self._slots[t] for t in self.inputs]
+        self.output_codes = [self._code(t, made, constants) for t in self.outputs]
+        self.writes = sorted(self._written)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether XLA can run it at all: no strings inside."""
+        return not any(
+            t.dtype.np_dtype == object and t.dtype.name != "resource"
+            for op in self.ops
+            for t in (*op._inputs, *op._outputs)
+        )
+
+    def _add(self, op: Operation, made: set[Tensor], constants: dict[Tensor, Any]) -> None:
+        spec = op.spec
+        updated = [op._inputs[op.input_list(u)[0]] for u in spec.updates]
+        args = []
+        for i, t in enumerate(op._inputs):
+            code = self._code(t, made, constants)
+            writes_only = spec.overwrites and any(i == op.input_list(u)[0] for u in spec.updates)
+            if code < 0 and not writes_only and ~code not in self._written and ~code not in self.reads:
+                self.reads.append(~code)
+            args.append(code)
+        updates = [self._variable(t) for t in updated]
+        self._written.update(updates)
+        outs: list[int | None] = [None if t.dtype._is_ref_dtype else self._slot(t) for t in op._outputs]
+        if updates:
+            outs = [o for o in outs if o is not None]
+        step = Step(op, args, outs, updates)
+        if spec.rng is not None:
+            step.rng = len(self.rng_steps)
+            self.rng_steps.append(step)
+        self.steps.append(step)
+
+    def _code(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:
+        if tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource":
+            return ~self._variable(tensor)
+        if tensor not in self._slots and tensor not in made:
+            slot = self._slot(tensor)
+            if tensor in constants:
+                self.template[slot] = constants[tensor]
+            else:
+                self.inputs.append(tensor)
+        return self._slot(tensor)
+
+    def _slot(self, tensor: Tensor) -> int:
+        slot = self._slots.get(tensor)
+        if slot is None:
+            slot = self._slots[tensor] = len(self.template)
+            self.template.append(None)
+        return slot
+
+    def _variable(self, tensor: Tensor) -> int:
+        variable = variable_of(tensor)
+        if variable is None:
+            raise errors.UnimplementedError(
+                None, tensor.op, f"'{tensor.name}' is a handle that does not lead to a variable of this graph."
+            )
+        index = self._variable_index.get(variable)
+        if index is None:
+            index = self._variable_index[variable] = len(self.variables)
+            self.variables.append(variable)
+        return index
+
+    def interpret(self, values: list, state: list, streams: Sequence[Any], jnp: Any = None, check: Any = None) -> None:
+        """Runs every step, filling `values` and `state`. With `jnp`, arguments that are not concrete trace."""
+        step: Any = None
+        try:
+            for step in self.steps:
+                args = [values[a] if a >= 0 else state[~a] for a in step.args]
+                if step.variables:
+                    _need_initialized(step, args)
+                xp: Any = np
+                if jnp is not None and not all(isinstance(a, _CONCRETE) for a in args):
+                    xp = jnp
+                    for position in step.static:
+                        if not isinstance(args[position], _CONCRETE):
+                            raise NeedsValue(step.args[position])
+                if step.rng is not None:
+                    xp = np if jnp is None else jnp
+                    args.insert(0, streams[step.rng])
+                    if jnp is not None:
+                        for position in step.static:
+                            if not isinstance(args[position + 1], _CONCRETE):
+                                raise NeedsValue(step.args[position])
+                results = step.kernel.call(xp, args, check)
+                updates = step.updates
+                if updates:
+                    for variable, value in zip(updates, results, strict=False):
+                        state[variable] = value
+                    results = results[len(updates) :]
+                for out, value in zip(step.outs, results, strict=True):
+                    values[out] = value
+        except (NeedsValue, errors.OpError) as e:
+            if isinstance(e, errors.OpError) and e._op is None:
+                e._op = step.op
+            raise
+        except Exception as e:
+            raise errors.about(step.op, e) from e
+
+    def collect(self, values: list, state: list) -> list:
+        """The outputs after `interpret`."""
+        return [values[c] if c >= 0 else state[~c] for c in self.output_codes]
+
+
+def _need_initialized(step: Step, args: list) -> None:
+    for i in step.variables:
+        if args[i] is None and not (step.op.spec.overwrites and i == 0):
+            variable = variable_of(step.op._inputs[i])
+            assert variable is not None
+            raise uninitialized(variable)
+
+
+def uninitialized(variable: Operation) -> errors.OpError:
+    """The error for reading a variable that has no value yet."""
+    name = variable.name
+    if variable.type == "VarHandleOp":
+        name = (variable._attrs["shared_name"] or name.encode()).decode()
+        text = (
+            f"Error while reading resource variable {name} from Container: localhost. This could mean that the "
+            f"variable was uninitialized. Not found: Resource localhost/{name} does not exist. Run "
+            "tf.global_variables_initializer(), or restore a checkpoint, before using it."
+        )
+    else:
+        text = (
+            f"Attempting to use uninitialized value {name}. Run tf.global_variables_initializer() (or "
+            "tf.local_variables_initializer() for local ones), or restore a checkpoint, before using it."
+        )
+    return errors.FailedPreconditionError(None, variable, text)

@@ -1,0 +1,86 @@
+"""Running parts side by side: what may wait gets a thread of its own, the rest share a pool."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tensorfleet import errors
+
+
+class Pool:
+    """The threads of a session (`inter_op_parallelism_threads`); made when first needed."""
+
+    def __init__(self, size: int) -> None:
+        self._size = max(size, 1)
+        self._lock = threading.Lock()
+        self._executor: ThreadPoolExecutor | None = None
+
+    def _workers(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(self._size, thread_name_prefix="tensorfleet-inter-op")
+            return self._executor
+
+    def close(self) -> None:
+        """Ends the threads once they are idle."""
+        with self._lock:
+            if self._executor is not None:
+                self._executor.shutdown(wait=False)
+                self._executor = None
+
+    def run(self, program: Any, ctx: Any, values: list) -> None:
+        """Runs a program's items as their inputs become ready; raises the first failure."""
+        waiting = list(program.after)
+        ready = [i for i, n in enumerate(waiting) if n == 0]
+        done: queue.SimpleQueue = queue.SimpleQueue()
+        left = len(waiting)
+        failure: BaseException | None = None
+        running = 0
+        while left and (failure is None or running):
+            if failure is None:
+                # Keep one piece of ordinary work for this thread; hand out the rest.
+                own = next((i for i in ready if not program.items[i].blocks), None)
+                for i in ready:
+                    if i != own:
+                        running += 1
+                        self._start(program.items[i], i, ctx, values, done)
+                ready = []
+                if own is not None:
+                    running += 1
+                    _attempt(program.items[own], own, ctx, values, done)
+            i, error = done.get()
+            running -= 1
+            if error is not None:
+                if failure is None:
+                    failure = error
+                    ctx.cancel(errors.CancelledError(None, None, "The step was cancelled by an earlier failure."))
+                continue
+            left -= 1
+            for follower in program.followers[i]:
+                waiting[follower] -= 1
+                if not waiting[follower]:
+                    ready.append(follower)
+        if failure is not None:
+            raise failure
+
+    def _start(self, item: Any, i: int, ctx: Any, values: list, done: queue.SimpleQueue) -> None:
+        if item.blocks:
+            name = f"tensorfleet-{item.name}"
+            threading.Thread(target=_attempt, args=(item, i, ctx, values, done), name=name, daemon=True).start()
+        else:
+            self._workers().submit(_attempt, item, i, ctx, values, done)
+
+
+def _attempt(item: Any, i: int, ctx: Any, values: list, done: queue.SimpleQueue) -> None:
+    try:
+        if ctx.trace is None:
+            item.run(ctx, values)
+        else:
+            ctx.trace.run(item, ctx, values)
+    except BaseException as e:
+        done.put((i, e))
+    else:
+        done.put((i, None))

@@ -1,0 +1,68 @@
+"""Recording what a step did: which part, on which device and thread, from when to when."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+
+class Collector:
+    """Collects one event per part of a step; `fill` writes them as step stats."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.events: list[tuple[Any, int, int, int]] = []
+
+    def run(self, item: Any, ctx: Any, values: list) -> None:
+        """Runs one part and notes when it began and ended."""
+        started = time.time_ns()
+        try:
+            item.run(ctx, values)
+        finally:
+            ended = time.time_ns()
+            with self._lock:
+                self.events.append((item, started, ended, threading.get_ident()))
+
+    def fill(self, run_metadata: Any, plan: Any, graphs: bool) -> None:
+        """Writes the events, and on request the graph of each device, into a `RunMetadata`."""
+        threads: dict[int, int] = {}
+        by_device: dict[str, Any] = {}
+        for item, started, ended, thread in self.events:
+            device = item.device
+            if device not in by_device:
+                by_device[device] = run_metadata.step_stats.dev_stats.add(device=device)
+            stats = by_device[device].node_stats.add()
+            stats.node_name = item.name
+            stats.all_start_micros = started // 1000
+            stats.op_end_rel_micros = max((ended - started) // 1000, 1)
+            stats.all_end_rel_micros = stats.op_end_rel_micros
+            stats.all_start_nanos, stats.all_end_rel_nanos = started, ended - started
+            stats.op_end_rel_nanos = ended - started
+            stats.scheduled_micros = stats.all_start_micros
+            stats.thread_id = threads.setdefault(thread, len(threads))
+            stats.timeline_label = label(item)
+        if graphs:
+            _partition_graphs(run_metadata, plan)
+
+
+def label(item: Any) -> str:
+    """How an item reads in a timeline: `name = Type(inputs)`, or what a segment holds."""
+    segment = getattr(item, "segment", None)
+    if segment is None:
+        op = item.op
+        return f"{op.name} = {op.type}({', '.join(t._op.name for t in op._inputs)})"
+    inputs = ", ".join(t._op.name for t in segment.inputs)
+    return f"{item.name} = Segment_of_{len(segment.steps)}_ops({inputs})"
+
+
+def _partition_graphs(run_metadata: Any, plan: Any) -> None:
+    by_device: dict[str, list] = {}
+    for op in plan.ops:
+        by_device.setdefault(plan.devices[op], []).append(op)
+    for device, ops in by_device.items():
+        graph = run_metadata.partition_graphs.add()
+        for op in ops:
+            node = graph.node.add()
+            node.CopyFrom(op.node_def)
+            node.device = device

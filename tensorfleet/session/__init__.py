@@ -1,0 +1,1 @@
+"""Sessions: what is fed, what is fetched, and the run in between."""

@@ -1,0 +1,119 @@
+"""Reading a feed_dict: which tensors its keys name, and how their values become arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.graph.convert import make_array
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+
+# Types that stand for several tensors when fed or fetched: type -> (tensors, split a fed value).
+Composite = tuple[Callable[[Any], list], Callable[[Any], list]]
+COMPOSITES: dict[type, Composite] = {
+    IndexedSlices: (
+        lambda s: [t for t in (s.values, s.indices, s.dense_shape) if t is not None],
+        lambda v: [x for x in (v.values, v.indices, v.dense_shape) if x is not None]
+        if hasattr(v, "indices")
+        else list(v),
+    )
+}
+
+
+def feed_plan(graph: Graph, keys: list) -> tuple[list[Tensor], list[Callable]]:
+    """The fed tensors, and for each key a function from its value to an array (or several)."""
+    tensors: list[Tensor] = []
+    converters: list[Callable] = []
+    for key in keys:
+        composite = next((c for kind, c in COMPOSITES.items() if isinstance(key, kind)), None)
+        if composite is not None:
+            parts = [_feedable(graph, t) for t in composite[0](key)]
+            tensors += parts
+            converters.append(_split(composite[1], [_converter(t) for t in parts]))
+        else:
+            tensor = _feedable(graph, key)
+            tensors.append(tensor)
+            converters.append(_converter(tensor))
+    return tensors, converters
+
+
+def _split(split: Callable, converters: list[Callable]) -> Callable:
+    def convert(value: Any) -> list:
+        parts = split(value)
+        if len(parts) != len(converters):
+            raise ValueError(f"This feed takes {len(converters)} values, got {len(parts)}.")
+        return [c(p) for c, p in zip(converters, parts, strict=True)]
+
+    return convert
+
+
+def _feedable(graph: Graph, key: Any) -> Tensor:
+    try:
+        tensor = graph.as_graph_element(key, allow_tensor=True, allow_operation=False)
+    except (KeyError, TypeError, ValueError) as e:
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {e.args[0] if e.args else e}") from None
+    if not graph.is_feedable(tensor):
+        raise ValueError(f"Tensor {tensor} may not be fed.")
+    return tensor
+
+
+def _converter(tensor: Tensor) -> Callable:
+    """A function that turns one fed value into an array of the tensor's type and shape."""
+    dtype = tensor.dtype.base_dtype
+    if dtype.name in ("resource", "variant"):
+        return lambda value: value
+    target = dtype.np_dtype
+    dims = tensor.shape._d
+    fixed = dims if dims is not None and None not in dims else None
+
+    def convert(value: Any) -> Any:
+        if type(value) is np.ndarray and value.dtype == target and target is not _OBJECT:
+            array = value
+        else:
+            array = _array(tensor, value, dtype)
+        if array.shape != fixed and dims is not None and not _fits(array.shape, dims):
+            raise ValueError(
+                f"Cannot feed value of shape {array.shape} for Tensor '{tensor.name}', which has shape "
+                f"'{tensor.shape}'. Reshape the value, or leave that dimension None in the placeholder."
+            )
+        return array
+
+    return convert
+
+
+_OBJECT = np.dtype(object)
+
+
+def _fits(shape: tuple, dims: tuple) -> bool:
+    return len(shape) == len(dims) and all(d is None or s == d for s, d in zip(shape, dims, strict=True))
+
+
+def _array(tensor: Tensor, value: Any, dtype: dtypes.DType) -> Any:
+    if isinstance(value, (Tensor, Operation)):
+        raise TypeError(
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, "
+            f"strings, lists, numpy ndarrays. For reference, the tensor object was {value} which was passed to "
+            f"the feed with key {tensor}."
+        )
+    if type(value).__module__.startswith("jax") and hasattr(value, "dtype") and value.dtype == dtype.np_dtype:
+        return value
+    if dtype.np_dtype == _OBJECT:
+        return make_array(value, dtypes.string)
+    if isinstance(value, int) and not isinstance(value, bool) and dtype.np_dtype.kind in "iu":
+        info = np.iinfo(dtype.np_dtype)
+        if not info.min <= value <= info.max:
+            raise TypeError(
+                f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
+                f"{dtype.name}. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+            )
+    try:
+        return np.asarray(value, dtype=dtype.np_dtype)
+    except (TypeError, ValueError) as e:
+        raise ValueError(
+            f"Cannot feed {type(value).__name__} for Tensor '{tensor.name}' of type {dtype.name}: {e}. Feed numbers "
+            "that form one rectangular array."
+        ) from e

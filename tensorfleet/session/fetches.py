@@ -1,0 +1,135 @@
+"""Reading the first argument of `sess.run`: any nesting of tensors, operations, names and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorfleet.session.feeds import COMPOSITES
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+
+
+class IndexedSlicesValue(NamedTuple):
+    """The numpy form of an `IndexedSlices`."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
+
+
+# How the values of a composite fetch are put together again.
+REBUILD: dict[type, Callable] = {
+    IndexedSlices: lambda key, values: IndexedSlicesValue(
+        values[0], values[1], values[2] if key.dense_shape is not None else None
+    )
+}
+
+
+def fetch_plan(graph: Graph, fetches: Any, feeds: list[Tensor]) -> tuple[list[Tensor], list[Operation], Callable]:
+    """The tensors and operations to run, and a function that arranges the tensors' values as asked."""
+    collected = _Collected(graph, set(feeds))
+    build = collected.visit(fetches)
+    tensors = collected.tensors
+
+    if len(tensors) == 1 and isinstance(fetches, Tensor):
+        return tensors, collected.targets, lambda values: as_result(values[0])
+
+    def arrange(values: list) -> Any:
+        return build([as_result(v) for v in values])
+
+    return tensors, collected.targets, arrange
+
+
+class _Collected:
+    """Gathers the distinct tensors and operations of a nested structure."""
+
+    def __init__(self, graph: Graph, fed: set[Tensor]) -> None:
+        self.graph = graph
+        self.fed = fed
+        self.tensors: list[Tensor] = []
+        self.targets: list[Operation] = []
+        self._index: dict[Tensor, int] = {}
+
+    def visit(self, fetch: Any) -> Callable[[list], Any]:
+        """Adds a fetch; returns how to build its value from the values of all tensors."""
+        if fetch is None:
+            raise TypeError("Fetch argument None has invalid type <class 'NoneType'>")
+        if isinstance(fetch, (list, tuple)):
+            return self._sequence(fetch)
+        if isinstance(fetch, dict) or hasattr(fetch, "keys"):
+            keys = list(fetch.keys())
+            parts = [self.visit(fetch[k]) for k in keys]
+            kind = dict if type(fetch) is dict else type(fetch)
+            return lambda values: kind((k, p(values)) for k, p in zip(keys, parts, strict=True))
+        for kind in COMPOSITES:
+            if isinstance(fetch, kind):
+                parts = [self._element(t) for t in COMPOSITES[kind][0](fetch)]
+                rebuild = REBUILD[kind]
+                return lambda values: rebuild(fetch, [p(values) for p in parts])
+        if type(fetch).__module__ != "builtins" and hasattr(fetch, "__attrs_attrs__"):
+            names = [a.name for a in fetch.__attrs_attrs__]
+            parts = [self.visit(getattr(fetch, n)) for n in names]
+            return lambda values: type(fetch)(*[p(values) for p in parts])
+        return self._element(fetch)
+
+    def _sequence(self, fetch: Any) -> Callable[[list], Any]:
+        parts = [self.visit(f) for f in fetch]
+        if hasattr(fetch, "_fields"):
+            return lambda values: type(fetch)(*[p(values) for p in parts])
+        if isinstance(fetch, list):
+            return lambda values: [p(values) for p in parts]
+        return lambda values: tuple(p(values) for p in parts)
+
+    def _element(self, fetch: Any) -> Callable[[list], Any]:
+        try:
+            element = self.graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
+        except TypeError as e:
+            raise TypeError(
+                f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. ({e})"
+            ) from None
+        except ValueError as e:
+            raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({e})") from None
+        except KeyError as e:
+            raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({e})") from None
+        if not self.graph.is_fetchable(element):
+            name = element.name
+            raise ValueError(
+                f"Operation {name!r} has been marked as not fetchable. It belongs to the inside of a control-flow "
+                "construct or a function; fetch what comes out of it."
+            )
+        if isinstance(element, Operation):
+            if element not in self.targets:
+                self.targets.append(element)
+            return lambda values: None
+        return self._tensor(element)
+
+    def _tensor(self, tensor: Tensor) -> Callable[[list], Any]:
+        if tensor.dtype.name == "resource" and tensor not in self.fed:
+            self._refuse_handle(tensor)
+        index = self._index.get(tensor)
+        if index is None:
+            index = self._index[tensor] = len(self.tensors)
+            self.tensors.append(tensor)
+        return lambda values: values[index]
+
+    def _refuse_handle(self, tensor: Tensor) -> None:
+        from tensorfleet import errors
+
+        raise errors.InvalidArgumentError(
+            None,
+            tensor.op,
+            f"Tensor {tensor.name} has type resource: a handle cannot be fetched. Fetch a value read through it.",
+        )
+
+
+def as_result(value: Any) -> Any:
+    """A fetched value as users get it: numpy scalars for scalars, arrays that are theirs to change."""
+    if isinstance(value, np.generic):
+        return value
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return array[()]
+    return np.array(array)

@@ -1,0 +1,81 @@
+"""`partial_run`: one step in several calls, each feeding a bit more."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.session.feeds import feed_plan
+from tensorfleet.session.fetches import fetch_plan
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.plan import Plan
+from tensorfleet.passes.prune import prune
+
+
+class _Partial:
+    """A step in progress: what may still be fed and fetched, and every value so far."""
+
+    def __init__(self, feeds: list[Tensor], tensors: list[Tensor], targets: list[Operation]) -> None:
+        self.feeds = set(feeds)
+        self.fetches: set[Any] = {*tensors, *targets}
+        self.values: dict[Tensor, Any] = {}
+        self.done: set[Operation] = set()
+
+
+class PartialRuns:
+    """The partial runs of one session."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._handles = itertools.count()
+        self._steps: dict[str, _Partial] = {}
+
+    def setup(self, fetches: Any, feeds: Any) -> str:
+        """Declares a step and returns its handle."""
+        graph = self._session.graph
+        tensors, _ = feed_plan(graph, list(feeds or ()))
+        wanted, targets, _ = fetch_plan(graph, fetches, tensors)
+        if not wanted and not targets:
+            raise errors.InvalidArgumentError(None, None, "partial_run_setup needs at least one fetch.")
+        handle = f"partial-{next(self._handles)}"
+        self._steps[handle] = _Partial(tensors, wanted, targets)
+        return handle
+
+    def run(self, handle: str, fetches: Any, feed_dict: Any) -> Any:
+        """Feeds more, computes what was asked for and not computed before, and returns it."""
+        step = self._steps.get(handle)
+        if step is None:
+            raise errors.InvalidArgumentError(
+                None, None, f"Must run 'setup' before performing partial runs! There is no step {handle!r}."
+            )
+        graph = self._session.graph
+        tensors, convert = feed_plan(graph, list(feed_dict or ()))
+        for t, c, v in zip(tensors, convert, (feed_dict or {}).values(), strict=True):
+            if t not in step.feeds:
+                raise errors.InvalidArgumentError(
+                    None, t.op, f"The feed {t.name} was not specified in partial_run_setup, or was fed before."
+                )
+            step.values[t] = c(v)
+        wanted, targets, arrange = fetch_plan(graph, fetches, list(step.values))
+        for f in (*wanted, *targets):
+            if f not in step.fetches:
+                raise errors.InvalidArgumentError(
+                    None, None, f"The fetch {f.name} was not specified in partial_run_setup."
+                )
+        step.feeds -= set(tensors)
+        self._compute(step, wanted, targets)
+        return arrange([step.values[t] for t in wanted])
+
+    def _compute(self, step: _Partial, wanted: list[Tensor], targets: list[Operation]) -> None:
+        session = self._session
+        known = list(step.values)
+        left = [op for op in targets if op not in step.done]
+        plan = prune(Plan(session.graph, tuple(wanted), tuple(left), tuple(known)))
+        new = [op for op in plan.ops if op not in step.done and not op.spec.variable]
+        outputs = [t for op in new for t in op._outputs if t.dtype.name != "resource"]
+        asked = [*dict.fromkeys([*outputs, *(t for t in wanted if t not in step.values)])]
+        program = session._engine.program(asked, left, known)
+        results = session._engine.run(program, [step.values[t] for t in known])
+        step.values.update(zip(asked, results, strict=True))
+        step.done.update(new)

@@ -1,0 +1,278 @@
+"""`tf.Session`: runs parts of a graph and hands back numpy arrays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.cluster.local import engine_for
+from tensorfleet.session.feeds import feed_plan
+from tensorfleet.session.fetches import fetch_plan
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.scopes import default_session, get_default_graph
+from tensorfleet.session.partial import PartialRuns
+
+
+class _Prepared:
+    """A planned call of `run`: how to read the feeds, what to run, how to arrange the results."""
+
+    __slots__ = ("arrange", "convert", "program")
+
+    def __init__(self, program: Any, convert: list[Callable], arrange: Callable) -> None:
+        self.program = program
+        self.convert = convert
+        self.arrange = arrange
+
+
+class BaseSession:
+    """What `Session` and `InteractiveSession` share."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
+        if isinstance(target, bytes):
+            target = target.decode()
+        if not isinstance(target, str):
+            raise TypeError(f"target must be a string, but got {type(target)}")
+        if config is not None and not hasattr(config, "allow_soft_placement"):
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+        self._graph = graph if graph is not None else get_default_graph()
+        self._target = target
+        self._config = config
+        self._closed = False
+        self._engine = engine_for(target, self._graph, config)
+        self._prepared: dict[Any, _Prepared] = {}
+        self._prepared_edits = self._graph._edits
+        self._partial = PartialRuns(self)
+        self._entered: list = []
+
+    @property
+    def graph(self) -> Graph:
+        """The graph this session runs."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph as a `GraphDef`."""
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        """The target this session was made with."""
+        return self._target
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Runs what `fetches` needs and returns its values in the same structure.
+
+        `feed_dict` maps tensors (or their names) to values; `options` is a `tf.RunOptions`, and
+        `run_metadata` a `tf.RunMetadata` to be filled.
+        """
+        if options is not None or run_metadata is not None:
+            return self._run_traced(fetches, feed_dict, options, run_metadata)
+        prepared = self._prepare(fetches, feed_dict)
+        if feed_dict:
+            feeds = [c(v) for c, v in zip(prepared.convert, feed_dict.values(), strict=True)]
+            if len(feeds) == 1 and type(feeds[0]) is list or any(type(f) is list for f in feeds):
+                feeds = _flattened(feeds)
+        else:
+            feeds = ()  # type: ignore[assignment]
+        return prepared.arrange(self._engine.run(prepared.program, feeds))
+
+    def _run_traced(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+        prepared = self._prepare(fetches, feed_dict)
+        feeds = _flattened([c(v) for c, v in zip(prepared.convert, (feed_dict or {}).values(), strict=True)])
+        timeout = options.timeout_in_ms if options is not None else 0
+        tracing = run_metadata is not None and options is not None and options.trace_level
+        graphs = run_metadata is not None and options is not None and options.output_partition_graphs
+        collector = self._engine.collector() if tracing or graphs else None
+        results = self._engine.run(prepared.program, feeds, timeout, collector)
+        if collector is not None:
+            collector.fill(run_metadata, prepared.program.plan, bool(graphs))
+        return prepared.arrange(results)
+
+    def _prepare(self, fetches: Any, feed_dict: Any) -> _Prepared:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if self._prepared_edits != self._graph._edits:
+            self._prepared.clear()
+            self._prepared_edits = self._graph._edits
+        key: Any
+        try:
+            asked = tuple(fetches) if type(fetches) is list else fetches
+            key = (asked, type(fetches), tuple(feed_dict)) if feed_dict else (asked, type(fetches))
+            found = self._prepared.get(key)
+            if found is not None:
+                return found
+        except TypeError:  # nested lists and dicts have no hash
+            key = None
+        if feed_dict is not None and not hasattr(feed_dict, "items"):
+            raise TypeError("`feed_dict` must be a dictionary of tensors or their names to values.")
+        if not self._graph._ops:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+        made = self._plan(fetches, list(feed_dict or ()))
+        if key is not None:
+            if len(self._prepared) > 10_000:
+                self._prepared.clear()
+            self._prepared[key] = made
+        return made
+
+    def _plan(self, fetches: Any, feed_keys: list) -> _Prepared:
+        feeds, convert = feed_plan(self._graph, feed_keys)
+        tensors, targets, arrange = fetch_plan(self._graph, fetches, feeds)
+        return _Prepared(self._engine.program(tensors, targets, feeds), convert, arrange)
+
+    def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable:
+        """A function that runs `fetches`, taking one argument per tensor of `feed_list`."""
+        if feed_list is not None and not isinstance(feed_list, (list, tuple)):
+            raise TypeError("`feed_list` must be a list or tuple.")
+        self._check_open()
+        prepared = self._plan(fetches, list(feed_list or ()))
+        count = len(prepared.convert)
+
+        def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            self._check_open()
+            if accept_options is False and (options is not None or run_metadata is not None):
+                raise TypeError("This callable was made with accept_options=False.")
+            if len(args) != count:
+                raise ValueError(f"This callable takes {count} feeds, got {len(args)}.")
+            feeds = _flattened([c(v) for c, v in zip(prepared.convert, args, strict=True)])
+            collector = self._engine.collector() if run_metadata is not None else None
+            timeout = options.timeout_in_ms if options is not None else 0
+            results = self._engine.run(prepared.program, feeds, timeout, collector)
+            if collector is not None:
+                collector.fill(run_metadata, prepared.program.plan, False)
+            return prepared.arrange(results)
+
+        return call
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
+        """Declares a step that will be run in pieces; returns its handle."""
+        self._check_open()
+        return self._partial.setup(fetches, feeds)
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+        """Runs the next piece of a step declared by `partial_run_setup`."""
+        self._check_open()
+        return self._partial.run(handle, fetches, feed_dict)
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The devices this session can use."""
+        return [DeviceAttributes(name) for name in self._engine.device_names()]
+
+    def close(self) -> None:
+        """Ends the session: blocked runs wake with CancelledError, state held only here is freed."""
+        if not self._closed:
+            self._closed = True
+            self._engine.close(errors.CancelledError(None, None, "Session has been closed."))
+            self._prepared.clear()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+
+    def as_default(self) -> AbstractContextManager:
+        """Makes this the session that `eval()` and `run()` use inside the block."""
+        return default_session(self)
+
+    def __del__(self) -> None:
+        if getattr(self, "_engine", None) is not None and not self._closed:
+            self.close()
+
+
+def _flattened(feeds: list) -> list:
+    """A feed of a composite value (such as sparse) stands for several tensors."""
+    flat: list = []
+    for f in feeds:
+        if type(f) is list:
+            flat += f
+        else:
+            flat.append(f)
+    return flat
+
+
+class DeviceAttributes:
+    """What `list_devices` tells of one device."""
+
+    def __init__(self, name: str, memory_limit_bytes: int = 256 << 20, incarnation: int = 0) -> None:
+        self._name = name
+        self._memory = memory_limit_bytes
+        self._incarnation = incarnation
+
+    @property
+    def name(self) -> str:
+        """The full name."""
+        return self._name
+
+    @property
+    def device_type(self) -> str:
+        """CPU or GPU."""
+        return self._name.rsplit(":", 2)[1]
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        """How much memory it may use."""
+        return self._memory
+
+    @property
+    def incarnation(self) -> int:
+        """Tells one life of a device from the next."""
+        return self._incarnation
+
+    def __repr__(self) -> str:
+        return f"_DeviceAttributes({self._name}, {self.device_type}, {self._memory}, {self._incarnation})"
+
+
+@export("Session")
+class Session(BaseSession):
+    """Runs a graph. `with tf.Session() as sess:` also makes it and its graph the defaults."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._stack = threading.local()
+
+    def __enter__(self) -> Session:
+        graph, session = self.graph.as_default(), self.as_default()
+        graph.__enter__()
+        session.__enter__()
+        self._entered.append((graph, session))
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        graph, session = self._entered.pop()
+        session.__exit__(kind, error, trace)
+        graph.__exit__(kind, error, trace)
+        self.close()
+
+    @staticmethod
+    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+        """Frees the variables and other state of the server at `target`, or only some containers."""
+        from tensorfleet.cluster.local import reset
+
+        reset(target, containers)
+
+
+@export("InteractiveSession")
+class InteractiveSession(BaseSession):
+    """A session that is the default from the moment it is made, for notebooks and shells."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._default = self.as_default()
+        self._default.__enter__()
+        self._default_graph: Any = None
+        if graph is not None:
+            self._default_graph = graph.as_default()
+            self._default_graph.__enter__()
+
+    def close(self) -> None:
+        """Ends the session; it is no longer the default."""
+        already = self._closed
+        super().close()
+        if not already and getattr(self, "_default", None) is not None:
+            if self._default_graph is not None:
+                self._default_graph.__exit__(None, None, None)
+            self._default.__exit__(None, None, None)
