@@ -150,8 +150,8 @@ def test_stateless_integers(tensorflow):
 )
 @pytest.mark.parametrize("kind", ["log_uniform", "uniform", "learned_unigram", "fixed_unigram"])
 def test_candidate_samplers(tensorflow, kind, range_max, num_sampled, unique):
-    if kind.endswith("unigram") and range_max > 100:
-        pytest.skip("too slow to set up in TensorFlow")
+    if kind.endswith("unigram") and range_max > 50_000:
+        pytest.skip("a table of millions of weights")
     op_type = "".join(part.capitalize() for part in kind.split("_")) + "CandidateSampler"
     numbers = np.random.default_rng(1)
     true_classes = numbers.integers(0, range_max, (64, 2))
