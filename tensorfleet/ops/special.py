@@ -1,0 +1,360 @@
+"""Special functions: error function, gamma and beta families, zeta, Bessel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.common import is_numpy
+from tensorfleet.ops.elementwise import (
+    POSITIVE,
+    REAL,
+    UNIT,
+    binary,
+    constant_like,
+    on_values,
+    unary,
+    unbroadcast,
+    wide,
+)
+from tensorfleet.ops.examples import case
+from tensorfleet.shapes import TensorShape, broadcast_shape
+
+_REAL = [case(REAL), case(UNIT)]
+_POSITIVE = [case(POSITIVE.astype(np.float32)), case(POSITIVE)]
+_PAIRS = [case(POSITIVE, POSITIVE + 0.5), case(POSITIVE.astype(np.float32), np.float32(1.5))]
+
+
+def _special(xp: Any, scipy_name: str, jax_name: str, *args: Any) -> Any:
+    """The function of that name from scipy in the numpy life, from XLA when traced."""
+    dtype = args[0].dtype
+    if is_numpy(xp):
+        import scipy.special
+
+        return np.asarray(getattr(scipy.special, scipy_name)(*map(wide, args))).astype(dtype)
+    from jax import lax
+
+    return getattr(lax, jax_name)(*xp.broadcast_arrays(*args))
+
+
+@unary("Erf", "floating", examples=_REAL)
+def _erf(xp: Any, x: Any) -> Any:
+    return _special(xp, "erf", "erf", x)
+
+
+@gradient("Erf")
+def _erf_grad(op: Operation, dy: Any) -> Any:
+    return dy * _bell(op.inputs[0], 2 / np.sqrt(np.pi))
+
+
+def _bell(x: Tensor, height: float) -> Tensor:
+    return constant_like(float(height), x) * apply("Exp", apply("Neg", apply("Square", x)))
+
+
+@export("math.erf", "erf")
+def erf(x: Any, name: str | None = None) -> Any:
+    """The Gauss error function."""
+    return on_values(x, erf) or apply("Erf", x, name=name)
+
+
+@unary("Erfc", "floating", examples=_REAL)
+def _erfc(xp: Any, x: Any) -> Any:
+    return _special(xp, "erfc", "erfc", x)
+
+
+@gradient("Erfc")
+def _erfc_grad(op: Operation, dy: Any) -> Any:
+    return dy * _bell(op.inputs[0], -2 / np.sqrt(np.pi))
+
+
+@export("math.erfc", "erfc")
+def erfc(x: Any, name: str | None = None) -> Tensor:
+    """`1 - erf(x)`, exact also for large `x`."""
+    return apply("Erfc", x, name=name)
+
+
+@unary("Lgamma", "floating", examples=_POSITIVE)
+def _lgamma(xp: Any, x: Any) -> Any:
+    return _special(xp, "gammaln", "lgamma", x)
+
+
+@gradient("Lgamma")
+def _lgamma_grad(op: Operation, dy: Any) -> Any:
+    return dy * apply("Digamma", op.inputs[0])
+
+
+@export("math.lgamma", "lgamma")
+def lgamma(x: Any, name: str | None = None) -> Tensor:
+    """The logarithm of the absolute value of the gamma function."""
+    return apply("Lgamma", x, name=name)
+
+
+@unary("Digamma", "floating", examples=_POSITIVE)
+def _digamma(xp: Any, x: Any) -> Any:
+    found = _special(xp, "digamma", "digamma", x)
+    at_pole = (x <= 0) & (x == xp.floor(x))
+    return xp.where(at_pole, np.nan, found).astype(x.dtype)
+
+
+@gradient("Digamma")
+def _digamma_grad(op: Operation, dy: Any) -> Any:
+    x = op.inputs[0]
+    return dy * apply("Polygamma", constant_like(1, x), x)
+
+
+@export("math.digamma", "digamma")
+def digamma(x: Any, name: str | None = None) -> Tensor:
+    """The derivative of `lgamma`."""
+    return apply("Digamma", x, name=name)
+
+
+_TWO = "{float, double}"
+
+
+@binary(
+    "Polygamma",
+    _TWO,
+    signature="a: T, x: T -> z: T",
+    examples=[case(np.float64([1, 2, 3]), POSITIVE, grad=False)],
+)
+def _polygamma(xp: Any, a: Any, x: Any) -> Any:
+    if is_numpy(xp):
+        import scipy.special as special
+
+        n = a + 1
+        sign = np.where(np.mod(a, 2) == 0, -1, 1)
+        general = sign * special.gamma(n) * special.zeta(n, x)
+        return np.asarray(np.where(a == 0, special.digamma(x), general)).astype(x.dtype)
+    from jax import lax
+
+    return lax.polygamma(*xp.broadcast_arrays(a, x))
+
+
+@gradient("Polygamma")
+def _polygamma_grad(op: Operation, dy: Any) -> Any:
+    n, x = op.inputs
+    gx = dy * apply("Polygamma", n + constant_like(1, n), x)
+    return None, unbroadcast(n, x, None, gx)[1]
+
+
+@export("math.polygamma", "polygamma")
+def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The derivative of order `a` of the digamma function."""
+    return apply("Polygamma", a, x, name=name)
+
+
+@binary("Zeta", _TWO, signature="x: T, q: T -> z: T", examples=[case(POSITIVE + 1.25, POSITIVE, grad=False)])
+def _zeta(xp: Any, x: Any, q: Any) -> Any:
+    return _special(xp, "zeta", "zeta", x, q)
+
+
+@gradient("Zeta")
+def _zeta_grad(op: Operation, dy: Any) -> Any:
+    x, q = op.inputs
+    gq = dy * apply("Neg", x) * apply("Zeta", x + constant_like(1, x), q)
+    return None, unbroadcast(x, q, None, gq)[1]
+
+
+@export("math.zeta", "zeta")
+def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+    """The Hurwitz zeta function: the sum of `(q + n) ** -x` over n = 0, 1, 2, ..."""
+    return apply("Zeta", x, q, name=name)
+
+
+@binary("Igamma", "floating", signature="a: T, x: T -> z: T", examples=_PAIRS)
+def _igamma(xp: Any, a: Any, x: Any) -> Any:
+    return _special(xp, "gammainc", "igamma", a, x)
+
+
+@binary("Igammac", "floating", signature="a: T, x: T -> z: T", examples=_PAIRS)
+def _igammac(xp: Any, a: Any, x: Any) -> Any:
+    return _special(xp, "gammaincc", "igammac", a, x)
+
+
+@gradient("Igamma", "Igammac")
+def _igamma_grad(op: Operation, dy: Any) -> Any:
+    a, x = op.inputs
+    one = constant_like(1, x)
+    density = apply("Exp", apply("Neg", x) + (a - one) * apply("Log", x) - apply("Lgamma", a))
+    ga, gx = apply("IgammaGradA", a, x) * dy, density * dy
+    if op.type == "Igammac":
+        ga, gx = apply("Neg", ga), apply("Neg", gx)
+    return unbroadcast(a, x, ga, gx)
+
+
+@binary(
+    "IgammaGradA", _TWO, signature="a: T, x: T -> z: T", examples=[case(POSITIVE, POSITIVE + 0.5, grad=False)]
+)
+def _igamma_grad_a(xp: Any, a: Any, x: Any) -> Any:
+    from jax import lax
+
+    a, x = np.broadcast_arrays(a, x) if is_numpy(xp) else xp.broadcast_arrays(a, x)
+    found = lax.igamma_grad_a(a, x)
+    return np.asarray(found) if is_numpy(xp) else found
+
+
+@export("math.igamma", "igamma")
+def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The lower regularized incomplete gamma function."""
+    return apply("Igamma", a, x, name=name)
+
+
+@export("math.igammac", "igammac")
+def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The upper regularized incomplete gamma function."""
+    return apply("Igammac", a, x, name=name)
+
+
+def _three_shapes(op: Operation) -> TensorShape:
+    a, b, x = (t.shape for t in op._inputs)
+    return broadcast_shape(broadcast_shape(a, b), x)
+
+
+@op(
+    "Betainc",
+    "a: T, b: T, x: T -> z: T",
+    "T: {float, double}",
+    shape=_three_shapes,
+    examples=[case(POSITIVE, POSITIVE + 0.5, np.abs(UNIT), grad=False)],
+)
+def _betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
+    return _special(xp, "betainc", "betainc", a, b, x)
+
+
+@gradient("Betainc")
+def _betainc_grad(op: Operation, dy: Any) -> Any:
+    a, b, x = op.inputs
+    one = constant_like(1, x)
+    log_beta = apply("Lgamma", a) + apply("Lgamma", b) - apply("Lgamma", a + b)
+    log_density = apply("Xlog1py", b - one, apply("Neg", x)) + apply("Xlogy", a - one, x) - log_beta
+    return None, None, unbroadcast(x, a + b, dy * apply("Exp", log_density), None)[0]
+
+
+@export("math.betainc", "betainc")
+def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+    """The regularized incomplete beta integral."""
+    return apply("Betainc", a, b, x, name=name)
+
+
+@binary("Xlog1py", "inexact", examples=_PAIRS)
+def _xlog1py(xp: Any, x: Any, y: Any) -> Any:
+    zero = x == 0
+    return xp.where(zero, 0, xp.multiply(x, xp.log1p(xp.where(zero, 1, y).astype(y.dtype)))).astype(x.dtype)
+
+
+@gradient("Xlog1py")
+def _xlog1py_grad(op: Operation, dy: Any) -> Any:
+    x, y = op.inputs
+    nonzero = apply("Cast", apply("NotEqual", x, constant_like(0, x)), DstT=x.dtype.base_dtype)
+    gy = dy * apply("Xdivy", x, y + constant_like(1, y))
+    return unbroadcast(x, y, dy * apply("Xlog1py", nonzero, y), gy)
+
+
+@op(
+    "NextAfter",
+    "x1: T, x2: T -> output: T",
+    "T: {double, float} = float",
+    shape=lambda op: broadcast_shape(op._inputs[0].shape, op._inputs[1].shape),
+    examples=[case(REAL, REAL[0] + 1), case(POSITIVE, -POSITIVE)],
+)
+def _next_after(xp: Any, x1: Any, x2: Any) -> Any:
+    return xp.nextafter(x1, x2)
+
+
+not_differentiable("NextAfter", "IgammaGradA")
+
+
+@export("math.nextafter")
+def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
+    """The next number after `x1` that floating point can hold, going toward `x2`."""
+    return apply("NextAfter", x1, x2, name=name)
+
+
+@unary("BesselI0e", "floating", examples=_REAL)
+def _bessel_i0e(xp: Any, x: Any) -> Any:
+    return _special(xp, "i0e", "bessel_i0e", x)
+
+
+@unary("BesselI1e", "floating", examples=_REAL)
+def _bessel_i1e(xp: Any, x: Any) -> Any:
+    return _special(xp, "i1e", "bessel_i1e", x)
+
+
+@gradient("BesselI0e")
+def _bessel_i0e_grad(op: Operation, dy: Any) -> Any:
+    x, y = op.inputs[0], op.outputs[0]
+    return dy * (apply("BesselI1e", x) - apply("Sign", x) * y)
+
+
+@gradient("BesselI1e")
+def _bessel_i1e_grad(op: Operation, dy: Any) -> Any:
+    x, y = op.inputs[0], op.outputs[0]
+    # At 0 the quotient y / x has the limit 1/2, which the general formula cannot give.
+    zero = apply("Equal", x, constant_like(0, x))
+    safe = apply("SelectV2", zero, constant_like(1, x), x)
+    slope = apply("BesselI0e", safe) - y * (apply("Sign", safe) + apply("Reciprocal", safe))
+    return dy * apply("SelectV2", zero, constant_like(0.5, x), slope)
+
+
+@export("math.bessel_i0e")
+def bessel_i0e(x: Any, name: str | None = None) -> Any:
+    """The modified Bessel function of order 0, scaled by `exp(-abs(x))`."""
+    return on_values(x, bessel_i0e) or apply("BesselI0e", x, name=name)
+
+
+@export("math.bessel_i1e")
+def bessel_i1e(x: Any, name: str | None = None) -> Any:
+    """The modified Bessel function of order 1, scaled by `exp(-abs(x))`."""
+    return on_values(x, bessel_i1e) or apply("BesselI1e", x, name=name)
+
+
+@export("math.bessel_i0")
+def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+    """The modified Bessel function of order 0."""
+    return _unscaled("BesselI0e", x, name, "bessel_i0")
+
+
+@export("math.bessel_i1")
+def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+    """The modified Bessel function of order 1."""
+    return _unscaled("BesselI1e", x, name, "bessel_i1")
+
+
+def _unscaled(kind: str, x: Any, name: str | None, default: str) -> Tensor:
+    with name_scope(name, default, [x]):
+        x = to_tensor(x, name="x")
+        return apply("Exp", apply("Abs", x)) * apply(kind, x)
+
+
+@export("math.lbeta", "lbeta")
+def lbeta(x: Any, name: str | None = None) -> Tensor:
+    """The logarithm of the absolute value of the beta function of the last dimension."""
+    with name_scope(name, "lbeta", [x]):
+        x = to_tensor(x, name="x")
+        if x.shape.rank == 0:
+            raise errors.InvalidArgumentError(None, None, "lbeta needs at least one dimension to reduce.")
+        last = np.array([-1], np.int32)
+        separate = apply("Sum", apply("Lgamma", x), last)
+        return separate - apply("Lgamma", apply("Sum", x, last))
+
+
+@export("math.polyval")
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+    """The polynomial with these coefficients, highest power first, at `x`."""
+    with name_scope(name, "polyval", [*coeffs, x]):
+        x = to_tensor(x, name="x")
+        if not coeffs:
+            return apply("ZerosLike", x)
+        terms = [to_tensor(c, name=f"coeff_{i}") for i, c in enumerate(coeffs)]
+        value = terms[0]
+        for c in terms[1:]:
+            value = c + value * x
+        return value
