@@ -1,0 +1,471 @@
+"""Joining tensors and taking them apart: concat, split, stack, unstack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array_shape import bracketed, dense_gradient
+from tensorfleet.ops.common import UNKNOWN, ints, static_value
+from tensorfleet.ops.examples import case
+from tensorfleet.shapes import TensorShape, as_shape, unknown_shape
+
+_A = np.arange(6, dtype=np.float32).reshape(2, 3)
+_B = np.arange(4, dtype=np.float32).reshape(2, 2)
+
+
+def _invalid(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+# -- concat ------------------------------------------------------------------------------------------
+
+
+def _concat_shape(shapes: list[TensorShape], axis: np.ndarray | None) -> TensorShape:
+    ranks = {s.rank for s in shapes if s._d is not None}
+    if not ranks:
+        return UNKNOWN
+    if len(ranks) > 1:
+        raise ValueError(f"Shapes must have the same rank, but are {sorted(ranks)}: ranks must be equal")
+    rank = ranks.pop()
+    assert rank is not None
+    if rank == 0:
+        raise ValueError("Can't concatenate scalars (use tf.stack instead)")
+    if axis is None:
+        return unknown_shape(rank)
+    at = int(axis)
+    if not -rank <= at < rank:
+        raise ValueError(f"Shape must be at least rank {at + 1 if at >= 0 else -at} but is rank {rank}")
+    return _joined([s._d if s._d is not None else (None,) * rank for s in shapes], at % rank)
+
+
+def _joined(rows: list[tuple], axis: int) -> TensorShape:
+    out: list[int | None] = []
+    for i, column in enumerate(zip(*rows, strict=True)):
+        if i == axis:
+            out.append(None if None in column else sum(column))
+            continue
+        known = sorted({d for d in column if d is not None})
+        if len(known) > 1:
+            first = next(d for d in column if d is not None)
+            other = next(d for d in column if d not in (None, first))
+            a, b = (next(r for r in rows if r[i] == d) for d in (first, other))
+            raise ValueError(
+                f"Dimension {i} in both shapes must be equal, but are {first} and {other}. Shapes are "
+                f"{_without(a, axis)} and {_without(b, axis)}."
+            )
+        out.append(known[0] if known else None)
+    return TensorShape._of(tuple(out))
+
+
+def _without(dims: tuple, axis: int) -> str:
+    return bracketed(None if i == axis else d for i, d in enumerate(dims))
+
+
+def _concat(xp: Any, values: list, axis: Any) -> Any:
+    rank = len(values[0].shape)
+    at = int(np.asarray(axis).ravel()[0])
+    if not -rank <= at < rank:
+        raise _invalid(
+            f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {at}"
+        )
+    at %= rank
+    for i, v in enumerate(values):
+        if len(v.shape) != rank:
+            raise _invalid(
+                f"ConcatOp : Ranks of all input tensors should match: shape[0] = {bracketed(values[0].shape)} "
+                f"vs. shape[{i}] = {bracketed(v.shape)}"
+            )
+        if any(a != b for k, (a, b) in enumerate(zip(v.shape, values[0].shape, strict=True)) if k != at):
+            raise _invalid(
+                f"ConcatOp : Dimensions of inputs should match: shape[0] = {bracketed(values[0].shape)} vs. "
+                f"shape[{i}] = {bracketed(v.shape)}"
+            )
+    return xp.concatenate(values, axis=at)
+
+
+@op(
+    "ConcatV2",
+    "values: N * T, axis: Tidx -> output: T",
+    "N: int; T: type; Tidx: index = int32",
+    shape=lambda op: _concat_shape([t.shape for t in op._inputs[:-1]], static_value(op, len(op._inputs) - 1)),
+    static=["axis"],
+    examples=[
+        case([_A, _B], np.int32(1)),
+        case([_A, _A, _A], np.int64(-2)),
+        case([np.zeros((0, 2)), np.ones((1, 2))], np.int32(0)),
+        case([np.array([b"a"], object), np.array([b"b", b"c"], object)], np.int32(0)),
+    ],
+)
+def _concat_v2(xp: Any, values: list, axis: Any) -> Any:
+    return _concat(xp, values, axis)
+
+
+@op(
+    "Concat",
+    "concat_dim: int32, values: N * T -> output: T",
+    "N: int; T: type",
+    shape=lambda op: _concat_shape([t.shape for t in op._inputs[1:]], static_value(op, 0)),
+    static=["concat_dim"],
+    examples=[case(np.int32(1), [_A, _B]), case(np.int32(0), [_A, _A])],
+)
+def _concat_v1(xp: Any, axis: Any, values: list) -> Any:
+    return _concat(xp, values, axis)
+
+
+def _pieces(values: tuple[Tensor, ...], axis: Tensor, dy: Any) -> list[Tensor]:
+    """The part of a concatenation's gradient that belongs to each value."""
+    dy = dense_gradient(dy)
+    if len(values) == 1:
+        return [dy]
+    if axis.dtype.name != "int32":
+        axis = apply("Cast", axis, DstT="int32")
+    where = static_axis(axis, values[0])
+    sizes = apply("ShapeN", list(values))
+    offsets = apply("ConcatOffset", where, sizes)
+    return [apply("Slice", dy, begin, size) for begin, size in zip(offsets, sizes, strict=True)]
+
+
+def static_axis(axis: Tensor, value: Tensor) -> Any:
+    """An axis counted from the front: a number when it is known, else a tensor."""
+    from tensorfleet.graph.constant import constant_value
+
+    known, rank = constant_value(axis), value.shape.rank
+    if known is not None and (rank is not None or int(known) >= 0):
+        return int(known) % rank if rank is not None else int(known)
+    return apply("FloorMod", axis, apply("Rank", value))
+
+
+@gradient("ConcatV2")
+def _concat_v2_grad(op: Operation, dy: Any) -> Any:
+    return [*_pieces(op._inputs[:-1], op._inputs[-1], dy), None]
+
+
+@gradient("Concat")
+def _concat_v1_grad(op: Operation, dy: Any) -> Any:
+    return [None, *_pieces(op._inputs[1:], op._inputs[0], dy)]
+
+
+@op(
+    "ConcatOffset",
+    "concat_dim: int32, shape: N * shape_type -> offset: N * shape_type",
+    "N: int; shape_type: index = int32",
+    shape=lambda op: [t.shape for t in op._inputs[1:]],
+    static=["concat_dim", "shape"],
+    examples=[
+        case(
+            np.int32(1), [np.array([2, 3], np.int32), np.array([2, 5], np.int32), np.array([2, 1], np.int32)]
+        )
+    ],
+)
+def _concat_offset(xp: Any, axis: Any, shapes: list) -> tuple:
+    rank = len(shapes[0])
+    at = int(axis)
+    if not -rank <= at < rank:
+        raise _invalid(f"Concat dim is out of range: {at} vs. {rank}")
+    offsets, total = [], 0
+    for i, s in enumerate(shapes):
+        if any(int(a) != int(b) for k, (a, b) in enumerate(zip(s, shapes[0], strict=True)) if k != at % rank):
+            raise _invalid(
+                f"All dimensions except {at % rank} must match. Input {i} has shape {bracketed(ints(s))} and "
+                f"doesn't match input 0 with shape {bracketed(ints(shapes[0]))}."
+            )
+        offset = np.zeros(rank, shapes[0].dtype)
+        offset[at] = total
+        total += int(s[at])
+        offsets.append(offset)
+    return tuple(offsets)
+
+
+not_differentiable("ConcatOffset")
+
+
+@export("concat")
+def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
+    """Joins tensors along an existing dimension."""
+    if not isinstance(values, (list, tuple)):
+        values = [values]
+    if len(values) > 1:
+        return apply("ConcatV2", list(values), axis, name=name)
+    with name_scope(name or "concat") as scope:
+        at = to_tensor(axis, "int32", name="concat_dim")
+        at.shape.assert_has_rank(0)
+        return apply("Identity", values[0], name=name if not scope else "concat")
+
+
+# -- split -------------------------------------------------------------------------------------------
+
+
+def _split_shape(op: Operation) -> list[TensorShape]:
+    shape, axis, count = op._inputs[1].shape, static_value(op, 0), op._attrs["num_split"]
+    if shape._d is None or axis is None:
+        one = unknown_shape(shape.rank)
+        return [one] * count
+    at = _axis_of(int(axis), len(shape._d))
+    size = shape._d[at]
+    if size is not None and size % count:
+        raise ValueError(f"Dimension size must be evenly divisible by {count} but is {size}")
+    part = None if size is None else size // count
+    return [TensorShape._of((*shape._d[:at], part, *shape._d[at + 1 :]))] * count
+
+
+def _axis_of(axis: int, rank: int, error: Any = ValueError) -> int:
+    if not -rank <= axis < rank:
+        raise error(f"Dimension index {axis} must be in the range [{-rank}, {rank}).")
+    return axis % rank
+
+
+@op(
+    "Split",
+    "split_dim: int32, value: T -> output: num_split * T",
+    "num_split: int; T: type",
+    shape=_split_shape,
+    static=["split_dim"],
+    examples=[case(np.int32(0), _A, num_split=2), case(np.int32(-1), _A, num_split=3)],
+)
+def _split(xp: Any, axis: Any, x: Any, *, num_split: int) -> tuple:
+    at = _axis_of(int(axis), len(x.shape), _invalid)
+    if x.shape[at] % num_split:
+        raise _invalid(
+            f"Number of ways to split should evenly divide the split dimension, but got split_dim {at} (size = "
+            f"{x.shape[at]}) and num_split {num_split}"
+        )
+    part = x.shape[at] // num_split
+    return tuple(_part(x, at, i * part, part) for i in range(num_split))
+
+
+def _part(x: Any, axis: int, start: int, size: int) -> Any:
+    return x[(slice(None),) * axis + (slice(start, start + size),)]
+
+
+@gradient("Split")
+def _split_grad(op: Operation, *grads: Any) -> Any:
+    return None, concat(list(grads), op._inputs[0])
+
+
+def _split_v_shape(op: Operation) -> list[TensorShape]:
+    shape, sizes, axis = op._inputs[0].shape, static_value(op, 1), static_value(op, 2)
+    count = op._attrs["num_split"]
+    if shape._d is None or axis is None:
+        return [unknown_shape(shape.rank)] * count
+    at = _axis_of(int(axis), len(shape._d))
+    known: list[int | None] = [None] * count
+    if sizes is not None:
+        known = [int(s) if s >= 0 else None for s in sizes]
+        known = _fill_in(known, shape._d[at])
+    return [TensorShape._of((*shape._d[:at], s, *shape._d[at + 1 :])) for s in known]
+
+
+def _fill_in(sizes: list[int | None], total: int | None) -> list[int | None]:
+    if total is None:
+        return sizes
+    used = sum(s for s in sizes if s is not None)
+    if used > total or (None not in sizes and used != total):
+        raise ValueError(
+            f"can't split axis of size {total} into pieces of size [{','.join(map(str, sizes))}]"
+        )
+    return [total - used if s is None else s for s in sizes] if sizes.count(None) == 1 else sizes
+
+
+@op(
+    "SplitV",
+    "value: T, size_splits: Tlen, split_dim: int32 -> output: num_split * T",
+    "num_split: int; T: type; Tlen: {int8, int32, int64} = int64",
+    shape=_split_v_shape,
+    static=["size_splits", "split_dim"],
+    examples=[
+        case(_A, np.array([1, 2], np.int32), np.int32(1), num_split=2),
+        case(_A, np.array([-1, 0, 1], np.int64), np.int32(-2), num_split=3),
+    ],
+)
+def _split_v(xp: Any, x: Any, sizes: Any, axis: Any, *, num_split: int) -> tuple:
+    at = _axis_of(int(axis), len(x.shape), _invalid)
+    total, parts = x.shape[at], list(ints(sizes))
+    used = sum(p for p in parts if p != -1)
+    if parts.count(-1) > 1 or used > total or (-1 not in parts and used != total):
+        raise _invalid(
+            "Determined shape must either match input shape along split_dim exactly if fully specified, or be "
+            f"less than the size of the input along split_dim if not fully specified.  Got: {used}"
+        )
+    parts = [total - used if p == -1 else p for p in parts]
+    starts = np.cumsum([0, *parts])
+    return tuple(_part(x, at, int(starts[i]), parts[i]) for i in range(num_split))
+
+
+@gradient("SplitV")
+def _split_v_grad(op: Operation, *grads: Any) -> Any:
+    return concat(list(grads), op._inputs[2]), None, None
+
+
+@export("split")
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split"
+) -> list:
+    """Cuts a tensor along `axis`: into that many equal parts, or into parts of the sizes listed."""
+    if not isinstance(num_or_size_splits, (Tensor, list, tuple, np.ndarray)):
+        count = int(num_or_size_splits)
+        return apply("Split", axis, value, num_split=count, name=name)
+    sizes = to_tensor(num_or_size_splits)
+    if sizes.shape.rank == 0:
+        raise ValueError(
+            "Rank-0 tensors are not supported as the num_or_size_splits argument to split. Argument provided: "
+            f"{num_or_size_splits}"
+        )
+    if num is None:
+        dims = sizes.shape._d
+        num = dims[0] if dims is not None and len(dims) == 1 else None
+        if num is None:
+            raise ValueError(f"Cannot infer argument `num` from shape {num_or_size_splits}")
+    return apply("SplitV", value, sizes, axis, num_split=num, name=name)
+
+
+# -- stack -------------------------------------------------------------------------------------------
+
+
+def _pack_shape(op: Operation) -> TensorShape:
+    shape = op._inputs[-1].shape
+    for i, t in enumerate(op._inputs[:-1]):
+        if not shape.is_compatible_with(t.shape):
+            raise ValueError(_unequal(i, t.shape, shape))
+        shape = shape.merge_with(t.shape)
+    if shape._d is None:
+        return UNKNOWN
+    at = _axis_of(op._attrs["axis"], len(shape._d) + 1)
+    return TensorShape._of((*shape._d[:at], len(op._inputs), *shape._d[at:]))
+
+
+def _unequal(i: int, a: TensorShape, b: TensorShape) -> str:
+    if a.rank != b.rank:
+        return f"Shapes must be equal rank, but are {a.rank} and {b.rank}\n\tFrom merging shape {i} with other shapes."
+    pairs = enumerate(zip(a.as_list(), b.as_list(), strict=True))
+    k, (x, y) = next((k, p) for k, p in pairs if None not in p and p[0] != p[1])
+    return (
+        f"Dimension {k} in both shapes must be equal, but are {x} and {y}. Shapes are {bracketed(a.as_list())} and "
+        f"{bracketed(b.as_list())}.\n\tFrom merging shape {i} with other shapes."
+    )
+
+
+@op(
+    "Pack",
+    "values: N * T -> output: T",
+    "N: int; T: type; axis: int = 0",
+    shape=_pack_shape,
+    examples=[
+        case([_A, _A]),
+        case([_A, _A, _A], axis=-1),
+        case([np.float64(1.0), np.float64(2.0)]),
+        case([np.array(b"a", object), np.array(b"b", object)]),
+    ],
+)
+def _pack(xp: Any, values: list, *, axis: int) -> Any:
+    first = values[0].shape
+    for i, v in enumerate(values):
+        if v.shape != first:
+            raise _invalid(
+                f"Shapes of all inputs must match: values[0].shape = {bracketed(first)} != values[{i}].shape = "
+                f"{bracketed(v.shape)}"
+            )
+    if xp is not np and all(isinstance(v, (np.ndarray, np.generic)) for v in values):
+        xp = np
+    at = _axis_of(axis, len(first) + 1, _invalid)
+    return xp.stack(values, axis=at)
+
+
+@gradient("Pack")
+def _pack_grad(op: Operation, dy: Any) -> Any:
+    return apply("Unpack", dense_gradient(dy), num=op._attrs["N"], axis=op._attrs["axis"])
+
+
+@export("stack")
+def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
+    """Joins tensors of one shape along a new dimension."""
+    if axis == 0:
+        try:
+            return to_tensor(values, name=name)  # a constant when it holds only numbers
+        except (TypeError, ValueError):
+            pass  # not rectangular, or of several types: let Pack say so
+    items = list(values) if isinstance(values, (list, tuple)) else values
+    if isinstance(items, list):
+        rank = next((v.shape.rank for v in items if isinstance(v, Tensor)), None)
+        if rank is not None and not -rank - 1 <= axis < rank + 1:
+            raise ValueError(f"axis = {axis} not in [{-rank - 1}, {rank + 1})")
+    return apply("Pack", items, axis=axis, name=name)
+
+
+@op(
+    "ParallelConcat",
+    "values: N * T -> output: T",
+    "N: int; T: type; shape: shape",
+    shape=lambda op: op._attrs["shape"],
+    examples=[case([_A[None], _A[None]], shape=TensorShape([2, 2, 3]))],
+)
+def _parallel_concat(xp: Any, values: list) -> Any:
+    return xp.concatenate(values, axis=0)
+
+
+not_differentiable("ParallelConcat")
+
+
+@export("parallel_stack")
+def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
+    """Stacks tensors of one known shape along a new first dimension."""
+    with name_scope(name):
+        shape = to_tensor(values[0]).shape
+        whole = as_shape([len(values)]).concatenate(shape)
+        return apply("ParallelConcat", [apply("ExpandDims", v, 0) for v in values], shape=whole)
+
+
+def _unpack_shape(op: Operation) -> list[TensorShape]:
+    dims, count = op._inputs[0].shape._d, op._attrs["num"]
+    if dims is None:
+        return [UNKNOWN] * count
+    at = _axis_of(op._attrs["axis"], len(dims))
+    if dims[at] not in (None, count):
+        raise ValueError(f"Dimension must be {count} but is {dims[at]}")
+    return [TensorShape._of((*dims[:at], *dims[at + 1 :]))] * count
+
+
+@op(
+    "Unpack",
+    "value: T -> output: num * T",
+    "num: int; T: type; axis: int = 0",
+    shape=_unpack_shape,
+    examples=[
+        case(_A, num=2),
+        case(_A, num=3, axis=-1),
+        case(np.ones((0, 2), np.float32), num=0, grad=False),
+    ],
+)
+def _unpack(xp: Any, x: Any, *, num: int, axis: int) -> tuple:
+    at = _axis_of(axis, len(x.shape), _invalid)
+    if x.shape[at] != num:
+        raise _invalid(f"Input shape axis {at} must equal {num}, got shape {bracketed(x.shape)}")
+    return tuple(x[(slice(None),) * at + (i,)] for i in range(num))
+
+
+@gradient("Unpack")
+def _unpack_grad(op: Operation, *grads: Any) -> Any:
+    return apply("Pack", list(grads), axis=op._attrs["axis"])
+
+
+@export("unstack")
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:
+    """Takes a tensor apart along `axis`: a list with one tensor per position."""
+    if num is None:
+        value = to_tensor(value)
+        dims = value.shape._d
+        if dims is not None:
+            if not -len(dims) <= axis < len(dims):
+                raise ValueError(f"axis = {axis} not in [{-len(dims)}, {len(dims)})")
+            num = dims[axis]
+        if num is None:
+            raise ValueError(f"Cannot infer num from shape {value.shape}")
+    return apply("Unpack", value, num=num, axis=axis, name=name)

@@ -1,0 +1,611 @@
+"""A tensor's shape as a value, and the ops that change the shape but not the elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors
+from tensorfleet.api import export
+from tensorfleet.dtypes import DType
+from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.common import SCALAR, UNKNOWN, ints, shape_given_by, static_value, vector_of
+from tensorfleet.ops.examples import case
+from tensorfleet.shapes import TensorShape, as_shape, broadcast_shape, unknown_shape
+
+
+def bracketed(dims: Any) -> str:
+    """A shape as error messages write it: "[2,?]"."""
+    return "[" + ",".join("?" if d is None else str(d) for d in dims) + "]"
+
+
+def known_rank(op: Operation, position: int) -> int | None:
+    """The length of a vector input, when known: the rank of the shape it stands for."""
+    shape = op._inputs[position].shape
+    return None if shape.rank is None else shape.num_elements()
+
+
+def _sparse_shape(value: Any) -> Any:
+    """The dense shape of a sparse tensor, None for anything else."""
+    if isinstance(value, (Tensor, IndexedSlices)):
+        return None
+    return getattr(value, "dense_shape", None)
+
+
+_SOME = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@op(
+    "Shape",
+    "input: T -> output: out_type",
+    "T: type; out_type: index = int32",
+    shape=lambda op: vector_of(op._inputs[0].shape.rank),
+    examples=[case(_SOME), case(np.float64(3.0), out_type="int64"), case(np.zeros((0, 2), np.int32))],
+)
+def _shape(xp: Any, x: Any, *, out_type: DType) -> Any:
+    return np.array(x.shape, out_type.np_dtype)
+
+
+@export("shape")
+def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """The shape of a tensor as a 1-D integer tensor; a constant when it is known already."""
+    with name_scope(name, "Shape", [input]) as scope:
+        dense = _sparse_shape(input)
+        if dense is not None:
+            return apply("Cast", dense, DstT=out_type, name=scope)
+        tensor = to_tensor(input)
+        if tensor.shape.is_fully_defined():
+            return constant(tensor.shape.as_list(), out_type, name=scope)
+        return apply("Shape", tensor, out_type=out_type, name=scope)
+
+
+@op(
+    "ShapeN",
+    "input: N * T -> output: N * out_type",
+    "N: int; T: type; out_type: index = int32",
+    shape=lambda op: [vector_of(t.shape.rank) for t in op._inputs],
+    examples=[case([_SOME, np.float32(1.0)]), case([_SOME], out_type="int64")],
+)
+def _shape_n(xp: Any, values: list, *, out_type: DType) -> tuple:
+    return tuple(np.array(x.shape, out_type.np_dtype) for x in values)
+
+
+@export("shape_n")
+def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+    """The shapes of several tensors, each as a 1-D integer tensor."""
+    return apply("ShapeN", input, out_type=out_type, name=name)
+
+
+@op(
+    "Size",
+    "input: T -> output: out_type",
+    "T: type; out_type: index = int32",
+    shape=lambda op: SCALAR,
+    examples=[case(_SOME), case(np.float64(3.0), out_type="int64")],
+)
+def _size(xp: Any, x: Any, *, out_type: DType) -> Any:
+    return np.array(int(np.prod(x.shape, dtype=np.int64)), out_type.np_dtype)
+
+
+@export("size")
+def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """How many elements a tensor has; a constant when that is known already."""
+    with name_scope(name, "Size", [input]) as scope:
+        dense = _sparse_shape(input)
+        if dense is not None:
+            return apply("Prod", apply("Cast", dense, DstT=out_type), 0, name=scope)
+        tensor = to_tensor(input)
+        count = tensor.shape.num_elements()
+        if count is not None:
+            return constant(count, out_type, name=scope)
+        return apply("Size", tensor, out_type=out_type, name=scope)
+
+
+@op(
+    "Rank",
+    "input: T -> output: int32",
+    "T: type",
+    shape=lambda op: SCALAR,
+    examples=[case(_SOME), case(np.int64(3))],
+)
+def _rank(xp: Any, x: Any) -> Any:
+    return np.array(len(x.shape), np.int32)
+
+
+@export("rank")
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """How many dimensions a tensor has; a constant when that is known already."""
+    with name_scope(name, "Rank", [input]) as scope:
+        dense = _sparse_shape(input)
+        if dense is not None:
+            return apply("Size", dense, name=scope)
+        tensor = to_tensor(input)
+        if tensor.shape.rank is not None:
+            return constant(tensor.shape.rank, dtypes.int32, name=scope)
+        return apply("Rank", tensor, name=scope)
+
+
+not_differentiable("Shape", "ShapeN", "Size", "Rank")
+
+
+def _reshape_shape(op: Operation) -> TensorShape:
+    source, target = op._inputs[0].shape, shape_given_by(op, 1)
+    count = source.num_elements()
+    if target._d is None or count is None:
+        return target
+    known = 1
+    for d in target._d:
+        known *= 1 if d is None else d
+    missing = target._d.count(None)
+    if missing == 0 and known != count:
+        raise ValueError(
+            f"Cannot reshape a tensor with {count} elements to shape {bracketed(target._d)} ({known} elements)"
+        )
+    if missing != 1 or known == 0:
+        return target
+    if count % known:
+        raise ValueError(f"Dimension size must be evenly divisible by {known} but is {count}")
+    return TensorShape._of(tuple(count // known if d is None else d for d in target._d))
+
+
+@op(
+    "Reshape",
+    "tensor: T, shape: Tshape -> output: T",
+    "T: type; Tshape: index = int32",
+    shape=_reshape_shape,
+    static=["shape"],
+    examples=[
+        case(_SOME, np.array([3, 2], np.int32)),
+        case(_SOME, np.array([-1], np.int64)),
+        case(np.ones((1, 1)), np.array([], np.int32)),
+        case(np.array([b"a", b"b"], object), np.array([2, -1], np.int32)),
+    ],
+)
+def _reshape(xp: Any, x: Any, target: Any) -> Any:
+    dims = ints(target)
+    count = int(np.prod(x.shape, dtype=np.int64))
+    if dims.count(-1) > 1:
+        raise _invalid(f"Only one input size may be -1, not both {dims.index(-1)} and {_last(dims)}")
+    known = int(np.prod([d for d in dims if d != -1], dtype=np.int64))
+    if any(d < -1 for d in dims):
+        bad = next(i for i, d in enumerate(dims) if d < -1)
+        raise _invalid(f"Size {bad} must be non-negative, not {dims[bad]}")
+    if -1 not in dims:
+        if known != count:
+            raise _invalid(
+                f"Input to reshape is a tensor with {count} values, but the requested shape has {known}"
+            )
+        return x.reshape(dims)
+    if known == 0:
+        if count:
+            raise _invalid(
+                "reshape cannot infer the missing input size for an empty tensor unless all specified input "
+                "sizes are non-zero"
+            )
+        return x.reshape(tuple(0 if d == -1 else d for d in dims))
+    if count % known:
+        raise _invalid(
+            f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple "
+            f"of {known}"
+        )
+    return x.reshape(tuple(count // known if d == -1 else d for d in dims))
+
+
+def _last(dims: tuple[int, ...]) -> int:
+    return len(dims) - 1 - dims[::-1].index(-1)
+
+
+def _invalid(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+@gradient("Reshape")
+def _reshape_grad(op: Operation, dy: Any) -> Any:
+    return back_to_input(op, dy), None
+
+
+def back_to_input(op: Operation, dy: Any) -> Tensor:
+    """A gradient in the shape of the first input."""
+    return apply("Reshape", dense_gradient(dy), shape(op._inputs[0]))
+
+
+def dense_gradient(dy: Any) -> Any:
+    """A gradient that may have come as rows, as one tensor."""
+    if not isinstance(dy, IndexedSlices):
+        return dy
+    from tensorfleet.ops.gather import indexed_slices_to_tensor
+
+    return indexed_slices_to_tensor(dy, warn=False)
+
+
+@export("reshape", "manip.reshape")
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same elements in another shape; one dimension may be -1, and is then worked out."""
+    return apply("Reshape", tensor, shape, name=name)
+
+
+def _squeeze_shape(op: Operation) -> TensorShape:
+    dims, axes = op._inputs[0].shape._d, op._attrs["squeeze_dims"]
+    if dims is None:
+        return UNKNOWN
+    if not axes:
+        return UNKNOWN if None in dims else TensorShape._of(tuple(d for d in dims if d != 1))
+    wanted = set()
+    for axis in axes:
+        if not -len(dims) <= axis < len(dims):
+            raise ValueError(f"squeeze_dims[{axes.index(axis)}] not in [{-len(dims)},{len(dims)}).")
+        if dims[axis] not in (1, None):
+            raise ValueError(
+                f"Can not squeeze dim[{axis % len(dims)}], expected a dimension of 1, got {dims[axis]}"
+            )
+        wanted.add(axis % len(dims))
+    return TensorShape._of(tuple(d for i, d in enumerate(dims) if i not in wanted))
+
+
+@op(
+    "Squeeze",
+    "input: T -> output: T",
+    "T: type; squeeze_dims: list(int) = []",
+    shape=_squeeze_shape,
+    examples=[
+        case(_SOME[None]),
+        case(np.ones((1, 2, 1)), squeeze_dims=[-1]),
+        case(np.ones((1, 1), np.int32)),
+    ],
+)
+def _squeeze(xp: Any, x: Any, *, squeeze_dims: list) -> Any:
+    rank = len(x.shape)
+    wanted = {a % rank if rank else a for a in squeeze_dims}
+    for axis in sorted(wanted):
+        if not axis < rank:
+            raise _invalid(f"Tried to squeeze dim index {axis} for tensor with {rank} dimensions.")
+        if x.shape[axis] != 1:
+            raise _invalid(f"Can not squeeze dim[{axis}], expected a dimension of 1, got {x.shape[axis]}")
+    keep = (d for i, d in enumerate(x.shape) if (i not in wanted if wanted else d != 1))
+    return x.reshape(tuple(keep))
+
+
+@gradient("Squeeze")
+def _squeeze_grad(op: Operation, dy: Any) -> Any:
+    return back_to_input(op, dy)
+
+
+@export("squeeze")
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+    """Drops the dimensions of size 1: all of them, or those listed in `axis`."""
+    axis = _either("axis", axis, "squeeze_dims", squeeze_dims)
+    if axis is not None and np.ndim(axis) == 0:
+        axis = [axis]
+    return apply("Squeeze", input, squeeze_dims=None if axis is None else list(axis), name=name)
+
+
+def _either(new: str, value: Any, old: str, deprecated: Any) -> Any:
+    if deprecated is None:
+        return value
+    if value is not None:
+        raise ValueError(f"Cannot specify both '{old}' and '{new}'")
+    return deprecated
+
+
+def _expand_shape(op: Operation) -> TensorShape:
+    dims, value = op._inputs[0].shape._d, static_value(op, 1)
+    if dims is None:
+        return UNKNOWN
+    if value is None:
+        return unknown_shape(len(dims) + 1)
+    at = _insert_axis(int(value.ravel()[0]) if value.size == 1 else 0, len(dims), ValueError)
+    return TensorShape._of((*dims[:at], 1, *dims[at:]))
+
+
+def _insert_axis(axis: int, rank: int, error: Any) -> int:
+    if not -rank - 1 <= axis <= rank:
+        raise error(f"dim {axis} not in the interval [{-rank - 1}, {rank}].")
+    return axis if axis >= 0 else axis + rank + 1
+
+
+@op(
+    "ExpandDims",
+    "input: T, dim: Tdim -> output: T",
+    "T: type; Tdim: index = int32",
+    shape=_expand_shape,
+    static=["dim"],
+    examples=[case(_SOME, np.int32(0)), case(_SOME, np.int64(-1)), case(np.array(b"s", object), np.int32(0))],
+)
+def _expand_dims(xp: Any, x: Any, dim: Any) -> Any:
+    if np.size(dim) != 1:
+        raise _invalid("'dim' must be a tensor with a single value")
+    at = _insert_axis(ints(dim)[0], len(x.shape), _invalid)
+    return x.reshape((*x.shape[:at], 1, *x.shape[at:]))
+
+
+@gradient("ExpandDims")
+def _expand_grad(op: Operation, dy: Any) -> Any:
+    return back_to_input(op, dy), None
+
+
+@export("expand_dims")
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """Inserts a dimension of size 1 at position `axis`."""
+    axis = _either("axis", axis, "dim", dim)
+    if axis is None:
+        raise ValueError("Must specify an axis argument to tf.expand_dims()")
+    return apply("ExpandDims", input, axis, name=name)
+
+
+def _ensured(op: Operation) -> TensorShape:
+    shape, wanted = op._inputs[0].shape, op._attrs["shape"]
+    if not shape.is_compatible_with(wanted):
+        raise ValueError(f"Shapes {shape} and {wanted} are incompatible")
+    return shape.merge_with(wanted)
+
+
+@op(
+    "EnsureShape",
+    "input: T -> output: T",
+    "shape: shape; T: type",
+    shape=_ensured,
+    examples=[case(_SOME, shape=TensorShape([None, 3])), case(np.float64(1.0), shape=TensorShape(None))],
+)
+def _ensure_shape(xp: Any, x: Any, *, shape: TensorShape, op: Operation) -> Any:
+    if not shape.is_compatible_with(x.shape):
+        raise errors.InvalidArgumentError(
+            None,
+            op,
+            f"Shape of tensor {op._inputs[0].op.name} {bracketed(x.shape)} is not compatible with expected "
+            f"shape {bracketed(shape.as_list())}.",
+        )
+    return x
+
+
+@gradient("EnsureShape")
+def _ensure_grad(op: Operation, dy: Any) -> Any:
+    return dy
+
+
+@export("ensure_shape")
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same value; running it fails unless its shape fits `shape`, which becomes known."""
+    return apply("EnsureShape", x, shape=as_shape(shape), name=name)
+
+
+# -- transposition -----------------------------------------------------------------------------------
+
+
+def _transpose_shape(op: Operation) -> TensorShape:
+    source, perm = op._inputs[0].shape, static_value(op, 1)
+    rank = source.rank if source.rank is not None else known_rank(op, 1)
+    if rank is None:
+        return UNKNOWN
+    if perm is not None and perm.size != rank:
+        raise ValueError(f"Dimension must be {rank} but is {perm.size}")
+    dims = source._d if source._d is not None else (None,) * rank
+    if perm is None:
+        return source if rank <= 1 and source._d is not None else unknown_shape(rank)
+    for p in ints(perm):
+        if not -rank <= p < rank:
+            raise ValueError(f"perm dim {p} is out of range of input rank {rank}")
+    return TensorShape._of(tuple(dims[p] for p in ints(perm)))
+
+
+_TRANSPOSE_CASES = [
+    case(_SOME, np.array([1, 0], np.int32)),
+    case(np.arange(24.0).reshape(2, 3, 4), np.array([2, 0, 1], np.int64)),
+    case(np.float32(2.0), np.array([], np.int32)),
+    case(np.array([[1 + 2j, 3 - 1j]], np.complex64), np.array([1, 0], np.int32)),
+]
+
+
+@op(
+    "Transpose",
+    "x: T, perm: Tperm -> y: T",
+    "T: type; Tperm: index = int32",
+    shape=_transpose_shape,
+    static=["perm"],
+    examples=[*_TRANSPOSE_CASES, case(np.array([[b"a", b"b"]], object), np.array([1, 0], np.int32))],
+)
+def _transpose(xp: Any, x: Any, perm: Any) -> Any:
+    rank = len(x.shape)
+    axes = ints(perm)
+    if len(axes) != rank:
+        raise _invalid(
+            f"transpose expects a vector of size {rank}. But input(1) is a vector of size {len(axes)}"
+        )
+    if any(not -rank <= a < rank for a in axes):
+        bad = next(a for a in axes if not -rank <= a < rank)
+        raise _invalid(f"{bad} is out of range [0 .. {rank})")
+    axes = tuple(a % rank for a in axes)
+    if len(set(axes)) != rank:
+        missing = next(i for i in range(rank) if i not in axes)
+        raise _invalid(f"{missing} is missing from {bracketed(axes)}.")
+    return xp.transpose(x, axes)
+
+
+@op(
+    "ConjugateTranspose",
+    "x: T, perm: Tperm -> y: T",
+    "T: type; Tperm: index = int32",
+    shape=_transpose_shape,
+    static=["perm"],
+    examples=_TRANSPOSE_CASES,
+)
+def _conjugate_transpose(xp: Any, x: Any, perm: Any) -> Any:
+    y = _transpose(xp, x, perm)
+    return xp.conj(y) if np.issubdtype(y.dtype, np.complexfloating) else y
+
+
+@gradient("Transpose", "ConjugateTranspose")
+def _transpose_grad(op: Operation, dy: Any) -> Any:
+    return apply(op.type, dense_gradient(dy), apply("InvertPermutation", op._inputs[1])), None
+
+
+@export("transpose")
+def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
+    """Reorders the dimensions by `perm`; without it, reverses them."""
+    with name_scope(name, "transpose", [a]) as scope:
+        a = to_tensor(a, name="a")
+        op_type = "ConjugateTranspose" if conjugate and a.dtype.is_complex else "Transpose"
+        if perm is None and a.shape.rank is not None:
+            perm = np.arange(a.shape.rank - 1, -1, -1, dtype=np.int32)
+        elif perm is None:
+            perm = apply("Range", apply("Rank", a) - 1, -1, -1)
+        return apply(op_type, a, perm, name=scope)
+
+
+@export("linalg.matrix_transpose", "linalg.transpose", "matrix_transpose")
+def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
+    """Swaps the last two dimensions: transposes each matrix of a batch."""
+    with name_scope(name, values=[a]):
+        a = to_tensor(a, name="a")
+        n = a.shape.rank
+        if n is None:
+            count = apply("Rank", a)
+            perm: Any = apply(
+                "ConcatV2", [apply("Range", 0, count - 2, 1), [count - 1, count - 2]], 0, name="concat"
+            )
+        elif n < 2:
+            raise ValueError(f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {a.shape}")
+        else:
+            perm = [*range(n - 2), n - 1, n - 2]
+        return transpose(a, perm, conjugate=conjugate)
+
+
+@op(
+    "InvertPermutation",
+    "x: T -> y: T",
+    "T: index = int32",
+    shape=lambda op: op._inputs[0].shape.with_rank(1),
+    examples=[
+        case(np.array([2, 0, 1], np.int32)),
+        case(np.array([0], np.int64)),
+        case(np.array([], np.int32)),
+    ],
+)
+def _invert_permutation(xp: Any, x: Any, *, check: Any) -> Any:
+    n = x.shape[0]
+    check((x >= 0) & (x < n), lambda: _not_below(x, n))
+    order = xp.argsort(x).astype(x.dtype)
+    check(xp.sort(x) == xp.arange(n, dtype=x.dtype), lambda: f"{_repeated(x)} is duplicated in the input.")
+    return order
+
+
+def _not_below(x: Any, n: int) -> str:
+    return f"{next(int(v) for v in x if not 0 <= v < n)} is not between 0 and {n}"
+
+
+def _repeated(x: Any) -> int:
+    values, counts = np.unique(x, return_counts=True)
+    return int(values[counts > 1][0])
+
+
+not_differentiable("InvertPermutation")
+
+
+@export("math.invert_permutation", "invert_permutation")
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The permutation that undoes `x`, a 1-D tensor that holds 0 to n-1 once each."""
+    return apply("InvertPermutation", x, name=name)
+
+
+# -- broadcasting ------------------------------------------------------------------------------------
+
+
+def _broadcast_to_shape(op: Operation) -> TensorShape:
+    source, target = op._inputs[0].shape, shape_given_by(op, 1)
+    if source._d is None or target._d is None:
+        return target
+    if len(source._d) > len(target._d):
+        raise ValueError(f"Shape must be at most rank {len(target._d)} but is rank {len(source._d)}")
+    for a, b in zip(reversed(source._d), reversed(target._d), strict=False):
+        if a not in (None, 1, b) and b is not None:
+            raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
+    return target
+
+
+@op(
+    "BroadcastTo",
+    "input: T, shape: Tidx -> output: T",
+    "T: type; Tidx: index = int32",
+    shape=_broadcast_to_shape,
+    static=["shape"],
+    examples=[
+        case(_SOME, np.array([2, 2, 3], np.int32)),
+        case(np.float64(2.0), np.array([3], np.int64)),
+        case(np.ones((2, 1), np.float32), np.array([2, 0], np.int32), grad=False),
+    ],
+)
+def _broadcast_to(xp: Any, x: Any, target: Any) -> Any:
+    dims = ints(target)
+    tail = dims[len(dims) - len(x.shape) :]
+    if len(x.shape) > len(dims) or any(a not in (1, b) for a, b in zip(x.shape, tail, strict=True)):
+        raise _invalid(f"Incompatible shapes: {bracketed(x.shape)} vs. {bracketed(dims)}")
+    return xp.broadcast_to(x, dims)
+
+
+@gradient("BroadcastTo")
+def _broadcast_to_grad(op: Operation, dy: Any) -> Any:
+    source = shape(op._inputs[0], out_type=op._inputs[1].dtype)
+    _, axes = apply("BroadcastGradientArgs", op._inputs[1], source)
+    return apply("Reshape", apply("Sum", dy, axes, keep_dims=True), source), None
+
+
+@export("broadcast_to")
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Repeats `input` along new dimensions and dimensions of size 1 to reach `shape`."""
+    return apply("BroadcastTo", input, shape, name=name)
+
+
+def _broadcast_args_shape(op: Operation) -> TensorShape:
+    a, b = known_rank(op, 0), known_rank(op, 1)
+    return vector_of(None if a is None or b is None else max(a, b))
+
+
+@op(
+    "BroadcastArgs",
+    "s0: T, s1: T -> r0: T",
+    "T: index = int32",
+    shape=_broadcast_args_shape,
+    static=["s0", "s1"],
+    examples=[
+        case(np.array([2, 1], np.int32), np.array([1, 3], np.int32)),
+        case(np.array([], np.int64), np.array([4], np.int64)),
+    ],
+)
+def _broadcast_args(xp: Any, s0: Any, s1: Any) -> Any:
+    try:
+        both = broadcast_shape(TensorShape(ints(s0)), TensorShape(ints(s1)))
+    except ValueError:
+        raise _invalid(f"Incompatible shapes: {bracketed(ints(s0))} vs. {bracketed(ints(s1))}") from None
+    return np.array(both.as_list(), s0.dtype)
+
+
+not_differentiable("BroadcastArgs")
+
+
+@export("broadcast_dynamic_shape")
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The shape two shapes, given as integer tensors, broadcast to."""
+    return apply("BroadcastArgs", shape_x, shape_y)
+
+
+@export("broadcast_static_shape")
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The `TensorShape` two `TensorShape`s broadcast to; ValueError when they cannot."""
+    x, y = as_shape(shape_x), as_shape(shape_y)
+    try:
+        return broadcast_shape(x, y)
+    except ValueError:
+        raise ValueError(f"Incompatible shapes for broadcasting: {x} and {y}") from None
+
+
+def known_ints(value: Any) -> tuple[int, ...] | None:
+    """An integer vector argument as Python ints, when it is known while the graph is built."""
+    if isinstance(value, Tensor):
+        found = constant_value(value)
+        return None if found is None else ints(found)
+    return ints(value)
