@@ -82,7 +82,12 @@ def bracketed(shape: Sequence[int]) -> str:
 
 def wide(x: Any) -> Any:
     """Half-precision values as float32, in which formulas of several steps are computed."""
-    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
+    return x.astype(np.float32) if x.dtype.itemsize == 2 and is_float(x) else x
+
+
+def is_float(x: Any) -> bool:
+    """Whether an array holds real floating-point numbers; numpy files bfloat16 under void types."""
+    return x.dtype.kind in "fV"
 
 
 def is_whole(x: Any) -> bool:

@@ -1,0 +1,118 @@
+"""Bits of integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops.common import is_numpy, same_as_input
+from tensorfleet.ops.elementwise import INT_ROW, INTS, binary, unary
+from tensorfleet.ops.examples import case
+
+_PAIRS = [
+    case(INTS, INT_ROW),
+    case(np.uint8([1, 200, 255]), np.uint8(7)),
+    case(INTS.astype(np.int64), np.int64(5)),
+]
+_SHIFTS = [case(INTS, np.int32([1, 3, 0])), case(np.uint8([1, 200, 255]), np.uint8(2))]
+
+
+def _bits(name: str, examples: Any = _PAIRS) -> Any:
+    return binary(name, "integer", examples=examples)
+
+
+@_bits("BitwiseAnd")
+def _bitwise_and(xp: Any, x: Any, y: Any) -> Any:
+    return xp.bitwise_and(x, y)
+
+
+@export("bitwise.bitwise_and")
+def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits set in both."""
+    return apply("BitwiseAnd", x, y, name=name)
+
+
+@_bits("BitwiseOr")
+def _bitwise_or(xp: Any, x: Any, y: Any) -> Any:
+    return xp.bitwise_or(x, y)
+
+
+@export("bitwise.bitwise_or")
+def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits set in either."""
+    return apply("BitwiseOr", x, y, name=name)
+
+
+@_bits("BitwiseXor")
+def _bitwise_xor(xp: Any, x: Any, y: Any) -> Any:
+    return xp.bitwise_xor(x, y)
+
+
+@export("bitwise.bitwise_xor")
+def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits set in exactly one."""
+    return apply("BitwiseXor", x, y, name=name)
+
+
+@unary("Invert", "integer", examples=[case(INTS), case(np.uint8([1, 200]))])
+def _invert(xp: Any, x: Any) -> Any:
+    return xp.invert(x)
+
+
+@export("bitwise.invert")
+def invert(x: Any, name: str | None = None) -> Tensor:
+    """Every bit flipped."""
+    return apply("Invert", x, name=name)
+
+
+def _possible(xp: Any, x: Any, y: Any) -> Any:
+    """Shift distances that C defines: from 0 to one less than the width."""
+    return xp.clip(y, 0, x.dtype.itemsize * 8 - 1).astype(x.dtype)
+
+
+@_bits("LeftShift", _SHIFTS)
+def _left_shift(xp: Any, x: Any, y: Any) -> Any:
+    return xp.left_shift(x, _possible(xp, x, y))
+
+
+@export("bitwise.left_shift")
+def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x << y`."""
+    return apply("LeftShift", x, y, name=name)
+
+
+@_bits("RightShift", _SHIFTS)
+def _right_shift(xp: Any, x: Any, y: Any) -> Any:
+    return xp.right_shift(x, _possible(xp, x, y))
+
+
+@export("bitwise.right_shift")
+def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x >> y`, keeping the sign."""
+    return apply("RightShift", x, y, name=name)
+
+
+@op(
+    "PopulationCount",
+    "x: T -> y: uint8",
+    "T: integer",
+    shape=same_as_input,
+    examples=[case(INTS), case(np.uint8([3]))],
+)
+def _population_count(xp: Any, x: Any) -> Any:
+    unsigned = x.view(f"u{x.dtype.itemsize}")
+    if is_numpy(xp):
+        return np.bitwise_count(unsigned)
+    from jax import lax
+
+    return lax.population_count(unsigned).astype(np.uint8)
+
+
+not_differentiable(
+    *("BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "LeftShift", "RightShift", "PopulationCount")
+)
