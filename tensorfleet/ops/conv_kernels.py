@@ -1,0 +1,401 @@
+"""Convolution kernels: 2-D, 3-D and depthwise, each with the gradients of its input and its filter.
+
+Kernels take the attribute lists of TensorFlow's ops as they are, in the order of `data_format`. Inside,
+everything is channels-last and of any spatial rank.
+
+A convolution is a matrix product with the *patches* of its input: one row per window, one column per tap
+and input channel. The patches of a whole batch would not fit the cache, so examples are taken a few at a
+time. On CPU this is faster than XLA's own convolution, and much faster than its filter gradient.
+"""
+
+import math
+
+import numpy as np
+
+from tensorfleet.ops.windows import (
+    channel_axis,
+    explicit_pairs,
+    format_name,
+    make_window,
+    pad,
+    require_rank,
+    scatter,
+    take,
+    windowed_shape,
+)
+
+# Patches made at a time: small enough to stay in cache, big enough to keep the matrix product efficient.
+CHUNK_BYTES = 3 << 20
+# Above this for a single example, patches are never made: work goes tap by tap, or to XLA's convolution.
+LARGE_EXAMPLE_BYTES = 24 << 20
+# XLA's own convolution is the faster one when the input has so few channels.
+FEW_CHANNELS = 4
+# From so many channels on, and with stride 1, XLA's convolution is the faster gradient of the input.
+MANY_CHANNELS = 64
+
+
+def conv2d(xp, x, w, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1, 1, 1, 1)):
+    """Conv2D: `x` in `data_format`, filter [height, width, in, out]."""
+    return _conv(xp, x, w, data_format, strides, padding, explicit_paddings, dilations)
+
+
+def conv2d_backprop_input(
+    xp, input_shape, w, dy, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
+):
+    """Conv2DBackpropInput: the gradient of `conv2d` with respect to `x`, of `input_shape`."""
+    return _conv_input(xp, input_shape, w, dy, data_format, strides, padding, explicit_paddings, dilations)
+
+
+def conv2d_backprop_filter(
+    xp, x, filter_shape, dy, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
+):
+    """Conv2DBackpropFilter: the gradient of `conv2d` with respect to `w`, of `filter_shape`."""
+    return _conv_filter(xp, x, filter_shape, dy, data_format, strides, padding, explicit_paddings, dilations)
+
+
+def conv3d(xp, x, w, *, strides, padding, data_format="NDHWC", dilations=(1,) * 5):
+    """Conv3D: `x` in `data_format`, filter [depth, height, width, in, out]."""
+    return _conv(xp, x, w, data_format, strides, padding, (), dilations)
+
+
+def conv3d_backprop_input(
+    xp, input_shape, w, dy, *, strides, padding, data_format="NDHWC", dilations=(1,) * 5
+):
+    """Conv3DBackpropInputV2: the gradient of `conv3d` with respect to `x`, of `input_shape`."""
+    return _conv_input(xp, input_shape, w, dy, data_format, strides, padding, (), dilations)
+
+
+def conv3d_backprop_filter(
+    xp, x, filter_shape, dy, *, strides, padding, data_format="NDHWC", dilations=(1,) * 5
+):
+    """Conv3DBackpropFilterV2: the gradient of `conv3d` with respect to `w`, of `filter_shape`."""
+    return _conv_filter(xp, x, filter_shape, dy, data_format, strides, padding, (), dilations)
+
+
+def depthwise_conv2d(
+    xp, x, w, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
+):
+    """DepthwiseConv2dNative: filter [height, width, channels, multiplier]."""
+    win = conv_window(x.shape, w.shape, data_format, strides, padding, explicit_paddings, dilations)
+    x, w, dtype = *_widen(xp, x, w), x.dtype
+    padded = pad(xp, _to_last(xp, x, data_format), win)
+    y = sum(take(xp, padded, win, tap)[..., None] * w[tap[1:-1]] for tap in win.taps())
+    return _from_last(xp, y.reshape(*y.shape[:-2], -1).astype(dtype), data_format)
+
+
+def depthwise_conv2d_backprop_input(
+    xp, input_shape, w, dy, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
+):
+    """DepthwiseConv2dNativeBackpropInput: the gradient with respect to `x`, of `input_shape`."""
+    win = conv_window(input_shape, w.shape, data_format, strides, padding, explicit_paddings, dilations)
+    dy, w, dtype = *_widen(xp, dy, w), dy.dtype
+    dy = _to_last(xp, dy, data_format)
+    dy = dy.reshape(*dy.shape[:-1], *w.shape[-2:])
+    dx = scatter(xp, ((tap, (dy * w[tap[1:-1]]).sum(-1)) for tap in win.taps()), win)
+    return _from_last(xp, dx.astype(dtype), data_format)
+
+
+def depthwise_conv2d_backprop_filter(
+    xp, x, filter_shape, dy, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
+):
+    """DepthwiseConv2dNativeBackpropFilter: the gradient with respect to `w`, of `filter_shape`."""
+    win = conv_window(x.shape, filter_shape, data_format, strides, padding, explicit_paddings, dilations)
+    x, dy, dtype = *_widen(xp, x, dy), x.dtype
+    padded, dy = pad(xp, _to_last(xp, x, data_format), win), _to_last(xp, dy, data_format)
+    dy = dy.reshape(*dy.shape[:-1], *filter_shape[-2:])
+    windows = tuple(range(dy.ndim - 2))
+    dw = [(take(xp, padded, win, tap)[..., None] * dy).sum(windows) for tap in win.taps()]
+    return xp.stack(dw).reshape(tuple(filter_shape)).astype(dtype)
+
+
+# --- Shapes -------------------------------------------------------------------------------------------
+
+
+def conv2d_shape(
+    x_shape, w_shape, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
+):
+    """The shape `conv2d` gives; dimensions, or shapes, may be None. Errors are in TensorFlow's words."""
+    return _conv_shape(
+        "Conv2D", x_shape, w_shape, data_format, strides, padding, explicit_paddings, dilations
+    )
+
+
+def conv3d_shape(x_shape, w_shape, *, strides, padding, data_format="NDHWC", dilations=(1,) * 5):
+    """The shape `conv3d` gives; see `conv2d_shape`."""
+    return _conv_shape("Conv3D", x_shape, w_shape, data_format, strides, padding, (), dilations)
+
+
+def depthwise_conv2d_shape(
+    x_shape, w_shape, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
+):
+    """The shape `depthwise_conv2d` gives; see `conv2d_shape`."""
+    x_shape, w_shape = _known_rank("DepthwiseConv2D", x_shape, w_shape, strides, data_format)
+    depth, filter_depth, multiplier = x_shape[channel_axis(data_format)], *w_shape[-2:]
+    if None not in (depth, filter_depth) and depth != filter_depth:
+        raise ValueError(f"Dimensions must be equal, but are {depth} and {filter_depth}")
+    depth = filter_depth if depth is None else depth
+    channels = None if None in (depth, multiplier) else depth * multiplier
+    return _window_shape(
+        x_shape, w_shape, channels, data_format, strides, padding, explicit_paddings, dilations
+    )
+
+
+def _conv_shape(op, x_shape, w_shape, data_format, strides, padding, explicit_paddings, dilations):
+    x_shape, w_shape = _known_rank(op, x_shape, w_shape, strides, data_format)
+    depth, filter_depth, out_depth = x_shape[channel_axis(data_format)], *w_shape[-2:]
+    if None not in (depth, filter_depth):
+        _count_groups(depth, filter_depth, out_depth)
+    return _window_shape(
+        x_shape, w_shape, out_depth, data_format, strides, padding, explicit_paddings, dilations
+    )
+
+
+def _known_rank(op, x_shape, w_shape, strides, data_format):
+    rank = len(data_format)
+    require_rank(x_shape, rank)
+    require_rank(w_shape, rank)
+    if len(strides) != rank:
+        raise ValueError(
+            f"{op} on data format {format_name(data_format)} requires the stride attribute "
+            f"to contain {rank} values, but got: {len(strides)}"
+        )
+    unknown = (None,) * rank
+    return tuple(unknown if x_shape is None else x_shape), tuple(unknown if w_shape is None else w_shape)
+
+
+def _window_shape(x_shape, w_shape, channels, data_format, strides, padding, explicit_paddings, dilations):
+    size, axis = list(w_shape[:-2]), channel_axis(data_format)
+    size.insert(0, 1)
+    size.insert(axis, 1)
+    shape = list(windowed_shape(x_shape, size, strides, padding, explicit_paddings, dilations))
+    shape[axis] = channels
+    return tuple(shape)
+
+
+def _count_groups(depth, filter_depth, out_depth):
+    """How many groups the channels fall into: filters may see only a part of the input's depth."""
+    if filter_depth <= 0 or depth % filter_depth:
+        raise ValueError(
+            f"Depth of input ({depth}) is not a multiple of input depth of filter ({filter_depth})"
+        )
+    groups = depth // filter_depth
+    if out_depth is not None and groups and out_depth % groups:
+        raise ValueError(
+            f"Depth of output ({out_depth}) is not a multiple of the number of groups ({groups})"
+        )
+    return groups
+
+
+# --- Layout, precision, groups ------------------------------------------------------------------------
+
+
+def conv_window(x_shape, w_shape, data_format, strides, padding, explicit_paddings, dilations):
+    """The Window of a filter over `x`, with every axis in channels-last order."""
+    order = _order_to_last(data_format)
+    pairs = explicit_pairs(explicit_paddings, len(order))
+    x_shape, strides, dilations, pairs = ([v[i] for i in order] for v in (x_shape, strides, dilations, pairs))
+    size = (1, *w_shape[:-2], 1)
+    return make_window(x_shape, size, strides, padding, [p for pair in pairs for p in pair], dilations)
+
+
+def _order_to_last(data_format):
+    axis, rank = channel_axis(data_format), len(data_format)
+    return [i for i in range(rank) if i != axis] + [axis]
+
+
+def _to_last(xp, x, data_format):
+    return xp.transpose(x, _order_to_last(data_format))
+
+
+def _from_last(xp, y, data_format):
+    return xp.transpose(y, np.argsort(_order_to_last(data_format)))
+
+
+def _widen(xp, *arrays):
+    """16-bit floats as float32: sums over many products need the bits."""
+    return tuple(a.astype(np.float32) if a.dtype.itemsize == 2 else a for a in arrays)
+
+
+def _conv(xp, x, w, data_format, *attrs):
+    win = conv_window(x.shape, w.shape, data_format, *attrs)
+    x, w, dtype = *_widen(xp, x, w), x.dtype
+    x = _to_last(xp, x, data_format)
+    groups = _count_groups(x.shape[-1], *w.shape[-2:])
+    pairs = zip(xp.split(x, groups, -1), xp.split(w, groups, -1), strict=True)
+    y = _join(xp, [_forward(xp, xg, wg, _of_group(win, groups)) for xg, wg in pairs])
+    return _from_last(xp, y.astype(dtype), data_format)
+
+
+def _conv_input(xp, input_shape, w, dy, data_format, *attrs):
+    win = conv_window(input_shape, w.shape, data_format, *attrs)
+    w, dy, dtype = *_widen(xp, w, dy), dy.dtype
+    dy = _to_last(xp, dy, data_format)
+    groups = _count_groups(win.in_shape[-1], *w.shape[-2:])
+    pairs = zip(xp.split(w, groups, -1), xp.split(dy, groups, -1), strict=True)
+    dx = _join(xp, [_input_gradient(xp, wg, dyg, _of_group(win, groups)) for wg, dyg in pairs])
+    return _from_last(xp, dx.astype(dtype), data_format)
+
+
+def _conv_filter(xp, x, filter_shape, dy, data_format, *attrs):
+    win = conv_window(x.shape, filter_shape, data_format, *attrs)
+    x, dy, dtype = *_widen(xp, x, dy), x.dtype
+    x, dy = _to_last(xp, x, data_format), _to_last(xp, dy, data_format)
+    groups = _count_groups(x.shape[-1], *filter_shape[-2:])
+    pairs = zip(xp.split(x, groups, -1), xp.split(dy, groups, -1), strict=True)
+    dw = _join(xp, [_filter_gradient(xp, xg, dyg, _of_group(win, groups)) for xg, dyg in pairs])
+    return dw.reshape(tuple(filter_shape)).astype(dtype)
+
+
+def _join(xp, parts):
+    return parts[0] if len(parts) == 1 else xp.concatenate(parts, -1)
+
+
+def _of_group(win, groups):
+    return win.with_channels(win.in_shape[-1] // groups)
+
+
+# --- The products: channels-last, one group, full precision -------------------------------------------
+
+
+def _forward(xp, x, w, win):
+    example = _patch_bytes(win, x.dtype)
+    if _is_pointwise(win):
+        # Its patches are its input: one product, with no copy to keep in cache.
+        return _dot(take(xp, x, win, (0,) * x.ndim), w)
+    if xp is not np and (x.shape[-1] <= FEW_CHANNELS or example > LARGE_EXAMPLE_BYTES):
+        return _xla_forward(x, w, win)
+    if example > LARGE_EXAMPLE_BYTES:
+        padded = pad(xp, x, win)
+        return sum(_dot(take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
+    return _map_examples(xp, lambda x: _dot(_patches(xp, x, win), w), example, x)
+
+
+def _input_gradient(xp, w, dy, win):
+    example = _patch_bytes(win, dy.dtype)
+    dense = set(win.stride) == {1} and win.in_shape[-1] >= MANY_CHANNELS
+    if xp is not np and not _is_pointwise(win) and (dense or example > LARGE_EXAMPLE_BYTES):
+        return _xla_input_gradient(xp, w, dy, win)
+    taps, w = list(win.taps()), w.reshape(-1, w.shape[-1])
+    if _is_pointwise(win):
+        return scatter(xp, [(taps[0], _dot(dy, w.T))], win)
+
+    def spread(dy):
+        rows = win.with_batch(dy.shape[0])
+        cols = _dot(dy, w.T).reshape(*rows.out_shape[:-1], len(taps), win.in_shape[-1])
+        return scatter(xp, ((tap, cols[..., i, :]) for i, tap in enumerate(taps)), rows)
+
+    return _map_examples(xp, spread, example, dy)
+
+
+def _filter_gradient(xp, x, dy, win):
+    """The filter's gradient as a matrix [taps * channels in, channels out]."""
+    example = _patch_bytes(win, x.dtype)
+    if _is_pointwise(win):
+        return _dot_rows(take(xp, x, win, (0,) * x.ndim), dy)
+    if example > LARGE_EXAMPLE_BYTES:
+        padded = pad(xp, x, win)
+        return xp.concatenate([_dot_rows(take(xp, padded, win, tap), dy) for tap in win.taps()])
+    return _sum_examples(xp, lambda x, dy: _dot_rows(_patches(xp, x, win), dy), example, x, dy)
+
+
+def _patches(xp, x, win):
+    """[examples, windows..., taps * channels]: what each window sees."""
+    win = win.with_batch(x.shape[0])
+    padded = pad(xp, x, win)
+    return _join(xp, [take(xp, padded, win, tap) for tap in win.taps()])
+
+
+def _dot(x, w):
+    """The last axis of `x` times the matrix that `w` is once its last axis is kept."""
+    w = w.reshape(-1, w.shape[-1])
+    return (x.reshape(-1, x.shape[-1]) @ w).reshape(*x.shape[:-1], w.shape[-1])
+
+
+def _dot_rows(x, dy):
+    """Sum over all examples and windows of the outer product of their rows."""
+    return x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
+
+
+def _patch_bytes(win, dtype):
+    """Size of the patches of one example."""
+    return math.prod(win.out_shape[1:-1]) * math.prod(win.size) * win.in_shape[-1] * dtype.itemsize
+
+
+def _is_pointwise(win):
+    return math.prod(win.size) == 1 and not win.is_padded
+
+
+# --- A few examples at a time -------------------------------------------------------------------------
+
+
+def _chunk_size(examples, example_bytes):
+    """Examples per chunk: what fits, preferably so that it divides their number."""
+    fits = max(1, min(examples, CHUNK_BYTES // max(example_bytes, 1)))
+    return next((n for n in range(fits, fits // 2, -1) if examples % n == 0), fits)
+
+
+def _split(arrays, chunk):
+    """Whole chunks on a new leading axis, and the examples left over."""
+    whole = arrays[0].shape[0] // chunk * chunk
+    chunks = tuple(a[:whole].reshape(-1, chunk, *a.shape[1:]) for a in arrays)
+    return chunks, tuple(a[whole:] for a in arrays)
+
+
+def _map_examples(xp, f, example_bytes, x):
+    """f(x) for an f that treats examples separately, called on a chunk of them at a time."""
+    size = _chunk_size(x.shape[0], example_bytes)
+    if x.shape[0] <= size:
+        return f(x)
+    (chunks,), (rest,) = _split((x,), size)
+    if xp is np:
+        parts = [f(chunk) for chunk in chunks]
+    else:
+        from jax import lax
+
+        y = lax.map(f, chunks)
+        parts = [y.reshape(-1, *y.shape[2:])]
+    if rest.shape[0]:
+        parts.append(f(rest))
+    return parts[0] if len(parts) == 1 else xp.concatenate(parts)
+
+
+def _sum_examples(xp, f, example_bytes, x, dy):
+    """f(x, dy) for an f that sums over examples, called on a chunk of them at a time."""
+    size = _chunk_size(x.shape[0], example_bytes)
+    if x.shape[0] <= size:
+        return f(x, dy)
+    chunks, rest = _split((x, dy), size)
+    if xp is np:
+        total = sum(f(*chunk) for chunk in zip(*chunks, strict=True))
+    else:
+        from jax import eval_shape, lax
+
+        first = eval_shape(f, *(c[0] for c in chunks))
+        zero = xp.zeros(first.shape, first.dtype)
+        total, _ = lax.scan(lambda total, chunk: (total + f(*chunk), None), zero, chunks)
+    return total + f(*rest) if rest[0].shape[0] else total
+
+
+# --- XLA's own convolution ----------------------------------------------------------------------------
+
+
+def _xla_forward(x, w, win, **kwargs):
+    from jax import lax
+
+    spatial = "DHW"[5 - x.ndim :]
+    layouts = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
+    args = dict(window_strides=win.stride[1:-1], padding=win.pads[1:-1]) | kwargs
+    return lax.conv_general_dilated(x, w, rhs_dilation=win.dilation[1:-1], dimension_numbers=layouts, **args)
+
+
+def _xla_input_gradient(xp, w, dy, win):
+    """A convolution of the spread-out `dy` with the filter turned around."""
+    spatial = range(1, dy.ndim - 1)
+    padding = []
+    for i in spatial:
+        low = (win.size[i] - 1) * win.dilation[i] - win.pads[i][0]
+        spread = (win.out_shape[i] - 1) * win.stride[i] + 1
+        padding.append((low, win.in_shape[i] + win.pads[i][0] - spread))
+    turned = xp.swapaxes(xp.flip(w, tuple(i - 1 for i in spatial)), -1, -2)
+    ones = (1,) * len(spatial)
+    return _xla_forward(dy, turned, win, window_strides=ones, padding=padding, lhs_dilation=win.stride[1:-1])

@@ -1,0 +1,202 @@
+"""Pooling kernels: maximum and average over windows of any rank and layout, with their gradients.
+
+Attribute lists are those of TensorFlow's ops, in the order of the tensor's axes. A window may also span
+channels (`ksize[3] > 1`): no axis is special here, so `data_format` only matters to indices of the maximum.
+
+XLA's own gradient of a maximum over windows is slow on CPU. Here one tap of all windows at a time is
+compared with the maxima. Among equal values the first in row-major order is the maximum, as in TensorFlow.
+"""
+
+import functools
+import math
+
+import numpy as np
+
+from tensorfleet.ops.windows import (
+    make_window,
+    pad,
+    padding_name,
+    require_rank,
+    scatter,
+    take,
+    windowed_shape,
+)
+
+# Windows with more taps than this are reduced along one axis after the other.
+MANY_TAPS = 9
+
+
+def max_pool(xp, x, *, ksize, strides, padding, data_format="NHWC", explicit_paddings=()):
+    """MaxPool, and MaxPool3D with five-element lists."""
+    win = _window(x.shape, ksize, strides, padding, explicit_paddings)
+    return _reduce(xp, xp.maximum, x, win, _lowest(x.dtype))
+
+
+def max_pool_grad(
+    xp, orig_input, orig_output, grad, *, ksize, strides, padding, data_format="NHWC", explicit_paddings=()
+):
+    """MaxPoolGrad: each window's `grad` goes to its maximum, the first of them if there are several."""
+    win = _window(orig_input.shape, ksize, strides, padding, explicit_paddings)
+    zero = xp.zeros((), grad.dtype)
+    if _is_whole(win):
+        return xp.where(_first_of_all(xp, orig_input, orig_output, win), grad, zero)
+    firsts = _first_maxima(xp, orig_input, orig_output, win)
+    return scatter(xp, ((tap, xp.where(first, grad, zero)) for tap, first in firsts), win)
+
+
+def max_pool_grad_grad(
+    xp, orig_input, orig_output, grad, *, ksize, strides, padding, data_format="NHWC", explicit_paddings=()
+):
+    """MaxPoolGradGrad: `grad`, of the input's shape, at each window's maximum."""
+    win = _window(orig_input.shape, ksize, strides, padding, explicit_paddings)
+    padded = pad(xp, grad, win)
+    zero = xp.zeros((), grad.dtype)
+    firsts = _first_maxima(xp, orig_input, orig_output, win)
+    return sum(xp.where(first, take(xp, padded, win, tap), zero) for tap, first in firsts)
+
+
+def max_pool_with_argmax(
+    xp, x, *, ksize, strides, padding, index_dtype=np.int64, include_batch_in_index=False, data_format="NHWC"
+):
+    """MaxPoolWithArgmax: the maxima, and where each is in the flattened example (or the whole batch)."""
+    win = _window(x.shape, ksize, strides, padding, ())
+    y = _reduce(xp, xp.maximum, x, win, _lowest(x.dtype))
+    places = np.arange(math.prod(x.shape), dtype=index_dtype).reshape(x.shape)
+    if not include_batch_in_index:
+        places = places[:1]
+    index_window = win.with_batch(places.shape[0])
+    places = pad(np, places, index_window)
+    zero = np.zeros((), index_dtype)
+    index = sum(
+        xp.where(first, take(np, places, index_window, tap), zero)
+        for tap, first in _first_maxima(xp, x, y, win)
+    )
+    return y, index.astype(index_dtype)
+
+
+def max_pool_grad_with_argmax(xp, x, grad, argmax, *, include_batch_in_index=False):
+    """MaxPoolGradWithArgmax: each window's `grad` goes to the place that `argmax` names."""
+    if not include_batch_in_index:
+        examples = np.arange(x.shape[0]).reshape(-1, *(1,) * (x.ndim - 1))
+        argmax = argmax + (examples * math.prod(x.shape[1:])).astype(argmax.dtype)
+    zeros = xp.zeros(math.prod(x.shape), grad.dtype)
+    if xp is np:
+        np.add.at(zeros, argmax.reshape(-1), grad.reshape(-1))
+        return zeros.reshape(x.shape)
+    return zeros.at[argmax.reshape(-1)].add(grad.reshape(-1)).reshape(x.shape)
+
+
+def avg_pool(xp, x, *, ksize, strides, padding, data_format="NHWC"):
+    """AvgPool, and AvgPool3D with five-element lists. Padding does not count towards the average."""
+    win = _window(x.shape, ksize, strides, padding, ())
+    y = _reduce(xp, xp.add, _widen(x), win, 0)
+    return (y / _counts(win, y.dtype)).astype(x.dtype)
+
+
+def avg_pool_grad(xp, input_shape, grad, *, ksize, strides, padding, data_format="NHWC"):
+    """AvgPoolGrad: each window's `grad` shared out among the inputs it averaged."""
+    win = _window(input_shape, ksize, strides, padding, ())
+    share = _widen(grad)
+    share = share / _counts(win, share.dtype)
+    for part in reversed(_axis_windows(win)):
+        share = scatter(xp, ((tap, share) for tap in part.taps()), part)
+    return share.astype(grad.dtype)
+
+
+def pool_shape(x_shape, *, ksize, strides, padding, data_format="NHWC", explicit_paddings=()):
+    """The shape a pool gives; dimensions, or all of it, may be None. Errors are in TensorFlow's words."""
+    rank = len(data_format)
+    require_rank(x_shape, rank)
+    for name, values in (("ksize", ksize), ("stride", strides)):
+        if len(values) != rank:
+            raise ValueError(
+                f"Pooling requires the {name} attribute to contain {rank} values, but got: {len(values)}"
+            )
+    x_shape = (None,) * rank if x_shape is None else x_shape
+    return windowed_shape(x_shape, ksize, strides, padding, explicit_paddings)
+
+
+# --- How --------------------------------------------------------------------------------------------
+
+
+def _window(shape, ksize, strides, padding, explicit_paddings):
+    if padding_name(padding) != "EXPLICIT":
+        explicit_paddings = ()
+    return make_window(tuple(shape), ksize, strides, padding, explicit_paddings)
+
+
+def _lowest(dtype):
+    """The identity of maximum."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    return -np.inf
+
+
+def _widen(x):
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+def _reduce(xp, combine, x, win, fill):
+    """All taps of each window combined; a large window along one axis after the other."""
+    parts = _axis_windows(win) if math.prod(win.size) > MANY_TAPS else [win]
+    for part in parts:
+        padded = pad(xp, x, part, fill)
+        x = functools.reduce(combine, (take(xp, padded, part, tap) for tap in part.taps()))
+    return x
+
+
+def _axis_windows(win):
+    """The same windows as a sequence of windows along one axis each: combining them gives the same."""
+    shape, parts = win.in_shape, []
+    for axis in range(len(shape)):
+        if win.size[axis] == win.stride[axis] == 1:
+            continue
+        part = win.along(axis, shape)
+        parts.append(part)
+        shape = part.out_shape
+    return parts
+
+
+def _counts(win, dtype):
+    """How many inputs each window covers: it broadcasts against the output."""
+    total = np.ones((1,) * len(win.size), dtype)
+    for part in _axis_windows(win):
+        line = part.flat()
+        ones = pad(np, np.ones(line.in_shape, dtype), line)
+        total = total * sum(take(np, ones, line, tap) for tap in line.taps())
+    return total
+
+
+def _first_maxima(xp, x, y, win):
+    """For each tap, in row-major order: (tap, where it is the window's first maximum)."""
+    padded, line = pad(xp, x, win), win.flat()
+    inside = pad(np, np.ones(line.in_shape, bool), line)
+    taken = None
+    for tap in win.taps():
+        first = take(xp, padded, win, tap) == y
+        # A maximum that equals the padding must not be found there.
+        valid = take(np, inside, line, tap)
+        if not valid.all():
+            first = first & valid
+        if taken is not None:
+            first, taken = first & ~taken, taken | first
+        else:
+            taken = first
+        yield tap, first
+
+
+def _is_whole(win):
+    """One window that covers all of every axis it spans, with many taps: a global pool."""
+    if win.is_padded or math.prod(win.size) <= MANY_TAPS:
+        return False
+    return all(
+        k == n if k > 1 else s == 1 for k, n, s in zip(win.size, win.in_shape, win.stride, strict=True)
+    )
+
+
+def _first_of_all(xp, x, y, win):
+    """Where `x` is the first maximum `y` of a global pool."""
+    places = np.arange(math.prod(win.size), dtype=np.int32).reshape(win.size)
+    axes = tuple(i for i, k in enumerate(win.size) if k > 1)
+    never = np.int32(places.size)
+    return places == xp.where(x == y, places, never).min(axes, keepdims=True)
