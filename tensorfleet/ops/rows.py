@@ -1,0 +1,71 @@
+"""Rows of an array changed in place: index checks, and what happens when an index occurs twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from tensorfleet import errors
+
+# Sets of Python ints beat sorting below this many indices.
+_FEW = 1024
+# When an index occurs more often than this, one pass per occurrence costs more than `ufunc.at`.
+_MANY_TIMES = 16
+
+
+def check_rows(indices: np.ndarray, count: int) -> np.ndarray:
+    """The indices as a vector; InvalidArgumentError naming the first that is not in [0, count)."""
+    flat = indices.reshape(-1)
+    # As unsigned numbers the negative ones are huge, so one comparison finds both kinds.
+    unsigned = np.uint64 if flat.itemsize == 8 else np.uint32
+    if flat.size and flat.view(unsigned).max() >= count:
+        bad = int(np.argmax(flat.view(unsigned) >= count))
+        where = ",".join(str(int(i)) for i in np.unravel_index(bad, indices.shape))
+        raise errors.InvalidArgumentError(
+            None, None, f"indices[{where}] = {flat[bad]} is not in [0, {count})"
+        )
+    return flat
+
+
+def distinct(flat: np.ndarray) -> bool:
+    """Whether no index occurs twice."""
+    if flat.size < 2:
+        return True
+    if flat.size <= _FEW:
+        return len(set(flat.tolist())) == flat.size
+    ordered = np.sort(flat)
+    return not (ordered[1:] == ordered[:-1]).any()
+
+
+def rounds(flat: np.ndarray) -> Iterator[np.ndarray]:
+    """Positions in `flat`: of every index's first occurrence, then of the second ones, and so on."""
+    order, occurrence = _occurrences(flat)
+    for k in range(int(occurrence.max()) + 1):
+        yield order[occurrence == k]
+
+
+def _occurrences(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    new = np.empty(flat.size, bool)
+    new[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    starts = np.flatnonzero(new)
+    lengths = np.diff(np.append(starts, flat.size))
+    return order, np.arange(flat.size) - np.repeat(starts, lengths)
+
+
+def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
+    """`rows[i] = combine(rows[i], update)` for each index in turn; `updates` has a row each, or is a scalar."""
+    if distinct(flat):
+        rows[flat] = combine(rows[flat], updates)
+        return
+    order, occurrence = _occurrences(flat)
+    if isinstance(combine, np.ufunc) and occurrence.max() >= _MANY_TIMES:
+        combine.at(rows, flat, updates)
+        return
+    for k in range(int(occurrence.max()) + 1):
+        where = order[occurrence == k]
+        at = flat[where]
+        rows[at] = combine(rows[at], updates[where] if updates.ndim else updates)

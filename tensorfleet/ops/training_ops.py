@@ -1,0 +1,143 @@
+"""Optimizer steps on whole variables: the Apply* and ResourceApply* ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops import training_rules as rules
+from tensorfleet.ops.common import SCALAR
+from tensorfleet.shapes import TensorShape
+
+_GRADIENTS = ("grad", "delta")
+
+
+def state_shape(op: Operation, position: int) -> TensorShape:
+    """The shape of the variable that an input refers to, by reference or by handle."""
+    tensor = op._inputs[position]
+    if tensor.dtype._is_ref_dtype:
+        return tensor.shape
+    source = tensor.op
+    while source.type in ("Identity", "Enter", "Switch"):
+        source = source._inputs[0].op
+    return source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
+
+
+def _dense_shape(op: Operation) -> Any:
+    """Variable, slots and gradient have one shape; all else are scalars."""
+    shape = state_shape(op, 0)
+    for i, arg in enumerate(op.spec.inputs):
+        if i in op.spec.updates:
+            shape = shape.merge_with(state_shape(op, i))
+        elif arg.name in _GRADIENTS:
+            shape = shape.merge_with(op._inputs[i].shape)
+        else:
+            op._inputs[i].shape.merge_with(SCALAR)
+    return shape if op.spec.outputs else []
+
+
+def bare_names(names: str) -> list[str]:
+    """The argument names in "var, lr, global_step: int64"."""
+    return [n.partition(":")[0].strip() for n in names.split(",")]
+
+
+def typed(names: str, kind: str) -> str:
+    """The same with `kind` as the type of those that have none."""
+    return ", ".join(n if ":" in n else f"{n}: {kind}" for n in map(str.strip, names.split(",")))
+
+
+def flag_attrs(flags: tuple[str, ...]) -> str:
+    """The attributes every training op has, then those that choose between variants of the rule."""
+    defaults = {"update_slots": "true"}
+    return "use_locking: bool = false" + "".join(f"; {f}: bool = {defaults.get(f, 'false')}" for f in flags)
+
+
+def _kernel(rule: Callable, count: int, flags: tuple[str, ...]) -> Callable:
+    def kernel(xp: Any, *values: Any, op: Operation) -> tuple:
+        shape, dtype = values[0].shape, values[0].dtype
+        for i, arg in enumerate(op.spec.inputs):
+            wanted = shape if i < count or arg.name in _GRADIENTS else ()
+            if values[i].shape != wanted:
+                raise _mismatch(arg.name, shape, values[i].shape, wanted)
+        new = rule(xp, *values, **{flag: op._attrs[flag] for flag in flags})
+        return tuple(n.astype(dtype) for n in new)
+
+    return kernel
+
+
+def _mismatch(name: str, shape: Any, got: Any, wanted: Any) -> errors.InvalidArgumentError:
+    if wanted == ():
+        return errors.InvalidArgumentError(None, None, f"{name} is not a scalar: {list(got)}")
+    return errors.InvalidArgumentError(
+        None, None, f"var and {name} do not have the same shape {list(shape)} {list(got)}"
+    )
+
+
+def _register(
+    name: str, rule: Callable, state: str, rest: str, flags: tuple[str, ...] = (), resource_only: bool = False
+) -> None:
+    """Declares Apply<name> and ResourceApply<name>: `state` are the variables, `rest` the other inputs."""
+    variables = bare_names(state)
+    kernel = _kernel(rule, len(variables), flags)
+    shared = {"shape": _dense_shape, "updates": variables}
+    attrs = f"T: number; {flag_attrs(flags)}"
+    if not resource_only:
+        signature = f"{typed(state, 'Ref(T)')}, {typed(rest, 'T')} -> out: Ref(T)"
+        op(f"Apply{name}", signature, attrs, **shared)(kernel)
+        not_differentiable(f"Apply{name}")
+    signature = f"{typed(state, 'resource')}, {typed(rest, 'T')} ->"
+    op(f"ResourceApply{name}", signature, attrs, stateful=True, **shared)(kernel)
+    not_differentiable(f"ResourceApply{name}")
+
+
+_register("GradientDescent", rules.gradient_descent, "var", "alpha, delta")
+_register("ProximalGradientDescent", rules.proximal_gradient_descent, "var", "alpha, l1, l2, delta")
+_register("Momentum", rules.momentum, "var, accum", "lr, grad, momentum", ("use_nesterov",))
+_register(
+    "KerasMomentum",
+    rules.keras_momentum,
+    "var, accum",
+    "lr, grad, momentum",
+    ("use_nesterov",),
+    resource_only=True,
+)
+_register("Adagrad", rules.adagrad, "var, accum", "lr, grad", ("update_slots",))
+_register("AdagradV2", rules.adagrad_v2, "var, accum", "lr, epsilon, grad", ("update_slots",))
+_register("ProximalAdagrad", rules.proximal_adagrad, "var, accum", "lr, l1, l2, grad")
+_register(
+    "AdagradDA",
+    rules.adagrad_da,
+    "var, gradient_accumulator, gradient_squared_accumulator",
+    "grad, lr, l1, l2, global_step: int64",
+)
+_register("Adadelta", rules.adadelta, "var, accum, accum_update", "lr, rho, epsilon, grad")
+_register(
+    "Adam",
+    rules.adam,
+    "var, m, v",
+    "beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad",
+    ("use_nesterov",),
+)
+_register(
+    "AdamWithAmsgrad",
+    rules.adam_with_amsgrad,
+    "var, m, v, vhat",
+    "beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad",
+    resource_only=True,
+)
+_register("AdaMax", rules.ada_max, "var, m, v", "beta1_power, lr, beta1, beta2, epsilon, grad")
+_register("RMSProp", rules.rms_prop, "var, ms, mom", "lr, rho, momentum, epsilon, grad")
+_register("CenteredRMSProp", rules.centered_rms_prop, "var, mg, ms, mom", "lr, rho, momentum, epsilon, grad")
+_register("Ftrl", rules.ftrl, "var, accum, linear", "grad, lr, l1, l2, lr_power", ("multiply_linear_by_lr",))
+_register(
+    "FtrlV2",
+    rules.ftrl_v2,
+    "var, accum, linear",
+    "grad, lr, l1, l2, l2_shrinkage, lr_power",
+    ("multiply_linear_by_lr",),
+)
+_register("AddSign", rules.add_sign, "var, m", "lr, alpha, sign_decay, beta, grad")
+_register("PowerSign", rules.power_sign, "var, m", "lr, logbase, sign_decay, beta, grad")
