@@ -44,10 +44,18 @@ def max_pool_grad(
     return scatter(xp, ((tap, xp.where(first, grad, zero)) for tap, first in firsts), win)
 
 
+def max_pool3d_grad(xp, orig_input, orig_output, grad, *, ksize, strides, padding, data_format="NDHWC"):
+    """MaxPool3DGrad: unlike MaxPoolGrad, TensorFlow gives `grad` to every input that equals the maximum."""
+    win = _window(orig_input.shape, ksize, strides, padding, ())
+    zero = xp.zeros((), grad.dtype)
+    maxima = _maxima(xp, orig_input, orig_output, win)
+    return scatter(xp, ((tap, xp.where(found, grad, zero)) for tap, found in maxima), win)
+
+
 def max_pool_grad_grad(
     xp, orig_input, orig_output, grad, *, ksize, strides, padding, data_format="NHWC", explicit_paddings=()
 ):
-    """MaxPoolGradGrad: `grad`, of the input's shape, at each window's maximum."""
+    """MaxPoolGradGrad and MaxPool3DGradGrad: `grad`, of the input's shape, at each window's maximum."""
     win = _window(orig_input.shape, ksize, strides, padding, explicit_paddings)
     padded = pad(xp, grad, win)
     zero = xp.zeros((), grad.dtype)
@@ -167,22 +175,23 @@ def _counts(win, dtype):
     return total
 
 
-def _first_maxima(xp, x, y, win):
-    """For each tap, in row-major order: (tap, where it is the window's first maximum)."""
+def _maxima(xp, x, y, win):
+    """For each tap, in row-major order: (tap, where it equals the window's maximum)."""
     padded, line = pad(xp, x, win), win.flat()
     inside = pad(np, np.ones(line.in_shape, bool), line)
-    taken = None
     for tap in win.taps():
-        first = take(xp, padded, win, tap) == y
+        found = take(xp, padded, win, tap) == y
         # A maximum that equals the padding must not be found there.
         valid = take(np, inside, line, tap)
-        if not valid.all():
-            first = first & valid
-        if taken is not None:
-            first, taken = first & ~taken, taken | first
-        else:
-            taken = first
-        yield tap, first
+        yield tap, found if valid.all() else found & valid
+
+
+def _first_maxima(xp, x, y, win):
+    """For each tap, in row-major order: (tap, where it is the window's first maximum)."""
+    taken = None
+    for tap, found in _maxima(xp, x, y, win):
+        yield tap, found if taken is None else found & ~taken
+        taken = found if taken is None else found | taken
 
 
 def _is_whole(win):

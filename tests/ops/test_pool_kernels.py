@@ -122,6 +122,18 @@ def test_max_pool_and_its_gradients_find_the_first_maximum(case, values):
     np.testing.assert_allclose(got, expected[2], atol=1e-12)
 
 
+@pytest.mark.parametrize("case", ["three dimensions", "side by side, padded", "overlapping"])
+def test_the_3d_gradient_goes_to_every_maximum(case, values):
+    shape, attrs = attributes(case)
+    x = values(shape)
+    y = pool.max_pool(np, x, **attrs)
+    grad, expected = DRAW.randn(*y.shape), np.zeros(shape)
+    for place, covered in windows(case):
+        for at in covered:
+            expected[at] += grad[place] * (x[at] == y[place])
+    np.testing.assert_allclose(both_lives(pool.max_pool3d_grad, x, y, grad, **attrs), expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("case", [c for c in CASES if CASES[c][3] != "EXPLICIT"])
 @pytest.mark.parametrize("with_batch", [False, True])
 def test_argmax_is_the_flat_place_of_the_first_maximum(case, with_batch):
