@@ -1,0 +1,364 @@
+"""`tf.gradients`: walks back from the results to the inputs, adding each op's gradient to the graph."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from tensorfleet.api import export
+from tensorfleet.graph import registry
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.scopes import colocate_with, control_dependencies, graph_of, name_scope
+
+
+@export("AggregationMethod")
+class AggregationMethod:
+    """How the gradients that reach a tensor along several paths are summed."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+@export("UnconnectedGradients")
+class UnconnectedGradients(enum.Enum):
+    """What `tf.gradients` gives for an input the result does not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+@export("gradients")
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list:
+    """The derivative of the sum of `ys` with respect to each of `xs`: Tensors, IndexedSlices or None."""
+    unconnected = UnconnectedGradients(unconnected_gradients)
+    ys, xs = _listed(ys), _listed(xs)
+    stops = _listed(stop_gradients) if stop_gradients is not None else []
+    given = [None] * len(ys) if grad_ys is None else _listed(grad_ys)
+    if len(given) != len(ys):
+        raise ValueError(f"Passed {len(given)} grad_ys for {len(ys)} ys")
+    if aggregation_method not in (None, 0, 1, 2):
+        raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
+    with graph_of([*ys, *xs]).as_default(), name_scope(name, "gradients", [*ys, *xs, *stops]) as scope:
+        sources = [_source(x) for x in xs]
+        targets = [to_tensor(y, name="y") for y in ys]
+        walk = _Walk(targets, sources, [_tensor(s) for s in stops], scope)
+        walk.colocate = colocate_gradients_with_ops
+        walk.gate = gate_gradients
+        walk.method = aggregation_method
+        for y, g in zip(targets, given, strict=True):
+            walk.seed(y, g)
+        walk.run()
+        found = [walk.result(s) for s in sources]
+        if unconnected is UnconnectedGradients.ZERO:
+            found = [apply("ZerosLike", _value(x)) if g is None else g for g, x in zip(found, xs, strict=True)]
+        return found
+
+
+def _listed(values: Any) -> list:
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def _tensor(x: Any) -> Tensor:
+    return x if isinstance(x, Tensor) else _source(x)
+
+
+def _source(x: Any) -> Tensor:
+    """The tensor a gradient is taken with respect to; for a variable, what stands for it in the graph."""
+    if isinstance(x, Tensor):
+        return x
+    handle = getattr(x, "handle", None)
+    if isinstance(handle, Tensor):
+        return handle
+    parts = getattr(x, "_get_variable_list", None)
+    if parts is not None:
+        return to_tensor(x)
+    if hasattr(x, "_as_graph_element"):
+        return x.value() if not hasattr(x, "_ref") else x._ref()
+    return to_tensor(x, name="x")
+
+
+def _value(x: Any) -> Tensor:
+    return to_tensor(x)
+
+
+class _Walk:
+    """One call of `gradients`."""
+
+    def __init__(self, ys: Sequence[Tensor], xs: Sequence[Tensor], stops: Sequence[Tensor], scope: str) -> None:
+        self.ys = list(ys)
+        self.xs = list(xs)
+        self.scope = scope
+        self.colocate = False
+        self.gate = False
+        self.method: Any = None
+        self.stops = {id(t) for t in stops}
+        self._kept = {id(t) for t in xs}
+        self.between = self._between()
+        self.pending: dict[Tensor, list] = {}
+        self.final: dict[Tensor, Any] = {}
+
+    def _between(self) -> set[Operation]:
+        """The operations on some path from xs to ys."""
+        from_xs: set[Operation] = set()
+        stack: list[Operation] = [c for x in self.xs for c in x._consumers]
+        own = {x._op for x in self.xs}
+        while stack:
+            op = stack.pop()
+            if op in from_xs:
+                continue
+            from_xs.add(op)
+            for t in op._outputs:
+                if id(t) not in self.stops and _trainable(t):
+                    stack.extend(t._consumers)
+        reach: set[Operation] = set()
+        back = [y._op for y in self.ys]
+        while back:
+            op = back.pop()
+            if op in reach or op not in from_xs | own:
+                continue
+            reach.add(op)
+            if op in from_xs:
+                back.extend(t._op for t in op._inputs if id(t) not in self.stops)
+        return reach & from_xs
+
+    def seed(self, y: Tensor, given: Any) -> None:
+        """Starts at a result: with the caller's gradient, else with ones."""
+        if given is None:
+            if y.dtype.is_complex:
+                raise TypeError(f"Gradients of complex tensors must set grad_ys (y.dtype = {y.dtype})")
+            if not _trainable(y):
+                raise TypeError(
+                    f"Cannot compute gradients of a tensor of type {y.dtype.name}: {y.name}. Only floating point "
+                    "and complex tensors have gradients; use tf.cast."
+                )
+            with self._near(y._op):
+                grad: Any = apply("Fill", apply("Shape", y), _one(y), name=f"grad_ys_{self.ys.index(y)}")
+        elif isinstance(given, IndexedSlices):
+            grad = given
+        else:
+            grad = to_tensor(given, dtype=None if isinstance(given, Tensor) else y.dtype.base_dtype, name="grad_y")
+            if grad.dtype.base_dtype != y.dtype.base_dtype:
+                raise ValueError(
+                    f"Gradient type {grad.dtype.name} generated for tensor {y} with type {y.dtype.name} must match."
+                )
+        self.pending.setdefault(y, []).append(grad)
+
+    def run(self) -> None:
+        """Visits the operations between, each after all its users."""
+        for op in sorted(self.between, key=_position, reverse=True):
+            grads = [self._summed(t) for t in op._outputs]
+            if all(g is None for g in grads) or not op.spec.differentiable:
+                continue
+            self._visit(op, grads)
+
+    def _visit(self, op: Operation, grads: list) -> None:
+        function = self._function(op)
+        if function is None:
+            return
+        with name_scope(op.name + "_grad"), self._near(op), op.graph._original_op_block(op):
+            filled = [
+                apply("ZerosLike", t) if g is None and _trainable(t) and not t.dtype._is_ref_dtype else g
+                for g, t in zip(grads, op._outputs, strict=True)
+            ]
+            if len(grads) > 1 and op.spec.gradient is not None:
+                filled = grads if getattr(function, "accepts_none", False) else filled
+            results = function(op, *filled)
+            results = list(results) if isinstance(results, (list, tuple)) else [results]
+            if len(results) != len(op._inputs):
+                raise ValueError(
+                    f"Num gradients {len(results)} generated for op {op.name} ({op.type}) do not match num inputs "
+                    f"{len(op._inputs)}"
+                )
+            if self.gate and sum(r is not None for r in results) > 1:
+                results = _gated(results)
+        for t, g in zip(op._inputs, results, strict=True):
+            if g is not None and id(t) not in self.stops:
+                _check_shape(op, t, g)
+                self.pending.setdefault(t, []).append(g)
+
+    def _function(self, op: Operation) -> Any:
+        if op._gradient_function is not None:
+            return op._gradient_function
+        override = op._attrs.get("_gradient_op_type")
+        if override:
+            return registry.named_gradient(override.decode())
+        if registry.has_named_gradient(op.type):
+            return registry.named_gradient(op.type)
+        if op.spec.gradient is not None:
+            return op.spec.gradient
+        if not op.spec.pure:
+            if any(id(t) in self._kept or t._op in self.between for t in op._inputs if _trainable(t)):
+                raise LookupError(
+                    f"No gradient defined for operation '{op.name}' (op type: {op.type}). Use tf.stop_gradient "
+                    "around it, or tf.RegisterGradient to define one."
+                )
+            return None
+        return vjp
+
+    def _near(self, op: Operation) -> Any:
+        return colocate_with(op) if self.colocate else nullcontext()
+
+    def _summed(self, tensor: Tensor) -> Any:
+        grads = self.pending.pop(tensor, None)
+        if grads is None:
+            return self.final.get(tensor)
+        total = grads[0] if len(grads) == 1 else self._sum(tensor, grads)
+        if id(tensor) in self._kept:
+            self.final[tensor] = total
+        return total
+
+    def result(self, tensor: Tensor) -> Any:
+        """The gradient that reached one of the sources."""
+        return self._summed(tensor)
+
+    def _sum(self, tensor: Tensor, grads: list) -> Any:
+        with self._near(tensor._op):
+            if all(isinstance(g, IndexedSlices) for g in grads):
+                return _joined(grads)
+            dense = [to_tensor(g) for g in grads]
+            if self.method == AggregationMethod.EXPERIMENTAL_TREE:
+                total = dense[0]
+                for g in dense[1:]:
+                    total = apply("AddN", [total, g])
+                return total
+            return apply("AddN", dense)
+
+
+def vjp(op: Operation, *grads: Any) -> list:
+    """The gradient of any pure op: the vector-Jacobian product of its kernel, as an op of its own."""
+    pairs = zip(grads, op._outputs, strict=True)
+    given = [apply("ZerosLike", t) if g is None else g for g, t in pairs if _moves(t)]
+    kinds = [t.dtype.base_dtype for t in op._inputs if _moves(t)]
+    found = iter(apply("FleetVjp", list(op._inputs), given, Tout=kinds, forward=op.name))
+    return [next(found) if _moves(t) else None for t in op._inputs]
+
+
+def _moves(tensor: Tensor) -> bool:
+    return tensor.dtype.base_dtype.is_floating or tensor.dtype.base_dtype.is_complex
+
+
+def _gated(results: list) -> list:
+    """The gradients of one op, none available before all are."""
+    with control_dependencies([r for r in results if r is not None]):
+        gate = apply("NoOp")
+    with control_dependencies([gate]):
+        return [
+            r if r is None or isinstance(r, IndexedSlices) else apply("Identity", r) for r in results
+        ]
+
+
+def _one(y: Tensor) -> Tensor:
+    from tensorfleet.graph.apply import constant
+
+    return constant(1, y.dtype.base_dtype) if not y.dtype.is_floating else constant(1.0, y.dtype.base_dtype)
+
+
+def _joined(slices: list[IndexedSlices]) -> IndexedSlices:
+    """Several sparse gradients as one, rows one after another."""
+    kinds = {s.indices.dtype.base_dtype for s in slices}
+    indices = [s.indices for s in slices]
+    if len(kinds) > 1:
+        indices = [apply("Cast", i, DstT="int64") for i in indices]
+    return IndexedSlices(
+        apply("ConcatV2", [s.values for s in slices], 0),
+        apply("ConcatV2", indices, 0),
+        slices[0].dense_shape,
+    )
+
+
+def _position(op: Operation) -> int:
+    return op._id
+
+
+def _trainable(tensor: Tensor) -> bool:
+    base = tensor.dtype.base_dtype
+    return base.is_floating or base.is_complex or base.name in ("resource", "variant")
+
+
+def _check_shape(op: Operation, tensor: Tensor, grad: Any) -> None:
+    if isinstance(grad, Tensor) and tensor.dtype.name != "resource" and not grad.shape.is_compatible_with(tensor.shape):
+        raise ValueError(
+            f"Incompatible shapes between op input and calculated input gradient. Forward operation: {op.name}. "
+            f"Original input shape: {tensor.shape}. Calculated input gradient shape: {grad.shape}"
+        )
+
+
+@export("hessians")
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+) -> list:
+    """The matrices of second derivatives of the sum of `ys` with respect to each of `xs`."""
+    xs = _listed(xs)
+    options = dict(
+        colocate_gradients_with_ops=colocate_gradients_with_ops,
+        gate_gradients=gate_gradients,
+        aggregation_method=aggregation_method,
+    )
+    found = []
+    for i, (g, x) in enumerate(zip(gradients(ys, xs, **options), xs, strict=True)):
+        with name_scope(f"{name}_{i}" if i else name):
+            value = to_tensor(x)
+            size = value.shape.num_elements()
+            if size is None:
+                raise ValueError(f"tf.hessians needs a fully known shape, but {value.name} has {value.shape}.")
+            flat = apply("Reshape", g, [-1])
+            rows = []
+            for k in range(size):
+                element = apply("Reshape", apply("Slice", flat, [k], [1]), [])
+                row = gradients(element, [x], **options)[0]
+                rows.append(apply("ZerosLike", value) if row is None else row)
+            dims = value.shape.as_list()
+            found.append(apply("Reshape", apply("Pack", rows), [*dims, *dims]))
+    return found
+
+
+@export("custom_gradient")
+def custom_gradient(f: Any) -> Any:
+    """Decorator: `f` returns its result and the function that computes its gradient."""
+    import functools
+
+    @functools.wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise ValueError("The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled.")
+        inputs = [apply("Identity", to_tensor(a)) for a in args]
+        result, grad_fn = f(*inputs)
+        flat = _listed(result)
+        single = not isinstance(result, (list, tuple))
+        outputs = apply("IdentityN", [*[to_tensor(r) for r in flat], *inputs])
+        count = len(flat)
+
+        def gradient(op: Operation, *grads: Any) -> list:
+            found = _listed(grad_fn(*grads[:count]))
+            if len(found) != len(inputs):
+                raise ValueError(
+                    f"The gradient function of {f.__name__} gave {len(found)} gradients for {len(inputs)} inputs."
+                )
+            return [None] * count + found
+
+        outputs[0]._op._gradient_function = gradient
+        results = outputs[:count]
+        return results[0] if single else type(result)(results)
+
+    return wrapped

@@ -1,0 +1,298 @@
+"""Random ops on TensorFlow's own streams: an op with its seeds set gives TensorFlow's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.graph.scopes import get_default_graph, name_scope
+from tensorfleet.ops import philox, philox_sampling
+from tensorfleet.ops.common import ints, same_as_input, shape_given_by
+from tensorfleet.ops.examples import case
+from tensorfleet.shapes import TensorShape
+
+_DEFAULT_GRAPH_SEED = 87654321
+_MAX_SEED = 2**31 - 1
+
+
+@export("get_seed", "random.get_seed")
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The two seeds of a random op, from the graph's seed and its own; (None, None) for a random start."""
+    graph = get_default_graph()
+    if graph.seed is not None:
+        own = graph._ops[-1]._id + 1 if op_seed is None and graph._ops else op_seed or 0
+        seeds = graph.seed, own
+    elif op_seed is not None:
+        seeds = _DEFAULT_GRAPH_SEED, op_seed
+    else:
+        return None, None
+    first, second = (int(s) % _MAX_SEED for s in seeds)
+    # Both zero would ask for a random start.
+    return (0, _MAX_SEED) if (first, second) == (0, 0) else (first, second)
+
+
+def _seeds(seed: int | None) -> dict[str, int]:
+    first, second = get_seed(seed)
+    return {"seed": first or 0, "seed2": second or 0}
+
+
+def _sized(op_type: str) -> Callable[[Operation, list], int]:
+    """How far a run moves the stream of an op that draws one number per output element."""
+    return lambda op, outputs: philox.reserved(op_type, int(np.prod(outputs[0].shape, dtype=np.int64)))
+
+
+def _checked_shape(shape: Any) -> tuple[int, ...]:
+    dims = ints(shape)
+    if any(d < 0 for d in dims):
+        raise errors.InvalidArgumentError(None, None, f"Dimension {min(dims)} must be >= 0 in shape {list(dims)}")
+    return dims
+
+
+_SHAPED = "seed: int = 0; seed2: int = 0; dtype: floating; T: index"
+_EXAMPLES = [case(np.array([2, 3], np.int32), seed=3, seed2=4, dtype=dtypes.float32)]
+
+
+def _shaped(name: str) -> Callable:
+    return op(
+        name,
+        "shape: T -> output: dtype",
+        _SHAPED,
+        shape=lambda op: shape_given_by(op, 0),
+        static=["shape"],
+        rng=_sized(name),
+        stateful=True,
+        examples=_EXAMPLES,
+    )
+
+
+@_shaped("RandomUniform")
+def _random_uniform(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> Any:
+    return philox.random_uniform(xp, rng, _checked_shape(shape), dtype.np_dtype)
+
+
+@_shaped("RandomStandardNormal")
+def _random_standard_normal(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> Any:
+    return philox.random_standard_normal(xp, rng, _checked_shape(shape), dtype.np_dtype)
+
+
+@_shaped("TruncatedNormal")
+def _truncated_normal(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> Any:
+    return philox.truncated_normal(xp, rng, _checked_shape(shape), dtype.np_dtype)
+
+
+@op(
+    "RandomUniformInt",
+    "shape: T, minval: Tout, maxval: Tout -> output: Tout",
+    "seed: int = 0; seed2: int = 0; Tout: index; T: index",
+    shape=lambda op: shape_given_by(op, 0),
+    static=["shape"],
+    rng=_sized("RandomUniformInt"),
+    stateful=True,
+    examples=[case(np.array([5], np.int32), np.int32(2), np.int32(9), seed=1, seed2=2)],
+)
+def _random_uniform_int(xp: Any, rng: Any, shape: Any, minval: Any, maxval: Any, *, Tout: dtypes.DType, check: Any) -> Any:
+    dims = _checked_shape(shape)
+    check(minval < maxval, lambda: f"Need minval < maxval, got {minval} >= {maxval}")
+    return philox.random_uniform_int(xp, rng, dims, Tout.np_dtype, minval, maxval)
+
+
+@op(
+    "RandomShuffle",
+    "value: T -> output: T",
+    "seed: int = 0; seed2: int = 0; T: type",
+    shape=same_as_input,
+    rng=lambda op, outputs: philox.reserved("RandomShuffle", outputs[0].shape[0] if outputs[0].ndim else 0),
+    stateful=True,
+    examples=[case(np.arange(12, dtype=np.float32).reshape(6, 2), seed=1, seed2=2)],
+)
+def _random_shuffle(xp: Any, rng: Any, value: Any) -> Any:
+    if value.ndim == 0 or value.shape[0] <= 1:
+        return value
+    return value[philox.random_shuffle(xp, rng, value.shape[0])]
+
+
+def _multinomial_shape(op: Operation) -> TensorShape:
+    from tensorfleet.ops.common import static_value
+
+    count = static_value(op, 1)
+    logits = op._inputs[0].shape.with_rank(2)
+    return TensorShape([logits.as_list()[0], None if count is None else int(count)])
+
+
+@op(
+    "Multinomial",
+    "logits: T, num_samples: int32 -> output: output_dtype",
+    "seed: int = 0; seed2: int = 0; T: real; output_dtype: index = int64",
+    shape=_multinomial_shape,
+    static=["num_samples"],
+    rng=lambda op, outputs: philox.reserved("Multinomial", outputs[0].shape[0], outputs[0].shape[1]),
+    stateful=True,
+    examples=[case(np.log(np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]], np.float32)), np.int32(4), seed=1, seed2=2)],
+)
+def _multinomial(xp: Any, rng: Any, logits: Any, num_samples: Any, *, output_dtype: dtypes.DType) -> Any:
+    return philox.multinomial(xp, rng, logits, int(num_samples), output_dtype.np_dtype)
+
+
+@op(
+    "RandomGamma",
+    "shape: S, alpha: T -> output: T",
+    "seed: int = 0; seed2: int = 0; S: index; T: {half, float, double}",
+    shape=lambda op: shape_given_by(op, 0).concatenate(op._inputs[1].shape),
+    host=True,
+    stateful=True,
+)
+def _random_gamma(ctx: Any, shape: Any, alpha: Any) -> Any:
+    alpha = np.asarray(alpha)
+    dims = _checked_shape(shape)
+    size = int(np.prod(dims, dtype=np.int64)) * alpha.size
+    return philox_sampling.random_gamma(ctx.random(philox.reserved("RandomGamma", size)), dims, alpha)
+
+
+@op(
+    "RandomPoissonV2",
+    "shape: S, rate: R -> output: dtype",
+    "seed: int = 0; seed2: int = 0; S: index; R: {half, float, double, int32, int64} = double; "
+    "dtype: {half, float, double, int32, int64} = int64",
+    shape=lambda op: shape_given_by(op, 0).concatenate(op._inputs[1].shape),
+    host=True,
+    stateful=True,
+)
+def _random_poisson(ctx: Any, shape: Any, rate: Any, *, dtype: dtypes.DType) -> Any:
+    rate = np.asarray(rate)
+    dims = _checked_shape(shape)
+    size = int(np.prod(dims, dtype=np.int64)) * rate.size
+    return philox_sampling.random_poisson(ctx.random(philox.reserved("RandomPoissonV2", size)), dims, rate, dtype.np_dtype)
+
+
+not_differentiable("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt")
+not_differentiable("RandomShuffle", "Multinomial", "RandomGamma", "RandomPoissonV2")
+
+
+def _shape_tensor(shape: Any) -> Tensor:
+    if isinstance(shape, (list, tuple, TensorShape)) and len(shape) == 0:
+        return to_tensor(np.zeros(0, np.int32), name="shape")
+    return to_tensor(shape, name="shape", preferred=dtypes.int32)
+
+
+@export("random_uniform", "random.uniform")
+def random_uniform(
+    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Uniform numbers in [minval, maxval); integers need `maxval`."""
+    kind = dtypes.as_dtype(dtype)
+    if kind not in (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64):
+        raise ValueError(f"Invalid dtype {kind}")
+    if maxval is None:
+        if kind.is_integer:
+            raise ValueError(f"Must specify maxval for integer dtype {kind}")
+        maxval = 1
+    with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
+        dims = _shape_tensor(shape)
+        low = to_tensor(minval, kind, name="min")
+        high = to_tensor(maxval, kind, name="max")
+        if kind.is_integer:
+            return apply("RandomUniformInt", dims, low, high, name=scope, **_seeds(seed))
+        drawn = apply("RandomUniform", dims, dtype=kind, **_seeds(seed))
+        return apply("Add", apply("Mul", drawn, apply("Sub", high, low, name="sub"), name="mul"), low, name=scope)
+
+
+def _scaled(drawn: Tensor, mean: Any, stddev: Any, scope: str) -> Tensor:
+    return apply("Add", apply("Mul", drawn, stddev, name="mul"), mean, name=scope)
+
+
+@export("random_normal", "random.normal")
+def random_normal(
+    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Normally distributed numbers."""
+    with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
+        dims = _shape_tensor(shape)
+        centre = to_tensor(mean, dtype, name="mean")
+        spread = to_tensor(stddev, dtype, name="stddev")
+        drawn = apply("RandomStandardNormal", dims, dtype=dtypes.as_dtype(dtype), **_seeds(seed))
+        return _scaled(drawn, centre, spread, scope)
+
+
+@export("truncated_normal", "random.truncated_normal")
+def truncated_normal(
+    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Normally distributed numbers, drawn again where farther than two standard deviations from the mean."""
+    with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
+        dims = _shape_tensor(shape)
+        centre = to_tensor(mean, dtype, name="mean")
+        spread = to_tensor(stddev, dtype, name="stddev")
+        drawn = apply("TruncatedNormal", dims, dtype=dtypes.as_dtype(dtype), **_seeds(seed))
+        return _scaled(drawn, centre, spread, scope)
+
+
+@export("random_shuffle", "random.shuffle")
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """The rows of `value` in a random order."""
+    return apply("RandomShuffle", value, name=name, **_seeds(seed))
+
+
+@export("multinomial", "random.multinomial")
+def multinomial(
+    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+) -> Tensor:
+    """Draws classes from each row's unnormalized log-probabilities."""
+    with name_scope(name, "multinomial", [logits]):
+        kind = dtypes.int64 if output_dtype is None else dtypes.as_dtype(output_dtype)
+        return apply("Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **_seeds(seed))
+
+
+@export("random.categorical")
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Draws classes from each row's unnormalized log-probabilities."""
+    with name_scope(name, "categorical", [logits]):
+        kind = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
+        return apply("Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **_seeds(seed))
+
+
+@export("random_gamma", "random.gamma")
+def random_gamma(
+    shape: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Gamma-distributed numbers."""
+    with name_scope(name, "random_gamma", [shape, alpha, beta]):
+        dims = to_tensor(shape, dtypes.int32, name="shape")
+        shaped = to_tensor(alpha, dtype, name="alpha")
+        scale = to_tensor(1 if beta is None else beta, dtype, name="beta")
+        spread = apply("Add", shaped, apply("ZerosLike", scale))
+        drawn = apply("RandomGamma", dims, spread, **_seeds(seed))
+        tiny = np.finfo(dtypes.as_dtype(dtype).np_dtype).tiny
+        return apply("Maximum", to_tensor(tiny, dtype), apply("RealDiv", drawn, scale))
+
+
+@export("random_poisson", "random.poisson")
+def random_poisson(
+    lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Poisson-distributed numbers."""
+    with name_scope(name, "random_poisson", [lam, shape]):
+        dims = to_tensor(shape, dtypes.int32, name="shape")
+        return apply("RandomPoissonV2", dims, lam, dtype=dtypes.as_dtype(dtype), **_seeds(seed))
+
+
+@export("random_crop", "image.random_crop")
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """A window of that size at a random place of `value`."""
+    with name_scope(name, "random_crop", [value, size]) as scope:
+        whole = to_tensor(value, name="value")
+        wanted = to_tensor(size, dtypes.int32, name="size")
+        shape = apply("Shape", whole)
+        limit = apply("Add", apply("Sub", shape, wanted), 1)
+        drawn = random_uniform(apply("Shape", shape), dtype=dtypes.int32, maxval=dtypes.int32.max, seed=seed)
+        offset = apply("FloorMod", drawn, limit)
+        return apply("Slice", whole, offset, wanted, name=scope)

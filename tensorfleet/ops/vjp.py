@@ -1,0 +1,46 @@
+"""The default gradient: the vector-Jacobian product of an op's own kernel, as an op of its own.
+
+Every pure op differentiates through this without further code; XLA shares the forward work with the
+forward op in the same segment.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.graph.kernels import Kernel
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import op
+
+
+def _differentiable(tensor: Tensor) -> bool:
+    return tensor.dtype.base_dtype.is_floating or tensor.dtype.base_dtype.is_complex
+
+
+@op(
+    "FleetVjp",
+    "inputs: list(Tin), grads: list(Tgrad) -> output: list(Tout)",
+    "Tin: list(type); Tgrad: list(type); Tout: list(type); forward: string",
+    shape=lambda op: [t.shape for t in op._inputs[: len(op._attrs["Tin"])] if _differentiable(t)],
+    heavy=True,
+)
+def _vjp(xp: Any, inputs: list, grads: list, *, op: Operation) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    forward = op.graph.get_operation_by_name(op._attrs["forward"].decode())
+    kernel = Kernel(forward)
+    moving = [i for i, t in enumerate(forward._inputs) if _differentiable(t)]
+
+    def run(*values: Any) -> list:
+        full = list(inputs)
+        for i, v in zip(moving, values, strict=True):
+            full[i] = v
+        results = kernel.call(jnp, full, check=lambda *args: None)
+        return [r for r, t in zip(results, forward._outputs, strict=True) if _differentiable(t)]
+
+    _, back = jax.vjp(run, *[jnp.asarray(inputs[i]) for i in moving])
+    found = back([jnp.asarray(g) for g in grads])
+    return tuple(np.asarray(g) for g in found) if xp is np else tuple(found)

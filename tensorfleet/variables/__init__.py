@@ -1,0 +1,1 @@
+"""Variables as users hold them: `tf.Variable`, `tf.get_variable`, scopes, initializers, partitions."""
