@@ -1,0 +1,108 @@
+"""Looking at a tensor's bits: other types over the same bytes, and numbers that are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.dtypes import DType
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.ops.common import UNKNOWN, is_numpy, same_as_input
+from tensorfleet.ops.examples import case
+from tensorfleet.shapes import TensorShape
+
+_BITS = (
+    "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, "
+    "complex128, qint8, quint8, qint16, quint16, qint32}"
+)
+
+
+def _bitcast_shape(op: Operation) -> TensorShape:
+    dims, old, new = op._inputs[0].shape._d, op._attrs["T"].size, op._attrs["type"].size
+    if dims is None:
+        return UNKNOWN
+    if old == new:
+        return op._inputs[0].shape
+    if old > new:
+        return TensorShape._of((*dims, old // new))
+    if not dims or dims[-1] not in (None, new // old):
+        raise ValueError(
+            f"Cannot bitcast due to shape. {dims[-1] if dims else '[]'} does not match {new // old}"
+        )
+    return TensorShape._of(dims[:-1])
+
+
+@op(
+    "Bitcast",
+    "input: T -> output: type",
+    f"T: {_BITS}; type: {_BITS}",
+    shape=_bitcast_shape,
+    examples=[
+        case(np.array([1.0, -2.0], np.float32), type="int32"),
+        case(np.array([1.0], np.float64), type="uint8"),
+        case(np.arange(8, dtype=np.uint8).reshape(2, 4), type="float"),
+    ],
+)
+def _bitcast(xp: Any, x: Any, *, type: DType) -> Any:
+    new = np.dtype(type.np_dtype)
+    old = np.dtype(x.dtype)
+    if old.itemsize < new.itemsize and (not x.shape or x.shape[-1] != new.itemsize // old.itemsize):
+        raise errors.InvalidArgumentError(
+            None, None, f"Cannot bitcast from {old} to {new}: shape {list(x.shape)}"
+        )
+    if not is_numpy(xp):
+        from jax import lax
+
+        return lax.bitcast_convert_type(x, new)
+    if old.itemsize > new.itemsize:
+        shape: tuple = (*x.shape, old.itemsize // new.itemsize)
+    else:
+        shape = x.shape if old.itemsize == new.itemsize else x.shape[:-1]
+    return np.ascontiguousarray(x).reshape(-1).view(new).reshape(shape)
+
+
+not_differentiable("Bitcast")
+
+
+@export("bitcast")
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """The same bytes read as another type; a size difference adds or takes the last dimension."""
+    return apply("Bitcast", input, type=type, name=name)
+
+
+def _what_is_wrong(x: Any) -> str:
+    nan, inf = bool(np.isnan(x).any()), bool(np.isinf(x).any())
+    return "Inf and NaN" if nan and inf else "NaN" if nan else "Inf"
+
+
+@op(
+    "CheckNumerics",
+    "tensor: T -> output: T",
+    "T: floating; message: string",
+    shape=same_as_input,
+    examples=[case(np.array([1.0, -2.0], np.float32), message="m"), case(np.float64(3.0), message="")],
+)
+def _check_numerics(xp: Any, x: Any, *, message: bytes, check: Any) -> Any:
+    check(xp.isfinite(x), lambda: f"{message.decode()} : Tensor had {_what_is_wrong(x)} values")
+    return x
+
+
+@gradient("CheckNumerics")
+def _check_numerics_grad(op: Operation, dy: Any) -> Any:
+    text = op._attrs["message"].decode()
+    return apply(
+        "CheckNumerics",
+        dy,
+        message=f"Not a number (NaN) or infinity (Inf) values detected in gradient. {text}",
+    )
+
+
+@export("check_numerics", "debugging.check_numerics")
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """The same tensor; running it fails with `message` when it holds a NaN or an infinity."""
+    return apply("CheckNumerics", tensor, message=message, name=name)

@@ -1,0 +1,475 @@
+"""Ops that repeat, pad, roll and reverse what is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, op
+from tensorfleet.ops.array_shape import dense_gradient, known_rank
+from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.ops.basic import zeros_of
+from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, same_as_input, static_value
+from tensorfleet.ops.examples import case
+from tensorfleet.shapes import TensorShape, unknown_shape
+
+_X = np.arange(6, dtype=np.float32).reshape(2, 3)
+_PADS = np.array([[1, 0], [2, 1]], np.int32)
+
+
+def _invalid(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+# -- pad ---------------------------------------------------------------------------------------------
+
+
+def _pairs(paddings: Any, rank: int, error: Any) -> list[tuple[int, int]]:
+    if np.shape(paddings) != (rank, 2) and np.size(paddings) + rank:
+        raise error(f"paddings must be a matrix with 2 columns and {rank} rows: {list(np.shape(paddings))}")
+    return [(int(a), int(b)) for a, b in np.asarray(paddings).reshape(-1, 2)]
+
+
+def _padded_rank(op: Operation) -> int | None:
+    rows = op._inputs[1].shape._d
+    if rows is not None and len(rows) != 2:
+        raise ValueError(f"Shape must be rank 2 but is rank {len(rows)}")
+    rank = op._inputs[0].shape.rank
+    known = None if rows is None else rows[0]
+    if rank is not None and known not in (None, rank):
+        raise ValueError(f"Shape must be rank {known} but is rank {rank}")
+    return rank if rank is not None else known
+
+
+def _pad_shape(op: Operation) -> TensorShape:
+    rank, paddings = _padded_rank(op), static_value(op, 1)
+    if rank is None:
+        return UNKNOWN
+    dims = op._inputs[0].shape._d
+    if dims is None or paddings is None:
+        return unknown_shape(rank)
+    pairs = _pairs(paddings, rank, ValueError)
+    if any(a < 0 or b < 0 for a, b in pairs):
+        raise ValueError(f"Cannot specify negative paddings: {pairs}")
+    sizes = zip(dims, pairs, strict=True)
+    return TensorShape._of(tuple(None if d is None else d + a + b for d, (a, b) in sizes))
+
+
+def _pad(xp: Any, x: Any, paddings: Any, value: Any) -> Any:
+    pairs = _pairs(paddings, len(x.shape), _invalid)
+    if any(a < 0 or b < 0 for a, b in pairs):
+        raise _invalid(f"Paddings must be non-negative: {pairs}")
+    if not is_numpy(xp):
+        from jax import lax
+
+        return lax.pad(x, xp.asarray(value, x.dtype), [(a, b, 0) for a, b in pairs])
+    out = np.empty([d + a + b for d, (a, b) in zip(x.shape, pairs, strict=True)], x.dtype)
+    out[...] = value
+    out[tuple(slice(a, a + d) for d, (a, _) in zip(x.shape, pairs, strict=True))] = x
+    return out
+
+
+@op(
+    "Pad",
+    "input: T, paddings: Tpaddings -> output: T",
+    "T: type; Tpaddings: index = int32",
+    shape=_pad_shape,
+    static=["paddings"],
+    examples=[
+        case(_X, _PADS),
+        case(np.array([1.0, 2.0]), np.array([[0, 2]])),
+        case(np.float32(1.0), np.zeros((0, 2), np.int32)),
+    ],
+)
+def _pad_zeros(xp: Any, x: Any, paddings: Any) -> Any:
+    return _pad(xp, x, paddings, zeros_of((), np.dtype(x.dtype)))
+
+
+@op(
+    "PadV2",
+    "input: T, paddings: Tpaddings, constant_values: T -> output: T",
+    "T: type; Tpaddings: index = int32",
+    shape=_pad_shape,
+    static=["paddings"],
+    examples=[
+        case(_X, _PADS, np.float32(7), grad=False),
+        case(np.array([b"a"], object), np.array([[1, 1]]), np.array(b"-", object)),
+    ],
+)
+def _pad_v2(xp: Any, x: Any, paddings: Any, value: Any) -> Any:
+    return _pad(xp, x, paddings, value)
+
+
+@gradient("Pad", "PadV2")
+def _pad_grad(op: Operation, dy: Any) -> Any:
+    x, paddings = op._inputs[0], op._inputs[1]
+    size = apply("Pack", [apply("Rank", x), 1])
+    before = apply("Slice", paddings, [0, 0], size)
+    begin = apply("Reshape", before, [-1])
+    dx = apply("Slice", dense_gradient(dy), begin, shape_of(x, out_type=begin.dtype))
+    return (dx, None) if len(op._inputs) == 2 else (dx, None, None)
+
+
+# -- mirror pad --------------------------------------------------------------------------------------
+
+
+def _mirrored(dim: int, before: int, after: int, reflect: bool) -> np.ndarray:
+    """Which source position each padded position shows."""
+    limit = dim - 1 if reflect else dim
+    if not (0 <= before <= limit and 0 <= after <= limit):
+        raise _invalid(
+            f"paddings must be {'less than' if reflect else 'no greater than'} the dimension size: "
+            f"{before}, {after} not {'less than' if reflect else 'no greater than'} {dim}"
+        )
+    mode = "reflect" if reflect else "symmetric"
+    return np.pad(np.arange(dim), (before, after), mode=mode)  # type: ignore[call-overload]
+
+
+@op(
+    "MirrorPad",
+    "input: T, paddings: Tpaddings -> output: T",
+    "T: type; Tpaddings: index = int32; mode: string(REFLECT|SYMMETRIC)",
+    shape=_pad_shape,
+    static=["paddings"],
+    examples=[
+        case(_X, np.array([[1, 0], [2, 1]], np.int32), mode="REFLECT"),
+        case(_X, np.array([[2, 1], [0, 3]]), mode="SYMMETRIC"),
+    ],
+)
+def _mirror_pad(xp: Any, x: Any, paddings: Any, *, mode: bytes) -> Any:
+    for axis, (a, b) in enumerate(_pairs(paddings, len(x.shape), _invalid)):
+        if a or b:
+            x = xp.take(x, _mirrored(x.shape[axis], a, b, mode == b"REFLECT"), axis=axis)
+    return x
+
+
+@gradient("MirrorPad")
+def _mirror_pad_grad(op: Operation, dy: Any) -> Any:
+    return apply("MirrorPadGrad", dense_gradient(dy), op._inputs[1], mode=op._attrs["mode"]), None
+
+
+def _unpad_shape(op: Operation) -> TensorShape:
+    rank, paddings, dims = _padded_rank(op), static_value(op, 1), op._inputs[0].shape._d
+    if rank is None:
+        return UNKNOWN
+    if dims is None or paddings is None:
+        return unknown_shape(rank)
+    sizes = zip(dims, _pairs(paddings, rank, ValueError), strict=True)
+    return TensorShape._of(tuple(None if d is None else d - a - b for d, (a, b) in sizes))
+
+
+@op(
+    "MirrorPadGrad",
+    "input: T, paddings: Tpaddings -> output: T",
+    "T: type; Tpaddings: index = int32; mode: string(REFLECT|SYMMETRIC)",
+    shape=_unpad_shape,
+    static=["paddings"],
+    examples=[
+        case(
+            np.arange(18, dtype=np.float32).reshape(3, 6),
+            np.array([[1, 0], [2, 1]], np.int32),
+            mode="REFLECT",
+        ),
+        case(np.arange(8.0).reshape(2, 4), np.array([[0, 0], [2, 0]], np.int32), mode="SYMMETRIC"),
+    ],
+)
+def _mirror_pad_grad_kernel(xp: Any, dy: Any, paddings: Any, *, mode: bytes) -> Any:
+    for axis, (a, b) in enumerate(_pairs(paddings, len(dy.shape), _invalid)):
+        if a or b:
+            dy = _fold(xp, dy, axis, a, b, mode == b"REFLECT")
+    return dy
+
+
+def _fold(xp: Any, dy: Any, axis: int, before: int, after: int, reflect: bool) -> Any:
+    """Adds the padded borders back onto the positions they were copied from."""
+    dim = dy.shape[axis] - before - after
+    _mirrored(dim, before, after, reflect)
+    skip = int(reflect)
+    lead = (slice(None),) * axis
+    middle = dy[(*lead, slice(before, before + dim))]
+    rest = [(0, 0)] * dy.ndim
+
+    def placed(part: Any, start: int) -> Any:
+        pads = list(rest)
+        pads[axis] = (start, dim - start - part.shape[axis])
+        return xp.pad(part, pads)
+
+    left = xp.flip(dy[(*lead, slice(0, before))], axis)
+    right = xp.flip(dy[(*lead, slice(before + dim, None))], axis)
+    return middle + placed(left, skip) + placed(right, dim - skip - after)
+
+
+@gradient("MirrorPadGrad")
+def _mirror_pad_grad_grad(op: Operation, dy: Any) -> Any:
+    return apply("MirrorPad", dense_gradient(dy), op._inputs[1], mode=op._attrs["mode"]), None
+
+
+@export("pad")
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Tensor:
+    """Adds `paddings[i]` = (before, after) elements to each dimension: constant, reflected or symmetric."""
+    kind = mode.upper()
+    if kind == "CONSTANT":
+        if not isinstance(constant_values, Tensor) and np.ndim(constant_values) == 0 and constant_values == 0:
+            made = apply("Pad", tensor, paddings, name=name)
+        else:
+            made = apply("PadV2", tensor, paddings, constant_values, name=name)
+    elif kind in ("REFLECT", "SYMMETRIC"):
+        made = apply("MirrorPad", tensor, paddings, mode=kind, name=name)
+    else:
+        raise ValueError(f"Unknown padding mode: {mode}")
+    _keep_known_sizes(made, paddings)
+    return made
+
+
+def _keep_known_sizes(made: Tensor, paddings: Any) -> None:
+    """Where only some paddings are known, the others' dimensions alone stay open."""
+    if not isinstance(paddings, Tensor) or constant_value(paddings) is not None:
+        return
+    source = made.op._inputs[0].shape
+    if source._d is not None and paddings.op.type == "Pack":
+        rows = [constant_value(t) for t in paddings.op._inputs]
+        dims = [
+            None if row is None or d is None else d + int(row.sum())
+            for row, d in zip(rows, source._d, strict=False)
+        ]
+        made.set_shape(dims)
+
+
+# -- tile --------------------------------------------------------------------------------------------
+
+
+def _tile_shape(op: Operation) -> TensorShape:
+    dims, times = op._inputs[0].shape._d, static_value(op, 1)
+    rank = known_rank(op, 1)
+    if dims is not None and rank not in (None, len(dims)):
+        raise ValueError(f"Shape must be rank {rank} but is rank {len(dims)}")
+    if dims is None:
+        return unknown_shape(rank)
+    if times is None:
+        return unknown_shape(len(dims))
+    if any(t < 0 for t in times):
+        raise ValueError(f"Expected multiples >= 0, but got {ints(times)}")
+    return TensorShape._of(
+        tuple(None if d is None else d * t for d, t in zip(dims, ints(times), strict=True))
+    )
+
+
+@op(
+    "Tile",
+    "input: T, multiples: Tmultiples -> output: T",
+    "T: type; Tmultiples: index = int32",
+    shape=_tile_shape,
+    static=["multiples"],
+    examples=[
+        case(_X, np.array([2, 3], np.int32)),
+        case(np.array([1.0]), np.array([0]), grad=False),
+        case(np.array([b"a", b"b"], object), np.array([2], np.int32)),
+    ],
+)
+def _tile(xp: Any, x: Any, multiples: Any) -> Any:
+    times = ints(multiples)
+    if len(times) != len(x.shape):
+        raise _invalid(
+            f"Expected multiples argument to be a vector of length {len(x.shape)} but got length {len(times)}"
+        )
+    if any(t < 0 for t in times):
+        raise _invalid(f"Expected multiples >= 0, but got {times}")
+    return xp.tile(x, times)
+
+
+@gradient("Tile")
+def _tile_grad(op: Operation, dy: Any) -> Any:
+    """Sums over the copies: [m0, d0, m1, d1, ...] along the m's."""
+    times = op._inputs[1]
+    size = shape_of(op._inputs[0], out_type=times.dtype)
+    split = apply("Reshape", apply("Transpose", apply("Pack", [times, size]), [1, 0]), [-1])
+    axes = apply("Range", 0, apply("Size", split), 2)
+    return apply("Sum", apply("Reshape", dense_gradient(dy), split), axes), None
+
+
+@export("tile", "manip.tile")
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """Repeats the whole tensor `multiples[i]` times along dimension i."""
+    return apply("Tile", input, multiples, name=name)
+
+
+# -- reverse and roll --------------------------------------------------------------------------------
+
+_REVERSIBLE = (
+    "{uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, bfloat16, half, float, double, complex64, "
+    "complex128, string}"
+)
+
+
+def _reverse_v2_shape(op: Operation) -> TensorShape:
+    shape, axes = op._inputs[0].shape, static_value(op, 1)
+    if shape.rank is not None and axes is not None:
+        _axes(ints(axes), shape.rank, ValueError)
+    return shape
+
+
+def _axes(axes: tuple[int, ...], rank: int, error: Any) -> list[int]:
+    found: list[int] = []
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise error(f"'axis'[{axes.index(axis)}] = {axis} is out of valid range [0, {rank - 1}")
+        if axis % rank in found:
+            raise error(f"axis {axis % rank} specified more than once.")
+        found.append(axis % rank)
+    return found
+
+
+@op(
+    "ReverseV2",
+    "tensor: T, axis: Tidx -> output: T",
+    f"Tidx: index = int32; T: {_REVERSIBLE}",
+    shape=_reverse_v2_shape,
+    static=["axis"],
+    examples=[
+        case(_X, np.array([1], np.int32)),
+        case(_X, np.array([0, -1])),
+        case(_X, np.array([], np.int32)),
+        case(np.array([b"a", b"b"], object), np.array([0], np.int32)),
+    ],
+)
+def _reverse_v2(xp: Any, x: Any, axis: Any) -> Any:
+    axes = _axes(ints(axis), len(x.shape), _invalid)
+    return xp.flip(x, tuple(axes)) if axes else x
+
+
+@op(
+    "Reverse",
+    "tensor: T, dims: bool -> output: T",
+    f"T: {_REVERSIBLE}",
+    shape=same_as_input,
+    static=["dims"],
+    examples=[case(_X, np.array([True, False])), case(_X, np.array([False, False]))],
+)
+def _reverse(xp: Any, x: Any, dims: Any) -> Any:
+    axes = tuple(i for i, flag in enumerate(dims) if flag)
+    return xp.flip(x, axes) if axes else x
+
+
+@gradient("ReverseV2", "Reverse")
+def _reverse_grad(op: Operation, dy: Any) -> Any:
+    return apply(op.type, dense_gradient(dy), op._inputs[1]), None
+
+
+@export("reverse", "reverse_v2", "manip.reverse")
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Reverses the order of elements along each of the dimensions listed in `axis`."""
+    return apply("ReverseV2", tensor, axis, name=name)
+
+
+@op(
+    "ReverseSequence",
+    "input: T, seq_lengths: Tlen -> output: T",
+    "seq_dim: int; batch_dim: int = 0; T: type; Tlen: index = int64",
+    shape=same_as_input,
+    examples=[
+        case(_X, np.array([2, 3]), seq_dim=1),
+        case(_X.T.copy(), np.array([1, 3], np.int32), seq_dim=0, batch_dim=1),
+    ],
+)
+def _reverse_sequence(xp: Any, x: Any, lengths: Any, *, seq_dim: int, batch_dim: int, check: Any) -> Any:
+    rank, steps = len(x.shape), x.shape[seq_dim]
+    if len(lengths.shape) != 1 or lengths.shape[0] != x.shape[batch_dim]:
+        raise _invalid(
+            f"Length of seq_lengths != input.dims({batch_dim}), ({lengths.shape} vs. {x.shape[batch_dim]})"
+        )
+    check(lengths >= 0, lambda: "seq_lengths(i) < 0")
+    check(lengths <= steps, lambda: f"seq_lengths({int(np.argmax(lengths > steps))}) > input.dims({seq_dim})")
+    time = np.arange(steps).reshape([-1 if i == seq_dim else 1 for i in range(rank)])
+    ends = lengths.reshape([-1 if i == batch_dim else 1 for i in range(rank)])
+    order = xp.where(time < ends, ends - 1 - time, time)
+    return xp.take_along_axis(x, xp.broadcast_to(order, x.shape), axis=seq_dim)
+
+
+@gradient("ReverseSequence")
+def _reverse_sequence_grad(op: Operation, dy: Any) -> Any:
+    attrs = {k: op._attrs[k] for k in ("seq_dim", "batch_dim")}
+    return apply("ReverseSequence", dense_gradient(dy), op._inputs[1], **attrs), None
+
+
+@export("reverse_sequence")
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+    seq_dim: int | None = None,
+    batch_dim: int | None = None,
+) -> Tensor:
+    """Reverses the first `seq_lengths[b]` steps of each batch entry and keeps the rest."""
+    time = seq_axis if seq_axis is not None else seq_dim
+    batch = batch_axis if batch_axis is not None else batch_dim
+    return apply("ReverseSequence", input, seq_lengths, seq_dim=time, batch_dim=batch, name=name)
+
+
+@op(
+    "Roll",
+    "input: T, shift: Tshift, axis: Taxis -> output: T",
+    "T: type; Tshift: index; Taxis: index",
+    shape=same_as_input,
+    static=["axis"],
+    examples=[
+        case(_X, np.int32(1), np.int32(0)),
+        case(_X, np.array([1, -2], np.int32), np.array([0, 1], np.int32)),
+        case(np.array([b"a", b"b", b"c"], object), np.int32(4), np.int32(0)),
+    ],
+)
+def _roll(xp: Any, x: Any, shift: Any, axis: Any) -> Any:
+    if not x.shape:
+        raise _invalid("input must be 1-D or higher")
+    if np.shape(shift) != np.shape(axis):
+        raise _invalid("shift and axis must have the same size")
+    for k, at in enumerate(ints(axis)):
+        if not -len(x.shape) <= at < len(x.shape):
+            raise _invalid(f"axis {at} is out of range")
+        x = xp.roll(x, shift.reshape(-1)[k], axis=at)
+    return x
+
+
+@gradient("Roll")
+def _roll_grad(op: Operation, dy: Any) -> Any:
+    return apply("Roll", dense_gradient(dy), apply("Neg", op._inputs[1]), op._inputs[2]), None, None
+
+
+@export("roll", "manip.roll")
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Moves elements along `axis` by `shift`; those pushed off one end come back at the other."""
+    return apply("Roll", input, shift, axis, name=name)
+
+
+@export("repeat")
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Repeats each element along `axis`, as often as `repeats` says; without `axis`, of the flat tensor."""
+    from tensorfleet.graph.scopes import name_scope
+
+    if axis is None:
+        input, axis = apply("Reshape", input, [-1]), 0
+    with name_scope(name, "Repeat", [input, repeats]):
+        x = to_tensor(input, name="input")
+        times = apply("Cast", to_tensor(repeats, name="repeats"), DstT="int32")
+        if times.shape.rank not in (0, 1):
+            raise ValueError("repeats must be a scalar or a vector.")
+        rows = apply("Range", 0, shape_of(x)[axis], 1)
+        if times.shape.rank == 0 or times.shape._d == (1,):
+            columns = apply("Tile", apply("ExpandDims", rows, 1), [1, apply("Reshape", times, [])])
+            return apply("GatherV2", x, apply("Reshape", columns, [-1]), axis)
+        from tensorfleet.ops.array_build import sequence_mask
+        from tensorfleet.ops.slicing import boolean_mask
+
+        mask = sequence_mask(apply("BroadcastTo", times, apply("Shape", rows)))
+        grid = apply("BroadcastTo", apply("ExpandDims", rows, 1), apply("Shape", mask))
+        return apply("GatherV2", x, boolean_mask(grid, mask), axis)

@@ -1,0 +1,324 @@
+"""Ops whose result depends on which values occur: unique, partition, stitch, set difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors
+from tensorfleet.api import export
+from tensorfleet.dtypes import DType
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.ops.array_shape import dense_gradient
+from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.ops.basic import zeros_of
+from tensorfleet.ops.common import UNKNOWN, first_bad, ints, static_value, tensor_list, vector_of
+from tensorfleet.ops.examples import case
+from tensorfleet.shapes import TensorShape, unknown_shape
+
+
+def _invalid(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+# -- unique ------------------------------------------------------------------------------------------
+
+
+def _first_seen(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The distinct values in the order they first occur, each value's number, and how often it occurs."""
+    if x.ndim == 1:
+        _, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    else:
+        _, first, inverse, counts = np.unique(
+            x, return_index=True, return_inverse=True, return_counts=True, axis=axis
+        )
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return np.take(x, first[order], axis=axis), rank[inverse.reshape(-1)], counts[order]
+
+
+def _unique(x: np.ndarray, axis: Any, kind: DType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if np.size(axis) == 0 and x.ndim != 1:
+        raise _invalid("unique expects a 1D vector.")
+    at = int(np.asarray(axis).ravel()[0]) if np.size(axis) else 0
+    if not -x.ndim <= at < x.ndim:
+        raise _invalid(f"axis has to be between [0, {x.ndim})")
+    y, idx, count = _first_seen(np.asarray(x), at % x.ndim)
+    return y, idx.astype(kind.np_dtype), count.astype(kind.np_dtype)
+
+
+def _unique_shape(op: Operation) -> list[TensorShape]:
+    shape = op._inputs[0].shape
+    if len(op._inputs) == 1:
+        shape.assert_has_rank(1)
+        shapes = [vector_of(None), shape.with_rank(1), vector_of(None)]
+    else:
+        shapes = [_unique_along(op, shape), vector_of(None), vector_of(None)]
+    return shapes[: len(op._outputs)]
+
+
+def _unique_along(op: Operation, shape: TensorShape) -> TensorShape:
+    axis = static_value(op, 1)
+    if shape._d is None:
+        return UNKNOWN
+    if axis is None:
+        return unknown_shape(len(shape._d))
+    at = ints(axis)[0] if axis.size else 0
+    return TensorShape._of(tuple(None if i == at % len(shape._d) else d for i, d in enumerate(shape._d)))
+
+
+_NUMBERS = np.array([3, 1, 3, 2, 1], np.int32)
+_WORDS = np.array([b"b", b"a", b"b"], object)
+
+
+@op(
+    "Unique",
+    "x: T -> y: T, idx: out_idx",
+    "T: type; out_idx: index = int32",
+    shape=_unique_shape,
+    host=True,
+    examples=[case(_NUMBERS), case(_WORDS, out_idx="int64"), case(np.array([], np.float32))],
+)
+def _unique_v1(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
+    return _unique(x, (), out_idx)[:2]
+
+
+@op(
+    "UniqueV2",
+    "x: T, axis: Taxis -> y: T, idx: out_idx",
+    "T: type; Taxis: index = int64; out_idx: index = int32",
+    shape=_unique_shape,
+    host=True,
+    examples=[case(_NUMBERS, np.array([])), case(np.array([[1, 2], [1, 2], [0, 1]]), np.array([0]))],
+)
+def _unique_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tuple:
+    return _unique(x, axis, out_idx)[:2]
+
+
+@op(
+    "UniqueWithCounts",
+    "x: T -> y: T, idx: out_idx, count: out_idx",
+    "T: type; out_idx: index = int32",
+    shape=_unique_shape,
+    host=True,
+    examples=[case(_NUMBERS), case(_WORDS)],
+)
+def _unique_with_counts(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
+    return _unique(x, (), out_idx)
+
+
+@op(
+    "UniqueWithCountsV2",
+    "x: T, axis: Taxis -> y: T, idx: out_idx, count: out_idx",
+    "T: type; Taxis: index = int64; out_idx: index = int32",
+    shape=_unique_shape,
+    host=True,
+    examples=[case(np.array([[1, 1, 2], [3, 3, 4]]), np.array([1]))],
+)
+def _unique_with_counts_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tuple:
+    return _unique(x, axis, out_idx)
+
+
+not_differentiable("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
+
+
+class Unique(tuple):
+    """What `tf.unique` gives: `y` and `idx`."""
+
+    __slots__ = ()
+    y = property(lambda self: self[0])
+    idx = property(lambda self: self[1])
+
+
+class UniqueWithCounts(Unique):
+    """What `tf.unique_with_counts` gives: `y`, `idx` and `count`."""
+
+    __slots__ = ()
+    count = property(lambda self: self[2])  # type: ignore[assignment]
+
+
+@export("unique")
+def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
+    """The distinct values of a 1-D tensor in the order they occur, and for each element its value's number."""
+    return Unique(apply("Unique", x, out_idx=out_idx, name=name))
+
+
+@export("unique_with_counts")
+def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
+    """`tf.unique`, with how often each value occurs."""
+    return UniqueWithCounts(apply("UniqueWithCounts", x, out_idx=out_idx, name=name))
+
+
+@op(
+    "ListDiff",
+    "x: T, y: T -> out: T, idx: out_idx",
+    "T: type; out_idx: index = int32",
+    shape=lambda op: vector_of(None),
+    host=True,
+    examples=[case(_NUMBERS, np.array([1], np.int32)), case(_WORDS, np.array([b"a"], object))],
+)
+def _list_diff(ctx: Any, x: Any, y: Any, *, out_idx: DType) -> tuple:
+    if x.ndim != 1 or y.ndim != 1:
+        raise _invalid("x and y should be 1D vectors.")
+    idx = np.flatnonzero(~np.isin(x, y)) if x.size else np.zeros(0, np.int64)
+    return x[idx], idx.astype(out_idx.np_dtype)
+
+
+not_differentiable("ListDiff")
+
+
+class ListDiff(tuple):
+    """What `tf.setdiff1d` gives: `out` and `idx`."""
+
+    __slots__ = ()
+    out = property(lambda self: self[0])
+    idx = property(lambda self: self[1])
+
+
+@export("setdiff1d")
+def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
+    """The elements of `x` that are not in `y`, in order, with their positions."""
+    return ListDiff(apply("ListDiff", x, y, out_idx=index_dtype, name=name))
+
+
+# -- partition and stitch ----------------------------------------------------------------------------
+
+
+def _partition_shape(op: Operation) -> list[TensorShape]:
+    data, parts = op._inputs[0].shape, op._inputs[1].shape
+    one = UNKNOWN
+    if data._d is not None and parts._d is not None:
+        n = len(parts._d)
+        if not TensorShape._of(data._d[:n]).is_compatible_with(parts):
+            raise ValueError(f"data.shape must start with partitions.shape: {data} vs. {parts}")
+        one = TensorShape._of((None, *data._d[n:]))
+    return [one] * op._attrs["num_partitions"]
+
+
+@op(
+    "DynamicPartition",
+    "data: T, partitions: int32 -> outputs: num_partitions * T",
+    "num_partitions: int; T: type",
+    shape=_partition_shape,
+    host=True,
+    examples=[
+        case(np.arange(6, dtype=np.float32).reshape(3, 2), np.array([1, 0, 1], np.int32), num_partitions=2),
+        case(_WORDS, np.array([0, 0, 0], np.int32), num_partitions=2),
+    ],
+)
+def _dynamic_partition(ctx: Any, data: Any, partitions: Any, *, num_partitions: int) -> tuple:
+    n = partitions.ndim
+    if data.shape[:n] != partitions.shape:
+        raise _invalid(
+            f"data.shape must start with partitions.shape, got data.shape = {list(data.shape)}, "
+            f"partitions.shape = {list(partitions.shape)}"
+        )
+    ok = (partitions >= 0) & (partitions < num_partitions)
+    if not np.all(ok):
+        where, value = first_bad(ok, partitions)
+        raise _invalid(f"partitions{where} = {value} is not in [0, {num_partitions})")
+    return tuple(data[partitions == i].reshape((-1, *data.shape[n:])) for i in range(num_partitions))
+
+
+@gradient("DynamicPartition")
+def _dynamic_partition_grad(op: Operation, *grads: Any) -> Any:
+    data, partitions = op._inputs
+    size = shape_of(partitions)
+    places = apply("Reshape", apply("Range", 0, apply("Prod", size, [0]), 1), size)
+    parts = apply("DynamicPartition", places, partitions, num_partitions=op._attrs["num_partitions"])
+    whole = apply("ParallelDynamicStitch", parts, [dense_gradient(g) for g in grads])
+    return apply("Reshape", whole, shape_of(data)), None
+
+
+@export("dynamic_partition")
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
+    """Sorts the slices of `data` into `num_partitions` tensors, by the number `partitions` gives each."""
+    return apply("DynamicPartition", data, partitions, num_partitions=num_partitions, name=name)
+
+
+def _stitch_shape(op: Operation) -> TensorShape:
+    indices, data = tensor_list(op, 0), tensor_list(op, 1)
+    tail, highest = UNKNOWN, -1
+    for position, (i, d) in enumerate(zip(indices, data, strict=True)):
+        if i.shape._d is not None and d.shape._d is not None:
+            n = len(i.shape._d)
+            if not TensorShape._of(d.shape._d[:n]).is_compatible_with(i.shape):
+                raise ValueError(f"Dimensions of data[{position}] {d.shape} must start with {i.shape}")
+            tail = tail.merge_with(TensorShape._of(d.shape._d[n:]))
+        values = static_value(op, position)
+        highest = -2 if values is None or highest == -2 else max(highest, int(values.max(initial=-1)))
+    return vector_of(None if highest == -2 else highest + 1).concatenate(tail)
+
+
+def _stitch(xp: Any, indices: list, data: list) -> Any:
+    flat = np.concatenate([np.asarray(i).reshape(-1) for i in indices])
+    tail = data[0].shape[indices[0].ndim :]
+    for k, (i, d) in enumerate(zip(indices, data, strict=True)):
+        if tuple(d.shape) != (*i.shape, *tail):
+            raise _invalid(
+                f"data[{k}].shape = {list(d.shape)} does not start with indices[{k}].shape = {list(i.shape)}"
+            )
+    if flat.size and flat.min() < 0:
+        raise _invalid(f"indices[{int(np.argmin(flat))}] is out of range")
+    count = int(flat.max(initial=-1)) + 1
+    source = np.full(count, flat.size, np.int64)  # the row of zeros put last, for places nobody fills
+    source[flat] = np.arange(flat.size)
+    rows = [d.reshape((i.size, *tail)) for i, d in zip(indices, data, strict=True)]
+    blank = zeros_of((1, *tail), np.dtype(data[0].dtype))
+    return xp.concatenate([*rows, blank])[source]
+
+
+_STITCH = [
+    case(
+        [np.array([2, 0], np.int32), np.array(1, np.int32)],
+        [np.ones((2, 3), np.float32), np.zeros(3, np.float32)],
+    ),
+    case(
+        [np.array([0, 1], np.int32), np.array([1], np.int32)],
+        [np.array([1.0, 2.0]), np.array([5.0])],
+        grad=False,
+    ),
+]
+
+
+@op(
+    "DynamicStitch",
+    "indices: N * int32, data: N * T -> merged: T",
+    "N: int; T: type",
+    shape=_stitch_shape,
+    static=["indices"],
+    examples=_STITCH,
+)
+def _dynamic_stitch(xp: Any, indices: list, data: list) -> Any:
+    return _stitch(xp, [np.asarray(i) for i in indices], data)
+
+
+@op(
+    "ParallelDynamicStitch",
+    "indices: N * int32, data: N * T -> merged: T",
+    "N: int; T: type",
+    shape=_stitch_shape,
+    static=["indices"],
+    examples=_STITCH[:1],
+)
+def _parallel_dynamic_stitch(xp: Any, indices: list, data: list) -> Any:
+    return _stitch(xp, [np.asarray(i) for i in indices], data)
+
+
+@gradient("DynamicStitch", "ParallelDynamicStitch")
+def _stitch_grad(op: Operation, dy: Any) -> Any:
+    indices = tensor_list(op, 0)
+    dy = dense_gradient(dy)
+    return [None] * len(indices) + [apply("GatherV2", dy, i, 0) for i in indices]
+
+
+@export("dynamic_stitch")
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """One tensor whose row `indices[m][i]` is `data[m][i]`; the last of equal indices wins."""
+    return apply("DynamicStitch", list(indices), list(data), name=name)

@@ -1,0 +1,284 @@
+"""Order: the largest k, sorting, and looking values up in sorted sequences."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorfleet import dtypes, errors
+from tensorfleet.api import export
+from tensorfleet.dtypes import DType
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array_shape import rank as rank_of
+from tensorfleet.ops.array_shape import reshape
+from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.ops.common import UNKNOWN, is_numpy, static_value, vector_of
+from tensorfleet.ops.examples import case
+from tensorfleet.shapes import TensorShape
+
+_X = np.array([[3, 1, 2], [5, 7, 6]], np.float32)
+_REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
+
+
+def _invalid(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def _top_k_shape(op: Operation) -> TensorShape:
+    dims = op._inputs[0].shape._d
+    if op.type == "TopK":
+        k: int | None = op._attrs["k"]
+    else:
+        value = static_value(op, 1)
+        k = None if value is None else int(value)
+    if k is not None and k < 0:
+        raise ValueError(f"Need k >= 0, got {k}")
+    if dims is None:
+        return UNKNOWN
+    if not dims:
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    if k is not None and dims[-1] is not None and dims[-1] < k:
+        raise ValueError(f"input must have last dimension >= k = {k} but is {dims[-1]}")
+    return TensorShape._of((*dims[:-1], k))
+
+
+def _top_k(xp: Any, x: Any, k: int, kind: Any) -> tuple:
+    if not x.shape:
+        raise _invalid("input must be >= 1-D, got shape []")
+    if k > x.shape[-1] or k < 0:
+        raise _invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
+    if not is_numpy(xp):
+        from jax import lax
+
+        values, indices = lax.top_k(x, k)
+        return values, indices.astype(kind)
+    # Sorted backward, so that of equal elements the first comes first.
+    order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    picked = order[..., :k]
+    return np.take_along_axis(x, picked, axis=-1), picked.astype(kind)
+
+
+@op(
+    "TopKV2",
+    "input: T, k: Tk -> values: T, indices: index_type",
+    f"sorted: bool = true; T: {_REAL}; Tk: {{int16, int32, int64}} = int32; "
+    "index_type: {int16, int32, int64} = int32",
+    shape=_top_k_shape,
+    static=["k"],
+    examples=[
+        case(_X, np.int32(2)),
+        case(np.array([2, 5, 5, 1], np.int64), np.int32(3)),
+        case(_X, np.int32(0), grad=False),
+    ],
+)
+def _top_k_v2(xp: Any, x: Any, k: Any, *, index_type: DType) -> tuple:
+    return _top_k(xp, x, int(k), index_type.np_dtype)
+
+
+@op(
+    "TopK",
+    "input: T -> values: T, indices: int32",
+    f"k: int; sorted: bool = true; T: {_REAL}",
+    shape=_top_k_shape,
+    examples=[case(_X, k=2)],
+)
+def _top_k_v1(xp: Any, x: Any, *, k: int) -> tuple:
+    return _top_k(xp, x, k, np.int32)
+
+
+@gradient("TopKV2", "TopK")
+def _top_k_grad(op: Operation, dy: Any, _: Any) -> Any:
+    x, picked = op._inputs[0], op._outputs[1]
+    size, k = shape_of(x), shape_of(picked)[-1]
+    columns = size[-1]
+    rows = apply("Reshape", picked, [-1, k])
+    starts = apply("Range", 0, shape_of(rows)[0] * columns, columns)
+    flat = apply("Reshape", rows + apply("ExpandDims", starts, -1), [-1, 1])
+    count = apply("Reshape", apply("Prod", size, [0]), [1])
+    dx = apply("ScatterNd", flat, apply("Reshape", dy, [-1]), count)
+    dx = apply("Reshape", dx, size)
+    return dx if len(op._inputs) == 1 else (dx, None)
+
+
+class TopKV2(NamedTuple):
+    """What `tf.nn.top_k` gives."""
+
+    values: Tensor
+    indices: Tensor
+
+
+@export("nn.top_k", "math.top_k")
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
+    """The `k` largest entries of the last dimension, and where they are."""
+    return TopKV2(*apply("TopKV2", input, k, sorted=sorted, name=name))
+
+
+def _in_top_k_shape(op: Operation) -> TensorShape:
+    rows = op._inputs[0].shape.with_rank(2)._d
+    return vector_of(rows[0] if rows else None).merge_with(op._inputs[1].shape)
+
+
+def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
+    classes = predictions.shape[1]
+    known = (targets >= 0) & (targets < classes)
+    at = xp.clip(targets, 0, max(classes - 1, 0))
+    mine = xp.take_along_axis(predictions, at[:, None], axis=1)
+    above = (predictions > mine).sum(axis=1)
+    return known & xp.isfinite(predictions).all(axis=1) & (above < k)
+
+
+_TARGETS = np.array([0, 2], np.int32)
+
+
+@op(
+    "InTopKV2",
+    "predictions: float, targets: T, k: T -> precision: bool",
+    "T: index = int32",
+    shape=_in_top_k_shape,
+    examples=[case(_X, _TARGETS, np.int32(1)), case(_X, np.array([9, 0]), np.int64(3))],
+)
+def _in_top_k_v2(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
+    return _in_top_k(xp, predictions, targets, k)
+
+
+@op(
+    "InTopK",
+    "predictions: float, targets: T -> precision: bool",
+    "k: int; T: index = int32",
+    shape=_in_top_k_shape,
+    examples=[case(_X, _TARGETS, k=2)],
+)
+def _in_top_k_v1(xp: Any, predictions: Any, targets: Any, *, k: int) -> Any:
+    return _in_top_k(xp, predictions, targets, k)
+
+
+not_differentiable("InTopK", "InTopKV2")
+
+
+@export("nn.in_top_k", "math.in_top_k")
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+    """For each row, whether the target class is among the `k` highest predictions."""
+    with name_scope(name, "in_top_k"):
+        return apply("InTopKV2", predictions, targets, k)
+
+
+# -- sort --------------------------------------------------------------------------------------------
+
+
+@export("sort")
+def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+    """The values in order along `axis`; `direction` is "ASCENDING" or "DESCENDING"."""
+    with name_scope(name, "sort"):
+        return _sorted(values, axis, direction, positions=False)
+
+
+@export("argsort")
+def argsort(
+    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+) -> Tensor:
+    """The positions that would put the values in order along `axis`."""
+    with name_scope(name, "argsort"):
+        return _sorted(values, axis, direction, positions=True)
+
+
+def _sorted(values: Any, axis: Any, direction: str, positions: bool) -> Tensor:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"{direction} should be one of ASCENDING, DESCENDING")
+    at = constant_value(to_tensor(axis, name="axis"))
+    if at is None or at.ndim:
+        raise ValueError("axis must be a constant scalar")
+    values = to_tensor(values, name="values")
+    if direction == "DESCENDING":
+        return _descending(values, int(at), positions)
+    # Turning the order around: a bitwise complement for integers, whose smallest value has no negative.
+    kind = values.dtype.base_dtype
+    if kind.is_integer and kind.name.startswith("u"):
+        turn = lambda v: apply("Sub", np.array(kind.max, kind.np_dtype), v)  # noqa: E731
+    elif kind.is_integer:
+        turn = lambda v: apply("Neg", v) - 1  # noqa: E731
+    else:
+        turn = lambda v: apply("Neg", v)  # noqa: E731
+    found = _descending(turn(values), int(at), positions)
+    return found if positions else turn(found)
+
+
+def _descending(values: Tensor, axis: int, positions: bool) -> Tensor:
+    k = shape_of(values)[axis]
+    rank = rank_of(values)
+    known = values.shape.rank
+    if axis == -1 or axis + 1 == known:
+        found = apply("TopKV2", values, k)
+        return found[int(positions)]
+    if known is None:
+        raise ValueError("Sorting along an axis other than the last needs a tensor of known rank.")
+    if not -known <= axis < known:
+        raise ValueError(f"axis = {axis} not in [{-known}, {known})")
+    order = list(range(known))
+    order[axis], order[-1] = order[-1], order[axis]
+    swap = to_tensor(np.array(order, np.int32), name="transposition")
+    del rank
+    found = apply("TopKV2", apply("Transpose", values, swap, name="transpose"), k)
+    return apply("Transpose", found[int(positions)], swap, name="transpose")
+
+
+# -- searchsorted ------------------------------------------------------------------------------------
+
+
+def _search(xp: Any, rows: Any, values: Any, side: str, kind: Any) -> Any:
+    if rows.shape[0] != values.shape[0]:
+        raise _invalid("Leading dim_size of both tensors must match.")
+    if is_numpy(xp):
+        found = [np.searchsorted(r, v, side) for r, v in zip(rows, values, strict=True)]
+        return np.array(found, kind).reshape(values.shape)
+    import jax
+
+    return jax.vmap(lambda r, v: xp.searchsorted(r, v, side=side))(rows, values).astype(kind)
+
+
+_SORTED = np.array([[1, 3, 5], [2, 4, 6]], np.float32)
+_ASKED = np.array([[0, 3], [4, 9]], np.float32)
+
+
+def _bound(name: str, side: str) -> None:
+    @op(
+        name,
+        "sorted_inputs: T, values: T -> output: out_type",
+        "T: type; out_type: index = int32",
+        shape=lambda op: op._inputs[1].shape.with_rank(2),
+        examples=[
+            case(_SORTED, _ASKED),
+            case(_SORTED.astype(np.int64), _ASKED.astype(np.int64), out_type="int64"),
+        ],
+    )
+    def _kernel(xp: Any, rows: Any, values: Any, *, out_type: DType) -> Any:
+        return _search(xp, rows, values, side, out_type.np_dtype)
+
+    not_differentiable(name)
+
+
+_bound("LowerBound", "left")
+_bound("UpperBound", "right")
+
+
+@export("searchsorted")
+def searchsorted(
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Where each value would have to be inserted to keep the innermost rows sorted."""
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
+    sorted_sequence, values = to_tensor(sorted_sequence), to_tensor(values)
+    rows = reshape(sorted_sequence, [-1, shape_of(sorted_sequence)[-1]])
+    asked = reshape(values, [-1, shape_of(values)[-1]])
+    found = apply("LowerBound" if side == "left" else "UpperBound", rows, asked, out_type=out_type, name=name)
+    return reshape(found, shape_of(values))
