@@ -1,0 +1,150 @@
+"""The operators of `tf.Tensor` and of variables: `a + b`, `-a`, `a @ b`, `a < b`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops import bitwise, compare, math_binary, math_unary
+from tensorfleet.ops.matmul import matmul
+
+
+def _is_sparse(value: Any) -> bool:
+    return type(value).__name__ in ("SparseTensor", "SparseTensorValue")
+
+
+def _forward(f: Callable, scope_name: str) -> Callable:
+    def operate(x: Tensor, y: Any) -> Any:
+        with name_scope(None, scope_name, [x, y]) as name:
+            if not isinstance(y, Tensor):
+                if _is_sparse(y):
+                    return NotImplemented
+                try:
+                    y = to_tensor(y, name="y", preferred=x.dtype.base_dtype)
+                except (TypeError, ValueError):
+                    # Something else's business, if that something knows the reflected operator.
+                    if _reflects(y, scope_name):
+                        return NotImplemented
+                    raise
+            return f(x, y, name=name)
+
+    return operate
+
+
+def _reflects(value: Any, scope_name: str) -> bool:
+    method = f"__r{scope_name}__"
+    return hasattr(type(value), method) and type(value).__module__ not in ("builtins", "numpy")
+
+
+def _reflected(f: Callable, scope_name: str) -> Callable:
+    def operate(y: Tensor, x: Any) -> Any:
+        with name_scope(None, scope_name, [x, y]) as name:
+            return f(to_tensor(x, dtype=y.dtype.base_dtype, name="x"), y, name=name)
+
+    return operate
+
+
+def _logic(logical: Callable, bits: Callable) -> Callable:
+    """Logic for bools, bits for integers."""
+
+    def operate(x: Tensor, y: Tensor, name: str) -> Tensor:
+        if x.dtype.is_bool:
+            return logical(x, y, name)
+        return bits(x, y)
+
+    return operate
+
+
+def _multiply(x: Tensor, y: Tensor, name: str) -> Tensor:
+    return apply("Mul", x, y, name=name)
+
+
+def _xor(x: Tensor, y: Tensor, name: str) -> Tensor:
+    return compare.logical_xor(x, y, name)
+
+
+def _matmul(x: Tensor, y: Tensor, name: str) -> Tensor:
+    return matmul(x, y, name=name)
+
+
+_BINARY: dict[str, Callable] = {
+    "add": math_binary.add_op,
+    "sub": math_binary.subtract,
+    "mul": _multiply,
+    "div": math_binary.div,
+    "truediv": math_binary.truediv,
+    "floordiv": math_binary.floordiv,
+    "mod": math_binary.floormod,
+    "pow": math_binary.pow,
+    "matmul": _matmul,
+    "and": _logic(compare.logical_and, bitwise.bitwise_and),
+    "or": _logic(compare.logical_or, bitwise.bitwise_or),
+    "xor": _logic(_xor, bitwise.bitwise_xor),
+}
+
+
+def _invert(x: Tensor) -> Tensor:
+    return compare.logical_not(x) if x.dtype.is_bool else bitwise.invert(x)
+
+
+# `==` and `!=` stay those of Python objects, so that tensors can be keys: use tf.equal.
+_UNARY_AND_COMPARISONS: dict[str, Callable] = {
+    "__neg__": lambda x: math_unary.negative(x),
+    "__abs__": lambda x: math_unary.abs(x),
+    "__invert__": _invert,
+    "__lt__": lambda x, y: compare.less(x, y),
+    "__le__": lambda x, y: compare.less_equal(x, y),
+    "__gt__": lambda x, y: compare.greater(x, y),
+    "__ge__": lambda x, y: compare.greater_equal(x, y),
+}
+
+
+def _table() -> dict[str, Callable]:
+    table = dict(_UNARY_AND_COMPARISONS)
+    for name, f in _BINARY.items():
+        table[f"__{name}__"] = _forward(f, name)
+        table[f"__r{name}__"] = _reflected(f, name)
+    for name, f in table.items():
+        f.__name__ = name
+    return table
+
+
+_TABLE = _table()
+
+#: every operator that variables hand on to their tensor
+OVERLOADABLE_OPERATORS = frozenset(_TABLE)
+
+
+def _override_operator(operator: str, func: Callable) -> None:
+    """Sets an operator of `tf.Tensor`."""
+    setattr(Tensor, operator, func)
+
+
+def install_operators(cls: type) -> None:
+    """Gives a tensor class all operators."""
+    for name, f in _TABLE.items():
+        setattr(cls, name, f)
+    cls.OVERLOADABLE_OPERATORS = OVERLOADABLE_OPERATORS | {"__getitem__"}  # type: ignore[attr-defined]
+    cls._override_operator = staticmethod(_override_operator)  # type: ignore[attr-defined]
+
+
+def install_on_variable(cls: type) -> None:
+    """Gives a class that converts to a tensor all operators, applied to that tensor."""
+
+    def handing_on(name: str) -> Callable:
+        def operate(self: Any, *args: Any) -> Any:
+            return getattr(to_tensor(self), name)(*args)
+
+        operate.__name__ = name
+        return operate
+
+    for name in OVERLOADABLE_OPERATORS:
+        setattr(cls, name, handing_on(name))
+    cls.__array_priority__ = Tensor.__array_priority__  # type: ignore[attr-defined]
+
+
+install_operators(Tensor)

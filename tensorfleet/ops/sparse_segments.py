@@ -1,0 +1,242 @@
+"""Reductions over groups of rows picked by index: the heart of looking up bags of embeddings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.ops.common import is_numpy, static_value
+from tensorfleet.ops.elementwise import POSITIVE, REAL, wide
+from tensorfleet.ops.examples import case
+from tensorfleet.shapes import TensorShape
+
+_INDICES, _IDS = np.array([0, 2, 1, 2], np.int32), np.array([0, 0, 1, 3], np.int32)
+_DATA = np.concatenate([POSITIVE, POSITIVE[:1] * 2])
+_TYPES = "Tidx: index = int32; Tsegmentids: index = int32; sparse_gradient: bool = false"
+_COUNTED_TYPES = "Tidx: index = int32; Tnumsegments: index = int32; Tsegmentids: index = int32; sparse_gradient: bool = false"
+
+
+def _shape(op: Operation) -> TensorShape:
+    data, indices, ids = (t.shape for t in op._inputs[:3])
+    indices.merge_with(ids)
+    if data.rank is None:
+        return TensorShape(None)
+    count = static_value(op, 3) if len(op._inputs) > 3 else None
+    return TensorShape._of((None if count is None else int(count), *data.as_list()[1:]))
+
+
+def _picked(name: str, types: str) -> Any:
+    """Declares the form whose number of groups depends on the data, hence runs on the host."""
+    return op(
+        name,
+        "data: T, indices: Tidx, segment_ids: Tsegmentids -> output: T",
+        f"T: {types}; {_TYPES}",
+        shape=_shape,
+        host=True,
+        examples=[case(_DATA, _INDICES, _IDS), case(REAL, _INDICES % 2, _IDS.astype(np.int64))],
+    )
+
+
+def _picked_counted(name: str, types: str) -> Any:
+    """Declares the form that is told how many groups there are."""
+    return op(
+        name,
+        "data: T, indices: Tidx, segment_ids: Tsegmentids, num_segments: Tnumsegments -> output: T",
+        f"T: {types}; {_COUNTED_TYPES}",
+        shape=_shape,
+        static=["num_segments"],
+        examples=[case(_DATA, _INDICES, _IDS, np.int32(5))],
+    )
+
+
+def _check(xp: Any, data: Any, indices: Any, ids: Any, count: int | None, check: Any) -> None:
+    if indices.shape != ids.shape:
+        raise errors.InvalidArgumentError(None, None, "segment_ids and indices should have same size.")
+    rows = data.shape[0]
+    good = (indices >= 0) & (indices < rows)
+
+    def outside() -> str:
+        at = int(np.argmin(np.asarray(good)))
+        return f"Bad: indices[{at}] == {np.asarray(indices)[at]} out of range [0, {rows})"
+
+    check(xp.all(good), outside)
+    check(xp.all(ids[1:] >= ids[:-1]), lambda: "segment ids are not increasing")
+    check(xp.all(ids >= 0), lambda: "segment ids must be >= 0")
+    if count is not None:
+        check(xp.all(ids < count), lambda: "segment ids must be < num_segments")
+
+
+def _add_rows(xp: Any, rows: Any, places: Any, count: int) -> Any:
+    shape = (count, *rows.shape[1:])
+    if is_numpy(xp):
+        out = np.zeros(shape, rows.dtype)
+        np.add.at(out, places, rows)
+        return out
+    return xp.zeros(shape, rows.dtype).at[places].add(rows, mode="drop")
+
+
+def _divisor(xp: Any, ids: Any, count: int, kind: str, like: Any) -> Any:
+    """What each group's sum is divided by: its number of rows, or the square root of it."""
+    sizes = _add_rows(xp, xp.ones(ids.shape, like.dtype), ids, count)
+    sizes = xp.maximum(sizes, like.dtype.type(1))
+    sizes = xp.sqrt(sizes) if kind == "sqrt" else sizes
+    return sizes.reshape((-1,) + (1,) * (like.ndim - 1))
+
+
+def _reduced(xp: Any, data: Any, indices: Any, ids: Any, count: int, kind: str) -> Any:
+    w = wide(data)
+    safe = xp.clip(indices, 0, max(data.shape[0] - 1, 0))
+    total = _add_rows(xp, w[safe], ids, count)
+    if kind != "sum":
+        total = total / _divisor(xp, ids, count, kind, w)
+    return total.astype(data.dtype)
+
+
+def _on_host(data: Any, indices: Any, ids: Any, kind: str) -> Any:
+    from tensorfleet.graph.kernels import raise_now
+
+    _check(np, data, indices, ids, None, raise_now)
+    return _reduced(np, data, indices, ids, int(ids[-1]) + 1 if ids.size else 0, kind)
+
+
+def _counted(xp: Any, data: Any, indices: Any, ids: Any, num: Any, check: Any, kind: str) -> Any:
+    _check(xp, data, indices, ids, int(num), check)
+    return _reduced(xp, data, indices, ids, int(num), kind)
+
+
+@_picked("SparseSegmentSum", "real")
+def _sum(ctx: Any, data: Any, indices: Any, ids: Any) -> Any:
+    return _on_host(data, indices, ids, "sum")
+
+
+@_picked_counted("SparseSegmentSumWithNumSegments", "real")
+def _sum_counted(xp: Any, data: Any, indices: Any, ids: Any, num: Any, *, check: Any) -> Any:
+    return _counted(xp, data, indices, ids, num, check, "sum")
+
+
+@gradient("SparseSegmentSum", "SparseSegmentSumWithNumSegments")
+def _sum_grad(op: Operation, dy: Any) -> list:
+    data, indices, ids = op.inputs[:3]
+    rows = apply("GatherV2", dy, ids, np.int32(0))
+    total = apply("UnsortedSegmentSum", rows, indices, _first_size(data))
+    return [total] + [None] * (len(op.inputs) - 1)
+
+
+def _first_size(data: Tensor) -> Any:
+    if data.shape.rank and data.shape.as_list()[0] is not None:
+        return np.int32(data.shape.as_list()[0])
+    return apply("GatherV2", apply("Shape", data), np.int32(0), np.int32(0))
+
+
+@_picked("SparseSegmentMean", "floating")
+def _mean(ctx: Any, data: Any, indices: Any, ids: Any) -> Any:
+    return _on_host(data, indices, ids, "mean")
+
+
+@_picked_counted("SparseSegmentMeanWithNumSegments", "floating")
+def _mean_counted(xp: Any, data: Any, indices: Any, ids: Any, num: Any, *, check: Any) -> Any:
+    return _counted(xp, data, indices, ids, num, check, "mean")
+
+
+@_picked("SparseSegmentSqrtN", "floating")
+def _sqrt_n(ctx: Any, data: Any, indices: Any, ids: Any) -> Any:
+    return _on_host(data, indices, ids, "sqrt")
+
+
+@_picked_counted("SparseSegmentSqrtNWithNumSegments", "floating")
+def _sqrt_n_counted(xp: Any, data: Any, indices: Any, ids: Any, num: Any, *, check: Any) -> Any:
+    return _counted(xp, data, indices, ids, num, check, "sqrt")
+
+
+@gradient("SparseSegmentMean", "SparseSegmentMeanWithNumSegments")
+def _mean_grad(op: Operation, dy: Any) -> list:
+    return _grad_by("SparseSegmentMeanGrad", op, dy)
+
+
+@gradient("SparseSegmentSqrtN", "SparseSegmentSqrtNWithNumSegments")
+def _sqrt_n_grad(op: Operation, dy: Any) -> list:
+    return _grad_by("SparseSegmentSqrtNGrad", op, dy)
+
+
+def _grad_by(kind: str, op: Operation, dy: Any) -> list:
+    data, indices, ids = op.inputs[:3]
+    return [apply(kind, dy, indices, ids, _first_size(data))] + [None] * (len(op.inputs) - 1)
+
+
+def _grad_shape(op: Operation) -> TensorShape:
+    rows, grad = static_value(op, 3), op._inputs[0].shape
+    if grad.rank is None:
+        return TensorShape(None)
+    return TensorShape._of((None if rows is None else int(rows), *grad.as_list()[1:]))
+
+
+def _gradient_kernel(name: str) -> Any:
+    rows = np.concatenate([POSITIVE, POSITIVE * 2])
+    return op(
+        name,
+        "grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32 -> output: T",
+        "T: floating; Tidx: index = int32; Tsegmentids: index = int32",
+        shape=_grad_shape,
+        static=["output_dim0"],
+        examples=[case(rows, _INDICES, _IDS, np.int32(3), grad=False)],
+    )
+
+
+def _scattered(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any, kind: str) -> Any:
+    w = wide(grad)
+    share = w if kind == "sum" else w / _divisor(xp, ids, grad.shape[0], kind, w)
+    return _add_rows(xp, share[ids], indices, int(rows)).astype(grad.dtype)
+
+
+@_gradient_kernel("SparseSegmentSumGrad")
+def _sum_grad_kernel(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any) -> Any:
+    return _scattered(xp, grad, indices, ids, rows, "sum")
+
+
+@_gradient_kernel("SparseSegmentMeanGrad")
+def _mean_grad_kernel(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any) -> Any:
+    return _scattered(xp, grad, indices, ids, rows, "mean")
+
+
+@_gradient_kernel("SparseSegmentSqrtNGrad")
+def _sqrt_n_grad_kernel(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any) -> Any:
+    return _scattered(xp, grad, indices, ids, rows, "sqrt")
+
+
+not_differentiable("SparseSegmentSumGrad", "SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad")
+
+
+def _call(kind: str, data: Any, indices: Any, ids: Any, name: str | None, num: Any) -> Tensor:
+    if num is None:
+        return apply(kind, data, indices, ids, name=name)
+    return apply(f"{kind}WithNumSegments", data, indices, ids, num, name=name)
+
+
+@export("sparse.segment_sum", "sparse_segment_sum")
+def sparse_segment_sum(
+    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+) -> Tensor:
+    """The sum of `data[indices]` over each group that `segment_ids` names."""
+    return _call("SparseSegmentSum", data, indices, segment_ids, name, num_segments)
+
+
+@export("sparse.segment_mean", "sparse_segment_mean")
+def sparse_segment_mean(
+    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+) -> Tensor:
+    """The mean of `data[indices]` over each group that `segment_ids` names."""
+    return _call("SparseSegmentMean", data, indices, segment_ids, name, num_segments)
+
+
+@export("sparse.segment_sqrt_n", "sparse_segment_sqrt_n")
+def sparse_segment_sqrt_n(
+    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+) -> Tensor:
+    """The sum of `data[indices]` over each group, divided by the square root of its size."""
+    return _call("SparseSegmentSqrtN", data, indices, segment_ids, name, num_segments)
