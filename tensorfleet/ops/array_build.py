@@ -32,6 +32,8 @@ def _invalid(message: str) -> errors.InvalidArgumentError:
 
 def _fill_shape(op: Operation) -> TensorShape:
     dims = static_value(op, 0)
+    if op._inputs[1].shape.rank not in (None, 0):
+        raise ValueError(f"Shape must be rank 0 but is rank {op._inputs[1].shape.rank}")
     if dims is not None and any(d < 0 for d in dims):
         raise ValueError(f"Fill dimensions must be >= 0, got {ints(dims)}")
     return shape_given_by(op, 0)
@@ -323,29 +325,28 @@ def one_hot(
     """Vectors of `depth` elements, `on_value` at the index and `off_value` elsewhere."""
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
         kind = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
-        found = []
-        for label, value in (("on_value", on_value), ("off_value", off_value)):
-            if value is None:
-                continue
-            got = to_tensor(value, kind if not isinstance(value, Tensor) else None).dtype.base_dtype
-            if kind is not None and got != kind:
-                raise TypeError(f"dtype {got} of {label} does not match dtype parameter {kind}")
-            found.append(got)
-        if len(set(found)) > 1:
-            raise TypeError(f"dtype {found[0]} of on_value does not match dtype {found[1]} of off_value")
-        kind = kind or (found[0] if found else dtypes.float32)
-        if (on_value is None or off_value is None) and not (
-            kind.is_floating or kind.is_integer or kind.is_complex
-        ):
-            if kind != dtypes.bool_:
-                raise TypeError(f"dtype {kind} needs both on_value and off_value to tf.one_hot")
-        on = (
-            constant(_element(kind, True), kind, name="on_value")
-            if on_value is None
-            else to_tensor(on_value, kind)
-        )
-        off = constant(_element(kind, False), kind, name="off_value") if off_value is None else off_value
+        on, off = (None if v is None else to_tensor(v, preferred=kind) for v in (on_value, off_value))
+        kind = _one_hot_type(kind, on, off)
+        on = constant(_element(kind, True), kind, name="on_value") if on is None else on
+        off = constant(_element(kind, False), kind, name="off_value") if off is None else off
         return apply("OneHot", indices, depth, on, off, axis=axis, name=scope)
+
+
+def _one_hot_type(kind: DType | None, on: Tensor | None, off: Tensor | None) -> DType:
+    types = {
+        label: t.dtype.base_dtype for label, t in (("on_value", on), ("off_value", off)) if t is not None
+    }
+    for label, got in types.items():
+        if kind is not None and got != kind:
+            raise TypeError(f"dtype {got} of {label} does not match dtype parameter {kind}")
+    if len(set(types.values())) > 1:
+        raise TypeError(
+            f"dtype {types['on_value']} of on_value does not match dtype {types['off_value']} of off_value"
+        )
+    found = kind or next(iter(types.values()), dtypes.float32)
+    if len(types) < 2 and found in (dtypes.string, dtypes.bool_):
+        raise TypeError(f"Expected {found.name}, got 1 of type 'int' instead: give on_value and off_value.")
+    return found
 
 
 # -- masks and grids ---------------------------------------------------------------------------------

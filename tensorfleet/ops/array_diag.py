@@ -54,6 +54,9 @@ def _half(op: Operation) -> TensorShape:
     if len(dims) % 2 or not dims:
         raise ValueError(f"Input must have even and non-zero rank, input rank is {len(dims)}")
     middle = len(dims) // 2
+    for a, b in zip(dims[:middle], dims[middle:], strict=True):
+        if None not in (a, b) and a != b:
+            raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
     return TensorShape._of(dims[:middle]).merge_with(TensorShape._of(dims[middle:]))
 
 
@@ -105,7 +108,8 @@ class Band:
         self.low, self.high = low, rest[0] if rest else low
         if self.low > self.high:
             raise _invalid(
-                f"lower_diag_index must be smaller than upper_diag_index, received: {self.low} is larger than {self.high}"
+                f"lower_diag_index must be smaller than upper_diag_index, received: {self.low} is larger "
+                f"than {self.high}"
             )
         self.rows, self.columns = rows, columns
         self.width = min(rows + min(self.high, 0), columns - max(self.low, 0))
@@ -150,8 +154,8 @@ def _put(xp: Any, band: Band, diagonal: Any, background: Any) -> Any:
     packed = _packed(band, diagonal)
     if tuple(packed.shape[-2:]) != (band.count, band.width):
         raise _invalid(
-            f"diagonal must have shape [..., {band.count}, {band.width}] or, for one diagonal, [..., {band.width}]; "
-            f"received shape: {list(diagonal.shape)}"
+            f"diagonal must have shape [..., {band.count}, {band.width}] or, for one diagonal, "
+            f"[..., {band.width}]; received shape: {list(diagonal.shape)}"
         )
     return xp.where(inside, packed[..., which, place], background)
 

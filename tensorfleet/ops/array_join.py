@@ -33,10 +33,9 @@ def _concat_shape(shapes: list[TensorShape], axis: np.ndarray | None) -> TensorS
     ranks = {s.rank for s in shapes if s._d is not None}
     if not ranks:
         return UNKNOWN
+    rank = next(s.rank for s in shapes if s.rank is not None)
     if len(ranks) > 1:
-        raise ValueError(f"Shapes must have the same rank, but are {sorted(ranks)}: ranks must be equal")
-    rank = ranks.pop()
-    assert rank is not None
+        raise ValueError(f"Shape must be rank {rank} but is rank {next(r for r in ranks if r != rank)}")
     if rank == 0:
         raise ValueError("Can't concatenate scalars (use tf.stack instead)")
     if axis is None:
@@ -81,8 +80,8 @@ def _concat(xp: Any, values: list, axis: Any) -> Any:
     for i, v in enumerate(values):
         if len(v.shape) != rank:
             raise _invalid(
-                f"ConcatOp : Ranks of all input tensors should match: shape[0] = {bracketed(values[0].shape)} "
-                f"vs. shape[{i}] = {bracketed(v.shape)}"
+                "ConcatOp : Ranks of all input tensors should match: shape[0] = "
+                f"{bracketed(values[0].shape)} vs. shape[{i}] = {bracketed(v.shape)}"
             )
         if any(a != b for k, (a, b) in enumerate(zip(v.shape, values[0].shape, strict=True)) if k != at):
             raise _invalid(
@@ -235,8 +234,8 @@ def _split(xp: Any, axis: Any, x: Any, *, num_split: int) -> tuple:
     at = _axis_of(int(axis), len(x.shape), _invalid)
     if x.shape[at] % num_split:
         raise _invalid(
-            f"Number of ways to split should evenly divide the split dimension, but got split_dim {at} (size = "
-            f"{x.shape[at]}) and num_split {num_split}"
+            "Number of ways to split should evenly divide the split dimension, but got split_dim "
+            f"{at} (size = {x.shape[at]}) and num_split {num_split}"
         )
     part = x.shape[at] // num_split
     return tuple(_part(x, at, i * part, part) for i in range(num_split))
@@ -292,8 +291,8 @@ def _split_v(xp: Any, x: Any, sizes: Any, axis: Any, *, num_split: int) -> tuple
     used = sum(p for p in parts if p != -1)
     if parts.count(-1) > 1 or used > total or (-1 not in parts and used != total):
         raise _invalid(
-            "Determined shape must either match input shape along split_dim exactly if fully specified, or be "
-            f"less than the size of the input along split_dim if not fully specified.  Got: {used}"
+            "Determined shape must either match input shape along split_dim exactly if fully specified, or "
+            f"be less than the size of the input along split_dim if not fully specified.  Got: {used}"
         )
     parts = [total - used if p == -1 else p for p in parts]
     starts = np.cumsum([0, *parts])
@@ -316,8 +315,8 @@ def split(
     sizes = to_tensor(num_or_size_splits)
     if sizes.shape.rank == 0:
         raise ValueError(
-            "Rank-0 tensors are not supported as the num_or_size_splits argument to split. Argument provided: "
-            f"{num_or_size_splits}"
+            "Rank-0 tensors are not supported as the num_or_size_splits argument to split. Argument "
+            f"provided: {num_or_size_splits}"
         )
     if num is None:
         dims = sizes.shape._d
@@ -344,12 +343,15 @@ def _pack_shape(op: Operation) -> TensorShape:
 
 def _unequal(i: int, a: TensorShape, b: TensorShape) -> str:
     if a.rank != b.rank:
-        return f"Shapes must be equal rank, but are {a.rank} and {b.rank}\n\tFrom merging shape {i} with other shapes."
+        return (
+            f"Shapes must be equal rank, but are {a.rank} and {b.rank}\n"
+            f"\tFrom merging shape {i} with other shapes."
+        )
     pairs = enumerate(zip(a.as_list(), b.as_list(), strict=True))
     k, (x, y) = next((k, p) for k, p in pairs if None not in p and p[0] != p[1])
     return (
-        f"Dimension {k} in both shapes must be equal, but are {x} and {y}. Shapes are {bracketed(a.as_list())} and "
-        f"{bracketed(b.as_list())}.\n\tFrom merging shape {i} with other shapes."
+        f"Dimension {k} in both shapes must be equal, but are {x} and {y}. Shapes are "
+        f"{bracketed(a.as_list())} and {bracketed(b.as_list())}.\n\tFrom merging shape {i} with other shapes."
     )
 
 
@@ -370,8 +372,8 @@ def _pack(xp: Any, values: list, *, axis: int) -> Any:
     for i, v in enumerate(values):
         if v.shape != first:
             raise _invalid(
-                f"Shapes of all inputs must match: values[0].shape = {bracketed(first)} != values[{i}].shape = "
-                f"{bracketed(v.shape)}"
+                f"Shapes of all inputs must match: values[0].shape = {bracketed(first)} != values[{i}].shape "
+                f"= {bracketed(v.shape)}"
             )
     if xp is not np and all(isinstance(v, (np.ndarray, np.generic)) for v in values):
         xp = np
@@ -448,7 +450,7 @@ def _unpack(xp: Any, x: Any, *, num: int, axis: int) -> tuple:
     at = _axis_of(axis, len(x.shape), _invalid)
     if x.shape[at] != num:
         raise _invalid(f"Input shape axis {at} must equal {num}, got shape {bracketed(x.shape)}")
-    return tuple(x[(slice(None),) * at + (i,)] for i in range(num))
+    return tuple(x[(slice(None),) * at + (i, ...)] for i in range(num))
 
 
 @gradient("Unpack")

@@ -16,7 +16,7 @@ from tensorfleet.graph.registry import gradient, op
 from tensorfleet.ops.array_shape import dense_gradient, known_rank
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.basic import zeros_of
-from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, same_as_input, static_value
+from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, same_as_input, shape_given_by, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape, unknown_shape
 
@@ -226,15 +226,13 @@ def pad(
         made = apply("MirrorPad", tensor, paddings, mode=kind, name=name)
     else:
         raise ValueError(f"Unknown padding mode: {mode}")
-    _keep_known_sizes(made, paddings)
+    _keep_known_sizes(made)
     return made
 
 
-def _keep_known_sizes(made: Tensor, paddings: Any) -> None:
+def _keep_known_sizes(made: Tensor) -> None:
     """Where only some paddings are known, the others' dimensions alone stay open."""
-    if not isinstance(paddings, Tensor) or constant_value(paddings) is not None:
-        return
-    source = made.op._inputs[0].shape
+    source, paddings = made.op._inputs[0].shape, made.op._inputs[1]
     if source._d is not None and paddings.op.type == "Pack":
         rows = [constant_value(t) for t in paddings.op._inputs]
         dims = [
@@ -251,16 +249,14 @@ def _tile_shape(op: Operation) -> TensorShape:
     dims, times = op._inputs[0].shape._d, static_value(op, 1)
     rank = known_rank(op, 1)
     if dims is not None and rank not in (None, len(dims)):
-        raise ValueError(f"Shape must be rank {rank} but is rank {len(dims)}")
+        raise ValueError(f"Shape must be rank {len(dims)} but is rank {rank}")
     if dims is None:
         return unknown_shape(rank)
-    if times is None:
-        return unknown_shape(len(dims))
-    if any(t < 0 for t in times):
+    if times is not None and any(t < 0 for t in times):
         raise ValueError(f"Expected multiples >= 0, but got {ints(times)}")
-    return TensorShape._of(
-        tuple(None if d is None else d * t for d, t in zip(dims, ints(times), strict=True))
-    )
+    known = shape_given_by(op, 1)._d or (None,) * len(dims)
+    sizes = zip(dims, known, strict=True)
+    return TensorShape._of(tuple(None if d is None or t is None else d * t for d, t in sizes))
 
 
 @op(
@@ -305,8 +301,8 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 # -- reverse and roll --------------------------------------------------------------------------------
 
 _REVERSIBLE = (
-    "{uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, bfloat16, half, float, double, complex64, "
-    "complex128, string}"
+    "{uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, bfloat16, half, float, double, "
+    "complex64, complex128, string}"
 )
 
 

@@ -134,10 +134,32 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 not_differentiable("Shape", "ShapeN", "Size", "Rank")
 
 
+def _requested(op: Operation) -> TensorShape:
+    if op._inputs[1].shape.rank not in (None, 1):
+        raise ValueError(f"Shape must be rank 1 but is rank {op._inputs[1].shape.rank}")
+    value = static_value(op, 1)
+    if value is not None and any(d < -1 for d in value):
+        raise ValueError(f"Invalid value in tensor used for shape: {min(ints(value))}")
+    return shape_given_by(op, 1)
+
+
+def _check_divides(source: TensorShape, target: TensorShape) -> None:
+    """With one dimension of the source unknown, the others must still fit into the target."""
+    total = target.num_elements()
+    if source._d is None or total is None or source._d.count(None) != 1:
+        return
+    known = int(np.prod([d for d in source._d if d is not None], dtype=np.int64))
+    if known and total % known:
+        raise ValueError(f"Dimension size must be evenly divisible by {known} but is {total}")
+
+
 def _reshape_shape(op: Operation) -> TensorShape:
-    source, target = op._inputs[0].shape, shape_given_by(op, 1)
+    source, target = op._inputs[0].shape, _requested(op)
     count = source.num_elements()
-    if target._d is None or count is None:
+    if target._d is None:
+        return target
+    if count is None:
+        _check_divides(source, target)
         return target
     known = 1
     for d in target._d:
@@ -145,7 +167,8 @@ def _reshape_shape(op: Operation) -> TensorShape:
     missing = target._d.count(None)
     if missing == 0 and known != count:
         raise ValueError(
-            f"Cannot reshape a tensor with {count} elements to shape {bracketed(target._d)} ({known} elements)"
+            f"Cannot reshape a tensor with {count} elements to shape {bracketed(target._d)} "
+            f"({known} elements)"
         )
     if missing != 1 or known == 0:
         return target
@@ -295,10 +318,8 @@ def _either(new: str, value: Any, old: str, deprecated: Any) -> Any:
 
 def _expand_shape(op: Operation) -> TensorShape:
     dims, value = op._inputs[0].shape._d, static_value(op, 1)
-    if dims is None:
+    if dims is None or value is None:
         return UNKNOWN
-    if value is None:
-        return unknown_shape(len(dims) + 1)
     at = _insert_axis(int(value.ravel()[0]) if value.size == 1 else 0, len(dims), ValueError)
     return TensorShape._of((*dims[:at], 1, *dims[at:]))
 

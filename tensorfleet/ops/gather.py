@@ -67,7 +67,7 @@ def _gather(xp: Any, params: Any, indices: Any, axis: int, batch: int, check: An
     if batch:
         return _gather_in_batches(xp, params, indices, axis, batch)
     if is_numpy(xp):
-        return np.take(params, indices, axis=axis)
+        return np.asarray(np.take(params, indices, axis=axis), params.dtype)  # one string stays an array
     return xp.take(params, indices, axis=axis, mode="clip")
 
 
@@ -267,7 +267,7 @@ def _gather_nd(xp: Any, params: Any, indices: Any, check: Any) -> Any:
         return xp.broadcast_to(params, (*indices.shape[:-1], *dims))
     columns = index_columns(xp, indices, dims, "param shape", check)
     if is_numpy(xp):
-        return params[columns]
+        return np.asarray(params[columns], params.dtype)
     return params.at[columns].get(mode="clip")
 
 
@@ -356,7 +356,8 @@ def indexed_slices_to_tensor(value: IndexedSlices, name: str | None = None, warn
     """The dense tensor that rows stand for: rows of one index are added up."""
     if value.dense_shape is None:
         raise ValueError(f"Tensor conversion requested for IndexedSlices without dense_shape: {value}")
-    dims = constant_value(value.dense_shape)
+    size = value.dense_shape
+    dims = constant_value(size) if isinstance(size, Tensor) else np.asarray(size)
     if warn and dims is None:
         warnings.warn(
             "Converting sparse IndexedSlices to a dense Tensor of unknown shape. This may consume a large "

@@ -54,21 +54,19 @@ def _unique(x: np.ndarray, axis: Any, kind: DType) -> tuple[np.ndarray, np.ndarr
 def _unique_shape(op: Operation) -> list[TensorShape]:
     shape = op._inputs[0].shape
     if len(op._inputs) == 1:
-        shape.assert_has_rank(1)
+        if shape.rank not in (None, 1):
+            raise ValueError(f"Shape must be rank 1 but is rank {shape.rank}")
         shapes = [vector_of(None), shape.with_rank(1), vector_of(None)]
     else:
-        shapes = [_unique_along(op, shape), vector_of(None), vector_of(None)]
+        shapes = [*_unique_along(op, shape), vector_of(None)]
     return shapes[: len(op._outputs)]
 
 
-def _unique_along(op: Operation, shape: TensorShape) -> TensorShape:
+def _unique_along(op: Operation, shape: TensorShape) -> tuple[TensorShape, TensorShape]:
     axis = static_value(op, 1)
-    if shape._d is None:
-        return UNKNOWN
-    if axis is None:
-        return unknown_shape(len(shape._d))
-    at = ints(axis)[0] if axis.size else 0
-    return TensorShape._of(tuple(None if i == at % len(shape._d) else d for i, d in enumerate(shape._d)))
+    if shape._d is None or axis is None:
+        return unknown_shape(shape.rank), vector_of(None)
+    return unknown_shape(shape.rank), vector_of(shape._d[ints(axis)[0] if axis.size else 0])
 
 
 _NUMBERS = np.array([3, 1, 3, 2, 1], np.int32)
@@ -93,7 +91,10 @@ def _unique_v1(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
     "T: type; Taxis: index = int64; out_idx: index = int32",
     shape=_unique_shape,
     host=True,
-    examples=[case(_NUMBERS, np.array([])), case(np.array([[1, 2], [1, 2], [0, 1]]), np.array([0]))],
+    examples=[
+        case(_NUMBERS, np.array([], np.int64)),
+        case(np.array([[1, 2], [1, 2], [0, 1]]), np.array([0])),
+    ],
 )
 def _unique_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tuple:
     return _unique(x, axis, out_idx)[:2]
@@ -143,7 +144,7 @@ class UniqueWithCounts(Unique):
 
 @export("unique")
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
-    """The distinct values of a 1-D tensor in the order they occur, and for each element its value's number."""
+    """The distinct values of a 1-D tensor in the order they occur, and each element's value's number."""
     return Unique(apply("Unique", x, out_idx=out_idx, name=name))
 
 

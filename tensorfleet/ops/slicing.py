@@ -118,7 +118,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 def _take(xp: Any, x: Any, ranges: Sequence[range]) -> Any:
     """The elements of `x` at these positions, dimension by dimension."""
     if is_numpy(xp):
-        return x[tuple(map(_as_slice, ranges))]
+        return x[(*map(_as_slice, ranges), ...)]
     from jax import lax
 
     up = [r if r.step > 0 else r[::-1] for r in ranges]
