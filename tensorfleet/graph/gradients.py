@@ -255,12 +255,19 @@ def _moves(tensor: Tensor) -> bool:
 
 def _gated(results: list) -> list:
     """The gradients of one op, none available before all are."""
-    with control_dependencies([r for r in results if r is not None]):
-        gate = apply("NoOp")
-    with control_dependencies([gate]):
-        return [
-            r if r is None or isinstance(r, IndexedSlices) else apply("Identity", r) for r in results
-        ]
+    with name_scope("tuple"):
+        with control_dependencies([r for r in results if r is not None]):
+            gate = apply("NoOp", name="group_deps")
+        with control_dependencies([gate]):
+            return [_passed(r) for r in results]
+
+
+def _passed(grad: Any) -> Any:
+    if grad is None:
+        return None
+    if isinstance(grad, IndexedSlices):
+        return IndexedSlices(_passed(grad.values), grad.indices, grad.dense_shape)
+    return apply("Identity", grad, name="control_dependency")
 
 
 def _one(y: Tensor) -> Tensor:

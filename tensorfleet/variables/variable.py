@@ -22,6 +22,7 @@ from tensorfleet.graph.scopes import (
     name_scope,
     session_for,
 )
+from tensorfleet.ops.operators import install_on_variable
 from tensorfleet.shapes import TensorShape, as_shape
 
 
@@ -676,3 +677,6 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
     if isinstance(ref, ResourceVariable):
         return ref.is_initialized(name=name)
     return apply("IsVariableInitialized", _reference(ref), name=name)
+
+
+install_on_variable(Variable)

@@ -1,0 +1,1 @@
+"""What our tests use, and yours may: sample calls of every op."""
