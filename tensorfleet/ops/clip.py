@@ -101,7 +101,7 @@ def clip_by_global_norm(
                 continue
             v = _values(t, f"t_{i}")
             with get_default_graph().colocate_with(v):
-                scaled = apply("Identity", v * factor, name=f"{scope}{scope.split('/')[-2]}/_{i}")
+                scaled = apply("Identity", v * factor, name=f"{scope}_{i}")
             clipped.append(_like(t, scaled))
         return clipped, use_norm
 

@@ -42,7 +42,12 @@ def _compared(name: str, examples: Any = _NUMBERS) -> Any:
 def _equality_shape(op: Operation) -> TensorShape:
     if op._attrs["incompatible_shape_error"]:
         return broadcast(op)
-    return TensorShape(None)
+    if not all(t.shape.is_fully_defined() for t in op._inputs):
+        return TensorShape(None)
+    try:
+        return broadcast(op)
+    except ValueError:
+        return TensorShape(())
 
 
 def _equality(name: str) -> Any:

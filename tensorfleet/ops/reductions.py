@@ -291,6 +291,8 @@ def _arg_shape(op: Operation) -> TensorShape:
     axis = static_value(op, 1)
     if x.rank is None:
         return TensorShape(None)
+    if x.rank <= 1:
+        return TensorShape(())
     if axis is None:
         return unknown_shape(x.rank - 1)
     if not -x.rank <= int(axis) < x.rank:

@@ -19,7 +19,10 @@ from tensorfleet.shapes import TensorShape
 _INDICES, _IDS = np.array([0, 2, 1, 2], np.int32), np.array([0, 0, 1, 3], np.int32)
 _DATA = np.concatenate([POSITIVE, POSITIVE[:1] * 2])
 _TYPES = "Tidx: index = int32; Tsegmentids: index = int32; sparse_gradient: bool = false"
-_COUNTED_TYPES = "Tidx: index = int32; Tnumsegments: index = int32; Tsegmentids: index = int32; sparse_gradient: bool = false"
+_COUNTED_TYPES = (
+    "Tidx: index = int32; Tnumsegments: index = int32; Tsegmentids: index = int32; "
+    "sparse_gradient: bool = false"
+)
 
 
 def _shape(op: Operation) -> TensorShape:

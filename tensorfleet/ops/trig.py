@@ -17,7 +17,6 @@ from tensorfleet.ops.elementwise import (
     REAL,
     UNIT,
     conj,
-    conjugate,
     constant_like,
     on_values,
     unary,
@@ -229,8 +228,7 @@ def tanh(x: Any, name: str | None = None) -> Any:
 
 @gradient_op("TanhGrad", examples=[case(UNIT, POSITIVE), case(UNIT.astype(np.float32), REAL)])
 def _tanh_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
-    c = conjugate(xp, y)
-    return xp.multiply(dy, y.dtype.type(1) - c * c)
+    return xp.multiply(dy, y.dtype.type(1) - y * y)
 
 
 @gradient("TanhGrad")
@@ -263,8 +261,7 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
 
 @gradient_op("SigmoidGrad", examples=[case(UNIT, POSITIVE), case(UNIT.astype(np.float32), REAL)])
 def _sigmoid_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
-    c = conjugate(xp, y)
-    return xp.multiply(dy, c * (y.dtype.type(1) - c))
+    return xp.multiply(dy, y * (y.dtype.type(1) - y))
 
 
 @gradient("SigmoidGrad")
