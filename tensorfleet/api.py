@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _NAMES: dict[str, Any] = {}
+_LAZY: dict[str, Callable[[str], Any]] = {}
 
 
 def export(*names: str) -> Callable[[T], T]:
@@ -35,17 +36,45 @@ def publish(value: Any, *names: str) -> None:
 
 def exported() -> dict[str, Any]:
     """All published names with what they stand for."""
-    return dict(_NAMES)
+    return {**_NAMES, **{name: load(name) for name, load in _LAZY.items()}}
+
+
+def publish_lazily(load: Callable[[str], Any], *names: str) -> None:
+    """Publishes names whose values `load(name)` gives when they are first used."""
+    for name in names:
+        _LAZY[name] = load
 
 
 def install(package: types.ModuleType) -> None:
     """Puts every published name where it belongs under `package`, making modules on the way."""
+    for name in _LAZY:
+        *path, _ = name.split(".")
+        module = package
+        for part in path:
+            module = _child(module, part)
+        if "__getattr__" not in module.__dict__:
+            module.__getattr__ = _lazy_getter(module, ".".join(path))  # type: ignore[method-assign]
     for name, value in _NAMES.items():
         *path, last = name.split(".")
         module = package
         for part in path:
             module = _child(module, part)
         setattr(module, last, value)
+
+
+def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
+    def get(name: str) -> Any:
+        full = f"{path}.{name}" if path else name
+        if full not in _LAZY:
+            raise AttributeError(
+                f"module 'tf{'.' + path if path else ''}' has no attribute {name!r}; docs/compatibility.md lists "
+                "what is supported"
+            )
+        value = _LAZY[full](full)
+        setattr(module, name, value)
+        return value
+
+    return get
 
 
 def _child(parent: types.ModuleType, part: str) -> types.ModuleType:

@@ -9,8 +9,8 @@ from types import ModuleType
 
 def load() -> None:
     """Imports every module that publishes names, and the names that come from elsewhere."""
-    from tensorfleet import dtypes, errors, graph, ops, shapes
-    from tensorfleet.api import publish
+    from tensorfleet import config, dtypes, errors, graph, ops, shapes
+    from tensorfleet.api import publish, publish_lazily
     from tensorfleet.devices import DeviceSpec
     from tensorfleet.graph.graph import Graph
     from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
@@ -35,6 +35,7 @@ def load() -> None:
     for name in dir(errors):
         if name.endswith("Error") or name.isupper() or name in _ERROR_FUNCTIONS:
             publish(getattr(errors, name), f"errors.{name}")
+    publish_lazily(config.message, *config.MESSAGES)
     _import_all(graph)
     _import_all(ops)
     for name in _LATER:
@@ -46,7 +47,7 @@ _DTYPES += "uint32 int64 uint64 bool string qint8 quint8 qint16 quint16 qint32 r
 _DTYPES += ["QUANTIZED_DTYPES"]
 _ERROR_FUNCTIONS = ("exception_type_from_error_code", "error_code_from_exception_type")
 _ERROR_FUNCTIONS += ("raise_exception_on_not_ok_status",)
-_LATER = ("variables", "session",)
+_LATER = ("variables", "session", "fleet", "train")
 
 
 def _import_all(package: ModuleType) -> None:

@@ -39,6 +39,18 @@ class Placer:
             plan.devices[op] = device
         return plan
 
+    def reason(self, op: Operation, device: str) -> str:
+        """Why an operation is where it is, in a few words."""
+        leader = self._leader(op)
+        if leader is not None and leader is not op:
+            return f"stays with {leader.name}"
+        if not op._device:
+            return "default"
+        wanted = DeviceSpec.from_string(op._device)
+        if _agrees(wanted, DeviceSpec.from_string(device)):
+            return f"tf.device({op._device!r})"
+        return f"soft placement: {op._device!r} cannot run it"
+
     def _choose(self, op: Operation) -> str:
         # A reference edge and a colocation group keep operations with the one they follow.
         leader = self._leader(op)

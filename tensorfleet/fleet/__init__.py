@@ -1,0 +1,1 @@
+"""`tf.fleet`: looking into a session, beyond what TensorFlow offers."""
