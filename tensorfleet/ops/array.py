@@ -1,4 +1,4 @@
-"""Looking at a tensor's bits: other types over the same bytes, and numbers that are none."""
+"""Looking at a tensor's bits: other types over the same bytes, and numbers and shapes that must not be."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.ops.array_shape import bracketed
 from tensorfleet.ops.common import UNKNOWN, is_numpy, same_as_input
 from tensorfleet.ops.examples import case
-from tensorfleet.shapes import TensorShape
+from tensorfleet.shapes import TensorShape, as_shape
 
 _BITS = (
     "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, "
@@ -106,3 +107,42 @@ def _check_numerics_grad(op: Operation, dy: Any) -> Any:
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
     """The same tensor; running it fails with `message` when it holds a NaN or an infinity."""
     return apply("CheckNumerics", tensor, message=message, name=name)
+
+
+def _ensured(op: Operation) -> TensorShape:
+    shape, wanted = op._inputs[0].shape, op._attrs["shape"]
+    if not shape.is_compatible_with(wanted):
+        raise ValueError(f"Shapes {shape} and {wanted} are incompatible")
+    return shape.merge_with(wanted)
+
+
+@op(
+    "EnsureShape",
+    "input: T -> output: T",
+    "shape: shape; T: type",
+    shape=_ensured,
+    examples=[
+        case(np.ones((2, 3), np.float32), shape=TensorShape([None, 3])),
+        case(np.float64(1.0), shape=TensorShape(None)),
+    ],
+)
+def _ensure_shape(xp: Any, x: Any, *, shape: TensorShape, op: Operation) -> Any:
+    if not shape.is_compatible_with(x.shape):
+        raise errors.InvalidArgumentError(
+            None,
+            op,
+            f"Shape of tensor {op._inputs[0].op.name} {bracketed(x.shape)} is not compatible with expected "
+            f"shape {bracketed(shape.as_list())}.",
+        )
+    return x
+
+
+@gradient("EnsureShape")
+def _ensure_grad(op: Operation, dy: Any) -> Any:
+    return dy
+
+
+@export("ensure_shape")
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same value; running it fails unless its shape fits `shape`, which becomes known."""
+    return apply("EnsureShape", x, shape=as_shape(shape), name=name)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.constant import constant_value
@@ -14,17 +13,13 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array_shape import bracketed
+from tensorfleet.ops.array_shape import bracketed, invalid
 from tensorfleet.ops.common import UNKNOWN, ints, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape, unknown_shape
 
 _IMAGE = np.arange(32, dtype=np.float32).reshape(1, 4, 4, 2)
 _NONE = np.zeros((2, 2), np.int32)
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
 
 
 def _divided(size: int | None, by: int, error: Any) -> int | None:
@@ -64,7 +59,7 @@ def _to_space_dims(dims: tuple, blocks: tuple[int, ...], crops: np.ndarray, erro
 
 def _to_batch(xp: Any, x: Any, blocks: tuple[int, ...], pads: np.ndarray) -> Any:
     n = len(blocks)
-    _to_batch_dims(tuple(x.shape), blocks, pads, _invalid)
+    _to_batch_dims(tuple(x.shape), blocks, pads, invalid)
     rest = len(x.shape) - n - 1
     x = xp.pad(x, [(0, 0), *((int(a), int(b)) for a, b in pads), *[(0, 0)] * rest])
     batch, space, tail = x.shape[0], x.shape[1 : n + 1], x.shape[n + 1 :]
@@ -77,7 +72,7 @@ def _to_batch(xp: Any, x: Any, blocks: tuple[int, ...], pads: np.ndarray) -> Any
 
 def _to_space(xp: Any, x: Any, blocks: tuple[int, ...], crops: np.ndarray) -> Any:
     n = len(blocks)
-    _to_space_dims(tuple(x.shape), blocks, crops, _invalid)
+    _to_space_dims(tuple(x.shape), blocks, crops, invalid)
     batch, space, tail = x.shape[0] // int(np.prod(blocks)), x.shape[1 : n + 1], x.shape[n + 1 :]
     x = x.reshape((*blocks, batch, *space, *tail))
     mixed = [v for i in range(n) for v in (n + 1 + i, i)]
@@ -285,8 +280,8 @@ def _from_depth_shape(op: Operation) -> TensorShape:
     if dims is None:
         return unknown_shape(4)
     n, h, w, c = _split_dims(dims, layout)
-    wide = [None if d is None else d * block for d in (h, w)]
-    return _join_dims(n, *wide, _divided(c, block * block, ValueError), layout)
+    tall, wide = (None if d is None else d * block for d in (h, w))
+    return _join_dims(n, tall, wide, _divided(c, block * block, ValueError), layout)
 
 
 _DEPTH_ATTRS = "T: type; block_size: int; data_format: string(NHWC|NCHW|NCHW_VECT_C) = 'NHWC'"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
+from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply, constant
@@ -14,6 +14,8 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array_shape import invalid
+from tensorfleet.ops.array_shape import rank as rank_of
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.basic import zeros_of
 from tensorfleet.ops.common import UNKNOWN, ints, same_as_input, shape_given_by, static_value, vector_of
@@ -21,10 +23,6 @@ from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape
 
 _SMALL = 1000  # elements; a larger constant would only fill the graph
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
 
 
 # -- fill, zeros, ones -------------------------------------------------------------------------------
@@ -55,15 +53,15 @@ def _fill_shape(op: Operation) -> TensorShape:
 def _fill(xp: Any, dims: Any, value: Any) -> Any:
     size = ints(dims)
     if any(d < 0 for d in size):
-        raise _invalid(f"Dimensions must be >= 0, got {list(size)}")
+        raise invalid(f"Dimensions must be >= 0, got {list(size)}")
     if value.shape != ():
-        raise _invalid(f"value must be a scalar, got shape {list(value.shape)}")
+        raise invalid(f"value must be a scalar, got shape {list(value.shape)}")
     return xp.broadcast_to(value, size)
 
 
 @gradient("Fill")
 def _fill_grad(op: Operation, dy: Any) -> Any:
-    return None, apply("Sum", dy, apply("Range", 0, apply("Rank", dy), 1))
+    return None, apply("Sum", dy, apply("Range", 0, rank_of(dy), 1))
 
 
 @export("fill")
@@ -205,7 +203,8 @@ def _range_shape(op: Operation) -> TensorShape:
         t.shape.assert_has_rank(0)
     if any(v is None for v in values):
         return vector_of(None)
-    return vector_of(_range_count(*values, ValueError))
+    start, limit, delta = values
+    return vector_of(_range_count(start, limit, delta, ValueError))
 
 
 @op(
@@ -222,7 +221,7 @@ def _range_shape(op: Operation) -> TensorShape:
     ],
 )
 def _range(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
-    count = _range_count(start, limit, delta, _invalid)
+    count = _range_count(start, limit, delta, invalid)
     return _steps(np.asarray(start), np.asarray(delta), count)
 
 
@@ -299,11 +298,11 @@ def _one_hot_shape(op: Operation) -> TensorShape:
 def _one_hot(xp: Any, indices: Any, depth: Any, on: Any, off: Any, *, axis: int) -> Any:
     n = int(depth)
     if n < 0:
-        raise _invalid(f"depth must be non-negative, got: {n}")
+        raise invalid(f"depth must be non-negative, got: {n}")
     rank = len(indices.shape)
     at = rank if axis == -1 else axis
     if at > rank:
-        raise _invalid(f"Expected axis to be -1 or between [0, {rank + 1}). But received: {axis}")
+        raise invalid(f"Expected axis to be -1 or between [0, {rank + 1}). But received: {axis}")
     classes = np.arange(n).reshape((n,) + (1,) * (rank - at))
     hit = xp.expand_dims(indices, at) == classes.astype(np.int64)
     return xp.where(hit, on, off)
@@ -391,7 +390,9 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         from tensorfleet.ops.array_shape import reshape, size
 
         n = len(args)
-        grids = [reshape(stack(x), (1,) * i + (-1,) + (1,) * (n - i - 1)) for i, x in enumerate(args)]
+        grids: list[Any] = [
+            reshape(stack(x), (1,) * i + (-1,) + (1,) * (n - i - 1)) for i, x in enumerate(args)
+        ]
         sizes = [size(x) for x in args]
         kind = to_tensor(args[0]).dtype.base_dtype if args else dtypes.float32
         if indexing == "xy" and n > 1:
@@ -416,6 +417,7 @@ def eye(
         batch = [] if batch_shape is None else batch_shape
         columns = num_rows if square else num_columns
         if any(isinstance(v, Tensor) for v in (num_rows, columns, batch)):
+            ones_shape: Any
             ones_shape, zeros_shape = _dynamic_eye(num_rows, columns, batch, square)
         else:
             lead = [int(d) for d in _known_dims(batch) or []]

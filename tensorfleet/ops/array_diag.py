@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
+from tensorfleet.ops.array_shape import invalid
 from tensorfleet.ops.basic import zeros_of
 from tensorfleet.ops.common import UNKNOWN, ints, same_as_input, static_value
 from tensorfleet.ops.examples import case
@@ -21,10 +21,6 @@ _V = np.array([1.0, 2.0, 3.0], np.float32)
 _M = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
 _K0 = np.int32(0)
 _NO = np.int32(-1)
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
 
 
 # -- Diag --------------------------------------------------------------------------------------------
@@ -70,7 +66,7 @@ def _half(op: Operation) -> TensorShape:
 def _diag_part(xp: Any, x: Any) -> Any:
     half = x.shape[: len(x.shape) // 2]
     if half != x.shape[len(half) :]:
-        raise _invalid(f"Invalid shape, shape dimensions {half} and {x.shape[len(half) :]} do not match.")
+        raise invalid(f"Invalid shape, shape dimensions {half} and {x.shape[len(half) :]} do not match.")
     n = int(np.prod(half, dtype=np.int64))
     return xp.diagonal(x.reshape((n, n))).reshape(half)
 
@@ -103,14 +99,15 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
 class Band:
     """Diagonals `low` to `high` of a rows x columns matrix, and how they lie in a packed array."""
 
-    def __init__(self, k: Any, rows: int, columns: int, align: bytes) -> None:
+    def __init__(self, k: Any, size: Any, align: bytes) -> None:
         low, *rest = ints(k)
         self.low, self.high = low, rest[0] if rest else low
         if self.low > self.high:
-            raise _invalid(
+            raise invalid(
                 f"lower_diag_index must be smaller than upper_diag_index, received: {self.low} is larger "
                 f"than {self.high}"
             )
+        rows, columns = size
         self.rows, self.columns = rows, columns
         self.width = min(rows + min(self.high, 0), columns - max(self.low, 0))
         self.above_right, self.below_right = (part == b"RIGHT" for part in align.split(b"_"))
@@ -153,7 +150,7 @@ def _put(xp: Any, band: Band, diagonal: Any, background: Any) -> Any:
     inside, which, place = band.in_matrix()
     packed = _packed(band, diagonal)
     if tuple(packed.shape[-2:]) != (band.count, band.width):
-        raise _invalid(
+        raise invalid(
             f"diagonal must have shape [..., {band.count}, {band.width}] or, for one diagonal, "
             f"[..., {band.width}]; received shape: {list(diagonal.shape)}"
         )
@@ -174,7 +171,7 @@ def _square(k: Any, diagonal: Any, rows: int, columns: int) -> tuple[int, int]:
         return (max(least_rows, least_columns),) * 2
     rows, columns = (least_rows if rows == -1 else rows), (least_columns if columns == -1 else columns)
     if rows < least_rows or columns < least_columns:
-        raise _invalid(f"The number of rows and columns ({rows}, {columns}) is too small for the diagonals.")
+        raise invalid(f"The number of rows and columns ({rows}, {columns}) is too small for the diagonals.")
     return rows, columns
 
 
@@ -222,7 +219,7 @@ def _matrix_diag_part_shape(op: Operation) -> TensorShape:
     if k is None:
         return UNKNOWN
     known = dims[-2] is not None and dims[-1] is not None
-    band = Band(k, dims[-2] or 0, dims[-1] or 0, b"LEFT_LEFT")
+    band = Band(k, (dims[-2] or 0, dims[-1] or 0), b"LEFT_LEFT")
     tail = (band.count,) if band.count > 1 else ()
     return TensorShape._of((*dims[:-2], *tail, band.width if known else None))
 
@@ -246,7 +243,7 @@ def _matrix_diag_part(xp: Any, x: Any) -> Any:
     examples=[case(_M, np.array([[7, 8], [9, 6]], np.float32)), case(_M[0], np.array([5, 4], np.float32))],
 )
 def _matrix_set_diag(xp: Any, x: Any, diagonal: Any) -> Any:
-    return _put(xp, Band(0, *x.shape[-2:], b"LEFT_LEFT"), diagonal, x)
+    return _put(xp, Band(0, x.shape[-2:], b"LEFT_LEFT"), diagonal, x)
 
 
 @gradient("MatrixDiag")
@@ -290,7 +287,7 @@ def _banded(version: str, attrs: str) -> None:
     )
     def _diag_kernel(xp: Any, x: Any, k: Any, rows: Any, columns: Any, padding: Any, *, op: Operation) -> Any:
         size = _square(k, x, int(rows), int(columns))
-        return _put(xp, Band(k, *size, align_of(op)), x, padding)
+        return _put(xp, Band(k, size, align_of(op)), x, padding)
 
     @op(
         f"MatrixDiagPart{version}",
@@ -301,7 +298,7 @@ def _banded(version: str, attrs: str) -> None:
         examples=[case(_M, np.int32(1), np.float32(0)), case(_M, _BAND, np.float32(9), grad=False)],
     )
     def _part_kernel(xp: Any, x: Any, k: Any, padding: Any, *, op: Operation) -> Any:
-        return _pick(xp, Band(k, *x.shape[-2:], align_of(op)), x, padding)
+        return _pick(xp, Band(k, x.shape[-2:], align_of(op)), x, padding)
 
     @op(
         f"MatrixSetDiag{version}",
@@ -315,7 +312,7 @@ def _banded(version: str, attrs: str) -> None:
         ],
     )
     def _set_kernel(xp: Any, x: Any, diagonal: Any, k: Any, *, op: Operation) -> Any:
-        return _put(xp, Band(k, *x.shape[-2:], align_of(op)), diagonal, x)
+        return _put(xp, Band(k, x.shape[-2:], align_of(op)), diagonal, x)
 
     def same(op: Operation) -> dict[str, Any]:
         return {"align": op._attrs["align"]} if "align" in op._attrs else {}

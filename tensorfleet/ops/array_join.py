@@ -6,24 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array_shape import bracketed, dense_gradient
+from tensorfleet.ops.array_shape import bracketed, dense_gradient, invalid
+from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.common import UNKNOWN, ints, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape, as_shape, unknown_shape
 
 _A = np.arange(6, dtype=np.float32).reshape(2, 3)
 _B = np.arange(4, dtype=np.float32).reshape(2, 2)
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
 
 
 # -- concat ------------------------------------------------------------------------------------------
@@ -73,18 +69,18 @@ def _concat(xp: Any, values: list, axis: Any) -> Any:
     rank = len(values[0].shape)
     at = int(np.asarray(axis).ravel()[0])
     if not -rank <= at < rank:
-        raise _invalid(
+        raise invalid(
             f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {at}"
         )
     at %= rank
     for i, v in enumerate(values):
         if len(v.shape) != rank:
-            raise _invalid(
+            raise invalid(
                 "ConcatOp : Ranks of all input tensors should match: shape[0] = "
                 f"{bracketed(values[0].shape)} vs. shape[{i}] = {bracketed(v.shape)}"
             )
         if any(a != b for k, (a, b) in enumerate(zip(v.shape, values[0].shape, strict=True)) if k != at):
-            raise _invalid(
+            raise invalid(
                 f"ConcatOp : Dimensions of inputs should match: shape[0] = {bracketed(values[0].shape)} vs. "
                 f"shape[{i}] = {bracketed(v.shape)}"
             )
@@ -128,7 +124,8 @@ def _pieces(values: tuple[Tensor, ...], axis: Tensor, dy: Any) -> list[Tensor]:
     if axis.dtype.name != "int32":
         axis = apply("Cast", axis, DstT="int32")
     where = static_axis(axis, values[0])
-    sizes = apply("ShapeN", list(values))
+    known = all(v.shape.is_fully_defined() for v in values)
+    sizes = [shape_of(v) for v in values] if known else apply("ShapeN", list(values))
     offsets = apply("ConcatOffset", where, sizes)
     return [apply("Slice", dy, begin, size) for begin, size in zip(offsets, sizes, strict=True)]
 
@@ -169,11 +166,11 @@ def _concat_offset(xp: Any, axis: Any, shapes: list) -> tuple:
     rank = len(shapes[0])
     at = int(axis)
     if not -rank <= at < rank:
-        raise _invalid(f"Concat dim is out of range: {at} vs. {rank}")
+        raise invalid(f"Concat dim is out of range: {at} vs. {rank}")
     offsets, total = [], 0
     for i, s in enumerate(shapes):
         if any(int(a) != int(b) for k, (a, b) in enumerate(zip(s, shapes[0], strict=True)) if k != at % rank):
-            raise _invalid(
+            raise invalid(
                 f"All dimensions except {at % rank} must match. Input {i} has shape {bracketed(ints(s))} and "
                 f"doesn't match input 0 with shape {bracketed(ints(shapes[0]))}."
             )
@@ -231,9 +228,9 @@ def _axis_of(axis: int, rank: int, error: Any = ValueError) -> int:
     examples=[case(np.int32(0), _A, num_split=2), case(np.int32(-1), _A, num_split=3)],
 )
 def _split(xp: Any, axis: Any, x: Any, *, num_split: int) -> tuple:
-    at = _axis_of(int(axis), len(x.shape), _invalid)
+    at = _axis_of(int(axis), len(x.shape), invalid)
     if x.shape[at] % num_split:
-        raise _invalid(
+        raise invalid(
             "Number of ways to split should evenly divide the split dimension, but got split_dim "
             f"{at} (size = {x.shape[at]}) and num_split {num_split}"
         )
@@ -286,11 +283,11 @@ def _fill_in(sizes: list[int | None], total: int | None) -> list[int | None]:
     ],
 )
 def _split_v(xp: Any, x: Any, sizes: Any, axis: Any, *, num_split: int) -> tuple:
-    at = _axis_of(int(axis), len(x.shape), _invalid)
+    at = _axis_of(int(axis), len(x.shape), invalid)
     total, parts = x.shape[at], list(ints(sizes))
     used = sum(p for p in parts if p != -1)
     if parts.count(-1) > 1 or used > total or (-1 not in parts and used != total):
-        raise _invalid(
+        raise invalid(
             "Determined shape must either match input shape along split_dim exactly if fully specified, or "
             f"be less than the size of the input along split_dim if not fully specified.  Got: {used}"
         )
@@ -371,13 +368,13 @@ def _pack(xp: Any, values: list, *, axis: int) -> Any:
     first = values[0].shape
     for i, v in enumerate(values):
         if v.shape != first:
-            raise _invalid(
+            raise invalid(
                 f"Shapes of all inputs must match: values[0].shape = {bracketed(first)} != values[{i}].shape "
                 f"= {bracketed(v.shape)}"
             )
     if xp is not np and all(isinstance(v, (np.ndarray, np.generic)) for v in values):
         xp = np
-    at = _axis_of(axis, len(first) + 1, _invalid)
+    at = _axis_of(axis, len(first) + 1, invalid)
     return xp.stack(values, axis=at)
 
 
@@ -447,9 +444,9 @@ def _unpack_shape(op: Operation) -> list[TensorShape]:
     ],
 )
 def _unpack(xp: Any, x: Any, *, num: int, axis: int) -> tuple:
-    at = _axis_of(axis, len(x.shape), _invalid)
+    at = _axis_of(axis, len(x.shape), invalid)
     if x.shape[at] != num:
-        raise _invalid(f"Input shape axis {at} must equal {num}, got shape {bracketed(x.shape)}")
+        raise invalid(f"Input shape axis {at} must equal {num}, got shape {bracketed(x.shape)}")
     return tuple(x[(slice(None),) * at + (i, ...)] for i in range(num))
 
 

@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
-from tensorfleet.ops.array_shape import dense_gradient, known_rank
+from tensorfleet.ops.array_join import stack
+from tensorfleet.ops.array_shape import dense_gradient, invalid, known_rank
+from tensorfleet.ops.array_shape import rank as rank_of
 from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.ops.array_shape import size as size_of
 from tensorfleet.ops.basic import zeros_of
 from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, same_as_input, shape_given_by, static_value
 from tensorfleet.ops.examples import case
@@ -22,10 +24,6 @@ from tensorfleet.shapes import TensorShape, unknown_shape
 
 _X = np.arange(6, dtype=np.float32).reshape(2, 3)
 _PADS = np.array([[1, 0], [2, 1]], np.int32)
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
 
 
 # -- pad ---------------------------------------------------------------------------------------------
@@ -63,9 +61,9 @@ def _pad_shape(op: Operation) -> TensorShape:
 
 
 def _pad(xp: Any, x: Any, paddings: Any, value: Any) -> Any:
-    pairs = _pairs(paddings, len(x.shape), _invalid)
+    pairs = _pairs(paddings, len(x.shape), invalid)
     if any(a < 0 or b < 0 for a, b in pairs):
-        raise _invalid(f"Paddings must be non-negative: {pairs}")
+        raise invalid(f"Paddings must be non-negative: {pairs}")
     if not is_numpy(xp):
         from jax import lax
 
@@ -110,7 +108,7 @@ def _pad_v2(xp: Any, x: Any, paddings: Any, value: Any) -> Any:
 @gradient("Pad", "PadV2")
 def _pad_grad(op: Operation, dy: Any) -> Any:
     x, paddings = op._inputs[0], op._inputs[1]
-    size = apply("Pack", [apply("Rank", x), 1])
+    size = stack([rank_of(x), 1])
     before = apply("Slice", paddings, [0, 0], size)
     begin = apply("Reshape", before, [-1])
     dx = apply("Slice", dense_gradient(dy), begin, shape_of(x, out_type=begin.dtype))
@@ -124,7 +122,7 @@ def _mirrored(dim: int, before: int, after: int, reflect: bool) -> np.ndarray:
     """Which source position each padded position shows."""
     limit = dim - 1 if reflect else dim
     if not (0 <= before <= limit and 0 <= after <= limit):
-        raise _invalid(
+        raise invalid(
             f"paddings must be {'less than' if reflect else 'no greater than'} the dimension size: "
             f"{before}, {after} not {'less than' if reflect else 'no greater than'} {dim}"
         )
@@ -144,7 +142,7 @@ def _mirrored(dim: int, before: int, after: int, reflect: bool) -> np.ndarray:
     ],
 )
 def _mirror_pad(xp: Any, x: Any, paddings: Any, *, mode: bytes) -> Any:
-    for axis, (a, b) in enumerate(_pairs(paddings, len(x.shape), _invalid)):
+    for axis, (a, b) in enumerate(_pairs(paddings, len(x.shape), invalid)):
         if a or b:
             x = xp.take(x, _mirrored(x.shape[axis], a, b, mode == b"REFLECT"), axis=axis)
     return x
@@ -181,7 +179,7 @@ def _unpad_shape(op: Operation) -> TensorShape:
     ],
 )
 def _mirror_pad_grad_kernel(xp: Any, dy: Any, paddings: Any, *, mode: bytes) -> Any:
-    for axis, (a, b) in enumerate(_pairs(paddings, len(dy.shape), _invalid)):
+    for axis, (a, b) in enumerate(_pairs(paddings, len(dy.shape), invalid)):
         if a or b:
             dy = _fold(xp, dy, axis, a, b, mode == b"REFLECT")
     return dy
@@ -274,11 +272,11 @@ def _tile_shape(op: Operation) -> TensorShape:
 def _tile(xp: Any, x: Any, multiples: Any) -> Any:
     times = ints(multiples)
     if len(times) != len(x.shape):
-        raise _invalid(
+        raise invalid(
             f"Expected multiples argument to be a vector of length {len(x.shape)} but got length {len(times)}"
         )
     if any(t < 0 for t in times):
-        raise _invalid(f"Expected multiples >= 0, but got {times}")
+        raise invalid(f"Expected multiples >= 0, but got {times}")
     return xp.tile(x, times)
 
 
@@ -288,7 +286,7 @@ def _tile_grad(op: Operation, dy: Any) -> Any:
     times = op._inputs[1]
     size = shape_of(op._inputs[0], out_type=times.dtype)
     split = apply("Reshape", apply("Transpose", apply("Pack", [times, size]), [1, 0]), [-1])
-    axes = apply("Range", 0, apply("Size", split), 2)
+    axes = apply("Range", 0, size_of(split), 2)
     return apply("Sum", apply("Reshape", dense_gradient(dy), split), axes), None
 
 
@@ -338,7 +336,7 @@ def _axes(axes: tuple[int, ...], rank: int, error: Any) -> list[int]:
     ],
 )
 def _reverse_v2(xp: Any, x: Any, axis: Any) -> Any:
-    axes = _axes(ints(axis), len(x.shape), _invalid)
+    axes = _axes(ints(axis), len(x.shape), invalid)
     return xp.flip(x, tuple(axes)) if axes else x
 
 
@@ -379,7 +377,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 def _reverse_sequence(xp: Any, x: Any, lengths: Any, *, seq_dim: int, batch_dim: int, check: Any) -> Any:
     rank, steps = len(x.shape), x.shape[seq_dim]
     if len(lengths.shape) != 1 or lengths.shape[0] != x.shape[batch_dim]:
-        raise _invalid(
+        raise invalid(
             f"Length of seq_lengths != input.dims({batch_dim}), ({lengths.shape} vs. {x.shape[batch_dim]})"
         )
     check(lengths >= 0, lambda: "seq_lengths(i) < 0")
@@ -426,12 +424,12 @@ def reverse_sequence(
 )
 def _roll(xp: Any, x: Any, shift: Any, axis: Any) -> Any:
     if not x.shape:
-        raise _invalid("input must be 1-D or higher")
+        raise invalid("input must be 1-D or higher")
     if np.shape(shift) != np.shape(axis):
-        raise _invalid("shift and axis must have the same size")
+        raise invalid("shift and axis must have the same size")
     for k, at in enumerate(ints(axis)):
         if not -len(x.shape) <= at < len(x.shape):
-            raise _invalid(f"axis {at} is out of range")
+            raise invalid(f"axis {at} is out of range")
         x = xp.roll(x, shift.reshape(-1)[k], axis=at)
     return x
 
@@ -464,7 +462,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
             columns = apply("Tile", apply("ExpandDims", rows, 1), [1, apply("Reshape", times, [])])
             return apply("GatherV2", x, apply("Reshape", columns, [-1]), axis)
         from tensorfleet.ops.array_build import sequence_mask
-        from tensorfleet.ops.slicing import boolean_mask
+        from tensorfleet.ops.indexing import boolean_mask
 
         mask = sequence_mask(apply("BroadcastTo", times, apply("Shape", rows)))
         grid = apply("BroadcastTo", apply("ExpandDims", rows, 1), apply("Shape", mask))

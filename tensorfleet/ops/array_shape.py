@@ -10,19 +10,23 @@ from tensorfleet import dtypes, errors
 from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply, constant
-from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import SCALAR, UNKNOWN, ints, shape_given_by, static_value, vector_of
 from tensorfleet.ops.examples import case
-from tensorfleet.shapes import TensorShape, as_shape, broadcast_shape, unknown_shape
+from tensorfleet.shapes import TensorShape, unknown_shape
 
 
 def bracketed(dims: Any) -> str:
     """A shape as error messages write it: "[2,?]"."""
     return "[" + ",".join("?" if d is None else str(d) for d in dims) + "]"
+
+
+def invalid(message: str) -> Exception:
+    """What a kernel raises when its inputs' shapes, or values it knows while tracing, do not fit."""
+    return errors.InvalidArgumentError(None, None, message)
 
 
 def known_rank(op: Operation, position: int) -> int | None:
@@ -194,26 +198,26 @@ def _reshape(xp: Any, x: Any, target: Any) -> Any:
     dims = ints(target)
     count = int(np.prod(x.shape, dtype=np.int64))
     if dims.count(-1) > 1:
-        raise _invalid(f"Only one input size may be -1, not both {dims.index(-1)} and {_last(dims)}")
+        raise invalid(f"Only one input size may be -1, not both {dims.index(-1)} and {_last(dims)}")
     known = int(np.prod([d for d in dims if d != -1], dtype=np.int64))
     if any(d < -1 for d in dims):
         bad = next(i for i, d in enumerate(dims) if d < -1)
-        raise _invalid(f"Size {bad} must be non-negative, not {dims[bad]}")
+        raise invalid(f"Size {bad} must be non-negative, not {dims[bad]}")
     if -1 not in dims:
         if known != count:
-            raise _invalid(
+            raise invalid(
                 f"Input to reshape is a tensor with {count} values, but the requested shape has {known}"
             )
         return x.reshape(dims)
     if known == 0:
         if count:
-            raise _invalid(
+            raise invalid(
                 "reshape cannot infer the missing input size for an empty tensor unless all specified input "
                 "sizes are non-zero"
             )
         return x.reshape(tuple(0 if d == -1 else d for d in dims))
     if count % known:
-        raise _invalid(
+        raise invalid(
             f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple "
             f"of {known}"
         )
@@ -222,10 +226,6 @@ def _reshape(xp: Any, x: Any, target: Any) -> Any:
 
 def _last(dims: tuple[int, ...]) -> int:
     return len(dims) - 1 - dims[::-1].index(-1)
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
 
 
 @gradient("Reshape")
@@ -287,9 +287,9 @@ def _squeeze(xp: Any, x: Any, *, squeeze_dims: list) -> Any:
     wanted = {a % rank if rank else a for a in squeeze_dims}
     for axis in sorted(wanted):
         if not axis < rank:
-            raise _invalid(f"Tried to squeeze dim index {axis} for tensor with {rank} dimensions.")
+            raise invalid(f"Tried to squeeze dim index {axis} for tensor with {rank} dimensions.")
         if x.shape[axis] != 1:
-            raise _invalid(f"Can not squeeze dim[{axis}], expected a dimension of 1, got {x.shape[axis]}")
+            raise invalid(f"Can not squeeze dim[{axis}], expected a dimension of 1, got {x.shape[axis]}")
     keep = (d for i, d in enumerate(x.shape) if (i not in wanted if wanted else d != 1))
     return x.reshape(tuple(keep))
 
@@ -340,8 +340,8 @@ def _insert_axis(axis: int, rank: int, error: Any) -> int:
 )
 def _expand_dims(xp: Any, x: Any, dim: Any) -> Any:
     if np.size(dim) != 1:
-        raise _invalid("'dim' must be a tensor with a single value")
-    at = _insert_axis(ints(dim)[0], len(x.shape), _invalid)
+        raise invalid("'dim' must be a tensor with a single value")
+    at = _insert_axis(ints(dim)[0], len(x.shape), invalid)
     return x.reshape((*x.shape[:at], 1, *x.shape[at:]))
 
 
@@ -357,42 +357,6 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
     return apply("ExpandDims", input, axis, name=name)
-
-
-def _ensured(op: Operation) -> TensorShape:
-    shape, wanted = op._inputs[0].shape, op._attrs["shape"]
-    if not shape.is_compatible_with(wanted):
-        raise ValueError(f"Shapes {shape} and {wanted} are incompatible")
-    return shape.merge_with(wanted)
-
-
-@op(
-    "EnsureShape",
-    "input: T -> output: T",
-    "shape: shape; T: type",
-    shape=_ensured,
-    examples=[case(_SOME, shape=TensorShape([None, 3])), case(np.float64(1.0), shape=TensorShape(None))],
-)
-def _ensure_shape(xp: Any, x: Any, *, shape: TensorShape, op: Operation) -> Any:
-    if not shape.is_compatible_with(x.shape):
-        raise errors.InvalidArgumentError(
-            None,
-            op,
-            f"Shape of tensor {op._inputs[0].op.name} {bracketed(x.shape)} is not compatible with expected "
-            f"shape {bracketed(shape.as_list())}.",
-        )
-    return x
-
-
-@gradient("EnsureShape")
-def _ensure_grad(op: Operation, dy: Any) -> Any:
-    return dy
-
-
-@export("ensure_shape")
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same value; running it fails unless its shape fits `shape`, which becomes known."""
-    return apply("EnsureShape", x, shape=as_shape(shape), name=name)
 
 
 # -- transposition -----------------------------------------------------------------------------------
@@ -434,16 +398,16 @@ def _transpose(xp: Any, x: Any, perm: Any) -> Any:
     rank = len(x.shape)
     axes = ints(perm)
     if len(axes) != rank:
-        raise _invalid(
+        raise invalid(
             f"transpose expects a vector of size {rank}. But input(1) is a vector of size {len(axes)}"
         )
     if any(not -rank <= a < rank for a in axes):
         bad = next(a for a in axes if not -rank <= a < rank)
-        raise _invalid(f"{bad} is out of range [0 .. {rank})")
+        raise invalid(f"{bad} is out of range [0 .. {rank})")
     axes = tuple(a % rank for a in axes)
     if len(set(axes)) != rank:
         missing = next(i for i in range(rank) if i not in axes)
-        raise _invalid(f"{missing} is missing from {bracketed(axes)}.")
+        raise invalid(f"{missing} is missing from {bracketed(axes)}.")
     return xp.transpose(x, axes)
 
 
@@ -531,102 +495,3 @@ not_differentiable("InvertPermutation")
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """The permutation that undoes `x`, a 1-D tensor that holds 0 to n-1 once each."""
     return apply("InvertPermutation", x, name=name)
-
-
-# -- broadcasting ------------------------------------------------------------------------------------
-
-
-def _broadcast_to_shape(op: Operation) -> TensorShape:
-    source, target = op._inputs[0].shape, shape_given_by(op, 1)
-    if source._d is None or target._d is None:
-        return target
-    if len(source._d) > len(target._d):
-        raise ValueError(f"Shape must be at most rank {len(target._d)} but is rank {len(source._d)}")
-    for a, b in zip(reversed(source._d), reversed(target._d), strict=False):
-        if a not in (None, 1, b) and b is not None:
-            raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
-    return target
-
-
-@op(
-    "BroadcastTo",
-    "input: T, shape: Tidx -> output: T",
-    "T: type; Tidx: index = int32",
-    shape=_broadcast_to_shape,
-    static=["shape"],
-    examples=[
-        case(_SOME, np.array([2, 2, 3], np.int32)),
-        case(np.float64(2.0), np.array([3], np.int64)),
-        case(np.ones((2, 1), np.float32), np.array([2, 0], np.int32), grad=False),
-    ],
-)
-def _broadcast_to(xp: Any, x: Any, target: Any) -> Any:
-    dims = ints(target)
-    tail = dims[len(dims) - len(x.shape) :]
-    if len(x.shape) > len(dims) or any(a not in (1, b) for a, b in zip(x.shape, tail, strict=True)):
-        raise _invalid(f"Incompatible shapes: {bracketed(x.shape)} vs. {bracketed(dims)}")
-    return xp.broadcast_to(x, dims)
-
-
-@gradient("BroadcastTo")
-def _broadcast_to_grad(op: Operation, dy: Any) -> Any:
-    source = shape(op._inputs[0], out_type=op._inputs[1].dtype)
-    _, axes = apply("BroadcastGradientArgs", op._inputs[1], source)
-    return apply("Reshape", apply("Sum", dy, axes, keep_dims=True), source), None
-
-
-@export("broadcast_to")
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Repeats `input` along new dimensions and dimensions of size 1 to reach `shape`."""
-    return apply("BroadcastTo", input, shape, name=name)
-
-
-def _broadcast_args_shape(op: Operation) -> TensorShape:
-    a, b = known_rank(op, 0), known_rank(op, 1)
-    return vector_of(None if a is None or b is None else max(a, b))
-
-
-@op(
-    "BroadcastArgs",
-    "s0: T, s1: T -> r0: T",
-    "T: index = int32",
-    shape=_broadcast_args_shape,
-    static=["s0", "s1"],
-    examples=[
-        case(np.array([2, 1], np.int32), np.array([1, 3], np.int32)),
-        case(np.array([], np.int64), np.array([4], np.int64)),
-    ],
-)
-def _broadcast_args(xp: Any, s0: Any, s1: Any) -> Any:
-    try:
-        both = broadcast_shape(TensorShape(ints(s0)), TensorShape(ints(s1)))
-    except ValueError:
-        raise _invalid(f"Incompatible shapes: {bracketed(ints(s0))} vs. {bracketed(ints(s1))}") from None
-    return np.array(both.as_list(), s0.dtype)
-
-
-not_differentiable("BroadcastArgs")
-
-
-@export("broadcast_dynamic_shape")
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The shape two shapes, given as integer tensors, broadcast to."""
-    return apply("BroadcastArgs", shape_x, shape_y)
-
-
-@export("broadcast_static_shape")
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The `TensorShape` two `TensorShape`s broadcast to; ValueError when they cannot."""
-    x, y = as_shape(shape_x), as_shape(shape_y)
-    try:
-        return broadcast_shape(x, y)
-    except ValueError:
-        raise ValueError(f"Incompatible shapes for broadcasting: {x} and {y}") from None
-
-
-def known_ints(value: Any) -> tuple[int, ...] | None:
-    """An integer vector argument as Python ints, when it is known while the graph is built."""
-    if isinstance(value, Tensor):
-        found = constant_value(value)
-        return None if found is None else ints(found)
-    return ints(value)

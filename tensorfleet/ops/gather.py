@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
@@ -15,7 +14,7 @@ from tensorfleet.graph.convert import register_tensor_conversion_function, to_te
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array_shape import bracketed, dense_gradient, reshape
+from tensorfleet.ops.array_shape import bracketed, dense_gradient, invalid, reshape
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.array_shape import size as size_of
 from tensorfleet.ops.common import UNKNOWN, first_bad, is_numpy, static_value
@@ -25,10 +24,6 @@ from tensorfleet.shapes import TensorShape, unknown_shape
 
 _X = np.arange(12, dtype=np.float32).reshape(4, 3)
 _MANY = 100_000_000  # elements; a gradient of that size is worth a warning
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
 
 
 # -- gather along one axis ---------------------------------------------------------------------------
@@ -57,13 +52,13 @@ def _gather_shape(params: TensorShape, indices: TensorShape, axis: int | None, b
 def _gather(xp: Any, params: Any, indices: Any, axis: int, batch: int, check: Any) -> Any:
     rank = len(params.shape)
     if not -rank <= axis < rank:
-        raise _invalid(f"Expected axis in the range [{-rank}, {rank}), but got {axis}")
+        raise invalid(f"Expected axis in the range [{-rank}, {rank}), but got {axis}")
     axis, batch = axis % rank, batch + len(indices.shape) if batch < 0 else batch
     limit = params.shape[axis]
     ok = (indices >= 0) & (indices < limit)
     check(ok, lambda: "indices{} = {} is not in [0, {})".format(*first_bad(ok, indices), limit))
     if limit == 0 and indices.size:
-        raise _invalid(f"indices = {indices.shape} is not in [0, 0)")
+        raise invalid(f"indices = {indices.shape} is not in [0, 0)")
     if batch:
         return _gather_in_batches(xp, params, indices, axis, batch)
     if is_numpy(xp):
@@ -74,7 +69,7 @@ def _gather(xp: Any, params: Any, indices: Any, axis: int, batch: int, check: An
 def _gather_in_batches(xp: Any, params: Any, indices: Any, axis: int, batch: int) -> Any:
     dims, count = params.shape, params.shape[axis]
     if dims[:batch] != indices.shape[:batch]:
-        raise _invalid(
+        raise invalid(
             f"params.shape[:{batch}]: {dims[:batch]} must equal indices.shape: {indices.shape[:batch]}"
         )
     b, m, r = (_product(d) for d in (dims[:batch], dims[batch:axis], dims[axis + 1 :]))
@@ -157,17 +152,18 @@ def _gather_grad(op: Operation, dy: Any) -> Any:
 
 @gradient("GatherV2")
 def _gather_v2_grad(op: Operation, dy: Any) -> Any:
+    axis: Any
     params, indices, axis = op._inputs
     with params.graph.colocate_with(params):
         params_shape = shape_of(params)
     at, batch = constant_value(axis), op._attrs["batch_dims"]
     if at is not None and int(at) == 0 and batch == 0:
         return _rows(dy, indices, params_shape), None, None
-    rank = params.shape.rank
-    if at is not None and (rank is not None or int(at) >= 0):
-        axis = int(at) if int(at) >= 0 else int(at) + rank
-    elif at is not None:
+    if at is not None and int(at) < 0:
         axis = apply("Rank", params) + int(at)
+        at = constant_value(axis)
+    if at is not None:
+        axis = int(at)
     return _dense_gather_grad(dense_gradient(dy), indices, params_shape, axis, batch), None, None
 
 
@@ -260,7 +256,7 @@ def _bad_index(ok: Any, indices: Any, what: str, dims: tuple[int, ...]) -> str:
 def _gather_nd(xp: Any, params: Any, indices: Any, check: Any) -> Any:
     depth, dims = indices.shape[-1], tuple(params.shape)
     if depth > len(dims):
-        raise _invalid(
+        raise invalid(
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(dims)}"
         )
     if depth == 0:
@@ -357,7 +353,7 @@ def indexed_slices_to_tensor(value: IndexedSlices, name: str | None = None, warn
     if value.dense_shape is None:
         raise ValueError(f"Tensor conversion requested for IndexedSlices without dense_shape: {value}")
     size = value.dense_shape
-    dims = constant_value(size) if isinstance(size, Tensor) else np.asarray(size)
+    dims: Any = constant_value(size) if isinstance(size, Tensor) else np.asarray(size)
     if warn and dims is None:
         warnings.warn(
             "Converting sparse IndexedSlices to a dense Tensor of unknown shape. This may consume a large "

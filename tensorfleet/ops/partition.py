@@ -6,23 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
+from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.ops.array_shape import dense_gradient
+from tensorfleet.ops.array_shape import dense_gradient, invalid
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.basic import zeros_of
 from tensorfleet.ops.common import UNKNOWN, first_bad, ints, static_value, tensor_list, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape, unknown_shape
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
-
 
 # -- unique ------------------------------------------------------------------------------------------
 
@@ -43,10 +38,10 @@ def _first_seen(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray, np.nd
 
 def _unique(x: np.ndarray, axis: Any, kind: DType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if np.size(axis) == 0 and x.ndim != 1:
-        raise _invalid("unique expects a 1D vector.")
+        raise invalid("unique expects a 1D vector.")
     at = int(np.asarray(axis).ravel()[0]) if np.size(axis) else 0
     if not -x.ndim <= at < x.ndim:
-        raise _invalid(f"axis has to be between [0, {x.ndim})")
+        raise invalid(f"axis has to be between [0, {x.ndim})")
     y, idx, count = _first_seen(np.asarray(x), at % x.ndim)
     return y, idx.astype(kind.np_dtype), count.astype(kind.np_dtype)
 
@@ -139,7 +134,7 @@ class UniqueWithCounts(Unique):
     """What `tf.unique_with_counts` gives: `y`, `idx` and `count`."""
 
     __slots__ = ()
-    count = property(lambda self: self[2])  # type: ignore[assignment]
+    count = property(lambda self: self[2])
 
 
 @export("unique")
@@ -164,7 +159,7 @@ def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = N
 )
 def _list_diff(ctx: Any, x: Any, y: Any, *, out_idx: DType) -> tuple:
     if x.ndim != 1 or y.ndim != 1:
-        raise _invalid("x and y should be 1D vectors.")
+        raise invalid("x and y should be 1D vectors.")
     idx = np.flatnonzero(~np.isin(x, y)) if x.size else np.zeros(0, np.int64)
     return x[idx], idx.astype(out_idx.np_dtype)
 
@@ -214,14 +209,14 @@ def _partition_shape(op: Operation) -> list[TensorShape]:
 def _dynamic_partition(ctx: Any, data: Any, partitions: Any, *, num_partitions: int) -> tuple:
     n = partitions.ndim
     if data.shape[:n] != partitions.shape:
-        raise _invalid(
+        raise invalid(
             f"data.shape must start with partitions.shape, got data.shape = {list(data.shape)}, "
             f"partitions.shape = {list(partitions.shape)}"
         )
     ok = (partitions >= 0) & (partitions < num_partitions)
     if not np.all(ok):
         where, value = first_bad(ok, partitions)
-        raise _invalid(f"partitions{where} = {value} is not in [0, {num_partitions})")
+        raise invalid(f"partitions{where} = {value} is not in [0, {num_partitions})")
     return tuple(data[partitions == i].reshape((-1, *data.shape[n:])) for i in range(num_partitions))
 
 
@@ -262,11 +257,11 @@ def _stitch(xp: Any, indices: list, data: list) -> Any:
     tail = data[0].shape[indices[0].ndim :]
     for k, (i, d) in enumerate(zip(indices, data, strict=True)):
         if tuple(d.shape) != (*i.shape, *tail):
-            raise _invalid(
+            raise invalid(
                 f"data[{k}].shape = {list(d.shape)} does not start with indices[{k}].shape = {list(i.shape)}"
             )
     if flat.size and flat.min() < 0:
-        raise _invalid(f"indices[{int(np.argmin(flat))}] is out of range")
+        raise invalid(f"indices[{int(np.argmin(flat))}] is out of range")
     count = int(flat.max(initial=-1)) + 1
     source = np.full(count, flat.size, np.int64)  # the row of zeros put last, for places nobody fills
     source[flat] = np.arange(flat.size)

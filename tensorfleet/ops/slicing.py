@@ -1,4 +1,4 @@
-"""Slices of tensors: `tf.slice`, `tf.strided_slice`, and the brackets of `tensor[1:, ..., None]`."""
+"""Slices of tensors: `tf.slice`, `tf.strided_slice`, their gradients, writing into slices."""
 
 from __future__ import annotations
 
@@ -7,30 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
-from tensorfleet.api import export, publish
-from tensorfleet.graph.apply import apply, constant
-from tensorfleet.graph.constant import constant_value
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_build import ones_like
-from tensorfleet.ops.array_join import concat, stack
-from tensorfleet.ops.array_shape import bracketed, dense_gradient, known_rank, reshape
+from tensorfleet.ops.array_join import stack
+from tensorfleet.ops.array_shape import bracketed, dense_gradient, invalid, known_rank
+from tensorfleet.ops.array_shape import rank as rank_of
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, shape_given_by, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape, unknown_shape
 
-newaxis = None
-publish(newaxis, "newaxis")
-
 _X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
 
 
 def _i32(*values: int) -> np.ndarray:
@@ -84,26 +75,26 @@ def _slice_shape(op: Operation) -> TensorShape:
 def _slice(xp: Any, x: Any, begin: Any, size: Any) -> Any:
     starts, sizes, rank = ints(begin), list(ints(size)), len(x.shape)
     if len(starts) != rank or len(sizes) != rank:
-        raise _invalid(
+        raise invalid(
             "Expected begin and size arguments to be 1-D tensors of size "
             f"{rank}, but got shapes [{len(starts)}] and [{len(sizes)}] instead."
         )
     for i, (start, dim) in enumerate(zip(starts, x.shape, strict=True)):
         if not 0 <= start <= dim:
-            raise _invalid(f"Expected begin[{i}] in [0, {dim}], but got {start}")
+            raise invalid(f"Expected begin[{i}] in [0, {dim}], but got {start}")
         if sizes[i] == -1:
             sizes[i] = dim - start
         if not 0 <= sizes[i] <= dim - start:
-            raise _invalid(f"Expected size[{i}] in [0, {dim - start}], but got {sizes[i]}")
+            raise invalid(f"Expected size[{i}] in [0, {dim - start}], but got {sizes[i]}")
     return _take(xp, x, [range(b, b + s) for b, s in zip(starts, sizes, strict=True)])
 
 
 @gradient("Slice")
 def _slice_grad(op: Operation, dy: Any) -> Any:
     x, begin = op._inputs[0], op._inputs[1]
-    column = apply("Pack", [apply("Rank", x), 1])
+    column = stack([rank_of(x), 1])
     kind = begin.dtype
-    whole, part = apply("Shape", x, out_type=kind), apply("Shape", op._outputs[0], out_type=kind)
+    whole, part = shape_of(x, out_type=kind), shape_of(op._outputs[0], out_type=kind)
     after = apply("Sub", apply("Sub", whole, part), begin)
     paddings = apply("ConcatV2", [apply("Reshape", begin, column), apply("Reshape", after, column)], 1)
     return apply("Pad", dense_gradient(dy), paddings), None, None
@@ -290,7 +281,7 @@ _ATTRS16, _ATTRS = (_STRIDED_ATTRS.replace("{types}", t) for t in ("{int16, int3
 
 
 def _plan(op: Operation, dims: Sequence[int], begin: Any, end: Any, strides: Any) -> Plan:
-    return make_plan(dims, ints(begin), ints(end), ints(strides), Masks.of(op), _invalid)
+    return make_plan(dims, ints(begin), ints(end), ints(strides), Masks.of(op), invalid)
 
 
 @op(
@@ -311,7 +302,7 @@ def _strided_slice(xp: Any, x: Any, begin: Any, end: Any, strides: Any, *, op: O
     return _take(xp, x, plan.ranges).reshape(plan.shape)
 
 
-def _mask_attrs(op: Operation) -> dict[str, int]:
+def _mask_attrs(op: Operation) -> dict[str, Any]:
     return {k: v for k, v in op._attrs.items() if k.endswith("_mask")}
 
 
@@ -320,7 +311,7 @@ def _strided_slice_grad(op: Operation, dy: Any) -> Any:
     x, begin, end, strides = op._inputs
     if begin.dtype.name == "int16":
         begin, end, strides = (apply("Cast", t, DstT="int32") for t in (begin, end, strides))
-    size = apply("Shape", x, out_type=begin.dtype)
+    size = shape_of(x, out_type=begin.dtype)
     dx = apply("StridedSliceGrad", size, begin, end, strides, dense_gradient(dy), **_mask_attrs(op))
     return dx, None, None, None
 
@@ -342,7 +333,7 @@ def _strided_slice_grad_kernel(
     dims = ints(size)
     plan = _plan(op, dims, begin, end, strides)
     if tuple(dy.shape) != plan.shape:
-        raise _invalid(f"shape of dy was {bracketed(dy.shape)} instead of {bracketed(plan.shape)}")
+        raise invalid(f"shape of dy was {bracketed(dy.shape)} instead of {bracketed(plan.shape)}")
     rows = dy.reshape(tuple(map(len, plan.ranges)))
     if is_numpy(xp):
         out = np.zeros(dims, dy.dtype)
@@ -429,7 +420,7 @@ def strided_slice(
     """Elements from `begin` to `end` in steps of `strides`, dimension by dimension; see `tensor[...]`."""
     if strides is None:
         strides = ones_like(begin)
-    masks = {
+    masks: dict[str, Any] = {
         "begin_mask": begin_mask,
         "end_mask": end_mask,
         "ellipsis_mask": ellipsis_mask,
@@ -463,126 +454,3 @@ def _assigner(var: Any, begin: Any, end: Any, strides: Any, masks: dict[str, int
         )
 
     return assign
-
-
-# -- tensor[...] -------------------------------------------------------------------------------------
-
-
-def _check_index(index: Any) -> None:
-    """Refuses anything that is not a scalar integer, in Python, numpy or a tensor."""
-    ok = isinstance(index, (int, np.integer)) and not isinstance(index, (bool, np.bool_))
-    if isinstance(index, np.ndarray):
-        ok = index.ndim == 0 and index.dtype.kind in "iu"
-    elif isinstance(index, Tensor) or hasattr(index, "_as_graph_element"):
-        ok = index.dtype.base_dtype in (dtypes.int16, dtypes.int32, dtypes.int64) and index.shape.rank in (
-            None,
-            0,
-        )
-    elif hasattr(index, "__index__"):
-        ok = ok or type(index).__name__ == "Dimension"
-    if not ok:
-        raise TypeError(
-            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 "
-            f"tensors are valid indices, got {index!r}"
-        )
-
-
-def _is_mask(spec: Any) -> bool:
-    if isinstance(spec, (bool, np.bool_)):
-        return True
-    return isinstance(spec, (Tensor, np.ndarray)) and spec.dtype == (
-        dtypes.bool_ if isinstance(spec, Tensor) else np.bool_
-    )
-
-
-def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
-    """What `tensor[slice_spec]` builds; with `var`, the result has an `assign` that writes there."""
-    if _is_mask(slice_spec):
-        return boolean_mask(tensor, slice_spec)
-    spec = slice_spec if isinstance(slice_spec, (list, tuple)) else [slice_spec]
-    begin: list[Any] = []
-    end: list[Any] = []
-    strides: list[Any] = []
-    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
-    for i, item in enumerate(spec):
-        first, last, step, marks = _entry(item)
-        begin.append(first)
-        end.append(last)
-        strides.append(step)
-        for mask in marks:
-            masks[mask] |= 1 << i
-    tensors = [v for v in (tensor, *begin, *end, *strides) if isinstance(v, Tensor)]
-    with name_scope(None, "strided_slice", tensors) as scope:
-        packed = _packed(begin, end, strides)
-        return strided_slice(tensor, *packed, var=var, name=scope, **masks)
-
-
-def _entry(item: Any) -> tuple[Any, Any, Any, tuple[str, ...]]:
-    """One part of a bracket as begin, end, stride and the masks it sets."""
-    if item is Ellipsis:
-        return 0, 0, 1, ("ellipsis_mask",)
-    if item is newaxis:
-        return 0, 0, 1, ("new_axis_mask",)
-    if not isinstance(item, slice):
-        _check_index(item)
-        return item, item + 1, 1, ("shrink_axis_mask",)
-    for bound in (item.start, item.stop, item.step):
-        if bound is not None:
-            _check_index(bound)
-    masks = (("begin_mask",) if item.start is None else ()) + (("end_mask",) if item.stop is None else ())
-    first = 0 if item.start is None else item.start
-    last = 0 if item.stop is None else item.stop
-    return first, last, 1 if item.step is None else item.step, masks
-
-
-def _packed(*parts: list) -> list[Tensor]:
-    """begin, end and strides as three vectors of one integer type."""
-    if not parts[0]:
-        empty = constant([], dtypes.int32)
-        return [empty, empty, empty]
-    packed = [stack(p) for p in parts]
-    for wide in (dtypes.int64, dtypes.int32):
-        if any(t.dtype.base_dtype == wide for t in packed):
-            return [t if t.dtype.base_dtype == wide else apply("Cast", t, DstT=wide) for t in packed]
-    return packed
-
-
-def _getitem(self: Tensor, item: Any) -> Tensor:
-    return slice_helper(self, item)
-
-
-Tensor.__getitem__ = _getitem  # type: ignore[attr-defined]
-
-
-@export("boolean_mask")
-def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: Any = None) -> Tensor:
-    """The parts of `tensor` where `mask`, whose dimensions match its own from `axis` on, is true."""
-    with name_scope(name, values=[tensor, mask]):
-        tensor, mask = to_tensor(tensor, name="tensor"), to_tensor(mask, name="mask")
-        count = mask.shape.rank
-        if count == 0:
-            raise ValueError("mask cannot be scalar.")
-        if count is None:
-            raise ValueError(
-                "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. "
-                "shape=[None] is ok, but shape=None is not."
-            )
-        at = 0 if axis is None else axis
-        known = constant_value(at) if isinstance(at, Tensor) else at
-        if known is not None:
-            at = int(known)
-            tensor.shape[at : at + count].assert_is_compatible_with(mask.shape)
-        together = apply("Prod", shape_of(tensor)[at : at + count], [0])
-        before, after = shape_of(tensor)[:at], shape_of(tensor)[at + count :]
-        flat = reshape(tensor, concat([before, [together], after], 0))
-        if known is not None:
-            flat.set_shape(_flat_shape(tensor.shape, at, count))
-        where = apply("Squeeze", apply("Where", reshape(mask, [-1])), squeeze_dims=[1])
-        return apply("GatherV2", flat, where, at)
-
-
-def _flat_shape(shape: TensorShape, axis: int, count: int) -> TensorShape:
-    if shape._d is None:
-        return UNKNOWN
-    size = shape[axis : axis + count].num_elements()
-    return TensorShape._of((*shape._d[:axis], size, *shape._d[axis + count :]))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
+from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
@@ -15,8 +15,8 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array_shape import invalid, reshape
 from tensorfleet.ops.array_shape import rank as rank_of
-from tensorfleet.ops.array_shape import reshape
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.common import UNKNOWN, is_numpy, static_value, vector_of
 from tensorfleet.ops.examples import case
@@ -24,10 +24,6 @@ from tensorfleet.shapes import TensorShape
 
 _X = np.array([[3, 1, 2], [5, 7, 6]], np.float32)
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
 
 
 def _top_k_shape(op: Operation) -> TensorShape:
@@ -50,9 +46,9 @@ def _top_k_shape(op: Operation) -> TensorShape:
 
 def _top_k(xp: Any, x: Any, k: int, kind: Any) -> tuple:
     if not x.shape:
-        raise _invalid("input must be >= 1-D, got shape []")
+        raise invalid("input must be >= 1-D, got shape []")
     if k > x.shape[-1] or k < 0:
-        raise _invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
+        raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
     if not is_numpy(xp):
         from jax import lax
 
@@ -230,9 +226,9 @@ def _descending(values: Tensor, axis: int, positions: bool) -> Tensor:
 # -- searchsorted ------------------------------------------------------------------------------------
 
 
-def _search(xp: Any, rows: Any, values: Any, side: str, kind: Any) -> Any:
+def _search(xp: Any, rows: Any, values: Any, side: Any, kind: Any) -> Any:
     if rows.shape[0] != values.shape[0]:
-        raise _invalid("Leading dim_size of both tensors must match.")
+        raise invalid("Leading dim_size of both tensors must match.")
     if is_numpy(xp):
         found = [np.searchsorted(r, v, side) for r, v in zip(rows, values, strict=True)]
         return np.array(found, kind).reshape(values.shape)
