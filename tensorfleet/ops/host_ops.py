@@ -1,0 +1,349 @@
+"""Python functions and printing as operations: `tf.py_func`, `tf.Print`, `tf.print`."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+import traceback
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.graph.scopes import get_default_graph, name_scope
+from tensorfleet.ops.basic import unknown_like
+from tensorfleet.ops.common import SCALAR, same_as_input
+
+# -- Python functions --------------------------------------------------------------------------------
+
+
+class _Function:
+    """A function known by the token its operation carries; it lives as long as a graph that uses it."""
+
+    __slots__ = ("__weakref__", "call")
+
+    def __init__(self, call: Callable) -> None:
+        self.call = call
+
+
+_functions: weakref.WeakValueDictionary[bytes, _Function] = weakref.WeakValueDictionary()
+_tokens = itertools.count()
+
+# What a function may raise, and the error that `Session.run` raises for it.
+_RAISED: tuple[tuple[tuple[type[BaseException], ...], type[errors.OpError]], ...] = (
+    ((TypeError, ValueError), errors.InvalidArgumentError),
+    ((StopIteration,), errors.OutOfRangeError),
+    ((MemoryError,), errors.ResourceExhaustedError),
+    ((NotImplementedError,), errors.UnimplementedError),
+)
+
+
+def _call(token: bytes, args: list, types: list[dtypes.DType]) -> tuple:
+    name = token.decode()
+    function = _functions.get(token)
+    if function is None:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"callback {name} is not found: its function lives in the process that built the graph",
+        )
+    try:
+        result = function.call(*[a[()] if np.ndim(a) == 0 else a for a in map(np.asarray, args)])
+    except Exception as e:
+        raise _as_op_error(e) from e
+    values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
+    if len(values) != len(types):
+        text = f"{name} returns {len(values)} values, but expects to see {len(types)} values."
+        raise errors.InvalidArgumentError(None, None, text)
+    return tuple(_result(name, i, v, t) for i, (v, t) in enumerate(zip(values, types, strict=True)))
+
+
+def _as_op_error(e: Exception) -> errors.OpError:
+    kind = next((found for raised, found in _RAISED if isinstance(e, raised)), errors.UnknownError)
+    lines = traceback.format_exception(type(e), e, e.__traceback__.tb_next if e.__traceback__ else None)
+    return kind(None, None, f"{type(e).__name__}: {e}\n{''.join(lines)}")
+
+
+def _result(name: str, position: int, value: Any, expected: dtypes.DType) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype.kind in "SU":
+        encode = lambda v: v.encode() if isinstance(v, str) else v  # noqa: E731
+        flat = [encode(v) for v in array.ravel().tolist()]
+        array = np.array([*flat, None], object)[:-1].reshape(array.shape)
+    try:
+        got = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
+    except TypeError:
+        raise errors.UnimplementedError(None, None, f"Unsupported numpy type {array.dtype}") from None
+    if got == dtypes.string and not all(isinstance(v, (bytes, str)) for v in array.ravel()):
+        odd = next(v for v in array.ravel() if not isinstance(v, (bytes, str)))
+        raise errors.UnimplementedError(None, None, f"Unsupported object type {type(odd).__name__}")
+    if got != expected:
+        text = f"{position}-th value returned by {name} is {_c_name(got)}, but expects {_c_name(expected)}"
+        raise errors.InvalidArgumentError(None, None, text)
+    return array
+
+
+def _c_name(dtype: dtypes.DType) -> str:
+    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)
+
+
+_PY_FUNC = ("input: list(Tin) -> output: list(Tout)", "token: string; Tin: list(type); Tout: list(type)")
+
+
+@op("PyFunc", *_PY_FUNC, shape=unknown_like, host=True, stateful=True)
+def _py_func(ctx: Any, args: list, *, token: bytes, Tout: list) -> tuple:
+    return _call(token, args, Tout)
+
+
+@op("PyFuncStateless", *_PY_FUNC, shape=unknown_like, host=True)
+def _py_func_stateless(ctx: Any, args: list, *, token: bytes, Tout: list) -> tuple:
+    return _call(token, args, Tout)
+
+
+not_differentiable("PyFunc", "PyFuncStateless")
+
+
+@export("py_func")
+def py_func(func: Callable, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+    """Calls a Python function on numpy arrays during each run.
+
+    `func` gets one array (or scalar, or bytes) per tensor of `inp` and gives values of the types `Tout`: a
+    type or a list of them. With `stateful=False` it must depend on nothing but its arguments. No gradient.
+    """
+    function = _Function(func)
+    token = b"pyfunc_%d" % next(_tokens)
+    _functions[token] = function
+    get_default_graph().__dict__.setdefault("_py_funcs", []).append(function)
+    several = isinstance(Tout, (list, tuple))
+    types = [dtypes.as_dtype(t) for t in (Tout if several else [Tout])]
+    kind = "PyFunc" if stateful else "PyFuncStateless"
+    outputs = apply(kind, list(inp), token=token, Tout=types, name=name)
+    if not types:
+        return outputs[0].op if outputs else get_default_graph()._ops[-1]
+    return outputs if several else outputs[0]
+
+
+@export("numpy_function")
+def numpy_function(func: Callable, inp: Any, Tout: Any, name: str | None = None) -> Any:
+    """`tf.py_func` of a function that may have effects."""
+    return py_func(func, inp, Tout, stateful=True, name=name)
+
+
+# -- printing ----------------------------------------------------------------------------------------
+
+
+def summarized(value: Any, limit: int) -> str:
+    """The first `limit` elements (all if negative) of an array, as TensorFlow writes them into messages."""
+    array = np.asarray(value)
+    count = array.size if limit < 0 else min(limit, array.size)
+    words = (
+        [_element(v) for v in array.ravel()[:count].tolist()]
+        if array.dtype.kind not in "fV"
+        else [_number(v) for v in array.ravel()[:count]]
+    )
+    more = "..." if array.size > count else ""
+    if array.ndim == 0:
+        return " ".join(words) + more
+    return _nested(iter(words), array.shape, [count], 0) + more
+
+
+def _nested(words: Any, shape: tuple[int, ...], left: list[int], depth: int) -> str:
+    """Rows in brackets, until the words run out."""
+    if left[0] <= 0:
+        return ""
+    if len(shape) == 1:
+        take = min(shape[0], left[0])
+        left[0] -= take
+        text = " ".join(itertools.islice(words, take))
+        return text + ("..." if depth and take < shape[0] else "")
+    parts = []
+    for _ in range(shape[0]):
+        if left[0] <= 0:
+            break
+        parts.append(f"[{_nested(words, shape[1:], left, depth + 1)}]")
+    return "".join(parts)
+
+
+def _element(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return "?" if isinstance(value, complex) else str(value)
+
+
+def _number(value: Any) -> str:
+    """A float in the fewest of two numbers of digits that gives it back."""
+    kind, short, long = (np.float64, 15, 17) if value.dtype.itemsize == 8 else (np.float32, 6, 9)
+    number = float(value)
+    text = f"{number:.{short}g}"
+    return text if kind(text) == kind(number) or number != number else f"{number:.{long}g}"
+
+
+_printed: weakref.WeakKeyDictionary[Operation, int] = weakref.WeakKeyDictionary()
+_print_lock = threading.Lock()
+
+
+def _write(stream: Any, text: str) -> None:
+    with _print_lock:
+        stream.write(text)
+        stream.flush()
+
+
+@op(
+    "Print",
+    "input: T, data: list(U) -> output: T",
+    "T: type; U: list(type); message: string = ''; first_n: int = -1; summarize: int = 3",
+    shape=same_as_input,
+    host=True,
+    stateful=True,
+)
+def _print(ctx: Any, value: Any, data: list, *, message: bytes, first_n: int, summarize: int) -> Any:
+    if first_n >= 0:
+        with _print_lock:
+            seen = _printed.get(ctx.op, 0)
+            _printed[ctx.op] = seen + 1
+        if seen >= first_n:
+            return value
+    parts = "".join(f"[{summarized(d, summarize)}]" for d in data)
+    _write(sys.stderr, f"{message.decode(errors='replace')}{parts}\n")
+    return value
+
+
+@gradient("Print")
+def _print_gradient(op: Operation, dy: Any) -> Any:
+    return [dy] + [None] * (len(op.inputs) - 1)
+
+
+@export("Print")
+def Print(
+    input_: Any,
+    data: Any,
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`input_`, and each time it is computed a line with `data` on standard error."""
+    return apply(
+        "Print", input_, list(data), message=message, first_n=first_n, summarize=summarize, name=name
+    )
+
+
+@op(
+    "StringFormat",
+    "inputs: list(T) -> output: string",
+    "T: list(type); template: string = '%s'; placeholder: string = '%s'; summarize: int = 3",
+    shape=lambda op: SCALAR,
+    host=True,
+)
+def _string_format(ctx: Any, inputs: list, *, template: bytes, placeholder: bytes, summarize: int) -> Any:
+    pieces = template.split(placeholder)
+    if len(pieces) != len(inputs) + 1:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"num placeholders in template and num inputs must match: {len(pieces) - 1} vs. {len(inputs)}",
+        )
+    out = np.empty((), object)
+    texts = [_with_edges(i, summarize).encode() for i in inputs]
+    out[()] = b"".join(p + t for p, t in zip(pieces, [*texts, b""], strict=True))
+    return out
+
+
+def _with_edges(value: Any, limit: int) -> str:
+    """An array with the first and last `limit` elements of each axis."""
+    array = np.asarray(value)
+    if array.ndim == 0:
+        item = array[()]
+        if isinstance(item, bytes):
+            return item.decode(errors="backslashreplace")
+        return _number(item) if array.dtype.kind in "fV" else _element(item.item())
+    items: list[str]
+    if limit < 0 or len(array) <= 2 * limit:
+        items = [_row(a, limit) for a in array]
+    else:
+        items = [_row(a, limit) for a in array[:limit]] + ["..."] + [_row(a, limit) for a in array[-limit:]]
+    separator = " " if array.ndim == 1 else "\n" * (array.ndim - 1)
+    text = separator.join(items)
+    return "[" + text.replace("\n", "\n ") + "]"
+
+
+def _row(value: Any, limit: int) -> str:
+    if isinstance(value, bytes):
+        return f'"{value.decode(errors="backslashreplace")}"'
+    return _with_edges(value, limit)
+
+
+@op(
+    "PrintV2",
+    "input: string ->",
+    "output_stream: string = stderr; end: string = '\n'",
+    host=True,
+    stateful=True,
+)
+def _print_v2(ctx: Any, text: Any, *, output_stream: bytes, end: bytes) -> None:
+    where = output_stream.decode()
+    line = np.asarray(text).item().decode(errors="replace") + end.decode()
+    if where.startswith("file://"):
+        with open(where[len("file://") :], "a") as file:
+            _write(file, line)
+    else:
+        _write(sys.stdout if where == "stdout" else sys.stderr, line)
+
+
+@export("print")
+def print_(*inputs: Any, **kwargs: Any) -> Operation:
+    """An operation that prints tensors and other values, as `print` would, each time it runs.
+
+    Options: `output_stream` (sys.stderr, sys.stdout or "file://..."), `summarize` (how many elements at
+    both ends of each axis, -1 for all), `end`, `sep`, `name`.
+    """
+    stream = kwargs.pop("output_stream", sys.stderr)
+    name, summarize = kwargs.pop("name", None), kwargs.pop("summarize", 3)
+    end, sep = kwargs.pop("end", "\n"), kwargs.pop("sep", " ")
+    if kwargs:
+        raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
+    tensors: list[Any] = []
+    template = sep.join(_templated(value, tensors) for value in inputs)
+    with name_scope(name, "print", None):
+        text = apply("StringFormat", tensors, template=template, placeholder=_PLACE, summarize=summarize)
+        return apply("PrintV2", text, output_stream=_stream_name(stream), end=end, name="PrintV2")
+
+
+# Stands for a tensor inside a template; nothing a user would print.
+_PLACE = "\x00{}\x00"
+
+
+def _templated(value: Any, tensors: list) -> str:
+    if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
+        tensors.append(to_tensor(value))
+        return _PLACE
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_quoted(k)}: {_templated(v, tensors)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        inside = ", ".join(_quoted(v) if isinstance(v, str) else _templated(v, tensors) for v in value)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    return str(value)
+
+
+def _quoted(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _stream_name(stream: Any) -> str:
+    if isinstance(stream, str) and (stream.startswith("file://") or stream in ("stdout", "stderr")):
+        return stream
+    if stream in (sys.stdout, sys.__stdout__):
+        return "stdout"
+    if stream in (sys.stderr, sys.__stderr__):
+        return "stderr"
+    raise ValueError(f'Unsupported output stream {stream!r}: use sys.stdout, sys.stderr or "file://<path>".')
