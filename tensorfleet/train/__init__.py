@@ -1,0 +1,1 @@
+"""Training: optimizers, learning-rate schedules, moving averages and the global step."""
