@@ -84,7 +84,9 @@ def _build(graph: Graph, spec: OpSpec, inputs: Sequence[Any], attrs: dict[str, A
     return graph.add_op(spec, flat, full, output_types(spec, full), scope + "/")
 
 
-def add_raw(graph: Graph, op_type: str, inputs: Sequence[Tensor], attrs: dict[str, Any], name: str) -> Operation:
+def add_raw(
+    graph: Graph, op_type: str, inputs: Sequence[Tensor], attrs: dict[str, Any], name: str
+) -> Operation:
     """Adds an operation whose inputs are tensors and whose attributes are all given (GraphDef import)."""
     spec = registry.get(op_type)
     known = {k: clean_attr(spec, spec.attrs[k], v) if k in spec.attrs else v for k, v in attrs.items()}
@@ -113,7 +115,9 @@ def _convert_input(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any]) ->
         return _convert_list(spec, arg, value, known)
     if arg.type_list_attr:
         types = known.get(arg.type_list_attr) or [None] * len(value)
-        tensors = [to_tensor(v, t, name=f"{arg.name}_{i}") for i, (v, t) in enumerate(zip(value, types, strict=True))]
+        tensors = [
+            to_tensor(v, t, name=f"{arg.name}_{i}") for i, (v, t) in enumerate(zip(value, types, strict=True))
+        ]
         known.setdefault(arg.type_list_attr, [t.dtype.base_dtype for t in tensors])
         return tensors
     tensor = _convert_one(spec, arg, value, known, arg.name)
@@ -189,9 +193,7 @@ def _check_allowed(spec: OpSpec, arg: Arg, got: DType) -> None:
 
 def _convert_list(spec: OpSpec, arg: Arg, values: Any, known: dict[str, Any]) -> list[Tensor]:
     if not isinstance(values, (list, tuple)):
-        raise TypeError(
-            f"Expected list for '{arg.name}' argument to '{spec.name}' Op, not {values!r}."
-        )
+        raise TypeError(f"Expected list for '{arg.name}' argument to '{spec.name}' Op, not {values!r}.")
     if arg.type_attr and arg.type_attr not in known:
         for v in values:
             if isinstance(v, Tensor) or hasattr(v, "_as_graph_element"):
@@ -255,7 +257,9 @@ def clean_attr(spec: OpSpec, attr: Attr, value: Any) -> Any:
         else:
             clean = _clean(attr.kind, value)
     except (TypeError, ValueError, OverflowError) as e:
-        raise TypeError(f"Expected {attr.kind} for argument '{attr.name}' of '{spec.name}', not {value!r}.") from e
+        raise TypeError(
+            f"Expected {attr.kind} for argument '{attr.name}' of '{spec.name}', not {value!r}."
+        ) from e
     _check_attr(spec, attr, clean)
     return clean
 
@@ -273,7 +277,9 @@ def _check_attr(spec: OpSpec, attr: Attr, clean: Any) -> None:
                 f"allowed values: {allowed}"
             )
         allowed = ", ".join(f'"{a.decode()}"' for a in sorted(attr.allowed) if isinstance(a, bytes))
-        raise ValueError(f"Attr '{attr.name}' of '{spec.name}' Op passed string '{v.decode()}' not in: {allowed}.")
+        raise ValueError(
+            f"Attr '{attr.name}' of '{spec.name}' Op passed string '{v.decode()}' not in: {allowed}."
+        )
 
 
 def _clean(kind: str, value: Any) -> Any:
@@ -331,9 +337,7 @@ def _fill_shape(array: np.ndarray, shape: TensorShape, verify: bool) -> np.ndarr
     if total is None:
         raise TypeError(f"tf.constant needs a fully known shape, not {shape}.")
     if array.size > total:
-        raise ValueError(
-            f"Too many elements provided. Needed at most {total}, but received {array.size}"
-        )
+        raise ValueError(f"Too many elements provided. Needed at most {total}, but received {array.size}")
     if array.size == 0 and total:
         raise ValueError("Cannot fill a shape from an empty value.")
     flat = np.empty(total, array.dtype)

@@ -63,7 +63,9 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     if tensor.shape.rank == 0:
         value = constant_value(tensor)
         if value is None or int(value) != -1:
-            raise ValueError(f"Received a scalar with unknown value as shape; need a 1-D tensor: {tensor.name}")
+            raise ValueError(
+                f"Received a scalar with unknown value as shape; need a 1-D tensor: {tensor.name}"
+            )
         return TensorShape(None)
     value = constant_value(tensor)
     if value is not None:

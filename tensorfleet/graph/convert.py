@@ -17,7 +17,9 @@ _REGISTERED: list[tuple[int, Any, Callable]] = []
 
 
 @export("register_tensor_conversion_function")
-def register_tensor_conversion_function(base_type: Any, conversion_func: Callable, priority: int = 100) -> None:
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: Callable, priority: int = 100
+) -> None:
     """Teaches `tf.convert_to_tensor` a type: `conversion_func(value, dtype, name, as_ref)`."""
     types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not types or not all(isinstance(t, type) for t in types):
@@ -86,10 +88,14 @@ def _from_python(value: Any, wanted: DType | None, name: str | None, preferred: 
     if isinstance(value, (list, tuple)) and contains_tensor(value):
         return _pack(value, wanted, name, preferred)
     if isinstance(value, (Operation, IndexedSlices)):
-        raise TypeError(f"Can't convert {type(value).__name__} {value.name!r} to Tensor; pass one of its tensors.")
+        raise TypeError(
+            f"Can't convert {type(value).__name__} {value.name!r} to Tensor; pass one of its tensors."
+        )
     if wanted is None and preferred is not None:
         try:
-            return add_const(make_array(value, dtypes.as_dtype(preferred)), dtypes.as_dtype(preferred), name or "Const")
+            return add_const(
+                make_array(value, dtypes.as_dtype(preferred)), dtypes.as_dtype(preferred), name or "Const"
+            )
         except (TypeError, ValueError):
             pass
     array = make_array(value, wanted)
@@ -325,6 +331,4 @@ def _check_fits(value: Any, dtype: DType) -> None:
         else:
             ok = True
         if not ok:
-            raise TypeError(
-                f"Expected {base.name}, got {leaf!r} of type '{type(leaf).__name__}' instead."
-            )
+            raise TypeError(f"Expected {base.name}, got {leaf!r} of type '{type(leaf).__name__}' instead.")

@@ -66,7 +66,9 @@ def gradients(
         walk.run()
         found = [walk.result(s) for s in sources]
         if unconnected is UnconnectedGradients.ZERO:
-            found = [apply("ZerosLike", _value(x)) if g is None else g for g, x in zip(found, xs, strict=True)]
+            found = [
+                apply("ZerosLike", _value(x)) if g is None else g for g, x in zip(found, xs, strict=True)
+            ]
         return found
 
 
@@ -100,7 +102,9 @@ def _value(x: Any) -> Tensor:
 class _Walk:
     """One call of `gradients`."""
 
-    def __init__(self, ys: Sequence[Tensor], xs: Sequence[Tensor], stops: Sequence[Tensor], scope: str) -> None:
+    def __init__(
+        self, ys: Sequence[Tensor], xs: Sequence[Tensor], stops: Sequence[Tensor], scope: str
+    ) -> None:
         self.ys = list(ys)
         self.xs = list(xs)
         self.scope = scope
@@ -152,7 +156,9 @@ class _Walk:
         elif isinstance(given, IndexedSlices):
             grad = given
         else:
-            grad = to_tensor(given, dtype=None if isinstance(given, Tensor) else y.dtype.base_dtype, name="grad_y")
+            grad = to_tensor(
+                given, dtype=None if isinstance(given, Tensor) else y.dtype.base_dtype, name="grad_y"
+            )
             if grad.dtype.base_dtype != y.dtype.base_dtype:
                 raise ValueError(
                     f"Gradient type {grad.dtype.name} generated for tensor {y} with type {y.dtype.name} must match."
@@ -299,7 +305,11 @@ def _trainable(tensor: Tensor) -> bool:
 
 
 def _check_shape(op: Operation, tensor: Tensor, grad: Any) -> None:
-    if isinstance(grad, Tensor) and tensor.dtype.name != "resource" and not grad.shape.is_compatible_with(tensor.shape):
+    if (
+        isinstance(grad, Tensor)
+        and tensor.dtype.name != "resource"
+        and not grad.shape.is_compatible_with(tensor.shape)
+    ):
         raise ValueError(
             f"Incompatible shapes between op input and calculated input gradient. Forward operation: {op.name}. "
             f"Original input shape: {tensor.shape}. Calculated input gradient shape: {grad.shape}"
@@ -328,7 +338,9 @@ def hessians(
             value = to_tensor(x)
             size = value.shape.num_elements()
             if size is None:
-                raise ValueError(f"tf.hessians needs a fully known shape, but {value.name} has {value.shape}.")
+                raise ValueError(
+                    f"tf.hessians needs a fully known shape, but {value.name} has {value.shape}."
+                )
             flat = apply("Reshape", g, [-1])
             rows = []
             for k in range(size):
@@ -348,7 +360,9 @@ def custom_gradient(f: Any) -> Any:
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            raise ValueError("The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled.")
+            raise ValueError(
+                "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
+            )
         inputs = [apply("Identity", to_tensor(a)) for a in args]
         result, grad_fn = f(*inputs)
         flat = _listed(result)

@@ -11,8 +11,9 @@ from typing import Any
 from tensorfleet import devices
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry
+from tensorfleet.graph.infer import infer_shapes
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.shapes import TensorShape
+from tensorfleet.graph.stacks import ControlGroup, Stacks
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
@@ -125,7 +126,9 @@ class Graph:
             raise TypeError(f"Can not convert an Operation into a {_wanted(allow_tensor, allow_operation)}.")
         if found.graph is not self:
             kind = type(found).__name__
-            raise ValueError(f"{kind} {found.name if isinstance(found, Operation) else found} is not an element of this graph.")
+            raise ValueError(
+                f"{kind} {found.name if isinstance(found, Operation) else found} is not an element of this graph."
+            )
         return found
 
     def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
@@ -156,7 +159,7 @@ class Graph:
             known = "exists" if op is not None else "does not exist"
             raise ValueError(
                 f"The name {name!r} looks like an (invalid) Operation name, not a {wanted}. "
-                f"Tensor names must be of the form \"<op_name>:<output_index>\"; the operation {known}."
+                f'Tensor names must be of the form "<op_name>:<output_index>"; the operation {known}.'
                 if op is None
                 else f"The name {name!r} refers to an Operation, not a {wanted}. Tensor names must be of the "
                 'form "<op_name>:<output_index>".'
@@ -210,7 +213,9 @@ class Graph:
             op = Operation(self, spec, full, inputs, self._control_inputs_for(inputs), attrs, output_types)
             infer_shapes(op)
             if self._attr_scope:
-                attrs.update({k: v(op) if callable(v) else v for k, v in self._attr_scope.items() if v is not None})
+                attrs.update(
+                    {k: v(op) if callable(v) else v for k, v in self._attr_scope.items() if v is not None}
+                )
             if self._gradient_overrides and spec.name in self._gradient_overrides:
                 attrs["_gradient_op_type"] = self._gradient_overrides[spec.name].encode()
             if self._container and spec.stateful and "container" in spec.attrs and not attrs.get("container"):
@@ -250,10 +255,10 @@ class Graph:
         plain = {k: attr_from_proto(v) if hasattr(v, "WhichOneof") else v for k, v in (attrs or {}).items()}
         return add_raw(self, op_type, inputs, plain, name or op_type)
 
-    def _local(self) -> _Stacks:
+    def _local(self) -> Stacks:
         state = getattr(self._state, "stacks", None)
         if state is None:
-            state = self._state.stacks = _Stacks(self._device_functions_outer)
+            state = self._state.stacks = Stacks(self._device_functions_outer)
         return state
 
     def _control_inputs_for(self, inputs: Sequence[Tensor]) -> list[Operation]:
@@ -269,13 +274,13 @@ class Graph:
             found.extend(c for c in group.inputs if c not in input_ops and c not in found)
         return found
 
-    def _apply_devices(self, op: Operation, state: _Stacks) -> None:
+    def _apply_devices(self, op: Operation, state: Stacks) -> None:
         for function in reversed(state.devices):
             if function is None:
                 break
             op._set_device(function(op))
 
-    def _apply_colocation(self, op: Operation, state: _Stacks) -> None:
+    def _apply_colocation(self, op: Operation, state: Stacks) -> None:
         if not state.colocation:
             return
         groups: list[bytes] = []
@@ -413,7 +418,7 @@ class Graph:
             op = element.op if isinstance(element, Tensor) else element
             if op not in ops:
                 ops.append(op)
-        group = _ControlGroup(ops)
+        group = ControlGroup(ops)
         state.control_groups = [*state.control_groups, group]
         try:
             yield
@@ -529,53 +534,6 @@ class Graph:
         from tensorfleet.graph.graphdef import versions
 
         return versions()
-
-
-def infer_shapes(op: Operation) -> None:
-    """Sets the static shapes of the outputs from the op's shape function."""
-    if op.spec.shape is None or not op._outputs:
-        return
-    try:
-        shapes = op.spec.shape(op)
-    except ValueError as e:
-        inputs = ", ".join(_shape_text(t.shape) for t in op._inputs)
-        raise ValueError(
-            f"{e} for '{op.name}' (op: '{op.type}') with input shapes: {inputs}.\n  made at {op.source_line}"
-        ) from None
-    if isinstance(shapes, TensorShape):
-        shapes = [shapes] * len(op._outputs)
-    for tensor, shape in zip(op._outputs, shapes, strict=True):
-        tensor._shape = shape
-
-
-def _shape_text(shape: TensorShape) -> str:
-    if shape._d is None:
-        return "<unknown>"
-    return "[" + ",".join("?" if d is None else str(d) for d in shape._d) + "]"
-
-
-class _ControlGroup:
-    """One `control_dependencies` block: what to wait for, and what was made inside it."""
-
-    __slots__ = ("inputs", "members")
-
-    def __init__(self, inputs: list[Operation]) -> None:
-        self.inputs = inputs
-        self.members: set[Operation] = set()
-
-
-class _Stacks:
-    """What surrounds the operations a thread is making."""
-
-    __slots__ = ("colocation", "control_flow_context", "control_groups", "devices", "name_scope", "original_op")
-
-    def __init__(self, devices: list) -> None:
-        self.name_scope = ""
-        self.devices: list = list(devices)
-        self.colocation: list[Operation] = []
-        self.control_groups: list[_ControlGroup] = []
-        self.control_flow_context: Any = None
-        self.original_op: Operation | None = None
 
 
 def _wanted(allow_tensor: bool, allow_operation: bool) -> str:

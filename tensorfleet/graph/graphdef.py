@@ -84,7 +84,13 @@ def guess_kind(value: Any) -> str:
     """The kind of an attribute that is not in the op's declaration, such as `_class`."""
     if isinstance(value, (list, tuple)):
         return f"list({guess_kind(value[0]) if value else 'string'})"
-    kinds: list[tuple[Any, str]] = [(bool, "bool"), (int, "int"), (float, "float"), (bytes, "string"), (str, "string")]
+    kinds: list[tuple[Any, str]] = [
+        (bool, "bool"),
+        (int, "int"),
+        (float, "float"),
+        (bytes, "string"),
+        (str, "string"),
+    ]
     kinds += [(DType, "type"), (TensorShape, "shape"), (np.ndarray, "tensor")]
     for cls, kind in kinds:
         if isinstance(value, cls):
@@ -255,7 +261,9 @@ class _Import:
             missing = [n for n in self._needs(self.nodes[current]) if n not in self.made]
             if missing:
                 if any(m in stack for m in missing):
-                    raise ValueError(f"The graph_def has a cycle through node '{current}'; loops cannot be imported.")
+                    raise ValueError(
+                        f"The graph_def has a cycle through node '{current}'; loops cannot be imported."
+                    )
                 stack.extend(missing)
                 continue
             self.made[current] = self._make(self.nodes[current])
@@ -293,7 +301,9 @@ class _Import:
         spec = registry.get(node.op)
         attrs = {k: v for k, v in attrs.items() if k in spec.attrs or k.startswith("_")}
         if self.prefix and "_class" in attrs:
-            attrs["_class"] = [re.sub(rb"^loc:@", b"loc:@" + self.prefix.encode() + b"/", c) for c in attrs["_class"]]
+            attrs["_class"] = [
+                re.sub(rb"^loc:@", b"loc:@" + self.prefix.encode() + b"/", c) for c in attrs["_class"]
+            ]
         # Inside the scope the node's own name is unique; the trailing slash makes it final.
         full = f"{self.prefix}/{node.name}" if self.prefix else node.name
         if full in self.graph._by_name:

@@ -29,7 +29,9 @@ class Kernel:
             self.attrs["op"] = op
         self.groups = _groups(op)
         self.checks = spec.checks
-        declared = len(spec.outputs) == 1 and not (spec.outputs[0].number_attr or spec.outputs[0].type_list_attr)
+        declared = len(spec.outputs) == 1 and not (
+            spec.outputs[0].number_attr or spec.outputs[0].type_list_attr
+        )
         self.single = declared
 
     def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple:

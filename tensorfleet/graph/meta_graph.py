@@ -75,7 +75,7 @@ def _keep_scope(graph_def: Any, scope: str) -> None:
 
 def _write_collection(meta: Any, name: str, items: list, scope: str | None) -> None:
     target = meta.collection_def[name]
-    if name in _PROTO_COLLECTIONS or all(hasattr(i, "to_proto") for i in items) and items:
+    if name in _PROTO_COLLECTIONS or (all(hasattr(i, "to_proto") for i in items) and items):
         protos = [i.to_proto(scope) if scope else i.to_proto() for i in items]
         target.bytes_list.value.extend(p.SerializeToString() for p in protos if p is not None)
     elif items and all(isinstance(i, (Tensor, Operation)) for i in items):
@@ -99,7 +99,10 @@ def import_meta_graph(
 
 
 def import_scoped_meta_graph(
-    meta_graph_or_file: Any, clear_devices: bool = False, graph: Graph | None = None, import_scope: str | None = None
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    graph: Graph | None = None,
+    import_scope: str | None = None,
 ) -> Any:
     """Like `import_meta_graph`; returns the MetaGraphDef that was read."""
     from tensorfleet.protos import MetaGraphDef

@@ -241,7 +241,18 @@ def has_named_gradient(name: str) -> bool:
 
 # -- parsing -----------------------------------------------------------------------------------------
 
-_DTYPE_NAMES = {"float", "double", "half", "resource", "variant", "string", "bool", "quint8", "qint8", "qint32"}
+_DTYPE_NAMES = {
+    "float",
+    "double",
+    "half",
+    "resource",
+    "variant",
+    "string",
+    "bool",
+    "quint8",
+    "qint8",
+    "qint32",
+}
 _DTYPE_NAMES |= {"bfloat16", "complex64", "complex128", "int8", "uint8", "int16", "uint16"}
 _DTYPE_NAMES |= {"int32", "uint32", "int64", "uint64", "qint16", "quint16"}
 

@@ -97,8 +97,12 @@ class name_scope:
     """`with tf.name_scope("layer1") as scope:` groups the names of the operations made inside."""
 
     def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
-        if not (name is None or isinstance(name, str)) or not (default_name is None or isinstance(default_name, str)):
-            raise TypeError("`default_name` type is not a string type. You likely meant to pass this into the `values` kwarg.")
+        if not (name is None or isinstance(name, str)) or not (
+            default_name is None or isinstance(default_name, str)
+        ):
+            raise TypeError(
+                "`default_name` type is not a string type. You likely meant to pass this into the `values` kwarg."
+            )
         self._name = default_name if name is None else name
         self._default_name = default_name
         self._values = values

@@ -89,7 +89,11 @@ def _filled(values: list, count: int) -> list:
 
 @export("make_tensor_proto")
 def make_tensor_proto(
-    values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
+    values: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
 ) -> Any:
     """A `TensorProto` of Python or numpy values."""
     kind = None if dtype is None else dtypes.as_dtype(dtype)
@@ -99,6 +103,8 @@ def make_tensor_proto(
         if verify_shape and array.shape != dims:
             raise TypeError(f"Expected Tensor's shape: {dims}, got {array.shape}.")
         if array.size > int(np.prod(dims, dtype=np.int64)):
-            raise ValueError(f"Too many elements provided. Needed at most {int(np.prod(dims))}, but received {array.size}")
+            raise ValueError(
+                f"Too many elements provided. Needed at most {int(np.prod(dims))}, but received {array.size}"
+            )
         array = np.array(_filled(array.ravel().tolist(), int(np.prod(dims))), array.dtype).reshape(dims)
     return proto_of((array, kind) if kind is not None else array)

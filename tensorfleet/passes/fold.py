@@ -24,6 +24,7 @@ def fold(plan: Plan) -> Plan:
         if values is None:
             rest.append(op)
             continue
+        plan.folded.append(op)
         for tensor, value in zip(op._outputs, values, strict=True):
             if tensor not in fed:
                 constants[tensor] = value

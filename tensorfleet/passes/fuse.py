@@ -50,7 +50,10 @@ def _row_gathers(plan: Plan) -> tuple[set[Operation], set[Operation]]:
     """The gathers that fetch rows straight from a variable, and the reads that nothing else needs."""
     fed, fetched = set(plan.feeds), set(plan.fetches)
     row_updated = {
-        variable_of(op._inputs[op.input_list(u)[0]]) for op in plan.ops if op.spec.rows is not None for u in op.spec.updates
+        variable_of(op._inputs[op.input_list(u)[0]])
+        for op in plan.ops
+        if op.spec.rows is not None
+        for u in op.spec.updates
     }
     needed = set(plan.ops)
     gathers: set[Operation] = set()
@@ -76,7 +79,12 @@ def _row_gathers(plan: Plan) -> tuple[set[Operation], set[Operation]]:
     for read in reads:
         users = [c for c in read._outputs[0]._consumers if c in needed]
         waited = any(read in op._control_inputs for op in needed)
-        if all(c in gathers for c in users) and read._outputs[0] not in fetched and read not in targets and not waited:
+        if (
+            all(c in gathers for c in users)
+            and read._outputs[0] not in fetched
+            and read not in targets
+            and not waited
+        ):
             hidden.add(read)
     # A gather whose read stays would copy for nothing: it reads what has been handed out anyway.
     gathers -= {op for op in gathers if not _direct(op) and op._inputs[0]._op not in hidden}
@@ -157,7 +165,11 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
             continue
         latest = last[plan.devices[op]]
         for user in after.get(op, ()):
-            same = kinds[user] == "host" or kinds[user] in ("rows", "gather") or plan.devices[user] == plan.devices[op]
+            same = (
+                kinds[user] == "host"
+                or kinds[user] in ("rows", "gather")
+                or plan.devices[user] == plan.devices[op]
+            )
             latest = min(latest, levels[user] if same else levels[user] - 1)
         for t in op._inputs:
             if t.dtype._is_ref_dtype or t.dtype.name == "resource":

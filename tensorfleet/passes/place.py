@@ -27,17 +27,22 @@ class Placer:
 
     def place(self, plan: Plan) -> Plan:
         """Fills `plan.devices`."""
-        if len(self.names) == 1 and not any(op._device for op in plan.ops):
+        if len(self.names) == 1 and not any(op._device for op in (*plan.ops, *plan.folded)):
             only = self.names[0]
             plan.devices = dict.fromkeys(plan.ops, only)
             self.placed.update(plan.devices)
+            self.placed.update(dict.fromkeys(plan.folded, only))
             return plan
-        for op in plan.ops:
-            device = self.placed.get(op)
-            if device is None:
-                device = self.placed[op] = self._choose(op)
-            plan.devices[op] = device
+        for op in plan.folded:
+            self._of(op)
+        plan.devices = {op: self._of(op) for op in plan.ops}
         return plan
+
+    def _of(self, op: Operation) -> str:
+        device = self.placed.get(op)
+        if device is None:
+            device = self.placed[op] = self._choose(op)
+        return device
 
     def reason(self, op: Operation, device: str) -> str:
         """Why an operation is where it is, in a few words."""
@@ -55,10 +60,7 @@ class Placer:
         # A reference edge and a colocation group keep operations with the one they follow.
         leader = self._leader(op)
         if leader is not None and leader is not op:
-            device = self.placed.get(leader)
-            if device is None:
-                device = self.placed[leader] = self._choose(leader)
-            return device
+            return self._of(leader)
         return self._match(op)
 
     def _leader(self, op: Operation) -> Operation | None:

@@ -38,6 +38,8 @@ class Plan:
     ops: list[Operation] = field(default_factory=list)
     #: tensors whose value is known without running anything
     constants: dict[Tensor, Any] = field(default_factory=dict)
+    #: what was computed while planning; its placement is still checked and reported
+    folded: list[Operation] = field(default_factory=list)
     #: the full device name of each op
     devices: dict[Operation, str] = field(default_factory=dict)
     #: the units of work, each after what it depends on

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,7 +47,7 @@ class Compiler:
         self.seen: dict[Any, int] = {}
         self.spent = 0.0
         self.runs = 0
-        self.slowest = 0.0
+        self.fastest = float("inf")  # one slow run may only mean a busy machine
         numeric = segment.numeric
         self.possible = numeric and bool(segment.steps)
         self.heavy = any(op.spec.heavy for op in segment.ops) or _large(segment)
@@ -57,7 +56,7 @@ class Compiler:
         """Notes what one run in numpy took."""
         self.runs += 1
         self.spent += seconds
-        self.slowest = seconds
+        self.fastest = min(self.fastest, seconds)
 
     def wanted(self) -> bool:
         """Whether the next run should be compiled."""
@@ -65,9 +64,9 @@ class Compiler:
             return False
         if self.heavy:
             return True
-        if not self.runs or self.slowest < _NEVER_BELOW:
+        if not self.runs or self.fastest < _NEVER_BELOW:
             return False
-        return self.slowest > _AT_ONCE_ABOVE or self.spent > _PATIENCE
+        return self.fastest > _AT_ONCE_ABOVE or self.spent > _PATIENCE
 
     def program(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled | None:
         """The program for these arguments, compiled now if need be; None to run in numpy."""
@@ -188,8 +187,3 @@ def _large(segment: Segment) -> bool:
             if (t.shape.num_elements() or 0) > 1 << 22:
                 return True
     return False
-
-
-def clock() -> float:
-    """A monotonic time in seconds."""
-    return time.perf_counter()

@@ -40,7 +40,11 @@ class Engine:
     """Plans and runs steps of one graph."""
 
     def __init__(
-        self, graph: Graph, config: Any = None, resources: ResourceManager | None = None, prefix: str | None = None
+        self,
+        graph: Graph,
+        config: Any = None,
+        resources: ResourceManager | None = None,
+        prefix: str | None = None,
     ) -> None:
         self.graph = graph
         self.config = config
@@ -62,7 +66,9 @@ class Engine:
         self._closed: errors.OpError | None = None
         self._logged: set[Operation] = set()
 
-    def program(self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]) -> Program:
+    def program(
+        self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
+    ) -> Program:
         """Plans and builds the program for these fetches and feeds."""
         with self._planning:
             plan = make_plan(self.graph, fetches, targets, feeds, self.placer)
@@ -73,7 +79,8 @@ class Engine:
     def run(self, program: Program, feeds: Sequence[Any], timeout_ms: int = 0, collector: Any = None) -> list:
         """Runs one step."""
         timeout = timeout_ms or self._timeout
-        ctx = StepContext(self.resources, self.streams, time.monotonic() + timeout / 1000 if timeout else None)
+        deadline = time.monotonic() + timeout / 1000 if timeout else None
+        ctx = StepContext(self.resources, self.streams, deadline, not program.inline)
         ctx.trace = collector
         if program.inline:
             if self._closed is not None:
@@ -104,10 +111,10 @@ class Engine:
         return self.placer.names
 
     def _log(self, plan: Any) -> None:
-        for op in plan.ops:
+        for op in sorted((*plan.ops, *plan.folded), key=lambda op: op._id):
             if op not in self._logged:
                 self._logged.add(op)
-                print(f"{op.name}: ({op.type}): {plan.devices[op]}", file=sys.stderr)
+                print(f"{op.name}: ({op.type}): {self.placer.placed[op]}", file=sys.stderr)
 
     def collector(self) -> trace.Collector:
         """Something that records what a step does and when."""
@@ -117,6 +124,8 @@ class Engine:
 def _gpu_memory(options: Any) -> None:
     """Passes the GPU memory wishes on to XLA, which reads them when it starts."""
     if options.per_process_gpu_memory_fraction:
-        os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", f"{options.per_process_gpu_memory_fraction:.3f}")
+        os.environ.setdefault(
+            "XLA_PYTHON_CLIENT_MEM_FRACTION", f"{options.per_process_gpu_memory_fraction:.3f}"
+        )
     if options.allow_growth:
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")

@@ -21,22 +21,24 @@ from tensorfleet.runtime.threads import Pool
 class StepContext:
     """One run of a program: its cancellation, its deadline, and the trace it leaves if asked to."""
 
-    __slots__ = ("cancelled", "deadline", "reason", "resources", "session", "streams", "trace")
+    __slots__ = ("cancelled", "deadline", "reason", "resources", "streams", "trace")
 
-    def __init__(self, resources: ResourceManager, streams: RandomStreams, deadline: float | None = None) -> None:
+    def __init__(
+        self, resources: ResourceManager, streams: RandomStreams, deadline: float | None, waits: bool
+    ) -> None:
         self.resources = resources
         self.streams = streams
         self.deadline = deadline
-        self.cancelled = threading.Event()
+        self.cancelled = threading.Event() if waits else None  # a step that never waits needs no waking
         self.reason: errors.OpError | None = None
         self.trace: Any = None
-        self.session: Any = None
 
     def cancel(self, reason: errors.OpError) -> None:
         """Ends the step: waiting operations wake up and raise `reason`."""
         if self.reason is None:
             self.reason = reason
-        self.cancelled.set()
+        if self.cancelled is not None:
+            self.cancelled.set()
 
 
 class SegmentItem:
@@ -190,7 +192,9 @@ class Program:
         # Nothing to wait for and nothing beside it: no thread is worth waking.
         self.inline = not any(item.blocks for item in self.items) and len({p.device for p in plan.parts}) <= 1
 
-    def _fetch(self, tensor: Tensor, plan: Plan, slots: Slots, resources: ResourceManager) -> int | VariableStore:
+    def _fetch(
+        self, tensor: Tensor, plan: Plan, slots: Slots, resources: ResourceManager
+    ) -> int | VariableStore:
         from tensorfleet.passes.plan import variable_of
 
         if tensor.dtype._is_ref_dtype and tensor not in plan.feeds:

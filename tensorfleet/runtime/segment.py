@@ -59,7 +59,11 @@ class Segment:
     """A list of operations with what flows in and out."""
 
     def __init__(
-        self, ops: Sequence[Operation], outputs: Sequence[Tensor], constants: dict[Tensor, Any], fed: set[Tensor]
+        self,
+        ops: Sequence[Operation],
+        outputs: Sequence[Tensor],
+        constants: dict[Tensor, Any],
+        fed: set[Tensor],
     ) -> None:
         self.ops = list(ops)
         self.outputs = list(outputs)
@@ -133,7 +137,9 @@ class Segment:
         variable = variable_of(tensor)
         if variable is None:
             raise errors.UnimplementedError(
-                None, tensor.op, f"'{tensor.name}' is a handle that does not lead to a variable of this graph."
+                None,
+                tensor.op,
+                f"'{tensor.name}' is a handle that does not lead to a variable of this graph.",
             )
         index = self._variable_index.get(variable)
         if index is None:
@@ -141,7 +147,9 @@ class Segment:
             self.variables.append(variable)
         return index
 
-    def interpret(self, values: list, state: list, streams: Sequence[Any], jnp: Any = None, check: Any = None) -> None:
+    def interpret(
+        self, values: list, state: list, streams: Sequence[Any], jnp: Any = None, check: Any = None
+    ) -> None:
         """Runs every step, filling `values` and `state`. With `jnp`, arguments that are not concrete trace."""
         step: Any = None
         try:

@@ -56,7 +56,9 @@ class Pool:
             if error is not None:
                 if failure is None:
                     failure = error
-                    ctx.cancel(errors.CancelledError(None, None, "The step was cancelled by an earlier failure."))
+                    ctx.cancel(
+                        errors.CancelledError(None, None, "The step was cancelled by an earlier failure.")
+                    )
                 continue
             left -= 1
             for follower in program.followers[i]:
@@ -69,7 +71,9 @@ class Pool:
     def _start(self, item: Any, i: int, ctx: Any, values: list, done: queue.SimpleQueue) -> None:
         if item.blocks:
             name = f"tensorfleet-{item.name}"
-            threading.Thread(target=_attempt, args=(item, i, ctx, values, done), name=name, daemon=True).start()
+            threading.Thread(
+                target=_attempt, args=(item, i, ctx, values, done), name=name, daemon=True
+            ).start()
         else:
             self._workers().submit(_attempt, item, i, ctx, values, done)
 

@@ -17,9 +17,11 @@ Composite = tuple[Callable[[Any], list], Callable[[Any], list]]
 COMPOSITES: dict[type, Composite] = {
     IndexedSlices: (
         lambda s: [t for t in (s.values, s.indices, s.dense_shape) if t is not None],
-        lambda v: [x for x in (v.values, v.indices, v.dense_shape) if x is not None]
-        if hasattr(v, "indices")
-        else list(v),
+        lambda v: (
+            [x for x in (v.values, v.indices, v.dense_shape) if x is not None]
+            if hasattr(v, "indices")
+            else list(v)
+        ),
     )
 }
 

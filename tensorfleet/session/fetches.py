@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorfleet.session.feeds import COMPOSITES
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.session.feeds import COMPOSITES
 
 
 class IndexedSlicesValue(NamedTuple):
@@ -28,7 +28,9 @@ REBUILD: dict[type, Callable] = {
 }
 
 
-def fetch_plan(graph: Graph, fetches: Any, feeds: list[Tensor]) -> tuple[list[Tensor], list[Operation], Callable]:
+def fetch_plan(
+    graph: Graph, fetches: Any, feeds: list[Tensor]
+) -> tuple[list[Tensor], list[Operation], Callable]:
     """The tensors and operations to run, and a function that arranges the tensors' values as asked."""
     collected = _Collected(graph, set(feeds))
     build = collected.visit(fetches)

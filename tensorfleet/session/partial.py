@@ -6,11 +6,11 @@ import itertools
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.session.feeds import feed_plan
-from tensorfleet.session.fetches import fetch_plan
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan
 from tensorfleet.passes.prune import prune
+from tensorfleet.session.feeds import feed_plan
+from tensorfleet.session.fetches import fetch_plan
 
 
 class _Partial:
@@ -54,7 +54,9 @@ class PartialRuns:
         for t, c, v in zip(tensors, convert, (feed_dict or {}).values(), strict=True):
             if t not in step.feeds:
                 raise errors.InvalidArgumentError(
-                    None, t.op, f"The feed {t.name} was not specified in partial_run_setup, or was fed before."
+                    None,
+                    t.op,
+                    f"The feed {t.name} was not specified in partial_run_setup, or was fed before.",
                 )
             step.values[t] = c(v)
         wanted, targets, arrange = fetch_plan(graph, fetches, list(step.values))

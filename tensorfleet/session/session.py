@@ -10,10 +10,10 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.cluster.local import engine_for
-from tensorfleet.session.feeds import feed_plan
-from tensorfleet.session.fetches import fetch_plan
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import default_session, get_default_graph
+from tensorfleet.session.feeds import feed_plan
+from tensorfleet.session.fetches import fetch_plan
 from tensorfleet.session.partial import PartialRuns
 
 
@@ -76,7 +76,7 @@ class BaseSession:
         prepared = self._prepare(fetches, feed_dict)
         if feed_dict:
             feeds = [c(v) for c, v in zip(prepared.convert, feed_dict.values(), strict=True)]
-            if len(feeds) == 1 and type(feeds[0]) is list or any(type(f) is list for f in feeds):
+            if (len(feeds) == 1 and type(feeds[0]) is list) or any(type(f) is list for f in feeds):
                 feeds = _flattened(feeds)
         else:
             feeds = ()  # type: ignore[assignment]
@@ -112,7 +112,9 @@ class BaseSession:
         if feed_dict is not None and not hasattr(feed_dict, "items"):
             raise TypeError("`feed_dict` must be a dictionary of tensors or their names to values.")
         if not self._graph._ops:
-            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+            raise RuntimeError(
+                "The Session graph is empty. Add operations to the graph before calling run()."
+            )
         made = self._plan(fetches, list(feed_dict or ()))
         if key is not None:
             if len(self._prepared) > 10_000:

@@ -70,7 +70,9 @@ def _filled(shape: Any, dtype: Any, value: int, name: str) -> Tensor:
     """As `tf.zeros` does it: a constant when small, otherwise a Fill."""
     kind = dtypes.as_dtype(dtype).base_dtype
     dims = as_shape(shape)
-    zero: Any = (b"" if kind == dtypes.string else False) if value == 0 and kind.np_dtype.kind in "Ob" else value
+    zero: Any = (
+        (b"" if kind == dtypes.string else False) if value == 0 and kind.np_dtype.kind in "Ob" else value
+    )
     if (dims.num_elements() or 0) < 1000:
         return constant(zero, kind, dims, name=name)
     from tensorfleet.graph.scopes import name_scope
@@ -86,12 +88,16 @@ class Constant(Initializer):
 
     def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
-            raise TypeError(f"Invalid type for initial value: {type(value)} (expected Python scalar, list or tuple of values, or numpy.ndarray).")
+            raise TypeError(
+                f"Invalid type for initial value: {type(value)} (expected Python scalar, list or tuple of values, or numpy.ndarray)."
+            )
         self.value = value
         self.dtype = dtypes.as_dtype(dtype)
         self.verify_shape = self._verify_shape = verify_shape
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None) -> Tensor:
+    def __call__(
+        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
+    ) -> Tensor:
         verify = self._verify_shape if verify_shape is None else verify_shape
         kind = dtypes.as_dtype(dtype or self.dtype)
         value = np.asarray(self.value)
@@ -105,7 +111,9 @@ class Constant(Initializer):
 class RandomUniform(Initializer):
     """Uniform numbers in [minval, maxval)."""
 
-    def __init__(self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(
+        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
         self.minval, self.maxval, self.seed = minval, maxval, seed
         self.dtype = dtypes.as_dtype(dtype)
 
@@ -117,7 +125,9 @@ class RandomUniform(Initializer):
 class RandomNormal(Initializer):
     """Normally distributed numbers."""
 
-    def __init__(self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
         self.mean, self.stddev, self.seed = mean, stddev, seed
         self.dtype = _float(dtype)
 
@@ -129,7 +139,9 @@ class RandomNormal(Initializer):
 class TruncatedNormal(Initializer):
     """Normally distributed numbers within two standard deviations of the mean."""
 
-    def __init__(self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
         self.mean, self.stddev, self.seed = mean, stddev, seed
         self.dtype = _float(dtype)
 
@@ -178,7 +190,9 @@ class VarianceScaling(Initializer):
         kind = dtype or self.dtype
         full = as_shape(shape).as_list() if partition_info is None else partition_info.full_shape
         fan_in, fan_out = _fans([int(d) for d in full])
-        scale = self.scale / max(1.0, {"fan_in": fan_in, "fan_out": fan_out}.get(self.mode, (fan_in + fan_out) / 2))
+        scale = self.scale / max(
+            1.0, {"fan_in": fan_in, "fan_out": fan_out}.get(self.mode, (fan_in + fan_out) / 2)
+        )
         if self.distribution in ("normal", "truncated_normal"):
             # A normal cut at two deviations has this much less spread.
             stddev = math.sqrt(scale) / 0.87962566103423978
@@ -231,7 +245,9 @@ class Orthogonal(Initializer):
         rows, cols = math.prod(dims[:-1]), dims[-1]
         drawn = random_ops.random_normal([max(rows, cols), min(rows, cols)], dtype=kind, seed=self.seed)
         q, r = apply("Qr", drawn, full_matrices=False)
-        q = apply("Mul", q, apply("Sign", apply("DiagPart", r) if rows == cols else apply("MatrixDiagPart", r)))
+        q = apply(
+            "Mul", q, apply("Sign", apply("DiagPart", r) if rows == cols else apply("MatrixDiagPart", r))
+        )
         if rows < cols:
             q = apply("Transpose", q, [1, 0])
         return apply("Mul", constant(self.gain, kind), apply("Reshape", q, dims))
@@ -252,7 +268,10 @@ class Identity(Initializer):
         kind = dtypes.as_dtype(dtype or self.dtype)
         whole = np.eye(*[int(d) for d in full]) * self.gain
         if partition_info is not None:
-            cut = [slice(o, o + int(n)) for o, n in zip(partition_info.var_offset, as_shape(shape).as_list(), strict=True)]
+            cut = [
+                slice(o, o + int(n))
+                for o, n in zip(partition_info.var_offset, as_shape(shape).as_list(), strict=True)
+            ]
             whole = whole[tuple(cut)]
         return constant(whole.astype(kind.np_dtype), kind)
 

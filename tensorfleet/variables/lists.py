@@ -100,7 +100,9 @@ def assert_variables_initialized(var_list: Any = None) -> Any:
 
 
 @export("report_uninitialized_variables")
-def report_uninitialized_variables(var_list: Any = None, name: str = "report_uninitialized_variables") -> Tensor:
+def report_uninitialized_variables(
+    var_list: Any = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
     """A string vector with the names of the variables that have no value yet."""
     found = global_variables() + local_variables() if var_list is None else list(var_list)
     if not found:

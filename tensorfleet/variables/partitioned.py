@@ -58,7 +58,9 @@ class Slices:
 def partition(partitioner: Callable, shape: TensorShape, dtype: dtypes.DType) -> Slices:
     """Asks a partitioner how to cut, and checks its answer."""
     if not shape.is_fully_defined():
-        raise ValueError(f"Shape of a new partitioned variable must be fully defined, but instead was {shape}.")
+        raise ValueError(
+            f"Shape of a new partitioned variable must be fully defined, but instead was {shape}."
+        )
     if shape.rank == 0:
         raise ValueError(f"A partitioned variable must have rank at least 1. Shape: {shape}")
     counts = partitioner(shape=shape, dtype=dtype)
@@ -66,11 +68,15 @@ def partition(partitioner: Callable, shape: TensorShape, dtype: dtypes.DType) ->
         raise ValueError(f"Partitioner must return a sequence, but saw: {counts}")
     counts = [int(c) for c in counts]
     if len(counts) != shape.rank:
-        raise ValueError(f"Partitioner returned a partition list that does not match the Variable's rank: {counts}, {shape}")
+        raise ValueError(
+            f"Partitioner returned a partition list that does not match the Variable's rank: {counts}, {shape}"
+        )
     if any(c < 1 for c in counts):
         raise ValueError(f"Partitioner returned zero partitions for some axes: {counts}")
     if sum(c > 1 for c in counts) > 1:
-        raise ValueError(f"Can only slice a variable along one dimension: shape: {shape}, partitioning: {counts}")
+        raise ValueError(
+            f"Can only slice a variable along one dimension: shape: {shape}, partitioning: {counts}"
+        )
     dims = [int(d) for d in shape.as_list() if d is not None]
     for size, count in zip(dims, counts, strict=True):
         if size < count:
@@ -132,16 +138,24 @@ class PartitionedVariable:
         with name_scope(None):
             return apply("Identity", joined, name=self._name)
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> list:
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> list:
         """Assigns each part its share of `value`."""
         slices = Slices([int(d) for d in self._shape.as_list()], self._partitions)
         parts = [apply("Slice", value, offset, length) for offset, length in slices.offsets()]
-        return [v.assign(p, use_locking, name, read_value) for v, p in zip(self._variables, parts, strict=True)]
+        return [
+            v.assign(p, use_locking, name, read_value) for v, p in zip(self._variables, parts, strict=True)
+        ]
 
 
-def _to_tensor(var: PartitionedVariable, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _to_tensor(
+    var: PartitionedVariable, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(var.dtype):
-        raise ValueError(f"Incompatible type conversion requested to type '{dtype}' for variable of type '{var.dtype.name}'")
+        raise ValueError(
+            f"Incompatible type conversion requested to type '{dtype}' for variable of type '{var.dtype.name}'"
+        )
     if as_ref:
         raise NotImplementedError("PartitionedVariable doesn't support being used as a reference.")
     return var.as_tensor()
@@ -188,7 +202,10 @@ def variable_axis_size_partitioner(
 
 @export("min_max_variable_partitioner")
 def min_max_variable_partitioner(
-    max_partitions: int = 1, axis: int = 0, min_slice_size: int = 256 << 10, bytes_per_string_element: int = 16
+    max_partitions: int = 1,
+    axis: int = 0,
+    min_slice_size: int = 256 << 10,
+    bytes_per_string_element: int = 16,
 ) -> Callable:
     """Cuts a variable into at most `max_partitions` parts of at least `min_slice_size` bytes."""
 

@@ -1,0 +1,38 @@
+"""What surrounds the operations a thread is making: scopes, devices, dependencies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.graph.operation import Operation
+
+
+class ControlGroup:
+    """One `control_dependencies` block: what to wait for, and what was made inside it."""
+
+    __slots__ = ("inputs", "members")
+
+    def __init__(self, inputs: list[Operation]) -> None:
+        self.inputs = inputs
+        self.members: set[Operation] = set()
+
+
+class Stacks:
+    """What surrounds the operations a thread is making."""
+
+    __slots__ = (
+        "colocation",
+        "control_flow_context",
+        "control_groups",
+        "devices",
+        "name_scope",
+        "original_op",
+    )
+
+    def __init__(self, devices: list) -> None:
+        self.name_scope = ""
+        self.devices: list = list(devices)
+        self.colocation: list[Operation] = []
+        self.control_groups: list[ControlGroup] = []
+        self.control_flow_context: Any = None
+        self.original_op: Operation | None = None

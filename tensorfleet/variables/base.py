@@ -1,0 +1,412 @@
+"""What both forms of `tf.Variable` share."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.dtypes import DType
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.graphdef import prepend_scope, strip_scope
+from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.scopes import (
+    GraphKeys,
+    control_dependencies,
+    device,
+    get_default_graph,
+    name_scope,
+    session_for,
+)
+from tensorfleet.ops.operators import install_on_variable
+from tensorfleet.shapes import TensorShape
+
+
+@export("VariableSynchronization")
+class VariableSynchronization(enum.Enum):
+    """How copies of a variable on several devices stay together."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+@export("VariableAggregation")
+class VariableAggregation(enum.Enum):
+    """How values written to copies of a variable are combined."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3
+
+
+class VariableMeta(type):
+    """Makes `tf.Variable(...)` give a reference or a resource variable, through the graph's creators."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is not Variable:
+            return super().__call__(*args, **kwargs)
+        from tensorfleet.variables import creation
+
+        return creation.create_variable(*args, **kwargs)
+
+
+@export("Variable")
+class Variable(metaclass=VariableMeta):
+    """State that outlives a step: a tensor that operations can read and assign.
+
+    `initial_value` is a value, a tensor, or a function without arguments (then pass `dtype`). Run the
+    variable's `initializer` (or `tf.global_variables_initializer()`) before using it.
+    """
+
+    _initial_value: Any
+    _variable: Tensor
+    _initializer_op: Operation
+    _INITIALIZED_VALUE = "FleetInitializedValue"
+    _caching_device: Any = None
+    _cached: Tensor | None = None
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable | None = None,
+        use_resource: bool | None = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
+        shape: Any = None,
+    ) -> None:
+        self._save_slice_info: Any = None
+        self._constraint = constraint
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+        if variable_def is not None:
+            if initial_value is not None:
+                raise ValueError("variable_def and initial_value are mutually exclusive.")
+            self._from_def(variable_def, import_scope)
+            return
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be a callable.")
+        if callable(initial_value) and dtype is None and not hasattr(initial_value, "_as_graph_element"):
+            initial_value_fn = initial_value
+        else:
+            initial_value_fn = initial_value if callable(initial_value) else None
+        self._trainable = True if trainable is None else trainable
+        if synchronization == VariableSynchronization.ON_READ:
+            if trainable:
+                raise ValueError(
+                    "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable "
+                    "variables."
+                )
+            self._trainable = False
+        keys = _collection_keys(collections, self._trainable)
+        self._caching_device = caching_device
+        wanted = None if dtype is None else dtypes.as_dtype(dtype)
+        graph = get_default_graph()
+        with graph.control_dependencies(None):
+            self._build(initial_value, initial_value_fn, name, wanted, validate_shape, shape)
+        graph.add_to_collections(keys, self)
+
+    # -- the two forms differ in these --
+
+    def _build(self, value: Any, fn: Any, name: Any, dtype: Any, validate_shape: bool, shape: Any) -> None:
+        raise AssertionError("made by RefVariable or ResourceVariable")
+
+    def _from_def(self, variable_def: Any, import_scope: str | None) -> None:
+        raise AssertionError("made by RefVariable or ResourceVariable")
+
+    def value(self) -> Tensor:
+        """The value as a tensor."""
+        raise AssertionError("made by RefVariable or ResourceVariable")
+
+    def _initial(self, value: Any, fn: Any, scope: str, dtype: DType | None) -> Tensor:
+        """The initial value as a tensor; one that comes from a function is built next to the variable."""
+        graph = get_default_graph()
+        if fn is None:
+            return to_tensor(value, dtype, name="initial_value")
+        own = [b"loc:@" + scope.rstrip("/").encode()]
+        with graph._attr_scope_block({"_class": own}), name_scope("Initializer"), device(None):
+            return to_tensor(fn(), dtype, name="initial_value")
+
+    @property
+    def name(self) -> str:
+        """The name, ending in `:0`."""
+        return self._variable.name
+
+    @property
+    def _shared_name(self) -> str:
+        return self.name[: self.name.index(":")]
+
+    @property
+    def op(self) -> Operation:
+        """The operation that stands for the variable."""
+        return self._variable.op
+
+    @property
+    def device(self) -> str:
+        """The device asked for."""
+        return self._variable.device
+
+    @property
+    def graph(self) -> Graph:
+        """The graph it belongs to."""
+        return self._variable.graph
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._variable.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape."""
+        return self._variable.shape
+
+    def get_shape(self) -> TensorShape:
+        """The static shape."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds to what is known of the shape."""
+        self._variable.set_shape(shape)
+        self.value().set_shape(shape)
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that gives the variable its initial value."""
+        return self._initializer_op
+
+    @property
+    def initial_value(self) -> Tensor:
+        """The tensor it is initialized with."""
+        return self._initial_value
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers train it by default."""
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable | None:
+        """A function applied to the value after an optimizer's update."""
+        return self._constraint
+
+    @property
+    def synchronization(self) -> Any:
+        """How copies of it stay together."""
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> Any:
+        """How values written to its copies are combined."""
+        return self._aggregation
+
+    def initialized_value(self) -> Tensor:
+        """The value, or the initial value while the variable is uninitialized."""
+        with control_dependencies(None):
+            return apply(self._INITIALIZED_VALUE, self._variable, self.initial_value)
+
+    def eval(self, session: Any = None) -> Any:
+        """The current value as a numpy array."""
+        return session_for(session, self.graph, "evaluate variable").run(self.value())
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Writes a new value straight into the variable."""
+        session_for(session, self.graph, "load variable").run(
+            self.initializer, {self.initializer.inputs[1]: value}
+        )
+
+    def _as_graph_element(self) -> Tensor:
+        return self._variable
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """Increments until `limit`, then raises OutOfRangeError; gives the value before."""
+        return count_up_to(self, limit)
+
+    def scatter_sub(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Subtracts rows."""
+        return self._scatter("Sub", sparse_delta, use_locking, name)
+
+    def scatter_add(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Adds rows."""
+        return self._scatter("Add", sparse_delta, use_locking, name)
+
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Replaces rows."""
+        return self._scatter("Update", sparse_delta, use_locking, name)
+
+    def scatter_mul(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Multiplies rows."""
+        return self._scatter("Mul", sparse_delta, use_locking, name)
+
+    def scatter_div(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Divides rows."""
+        return self._scatter("Div", sparse_delta, use_locking, name)
+
+    def scatter_max(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Keeps the larger of each row's elements."""
+        return self._scatter("Max", sparse_delta, use_locking, name)
+
+    def scatter_min(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Keeps the smaller of each row's elements."""
+        return self._scatter("Min", sparse_delta, use_locking, name)
+
+    def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
+        raise AssertionError("made by RefVariable or ResourceVariable")
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtracts from the elements or slices that `indices` names."""
+        return self._scatter_nd("Sub", indices, updates, name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Adds to the elements or slices that `indices` names."""
+        return self._scatter_nd("Add", indices, updates, name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Replaces the elements or slices that `indices` names."""
+        return self._scatter_nd("Update", indices, updates, name)
+
+    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+        raise AssertionError("made by RefVariable or ResourceVariable")
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements or slices that `indices` names."""
+        return apply("GatherNd", self.value(), indices, name=name)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """This variable as a `VariableDef`, or None when it is outside `export_scope`."""
+        from tensorfleet.protos import VariableDef
+
+        if export_scope is not None and not self._variable.name.startswith(export_scope):
+            return None
+        proto = VariableDef(
+            variable_name=strip_scope(self._variable.name, export_scope),
+            initializer_name=strip_scope(self.initializer.name, export_scope),
+            snapshot_name=strip_scope(self._read_name(), export_scope),
+            trainable=self.trainable,
+        )
+        if self._initial_value is not None:
+            proto.initial_value_name = strip_scope(self._initial_value.name, export_scope)
+        proto.is_resource = hasattr(self, "handle")
+        if self._save_slice_info is not None:
+            proto.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
+        return proto
+
+    def _read_name(self) -> str:
+        return self.value().name
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+        """The variable of the current graph that a `VariableDef` describes."""
+        return Variable(variable_def=variable_def, import_scope=import_scope)
+
+    def _adopt(self, variable_def: Any, import_scope: str | None) -> None:
+        """Finds in the current graph what a `VariableDef` names."""
+        graph = get_default_graph()
+
+        def find(name: str) -> Any:
+            return graph.as_graph_element(prepend_scope(name, import_scope)) if name else None
+
+        self._variable = find(variable_def.variable_name)
+        self._initializer_op = find(variable_def.initializer_name)
+        self._initial_value = find(variable_def.initial_value_name)
+        self._trainable = variable_def.trainable
+        if variable_def.HasField("save_slice_info_def"):
+            self._save_slice_info = SaveSliceInfo.from_proto(variable_def.save_slice_info_def)
+
+    def _set_save_slice_info(self, info: Any) -> None:
+        self._save_slice_info = info
+
+    def _get_save_slice_info(self) -> Any:
+        return self._save_slice_info
+
+    def __iter__(self) -> Any:
+        raise TypeError("'Variable' object is not iterable.")
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"
+
+
+class SaveSliceInfo:
+    """Where one part of a partitioned variable lies in the whole."""
+
+    def __init__(
+        self, full_name: Any = None, full_shape: Any = None, var_offset: Any = None, var_shape: Any = None
+    ) -> None:
+        self.full_name = full_name
+        self.full_shape = full_shape
+        self.var_offset = var_offset
+        self.var_shape = var_shape
+
+    @property
+    def spec(self) -> str:
+        """The slice as checkpoints write it: `full shape offset,length:...`."""
+        full = " ".join(str(d) for d in self.full_shape) + " "
+        return full + ":".join(f"{o},{n}" for o, n in zip(self.var_offset, self.var_shape, strict=True))
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """This as a `SaveSliceInfoDef`."""
+        from tensorfleet.protos import SaveSliceInfoDef
+
+        return SaveSliceInfoDef(
+            full_name=strip_scope(self.full_name, export_scope),
+            full_shape=self.full_shape,
+            var_offset=self.var_offset,
+            var_shape=self.var_shape,
+        )
+
+    @staticmethod
+    def from_proto(proto: Any) -> SaveSliceInfo:
+        """The info that a `SaveSliceInfoDef` describes."""
+        return SaveSliceInfo(
+            proto.full_name, list(proto.full_shape), list(proto.var_offset), list(proto.var_shape)
+        )
+
+
+Variable.SaveSliceInfo = SaveSliceInfo  # type: ignore[attr-defined]
+
+
+def _collection_keys(collections: Any, trainable: bool) -> list:
+    keys = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
+    if not isinstance(keys, (list, tuple, set)):
+        raise ValueError(
+            f"collections argument to Variable constructor must be a list, tuple, or set. Got {keys} of type {type(keys)}"
+        )
+    keys = list(keys)
+    if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
+        keys.append(GraphKeys.TRAINABLE_VARIABLES)
+    return keys
+
+
+install_on_variable(Variable)

@@ -1,0 +1,256 @@
+"""Finding or making one variable by its full name, whole or in parts."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope
+from tensorfleet.shapes import as_shape
+from tensorfleet.variables import initializers
+from tensorfleet.variables.creation import create_variable
+from tensorfleet.variables.partitioned import PartitionedVariable, PartitionInfo, partition
+from tensorfleet.variables.variable import (
+    SaveSliceInfo,
+    Variable,
+    VariableAggregation,
+    VariableSynchronization,
+)
+
+
+class Store:
+    """The variables that `get_variable` made in one graph, by full name."""
+
+    def __init__(self) -> None:
+        self.vars: dict[str, Variable] = {}
+        self.partitioned: dict[str, PartitionedVariable] = {}
+        self.scopes: dict[str, int] = {}
+        self.current = threading.local()
+        self.root: Any = None
+
+    def open_scope(self, name: str) -> None:
+        """Counts how often a scope was entered."""
+        self.scopes[name] = self.scopes.get(name, 0) + 1
+
+    def close_subscopes(self, name: str) -> None:
+        """Forgets the counts below a scope that is entered anew."""
+        for key in self.scopes:
+            if not name or key.startswith(name + "/"):
+                self.scopes[key] = 0
+
+
+def store_of(graph: Graph | None = None) -> Store:
+    graph = graph or get_default_graph()
+    found = getattr(graph, "_variable_store", None)
+    if found is None:
+        found = graph._variable_store = Store()  # type: ignore[attr-defined]
+    return found
+
+
+def find_or_make(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    reuse: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
+) -> Any:
+    """The standard getter, after the scope's defaults have been filled in."""
+    if initializer is not None and not callable(initializer):
+        if (
+            shape is not None
+            and getattr(initializer, "shape", None) is not None
+            and not _same(shape, initializer)
+        ):
+            raise ValueError("If initializer is a constant, do not specify shape.")
+        if dtype is not None and hasattr(initializer, "dtype"):
+            if dtypes.as_dtype(initializer.dtype).base_dtype != dtypes.as_dtype(dtype).base_dtype:
+                raise ValueError(
+                    "Initializer type '%s' and explicit dtype '%s' don't match." % (initializer.dtype, dtype)
+                )
+    make = functools.partial(
+        _single,
+        dtype=dtype,
+        regularizer=regularizer,
+        reuse=reuse,
+        trainable=trainable,
+        collections=collections,
+        caching_device=caching_device,
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
+    if partitioner is None:
+        if f"{name}/part_0" in store_of().vars:
+            raise ValueError(
+                f"No partitioner was provided, but a partitioned version of the variable was found: {name}/part_0. "
+                "Perhaps a variable of the same name was already created with partitioning?"
+            )
+        return make(name=name, shape=shape, initializer=initializer)
+    if not callable(partitioner):
+        raise ValueError(f"Partitioner must be callable, but received: {partitioner}")
+    return _partitioned(name, shape, dtype, initializer, partitioner, reuse, make)
+
+
+def _same(shape: Any, initializer: Any) -> bool:
+    try:
+        return as_shape(shape).is_compatible_with(initializer.shape)
+    except (TypeError, ValueError):
+        return False
+
+
+def _partitioned(
+    name: str, shape: Any, dtype: Any, initializer: Any, partitioner: Any, reuse: Any, make: Callable
+) -> PartitionedVariable:
+    store = store_of()
+    whole = as_shape(shape if shape is not None else getattr(initializer, "shape", None))
+    if name in store.vars:
+        raise ValueError(
+            f"A partitioner was provided, but an unpartitioned version of the variable was found: {name}. Perhaps "
+            "a variable of the same name was already created without partitioning?"
+        )
+    if name in store.partitioned:
+        if reuse is False:
+            raise ValueError(
+                f"Partitioned variable with name {name} already exists. Did you mean to set reuse=True or "
+                "reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        return store.partitioned[name]
+    if reuse is True:
+        raise ValueError(
+            f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). Did you mean to "
+            "set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
+        )
+    slices = partition(partitioner, whole, dtypes.as_dtype(dtype or dtypes.float32))
+    parts = []
+    for i, (offset, length) in enumerate(slices.offsets()):
+        info = PartitionInfo(whole.as_list(), offset)
+        start = _slice_of(initializer, offset, length, info)
+        part = make(name=f"{name}/part_{i}", shape=None if not callable(start) else length, initializer=start)
+        part._set_save_slice_info(SaveSliceInfo(name, whole.as_list(), offset, length))
+        parts.append(part)
+    made = PartitionedVariable(name, whole, parts[0].dtype.base_dtype, parts, slices.counts)
+    store.partitioned[name] = made
+    return made
+
+
+def _slice_of(initializer: Any, offset: list[int], length: list[int], info: PartitionInfo) -> Any:
+    if initializer is None:
+        return None
+    if not callable(initializer):
+        return apply("Slice", initializer, offset, length)
+    takes_info = initializers.takes_partition_info(initializer)
+    if isinstance(initializer, type) or not takes_info:
+        return initializer
+    return initializers.WithPartition(initializer, info)
+
+
+def _single(
+    name: str,
+    shape: Any,
+    dtype: Any,
+    initializer: Any,
+    regularizer: Any,
+    reuse: Any,
+    trainable: bool | None,
+    collections: Any,
+    caching_device: Any,
+    validate_shape: bool,
+    use_resource: bool | None,
+    constraint: Any,
+    synchronization: Any,
+    aggregation: Any,
+) -> Variable:
+    store = store_of()
+    wanted = as_shape(shape)
+    if name in store.vars:
+        return _share(store.vars[name], name, wanted, dtype, reuse)
+    if reuse is True:
+        raise ValueError(
+            f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you mean to set "
+            "reuse=tf.AUTO_REUSE in VarScope?"
+        )
+    kind = dtypes.as_dtype(dtype).base_dtype if dtype is not None else None
+    if initializer is None:
+        initializer = initializers.default_for(kind or dtypes.float32, name)
+    value, kind = _initial_value(name, wanted, kind, initializer)
+    made = create_variable(
+        initial_value=value,
+        name=name,
+        trainable=trainable,
+        collections=collections,
+        caching_device=caching_device,
+        dtype=kind,
+        validate_shape=validate_shape,
+        constraint=constraint,
+        use_resource=use_resource,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
+    store.vars[name] = made
+    if regularizer is not None:
+        _regularize(made, name, regularizer)
+    return made
+
+
+def _share(found: Variable, name: str, wanted: Any, dtype: Any, reuse: Any) -> Variable:
+    if reuse is False or reuse is None:
+        where = found.op.source_line
+        raise ValueError(
+            f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
+            f"VarScope? Originally defined at:\n\n  {where}\n"
+        )
+    if not wanted.is_compatible_with(found.shape):
+        raise ValueError(
+            f"Trying to share variable {name}, but specified shape {wanted} and found shape {found.shape}."
+        )
+    if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(found.dtype.base_dtype):
+        raise ValueError(
+            f"Trying to share variable {name}, but specified dtype {dtypes.as_dtype(dtype).name} and found dtype "
+            f"{found.dtype.base_dtype.name}."
+        )
+    return found
+
+
+def _initial_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[Any, Any]:
+    """What `tf.Variable` gets: a value, or a function that makes one inside the variable's own scope."""
+    if not callable(initializer):
+        return (lambda: initializer), dtype
+    made = initializer(dtype=dtype) if isinstance(initializer, type) else initializer
+    if not shape.is_fully_defined():
+        if initializers.takes_shape(made) or shape.rank is not None:
+            raise ValueError(
+                f"Shape of a new variable ({name}) must be fully defined, but instead was {shape}."
+            )
+        return made, dtype
+    if not initializers.takes_shape(made):
+        return made, dtype
+    kind = dtype or dtypes.float32
+    return (lambda: made(shape.as_list(), dtype=kind)), kind
+
+
+def _regularize(variable: Variable, name: str, regularizer: Callable) -> None:
+    def loss() -> Any:
+        with name_scope(name + "/Regularizer/"):
+            return regularizer(variable)
+
+    with colocate_with(variable.op):
+        value = loss()
+    if value is not None:
+        get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, value)

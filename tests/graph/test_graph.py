@@ -1,0 +1,191 @@
+"""Control dependencies, devices, colocation, collections, seeds, finalizing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def test_control_dependencies_nest_and_clear(graph):
+    a, b = tf.no_op(name="a"), tf.no_op(name="b")
+    with tf.control_dependencies([a]):
+        with tf.control_dependencies([b]):
+            both = tf.no_op()
+        with tf.control_dependencies(None):
+            none = tf.no_op()
+    assert {o.name for o in both.control_inputs} == {"a", "b"}
+    assert none.control_inputs == []
+
+
+def test_op_whose_input_already_waits_does_not_wait_again(graph):
+    a = tf.no_op(name="a")
+    with tf.control_dependencies([a]):
+        x = tf.constant(1.0)
+        y = tf.identity(x)
+    assert x.op.control_inputs == [a]
+    assert y.op.control_inputs == []
+
+
+def test_device_strings_merge_inner_over_outer(graph):
+    with tf.device("/job:ps/task:1"):
+        with tf.device("/cpu:0"):
+            a = tf.constant(1)
+        with tf.device("/task:2/gpu:3"):
+            b = tf.constant(1)
+        with tf.device(None):
+            c = tf.constant(1)
+    assert a.device == "/job:ps/task:1/device:CPU:0"
+    assert b.device == "/job:ps/task:2/device:GPU:3"
+    assert c.device == ""
+
+
+def test_device_function_is_called_with_each_op(graph):
+    seen = []
+
+    def choose(op):
+        seen.append(op.type)
+        return "/cpu:0" if op.type == "VariableV2" else "/gpu:0"
+
+    with tf.device(choose):
+        v = tf.Variable(3.0)
+        c = tf.constant(4.0)
+    assert v.device == "/device:CPU:0"
+    assert c.device == "/device:GPU:0"
+    assert "VariableV2" in seen
+
+
+def test_device_spec_is_accepted(graph):
+    with tf.device(tf.DeviceSpec(job="worker", task=2, device_type="CPU", device_index=0)):
+        assert tf.constant(1).device == "/job:worker/task:2/device:CPU:0"
+
+
+@pytest.mark.parametrize("bad", ["/jobs:a", "/cpu:0/gpu:0", "/task:x"])
+def test_malformed_device_is_refused(graph, bad):
+    with pytest.raises(ValueError, match="attribute|multiple|Malformed"), tf.device(bad):
+        tf.constant(1)
+
+
+def test_colocation_follows_the_other_op(graph):
+    with tf.device("/cpu:1"):
+        a = tf.constant(1.0, name="a")
+    with tf.device("/cpu:0"), tf.colocate_with(a.op):
+        b = tf.constant(2.0)
+    assert b.device == "/device:CPU:1"
+    assert b.op.colocation_groups() == [b"loc:@a"]
+
+
+def test_finalized_graph_refuses_new_operations(graph):
+    tf.constant(1)
+    graph.finalize()
+    with pytest.raises(RuntimeError, match="Graph is finalized and cannot be modified"):
+        tf.constant(2)
+
+
+def test_tensors_of_two_graphs_do_not_mix(graph):
+    a = tf.constant(1.0)
+    with tf.Graph().as_default():
+        b = tf.constant(1.0)
+        with pytest.raises(ValueError, match="must be from the same graph"):
+            tf.add(a, b)
+
+
+def test_collections_filter_by_scope(graph):
+    with tf.variable_scope("a"):
+        tf.get_variable("x", [1])
+    with tf.variable_scope("b"):
+        tf.get_variable("x", [1])
+    assert [v.name for v in tf.trainable_variables("a")] == ["a/x:0"]
+    graph.add_to_collections(["p", "q", "p"], 7)
+    assert tf.get_collection("p") == [7]
+    tf.get_collection_ref("p").append(8)
+    assert tf.get_collection("p") == [7, 8]
+
+
+def test_tensor_is_not_a_bool(graph):
+    with pytest.raises(TypeError, match="Using a `tf.Tensor` as a Python `bool` is not allowed"):
+        bool(tf.constant(True))
+
+
+def test_tensor_is_not_iterable(graph):
+    with pytest.raises(TypeError, match="only iterable when eager execution is enabled"):
+        list(tf.constant([1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (1, tf.int32),
+        (1.5, tf.float32),
+        (2**40, tf.int64),
+        (True, tf.bool),
+        ("a", tf.string),
+        (b"a", tf.string),
+    ]
+    + [
+        ([1, 2.5], tf.float32),
+        (np.float64(1), tf.float64),
+        (np.ones(2, np.int64), tf.int64),
+        (1j, tf.complex128),
+    ],
+)
+def test_python_values_get_tensorflows_types(graph, value, dtype):
+    assert tf.constant(value).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(1.5, tf.int32), ("a", tf.float32), (1, tf.bool), (True, tf.int32), (2**40, tf.int32)],
+)
+def test_value_that_does_not_fit_its_type_is_refused(graph, value, dtype):
+    with pytest.raises(TypeError):
+        tf.constant(value, dtype)
+
+
+def test_ragged_and_none_values_are_refused(graph):
+    with pytest.raises(ValueError, match="rectangular|dense"):
+        tf.constant([[1], [1, 2]])
+    with pytest.raises(ValueError, match="None values not supported"):
+        tf.constant(None)
+
+
+def test_list_with_tensors_becomes_a_pack(graph):
+    x = tf.placeholder(tf.float32, [])
+    packed = tf.convert_to_tensor([x, 2.0])
+    assert packed.op.type == "Pack"
+    assert packed.shape.as_list() == [2]
+
+
+def test_constant_does_not_follow_later_changes_of_the_array(graph):
+    array = np.zeros(2, np.float32)
+    c = tf.constant(array)
+    array[:] = 5
+    with tf.Session() as session:
+        assert session.run(c).tolist() == [0, 0]
+
+
+def test_each_op_remembers_the_line_that_made_it(graph):
+    c = tf.constant(1)
+    assert c.op.source_line.startswith(__file__)
+    assert c.op.traceback[-1][2] == "test_each_op_remembers_the_line_that_made_it"
+
+
+def test_shape_mismatch_names_op_shapes_and_line(graph):
+    with pytest.raises(
+        ValueError, match=r"Dimensions must be equal, but are 3 and 2 for 'MatMul' \(op: 'MatMul'\)"
+    ) as e:
+        tf.matmul(tf.ones([2, 3]), tf.ones([2, 3]))
+    assert "[2,3], [2,3]" in str(e.value)
+    assert "test_graph.py" in str(e.value)
+
+
+def test_mixed_types_are_refused(graph):
+    with pytest.raises((TypeError, ValueError), match="int32"):
+        tf.add(tf.constant(1), tf.constant(1.0))

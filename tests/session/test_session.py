@@ -1,0 +1,283 @@
+"""Running: fetches, feeds, callables, partial runs, threads, closing."""
+
+from __future__ import annotations
+
+import collections
+import json
+import threading
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def test_every_nesting_of_fetches_comes_back_alike():
+    a, b = tf.constant(1), tf.constant(2.0)
+    Pair = collections.namedtuple("Pair", ["x", "y"])
+    with tf.Session() as s:
+        assert s.run(a) == 1
+        assert s.run([a, [b]]) == [1, [2.0]]
+        assert s.run((a, b)) == (1, 2.0)
+        assert s.run({"k": a, "l": {"m": b}}) == {"k": 1, "l": {"m": 2.0}}
+        assert s.run(Pair(a, b)) == Pair(1, 2.0)
+        assert s.run([a.op, "Const_1:0", a]) == [None, 2.0, 1]
+        assert s.run([]) == []
+
+
+def test_scalars_come_back_as_numpy_scalars_and_strings_as_bytes():
+    with tf.Session() as s:
+        assert isinstance(s.run(tf.constant(1.5)), np.float32)
+        assert s.run(tf.constant("a")) == b"a"
+        strings = s.run(tf.constant(["a", "b"]))
+        assert strings.dtype == object
+        assert strings.tolist() == [b"a", b"b"]
+
+
+def test_fetched_arrays_are_the_callers_own():
+    v = tf.Variable(np.zeros(3, np.float32))
+    with tf.Session() as s:
+        s.run(v.initializer)
+        got = s.run(v)
+        got[:] = 7
+        assert s.run(v).tolist() == [0, 0, 0]
+
+
+def test_any_tensor_can_be_fed_by_tensor_or_name():
+    a = tf.constant(1.0, name="a")
+    b = a + 1.0
+    with tf.Session() as s:
+        assert s.run(b, {a: 5.0}) == 6
+        assert s.run(b, {"a:0": 6.0}) == 7
+        assert s.run(a, {a: 8.0}) == 8
+
+
+def test_variable_takes_its_own_copy_of_what_is_assigned():
+    p = tf.placeholder(tf.float32, [2])
+    v = tf.Variable([0.0, 0.0])
+    assign = tf.assign(v, p)
+    value = np.ones(2, np.float32)
+    with tf.Session() as s:
+        s.run(assign, {p: value})
+        value[:] = 9
+        assert s.run(v).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "phrase"),
+    [
+        (
+            np.ones(3, np.float32),
+            ValueError,
+            "Cannot feed value of shape \\(3,\\) for Tensor 'x:0', which has shape '\\(2,\\)'",
+        ),
+        ([[1.0], [1.0, 2.0]], ValueError, "Cannot feed"),
+        (["a", "b"], ValueError, "Cannot feed"),
+    ],
+)
+def test_wrong_feeds_are_refused(value, error, phrase):
+    x = tf.placeholder(tf.float32, [2], name="x")
+    with tf.Session() as s, pytest.raises(error, match=phrase):
+        s.run(x, {x: value})
+
+
+def test_feeding_a_tensor_is_refused():
+    x = tf.placeholder(tf.float32, [])
+    with tf.Session() as s, pytest.raises(TypeError, match="cannot be a tf.Tensor object"):
+        s.run(x, {x: tf.constant(1.0)})
+
+
+def test_feeding_an_unknown_name_is_refused():
+    tf.constant(1)
+    with tf.Session() as s, pytest.raises(TypeError, match="Cannot interpret feed_dict key as Tensor"):
+        s.run(tf.constant(1), {"nope:0": 1})
+
+
+def test_too_large_an_integer_is_refused():
+    x = tf.placeholder(tf.int32, [])
+    with tf.Session() as s, pytest.raises(TypeError, match="not compatible with Tensor type int32"):
+        s.run(x, {x: 2**40})
+
+
+def test_missing_feed_names_the_placeholder_and_its_line():
+    x = tf.placeholder(tf.float32, [None, 3], name="x")
+    with (
+        tf.Session() as s,
+        pytest.raises(
+            tf.errors.InvalidArgumentError, match="You must feed a value for placeholder tensor 'x'"
+        ) as e,
+    ):
+        s.run(x + 1)
+    assert "test_session.py" in str(e.value)
+
+
+@pytest.mark.parametrize("fetch", [None, 3, object()])
+def test_bad_fetches_are_refused(fetch):
+    tf.constant(1)
+    with tf.Session() as s, pytest.raises(TypeError, match="invalid type"):
+        s.run(fetch)
+
+
+def test_fetching_from_another_graph_is_refused():
+    with tf.Graph().as_default():
+        other = tf.constant(1)
+    tf.constant(1)
+    with tf.Session() as s, pytest.raises(ValueError, match="is not an element of this graph"):
+        s.run(other)
+
+
+def test_fetching_a_handle_is_refused():
+    v = tf.Variable(1.0, use_resource=True)
+    with tf.Session() as s, pytest.raises(tf.errors.InvalidArgumentError, match="handle cannot be fetched"):
+        s.run(v.handle)
+
+
+def test_empty_graph_and_closed_session_say_so():
+    with tf.Session() as s, pytest.raises(RuntimeError, match="graph is empty"):
+        s.run([])
+    with pytest.raises(RuntimeError, match="closed Session"):
+        s.run([])
+
+
+def test_eval_and_run_use_the_default_session():
+    c = tf.constant(3)
+    with pytest.raises(ValueError, match="No default session is registered"):
+        c.eval()
+    with tf.Session():
+        assert c.eval() == 3
+        c.op.run()
+
+
+def test_interactive_session_is_the_default_until_closed():
+    s = tf.InteractiveSession()
+    try:
+        assert tf.constant(4).eval() == 4
+        assert tf.get_default_session() is s
+    finally:
+        s.close()
+    assert tf.get_default_session() is None
+
+
+def test_make_callable_takes_feeds_in_order():
+    a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    with tf.Session() as s:
+        f = s.make_callable(a - b, [b, a])
+        assert f(1.0, 5.0) == 4
+        with pytest.raises(ValueError, match="takes 2 feeds"):
+            f(1.0)
+
+
+def test_partial_run_computes_each_operation_once():
+    a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    count = tf.Variable(0.0)
+    with tf.control_dependencies([tf.assign_add(count, 1.0)]):
+        first = a + 1.0
+    second = first * b
+    with tf.Session() as s:
+        s.run(count.initializer)
+        handle = s.partial_run_setup([first, second], [a, b])
+        assert s.partial_run(handle, first, {a: 2.0}) == 3
+        assert s.partial_run(handle, second, {b: 4.0}) == 12
+        assert s.run(count) == 1
+        with pytest.raises(tf.errors.InvalidArgumentError, match="was not specified in partial_run_setup"):
+            s.partial_run(handle, second, {a: 1.0})
+
+
+def test_graph_may_grow_between_runs():
+    a = tf.constant(1)
+    with tf.Session() as s:
+        assert s.run(a) == 1
+        assert s.run(a + 1) == 2
+
+
+def test_state_belongs_to_the_session():
+    v = tf.Variable(0.0)
+    add = tf.assign_add(v, 1.0)
+    with tf.Session() as one, tf.Session() as two:
+        one.run(v.initializer)
+        one.run(add)
+        with pytest.raises(
+            tf.errors.FailedPreconditionError, match="Attempting to use uninitialized value Variable"
+        ):
+            two.run(v)
+        two.run(v.initializer)
+        assert (one.run(v), two.run(v)) == (1, 0)
+
+
+def test_threads_share_a_session_and_lose_no_update():
+    v = tf.Variable(0.0)
+    add = tf.assign_add(v, 1.0)
+    with tf.Session() as s:
+        s.run(v.initializer)
+        threads = [threading.Thread(target=lambda: [s.run(add.op) for _ in range(200)]) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(60)
+        assert s.run(v) == 800
+
+
+def test_log_device_placement_prints_a_line_per_op(capsys):
+    a = tf.constant(1.0, name="a")
+    b = tf.identity(a, name="b")
+    with tf.Session(config=tf.ConfigProto(log_device_placement=True)) as s:
+        s.run(b)
+    lines = capsys.readouterr().err.splitlines()
+    device = "/job:localhost/replica:0/task:0/device:CPU:0"
+    assert lines == [f"a: (Const): {device}", f"b: (Identity): {device}"]
+
+
+def test_explain_placement_is_a_table_with_reasons():
+    with tf.device("/cpu:1"):
+        a = tf.Variable(1.0, name="a")
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as s:
+        s.run(a.initializer)
+        s.run(a + 1.0)
+        table = tf.fleet.explain_placement(s)
+    assert any(
+        line.startswith("a ") and "/device:CPU:1" in line and "tf.device" in line
+        for line in table.splitlines()
+    )
+    assert any("stays with a" in line for line in table.splitlines())
+
+
+def test_traced_run_gives_step_stats_and_a_chrome_trace():
+    x = tf.placeholder(tf.float32, [None, 4])
+    y = tf.matmul(x, tf.ones([4, 4]))
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True)
+    metadata = tf.RunMetadata()
+    with tf.Session() as s:
+        s.run(y, {x: np.ones((2, 4))}, options=options, run_metadata=metadata)
+    device = metadata.step_stats.dev_stats[0]
+    assert device.device.endswith("CPU:0")
+    assert device.node_stats[0].node_name == "MatMul"
+    assert metadata.partition_graphs[0].node
+    trace = json.loads(tf.fleet.Timeline(metadata.step_stats).generate_chrome_trace_format())
+    assert any(e["ph"] == "X" for e in trace["traceEvents"])
+
+
+def test_list_devices_shows_virtual_cpus():
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 3})) as s:
+        assert [d.name[-5:] for d in s.list_devices()] == ["CPU:0", "CPU:1", "CPU:2"]
+        assert s.list_devices()[0].device_type == "CPU"
+
+
+def test_finalized_graph_can_be_run_but_not_extended(graph):
+    c = tf.constant(1)
+    graph.finalize()
+    with tf.Session() as s:
+        assert s.run(c) == 1
+
+
+def test_fetch_of_an_update_is_the_value_after_the_step():
+    v = tf.Variable(1.0)
+    with tf.Session() as s:
+        s.run(v.initializer)
+        assert s.run(tf.assign_add(v, 2.0)) == 3
+        assert s.run(tf.assign(v, 10.0)) == 10

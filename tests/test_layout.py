@@ -1,0 +1,75 @@
+"""The tree is the pipeline: a module imports only from its own stage and the stages above it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import tensorfleet
+
+ROOT = Path(tensorfleet.__file__).parent
+STAGES = [
+    {"protos"},
+    {"errors", "dtypes", "shapes", "devices", "config", "api"},
+    {"graph"},
+    {"ops"},
+    {"variables"},
+    {"passes"},
+    {"runtime"},
+    {"cluster"},
+    {"session"},
+    {"train", "nn"},
+    {"fleet"},
+    {"testing"},
+    {"modules"},
+]
+LEVEL = {name: i for i, names in enumerate(STAGES) for name in names}
+
+
+def stage_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "tensorfleet":
+                names = [f"tensorfleet.{alias.name}" for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("tensorfleet.")}
+    return found
+
+
+def modules() -> list[Path]:
+    return [p for p in ROOT.rglob("*.py") if p.name != "__init__.py" or p.parent != ROOT]
+
+
+def test_every_module_belongs_to_a_stage():
+    assert {stage_of(p) for p in modules()} <= set(LEVEL)
+
+
+def test_imports_go_up_the_pipeline_only():
+    wrong = [
+        f"{p.relative_to(ROOT)} imports {name}"
+        for p in modules()
+        for name in imports_of(p)
+        if LEVEL[name] > LEVEL[stage_of(p)]
+    ]
+    assert not wrong
+
+
+def test_starting_up_does_not_load_jax():
+    import subprocess
+    import sys
+
+    code = "import sys, tensorfleet; sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_files_stay_readable():
+    long = [p.name for p in modules() if "_pb2" not in p.name and len(p.read_text().splitlines()) > 520]
+    assert not long
