@@ -16,10 +16,10 @@ from tensorfleet.ops.examples import case
 
 _PAIRS = [
     case(INTS, INT_ROW),
-    case(np.uint8([1, 200, 255]), np.uint8(7)),
+    case(np.array([1, 200, 255], np.uint8), np.uint8(7)),
     case(INTS.astype(np.int64), np.int64(5)),
 ]
-_SHIFTS = [case(INTS, np.int32([1, 3, 0])), case(np.uint8([1, 200, 255]), np.uint8(2))]
+_SHIFTS = [case(INTS, np.array([1, 3, 0], np.int32)), case(np.array([1, 200, 255], np.uint8), np.uint8(2))]
 
 
 def _bits(name: str, examples: Any = _PAIRS) -> Any:
@@ -59,7 +59,7 @@ def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply("BitwiseXor", x, y, name=name)
 
 
-@unary("Invert", "integer", examples=[case(INTS), case(np.uint8([1, 200]))])
+@unary("Invert", "integer", examples=[case(INTS), case(np.array([1, 200], np.uint8))])
 def _invert(xp: Any, x: Any) -> Any:
     return xp.invert(x)
 
@@ -102,7 +102,7 @@ def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     "x: T -> y: uint8",
     "T: integer",
     shape=same_as_input,
-    examples=[case(INTS), case(np.uint8([3]))],
+    examples=[case(INTS), case(np.array([3], np.uint8))],
 )
 def _population_count(xp: Any, x: Any) -> Any:
     unsigned = x.view(f"u{x.dtype.itemsize}")

@@ -94,7 +94,7 @@ def clip_by_global_norm(
         factor = clip_norm * apply("Minimum", 1.0 / use_norm, one / clip_norm)
         # A norm that is not finite gives NaN here, so that the fault shows instead of being clipped away.
         factor = factor + (use_norm - use_norm)
-        clipped = []
+        clipped: list = []
         for i, t in enumerate(items):
             if t is None:
                 clipped.append(None)

@@ -143,7 +143,9 @@ def _einsum_shape(op: Operation) -> TensorShape:
     for labels, tensor in zip(inputs, op._inputs, strict=True):
         shape = tensor.shape
         if shape.rank is None:
-            return TensorShape(None)
+            if "..." in labels and "..." in output:
+                return TensorShape(None)
+            continue
         named = labels.replace("...", "")
         extra = shape.rank - len(named)
         if extra < 0 or (extra and "..." not in labels):

@@ -85,7 +85,7 @@ def _matmul_grad(op: Operation, dy: Any) -> Any:
     return _mm(b, dy, True, True, grad_a=True), _mm(dy, a, True, True, grad_b=True)
 
 
-def _mm(a: Any, b: Any, ta: bool, tb: bool, **which: bool) -> Tensor:
+def _mm(a: Any, b: Any, ta: bool, tb: bool, **which: Any) -> Tensor:
     return apply("MatMul", a, b, transpose_a=ta, transpose_b=tb, **which)
 
 
@@ -171,7 +171,7 @@ def _batch_grad(op: Operation, dy: Any) -> Any:
     x, y = op.inputs
     adj_x, adj_y = op.get_attr("adj_x"), op.get_attr("adj_y")
 
-    def mm(a: Any, b: Any, left: bool, right: bool, **which: bool) -> Tensor:
+    def mm(a: Any, b: Any, left: bool, right: bool, **which: Any) -> Tensor:
         return apply(op.type, a, b, adj_x=left, adj_y=right, name="MatMul", **which)
 
     gx = mm(y, dy, adj_y, True, grad_x=True) if adj_x else mm(dy, y, False, not adj_y, grad_y=True)
@@ -299,7 +299,7 @@ def matvec(
     with name_scope(name, "MatVec", [a, b]):
         a = to_tensor(a, name="a")
         column = apply("ExpandDims", to_tensor(b, name="b"), -1)
-        flags = {"a_is_sparse": a_is_sparse, "b_is_sparse": b_is_sparse}
+        flags: dict[str, Any] = {"a_is_sparse": a_is_sparse, "b_is_sparse": b_is_sparse}
         product = matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a, **flags)
         return apply("Squeeze", product, squeeze_dims=[-1])
 

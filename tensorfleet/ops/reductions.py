@@ -114,7 +114,7 @@ def _sum_grad(op: Operation, dy: Any) -> Any:
     return spread(op, dy), None
 
 
-def spread(op: Operation, dy: Tensor) -> Tensor:
+def spread(op: Operation, dy: Tensor) -> Any:
     """A tensor of the reduced shape repeated to the shape of what was reduced."""
     x, indices = op.inputs[0], op.inputs[1]
     axes = static_value(op, 1)

@@ -101,8 +101,7 @@ def _cumulative_logsumexp(xp: Any, x: Any, axis: Any, *, exclusive: bool, revers
 
         return lax.cumlogsumexp(a, axis=i % a.ndim)
 
-    # An exclusive scan starts at log(0); like TensorFlow, at the lowest finite number instead.
-    return _scanned(xp, x, axis, run, np.finfo(wide(x).dtype).min, exclusive, reverse)
+    return _scanned(xp, x, axis, run, -np.inf, exclusive, reverse)
 
 
 @gradient("CumulativeLogsumexp")

@@ -249,7 +249,7 @@ def _unsorted_sum_grad(op: Operation, dy: Any) -> Any:
     return _gather_or_zero(dy, op.inputs[1], op.inputs[0]), None, None
 
 
-def _gather_or_zero(rows: Tensor, ids: Tensor, like: Tensor) -> Tensor:
+def _gather_or_zero(rows: Tensor, ids: Tensor, like: Tensor) -> Any:
     """The row of each id; zeros where the id is negative."""
     found = apply("GatherV2", rows, apply("Maximum", ids, constant_like(0, ids)), np.int32(0))
     there = apply("GreaterEqual", ids, constant_like(0, ids))
@@ -310,7 +310,7 @@ unsorted_segment_max = _public_unsorted("UnsortedSegmentMax", "unsorted_segment_
 unsorted_segment_min = _public_unsorted("UnsortedSegmentMin", "unsorted_segment_min", "The smallest")
 
 
-def _counted(data: Tensor, ids: Tensor, num: Any) -> tuple[Tensor, Tensor]:
+def _counted(data: Tensor, ids: Tensor, num: Any) -> tuple[Any, Any]:
     """The sum of each group and how many elements it has (at least 1), shaped to divide one by the other."""
     ones = apply("Fill", apply("Shape", ids), constant_like(1, data))
     counts = apply("UnsortedSegmentSum", ones, ids, num)

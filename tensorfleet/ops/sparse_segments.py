@@ -132,8 +132,9 @@ def _sum_grad(op: Operation, dy: Any) -> list:
 
 
 def _first_size(data: Tensor) -> Any:
-    if data.shape.rank and data.shape.as_list()[0] is not None:
-        return np.int32(data.shape.as_list()[0])
+    rows = data.shape.as_list()[0] if data.shape.rank else None
+    if rows is not None:
+        return np.int32(rows)
     return apply("GatherV2", apply("Shape", data), np.int32(0), np.int32(0))
 
 

@@ -123,7 +123,7 @@ _TWO = "{float, double}"
     "Polygamma",
     _TWO,
     signature="a: T, x: T -> z: T",
-    examples=[case(np.float64([1, 2, 3]), POSITIVE, grad=False)],
+    examples=[case(np.array([1.0, 2.0, 3.0]), POSITIVE, grad=False)],
 )
 def _polygamma(xp: Any, a: Any, x: Any) -> Any:
     if is_numpy(xp):

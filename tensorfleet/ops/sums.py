@@ -188,8 +188,8 @@ def _bincount_shape(op: Operation) -> TensorShape:
     shape=_bincount_shape,
     static=["size"],
     examples=[
-        case(np.int32([1, 1, 3, 7]), np.int32(4), np.zeros(0, np.int32)),
-        case(np.int32([1, 1, 3]), np.int32(5), np.float32([0.5, 1, 2])),
+        case(np.array([1, 1, 3, 7], np.int32), np.int32(4), np.zeros(0, np.int32)),
+        case(np.array([1, 1, 3], np.int32), np.int32(5), np.array([0.5, 1, 2], np.float32)),
     ],
 )
 def _bincount(xp: Any, arr: Any, size: Any, weights: Any, *, check: Any) -> Any:
