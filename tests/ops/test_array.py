@@ -1,0 +1,407 @@
+"""Shapes, joins, builders and the rest of the array ops: TensorFlow's corner cases and messages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def run(fetches, feed=None):
+    with tf.Session() as session:
+        return session.run(fetches, feed)
+
+
+@pytest.fixture
+def x():
+    return tf.placeholder(tf.float32, [2, 3], name="x")
+
+
+@pytest.fixture
+def u():
+    return tf.placeholder(tf.float32, [None, 3], name="u")
+
+
+def dims(tensor):
+    return None if tensor.shape.rank is None else tensor.shape.as_list()
+
+
+# -- shapes ------------------------------------------------------------------------------------------
+
+
+def test_known_shapes_are_constants(graph, x, u):
+    assert [t.op.type for t in (tf.shape(x), tf.size(x), tf.rank(x))] == ["Const"] * 3
+    assert [t.op.type for t in (tf.shape(u), tf.size(u))] == ["Shape", "Size"]
+    assert run(tf.shape(x, out_type=tf.int64)).dtype == np.int64
+
+
+def test_reshape_works_out_what_it_can(x, u):
+    p = tf.placeholder(tf.int32, [])
+    assert dims(tf.reshape(x, [-1])) == [6]
+    assert dims(tf.reshape(x, [p, 3])) == [2, 3]
+    assert dims(tf.reshape(u, [-1, 3, 1])) == [None, 3, 1]
+    assert dims(tf.reshape(u, [tf.shape(u)[0], 10])) == [None, 10]
+    assert dims(tf.reshape(x, tf.placeholder(tf.int32, [None]))) is None
+    assert dims(tf.reshape(tf.placeholder(tf.float32), [-1, 28 * 28])) == [None, 784]
+
+
+def test_impossible_reshapes_fail_when_the_graph_is_built(x, u):
+    with pytest.raises(
+        ValueError, match=r"Cannot reshape a tensor with 6 elements to shape \[4\] \(4 elements\)"
+    ):
+        tf.reshape(x, [4])
+    with pytest.raises(ValueError, match="Dimension size must be evenly divisible by 4 but is 6"):
+        tf.reshape(x, [-1, 4])
+    with pytest.raises(ValueError, match="Dimension size must be evenly divisible by 3 but is 4"):
+        tf.reshape(u, [4])
+    with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 0"):
+        tf.reshape(x, 5)
+
+
+def test_impossible_reshapes_fail_at_run_time():
+    y = tf.placeholder(tf.float32)
+    feed = {y: np.ones((2, 3))}
+    message = "Input to reshape is a tensor with 6 values, but the requested shape has 4"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        run(tf.reshape(y, [4]), feed)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="requires a multiple of 4"):
+        run(tf.reshape(y, [-1, 4]), feed)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="Only one input size may be -1, not both 0 and 1"
+    ):
+        run(tf.reshape(y, [-1, -1]), feed)
+
+
+def test_squeeze_and_expand_dims_take_their_old_arguments(x):
+    assert dims(tf.expand_dims(x, dim=-1)) == [2, 3, 1]
+    assert dims(tf.squeeze(tf.expand_dims(x, 0), squeeze_dims=[0])) == [2, 3]
+    with pytest.raises(ValueError, match="Cannot specify both"):
+        tf.expand_dims(x, 0, dim=0)
+    with pytest.raises(ValueError, match=r"dim 5 not in the interval \[-3, 2\]"):
+        tf.expand_dims(x, 5)
+    with pytest.raises(ValueError, match=r"Can not squeeze dim\[0\], expected a dimension of 1, got 2"):
+        tf.squeeze(x, 0)
+
+
+def test_squeeze_fails_at_run_time_too():
+    y = tf.placeholder(tf.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Can not squeeze dim\[0\]"):
+        run(tf.squeeze(y, [0]), {y: np.ones((2, 3))})
+
+
+def test_transpose_reverses_without_perm(x):
+    unknown = tf.placeholder(tf.float32)
+    value = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert dims(tf.transpose(x)) == [3, 2]
+    for got in run(
+        [tf.transpose(x), tf.transpose(unknown), tf.matrix_transpose(x)], {x: value, unknown: value}
+    ):
+        np.testing.assert_array_equal(got, value.T)
+    with pytest.raises(ValueError, match="perm dim 5 is out of range of input rank 2"):
+        tf.transpose(x, [0, 5])
+
+
+def test_conjugate_transpose():
+    c = tf.constant([[1 + 2j, 3j]])
+    assert tf.transpose(c, conjugate=True).op.type == "ConjugateTranspose"
+    np.testing.assert_array_equal(run(tf.transpose(c, conjugate=True)), [[1 - 2j], [-3j]])
+
+
+def test_invert_permutation_refuses_what_is_none():
+    p = tf.placeholder(tf.int32, [None])
+    y = tf.invert_permutation(p)
+    np.testing.assert_array_equal(run(y, {p: [2, 0, 1]}), [1, 2, 0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="0 is duplicated in the input"):
+        run(y, {p: [0, 0]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="5 is not between 0 and 2"):
+        run(y, {p: [0, 5]})
+
+
+def test_broadcast_shapes(x, u):
+    assert run(tf.broadcast_dynamic_shape([2, 1], [1, 3])).tolist() == [2, 3]
+    assert tf.broadcast_static_shape(tf.TensorShape([2, 1]), tf.TensorShape([3])) == tf.TensorShape([2, 3])
+    with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+        tf.broadcast_static_shape(tf.TensorShape([2]), tf.TensorShape([3]))
+    assert dims(tf.broadcast_to(x, [4, 2, 3])) == [4, 2, 3]
+
+
+def test_ensure_shape_adds_knowledge_and_checks_it(u):
+    y = tf.ensure_shape(u, [2, None])
+    assert dims(y) == [2, 3]
+    run(y, {u: np.ones((2, 3))})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is not compatible with expected shape"):
+        run(y, {u: np.ones((4, 3))})
+
+
+# -- joining -----------------------------------------------------------------------------------------
+
+
+def test_concat_of_one_is_an_identity(graph, x):
+    y = tf.concat([x], 0)
+    assert (y.op.name, y.op.type) == ("concat/concat", "Identity")
+
+
+def test_concat_shapes(x, u):
+    assert dims(tf.concat([x, u], 0)) == [None, 3]
+    assert dims(tf.concat([u, u], -1)) == [None, 6]
+    assert dims(tf.concat([x, x], tf.placeholder(tf.int32, []))) == [None, None]
+    assert dims(tf.concat([tf.placeholder(tf.float32), x], 0)) == [None, 3]
+
+
+def test_concat_of_what_does_not_fit(x):
+    with pytest.raises(ValueError, match="Dimension 1 in both shapes must be equal, but are 3 and 4"):
+        tf.concat([x, tf.zeros([2, 4])], 0)
+    with pytest.raises(ValueError, match=r"Can't concatenate scalars \(use tf.stack instead\)"):
+        tf.concat([1.0, 2.0], 0)
+    with pytest.raises(ValueError, match="Shape must be rank 2 but is rank 1"):
+        tf.concat([x, [1.0]], 0)
+    y = tf.placeholder(tf.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="ConcatOp : Dimensions of inputs should match"):
+        run(tf.concat([y, tf.zeros([2, 4])], 0), {y: np.ones((2, 3))})
+
+
+def test_split_by_number_and_by_sizes(x, u):
+    assert [dims(t) for t in tf.split(x, 3, axis=-1)] == [[2, 1]] * 3
+    assert [dims(t) for t in tf.split(x, [1, -1], 1)] == [[2, 1], [2, 2]]
+    assert [dims(t) for t in tf.split(u, 2)] == [[None, 3]] * 2
+    with pytest.raises(ValueError, match="Dimension size must be evenly divisible by 2 but is 3"):
+        tf.split(x, 2, axis=1)
+    with pytest.raises(ValueError, match="can't split axis of size 3"):
+        tf.split(x, [1, 1], axis=1)
+
+
+def test_stack_of_numbers_is_a_constant(x):
+    assert tf.stack([1, 2]).op.type == "Const"
+    p = tf.placeholder(tf.int32, [])
+    assert tf.stack([p, 1]).op.type == "Pack"
+    assert dims(tf.stack([x, x], axis=-1)) == [2, 3, 2]
+    with pytest.raises(ValueError, match=r"axis = 5 not in \[-3, 3\)"):
+        tf.stack([x, x], axis=5)
+
+
+def test_unstack_needs_a_number(x, u):
+    assert [dims(t) for t in tf.unstack(x, axis=-1)] == [[2]] * 3
+    with pytest.raises(ValueError, match=r"Cannot infer num from shape \(\?, 3\)"):
+        tf.unstack(u)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must equal 5"):
+        run(tf.unstack(u, num=5), {u: np.ones((2, 3))})
+
+
+# -- building ----------------------------------------------------------------------------------------
+
+
+def test_small_zeros_are_constants_and_large_ones_are_filled():
+    assert tf.zeros([2, 3]).op.type == "Const"
+    large = tf.zeros([2000])
+    assert (large.op.name, large.op.type) == ("zeros_1", "Fill")
+    p = tf.placeholder(tf.int32, [])
+    assert dims(tf.zeros([p, 2])) == [None, 2]
+    assert run(tf.zeros([1], tf.string)).tolist() == [b""]
+    assert run(tf.ones([1], tf.bool)).tolist() == [True]
+
+
+def test_zeros_like_of_unknown_shape(u):
+    assert tf.zeros_like(u).op.type == "ZerosLike"
+    assert run(tf.ones_like(u, dtype=tf.int32), {u: np.zeros((2, 3))}).tolist() == [[1] * 3] * 2
+
+
+def test_range_types_and_errors():
+    assert dims(tf.range(3, 18, 3)) == [5]
+    assert tf.range(3, dtype=tf.float32).dtype == tf.float32
+    assert tf.range(tf.placeholder(tf.int64, [])).dtype == tf.int64
+    np.testing.assert_allclose(run(tf.range(0.0, 1.0, 0.3)), [0, 0.3, 0.6, 0.9], rtol=1e-6)
+    with pytest.raises(ValueError, match="Requires start <= limit when delta > 0: 5/1"):
+        tf.range(5, 1)
+    p = tf.placeholder(tf.int32, [])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Requires start <= limit"):
+        run(tf.range(p), {p: -1})
+
+
+def test_one_hot_gives_off_values_out_of_range():
+    got = run(tf.one_hot([0, 2, -1, 5], 3, on_value=5.0, off_value=-1.0))
+    np.testing.assert_array_equal(got, [[5, -1, -1], [-1, -1, 5], [-1] * 3, [-1] * 3])
+    assert dims(tf.one_hot(tf.placeholder(tf.int32, [None]), 10)) == [None, 10]
+    assert dims(tf.one_hot([1, 2], 3, axis=0)) == [3, 2]
+    with pytest.raises(TypeError, match="does not match"):
+        tf.one_hot([0], 2, on_value=1.0, dtype=tf.int32)
+
+
+def test_sequence_mask_and_meshgrid():
+    assert run(tf.sequence_mask([1, 3], 3)).tolist() == [[True, False, False], [True] * 3]
+    assert run(tf.sequence_mask([1, 2], dtype=tf.int32)).tolist() == [[1, 0], [1, 1]]
+    for ours, theirs in zip(run(tf.meshgrid([1, 2], [3, 4, 5])), np.meshgrid([1, 2], [3, 4, 5]), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_eye():
+    np.testing.assert_array_equal(run(tf.eye(2, 3)), np.eye(2, 3))
+    assert dims(tf.eye(2, batch_shape=[5])) == [5, 2, 2]
+    p = tf.placeholder(tf.int32, [])
+    np.testing.assert_array_equal(run(tf.eye(p), {p: 3}), np.eye(3))
+
+
+# -- moving ------------------------------------------------------------------------------------------
+
+
+def test_pad_modes(x, u):
+    assert dims(tf.pad(u, [[1, 1], [0, 2]])) == [None, 5]
+    p = tf.placeholder(tf.int32, [])
+    assert dims(tf.pad(x, [[p, 1], [0, 0]])) == [None, 3]
+    value = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for mode in ("constant", "reflect", "symmetric"):
+        got = run(tf.pad(x, [[1, 0], [2, 1]], mode), {x: value})
+        np.testing.assert_array_equal(got, np.pad(value, [[1, 0], [2, 1]], mode))
+    with pytest.raises(ValueError, match="Unknown padding mode"):
+        tf.pad(x, [[0, 0], [0, 0]], "wrong")
+
+
+def test_mirror_padding_wider_than_the_tensor_fails():
+    y = tf.placeholder(tf.float32, [None])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="paddings must be less than the dimension size"):
+        run(tf.pad(y, [[3, 0]], "REFLECT"), {y: np.ones(3)})
+
+
+def test_tile_of_partly_known_multiples(x, u):
+    p = tf.placeholder(tf.int32, [])
+    assert dims(tf.tile(x, [p, 2])) == [None, 6]
+    assert dims(tf.tile(u, [2, 2])) == [None, 6]
+
+
+def test_repeat():
+    np.testing.assert_array_equal(run(tf.repeat([3, 4], [1, 2])), [3, 4, 4])
+    np.testing.assert_array_equal(run(tf.repeat([[1, 2], [3, 4]], 2, axis=1)), [[1, 1, 2, 2], [3, 3, 4, 4]])
+
+
+def test_reverse_sequence_takes_old_and_new_names(x):
+    value = np.arange(6, dtype=np.float32).reshape(2, 3)
+    old = tf.reverse_sequence(x, [2, 3], seq_dim=1, batch_dim=0)
+    new = tf.reverse_sequence(x, [2, 3], seq_axis=1)
+    for got in run([old, new], {x: value}):
+        np.testing.assert_array_equal(got, [[1, 0, 2], [5, 4, 3]])
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_depth_to_space_undoes_space_to_depth(layout):
+    value = np.arange(64, dtype=np.float32).reshape(1, 4, 4, 4)
+    there = tf.space_to_depth(tf.constant(value), 2, data_format=layout)
+    back = tf.depth_to_space(there, 2, data_format=layout)
+    np.testing.assert_array_equal(run(back), value)
+    moved = run(there)
+    first = moved[0, 0, 0] if layout == "NHWC" else moved[0, :, 0, 0]
+    corner = value[0, :2, :2, :] if layout == "NHWC" else value[0, :, :2, :2].transpose(1, 2, 0)
+    np.testing.assert_array_equal(first, corner.ravel())
+
+
+def test_required_space_to_batch_paddings():
+    pads, crops = tf.required_space_to_batch_paddings([3, 4], [2, 3])
+    assert run(pads).tolist() == [[0, 1], [0, 2]]
+    assert run(crops).tolist() == [[0, 1], [0, 2]]
+    p = tf.placeholder(tf.int32, [])
+    pads, _ = tf.required_space_to_batch_paddings([3, p], [2, 3])
+    assert run(pads, {p: 4}).tolist() == [[0, 1], [0, 2]]
+
+
+def test_diagonals_off_the_main_one():
+    made = run(tf.matrix_diag([1.0, 2.0], k=1, padding_value=9.0))
+    np.testing.assert_array_equal(made, [[9, 1, 9], [9, 9, 2], [9, 9, 9]])
+    part = run(tf.matrix_diag_part(tf.constant(np.arange(9.0).reshape(3, 3)), k=(-1, 0), padding_value=-5.0))
+    np.testing.assert_array_equal(part, [[0, 4, 8], [3, 7, -5]])
+
+
+# -- values that occur -------------------------------------------------------------------------------
+
+
+def test_unique_keeps_the_order_of_first_occurrence():
+    y, idx, count = run(tf.unique_with_counts([3, 1, 3, 2, 1]))
+    assert (y.tolist(), idx.tolist(), count.tolist()) == ([3, 1, 2], [0, 1, 0, 2, 1], [2, 2, 1])
+    words = tf.unique(["b", "a", "b"])
+    assert run(words.y).tolist() == [b"b", b"a"]
+    assert dims(words.idx) == [3]
+
+
+def test_partition_and_stitch_are_inverse(x):
+    value = np.arange(6, dtype=np.float32).reshape(2, 3)
+    parts = tf.dynamic_partition(x, [1, 0], 2)
+    places = tf.dynamic_partition(tf.range(2), [1, 0], 2)
+    assert [dims(p) for p in parts] == [[None, 3]] * 2
+    np.testing.assert_array_equal(run(tf.dynamic_stitch(places, parts), {x: value}), value)
+
+
+def test_partition_out_of_range():
+    p = tf.placeholder(tf.int32, [2])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"partitions\[1\] = 5 is not in \[0, 2\)"):
+        run(tf.dynamic_partition([1.0, 2.0], p, 2), {p: [0, 5]})
+
+
+def test_last_of_equal_stitch_indices_wins():
+    merged = tf.dynamic_stitch([[0, 1], [1]], [[1.0, 2.0], [5.0]])
+    assert dims(merged) == [2]
+    np.testing.assert_array_equal(run(merged), [1, 5])
+
+
+def test_setdiff1d():
+    out, idx = run(tf.setdiff1d([1, 2, 3, 4], [2, 4]))
+    assert (out.tolist(), idx.tolist()) == ([1, 3], [0, 2])
+
+
+def test_top_k_prefers_the_first_of_equals():
+    values, indices = run(tf.nn.top_k([1.0, 3.0, 3.0, 2.0], k=3))
+    assert (values.tolist(), indices.tolist()) == ([3, 3, 2], [1, 2, 3])
+    with pytest.raises(ValueError, match="input must have last dimension >= k = 5 but is 2"):
+        tf.nn.top_k([1.0, 2.0], k=5)
+    y = tf.placeholder(tf.float32, [None])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"at least k columns\. Had 2, needed 5"):
+        run(tf.nn.top_k(y, 5), {y: [1, 2]})
+
+
+def test_in_top_k_counts_only_larger_predictions():
+    predictions = [[0.1, 0.5, 0.5], [0.2, 0.3, np.inf]]
+    assert run(tf.nn.in_top_k(predictions, [1, 0], 1)).tolist() == [True, False]
+    assert run(tf.nn.in_top_k([[0.1, 0.5]], [7], 2)).tolist() == [False]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.int64])
+def test_sort_handles_the_extremes_of_every_type(dtype):
+    edge = np.finfo(dtype) if dtype == np.float32 else np.iinfo(dtype)
+    value = np.array([[3, edge.max], [edge.min, 1]], dtype)
+    for axis in (-1, 0):
+        np.testing.assert_array_equal(run(tf.sort(tf.constant(value), axis=axis)), np.sort(value, axis=axis))
+        down = run(tf.sort(tf.constant(value), axis=axis, direction="DESCENDING"))
+        np.testing.assert_array_equal(down, np.flip(np.sort(value, axis=axis), axis))
+    assert run(tf.argsort(tf.constant(value))).tolist() == np.argsort(value).tolist()
+
+
+def test_searchsorted_by_rows():
+    rows = [[1, 3, 5], [2, 4, 6]]
+    assert run(tf.searchsorted(rows, [[3, 9], [1, 4]])).tolist() == [[1, 3], [0, 1]]
+    assert run(tf.searchsorted(rows, [[3, 9], [1, 4]], side="right")).tolist() == [[2, 3], [0, 2]]
+    assert run(tf.searchsorted([1, 3, 5], [4])).tolist() == [2]
+
+
+# -- bits --------------------------------------------------------------------------------------------
+
+
+def test_check_numerics_says_what_it_found():
+    y = tf.placeholder(tf.float32, [None])
+    checked = tf.check_numerics(y, "my tensor")
+    with tf.Session() as session:
+        for _ in range(3):  # interpreted at first, then compiled
+            with pytest.raises(tf.errors.InvalidArgumentError, match="my tensor : Tensor had NaN values"):
+                session.run(checked, {y: [1, np.nan]})
+            with pytest.raises(tf.errors.InvalidArgumentError, match="my tensor : Tensor had Inf values"):
+                session.run(checked, {y: [1, -np.inf]})
+            assert session.run(checked, {y: [1, 2]}).tolist() == [1, 2]
+
+
+def test_bitcast_trades_bytes_for_the_last_dimension(x):
+    assert dims(tf.bitcast(x, tf.int16)) == [2, 3, 2]
+    assert run(tf.bitcast([1.0], tf.int32)).tolist() == [0x3F800000]
+    with pytest.raises(ValueError, match="Cannot bitcast"):
+        tf.bitcast(x, tf.float64)
