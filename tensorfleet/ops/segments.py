@@ -12,7 +12,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import first_bad, is_numpy, static_value
 from tensorfleet.ops.elementwise import INTS, POSITIVE, REAL, bracketed, constant_like, is_whole, where, wide
@@ -128,6 +128,20 @@ def _segment_prod(ctx: Any, data: Any, ids: Any) -> Any:
     return _by_group(data, ids, np.multiply, 1)
 
 
+@gradient("SegmentProd")
+def _segment_prod_grad(op: Operation, dy: Any) -> Any:
+    # With one zero in a group only that element has a gradient; with two, none has.
+    data, ids = op.inputs
+    zero = apply("Equal", data, constant_like(0, data))
+    zeros = apply("SegmentSum", apply("Cast", zero, DstT=np.int32), ids)
+    dy = where(apply("Greater", zeros, 1), 0, dy)
+    nonzero = where(zero, 1, data)
+    without = apply("GatherV2", apply("SegmentProd", nonzero, ids), ids, np.int32(0))
+    product: Any = apply("GatherV2", op.outputs[0], ids, np.int32(0))
+    partial = where(zero, without, product / nonzero)
+    return apply("GatherV2", dy, ids, np.int32(0)) * partial, None
+
+
 @_sorted("SegmentMax", "real")
 def _segment_max(ctx: Any, data: Any, ids: Any) -> Any:
     return _by_group(data, ids, np.maximum, 0)
@@ -146,9 +160,6 @@ def _segment_extreme_grad(op: Operation, dy: Any) -> Any:
     ties = apply("SegmentSum", apply("Cast", chosen, DstT=dy.dtype.base_dtype), ids)
     share = apply("GatherV2", dy / ties, ids, zero)
     return where(chosen, share, 0), None
-
-
-not_differentiable("SegmentProd")
 
 
 def _public(kind: str, public: str, what: str) -> Callable:
@@ -191,14 +202,9 @@ def _unsorted(name: str, types: str = "number", tindices: str = "index") -> Any:
         shape=_unsorted_shape,
         static=["num_segments"],
         examples=[
-            case(_ROWS, _MIXED, three, grad=name in ("UnsortedSegmentSum", "UnsortedSegmentMax")),
+            case(_ROWS, _MIXED, three),
             case(INTS, np.array([[0, 1, 1], [2, 0, 1]], np.int64), three),
-            case(
-                POSITIVE,
-                np.array([1, 1], np.int32),
-                np.array(2, np.int64),
-                grad=name != "UnsortedSegmentProd",
-            ),
+            case(POSITIVE, np.array([1, 0], np.int32), np.array(2, np.int64)),
         ],
     )
 

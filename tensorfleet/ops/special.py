@@ -269,7 +269,13 @@ def _next_after(xp: Any, x1: Any, x2: Any) -> Any:
     return xp.nextafter(x1, x2)
 
 
-not_differentiable("NextAfter", "IgammaGradA")
+@gradient("NextAfter")
+def _next_after_grad(op: Operation, dy: Any) -> Any:
+    x1, x2 = op.inputs
+    return unbroadcast(x1, x2, dy, apply("ZerosLike", dy))
+
+
+not_differentiable("IgammaGradA")
 
 
 @export("math.nextafter")
