@@ -123,7 +123,7 @@ def _ensured(op: Operation) -> TensorShape:
     shape=_ensured,
     examples=[
         case(np.ones((2, 3), np.float32), shape=TensorShape([None, 3])),
-        case(np.float64(1.0), shape=TensorShape(None)),
+        case(np.float32(1.0), shape=TensorShape([])),
     ],
 )
 def _ensure_shape(xp: Any, x: Any, *, shape: TensorShape, op: Operation) -> Any:

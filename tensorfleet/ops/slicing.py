@@ -429,28 +429,20 @@ def strided_slice(
     }
     made = apply("StridedSlice", input_, begin, end, strides, name=name, **masks)
     if var is not None:
-        made.assign = _assigner(var, begin, end, strides, masks, (name or "StridedSlice").rstrip("/"))
+        made.assign = _assigner(var, begin, end, strides, masks, name or "StridedSlice")
     return made
 
 
-def _assigner(var: Any, begin: Any, end: Any, strides: Any, masks: dict[str, int], parent: str) -> Any:
+def _assigner(var: Any, begin: Any, end: Any, strides: Any, masks: dict[str, Any], parent: str) -> Any:
     def assign(value: Any, name: str | None = None) -> Any:
         """Writes `value` into this part of the variable."""
-        if hasattr(var, "handle"):
-            made = apply(
-                "ResourceStridedSliceAssign",
-                var.handle,
-                begin,
-                end,
-                strides,
-                to_tensor(value, var.dtype.base_dtype),
-                name=name or parent + "_assign",
-                **masks,
-            )
-            return var._lazy_read(made) if hasattr(var, "_lazy_read") else made
-        ref = var._ref() if hasattr(var, "_ref") else var
-        return apply(
-            "StridedSliceAssign", ref, begin, end, strides, value, name=name or parent + "_assign", **masks
-        )
+        name = name or parent + "_assign"
+        tensor = to_tensor(value, var.dtype.base_dtype)
+        if not hasattr(var, "handle"):
+            ref = var._ref()
+            return apply("StridedSliceAssign", ref, begin, end, strides, tensor, name=name, **masks)
+        kind = "ResourceStridedSliceAssign"
+        written = apply(kind, var.handle, begin, end, strides, tensor, name=name, **masks)
+        return var._written(written, True)
 
     return assign
