@@ -213,8 +213,3 @@ def on_values(x: Any, f: Callable[[Any], Any]) -> Any:
     if type(x).__name__ in ("SparseTensor", "SparseTensorValue"):
         return type(x)(indices=x.indices, values=f(x.values), dense_shape=x.dense_shape)
     return None
-
-
-def unknown_vector(op: Operation) -> TensorShape:
-    """A vector of unknown length."""
-    return TensorShape._of((None,))

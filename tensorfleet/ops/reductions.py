@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet import dtypes, errors
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import ints, static_value
@@ -135,7 +136,7 @@ def spread(op: Operation, dy: Tensor) -> Any:
 
 def kept_shape(x: Tensor, indices: Tensor, shape: Tensor) -> Any:
     """The shape of `x` with 1 in place of every reduced axis."""
-    axes = static_value_of(indices)
+    axes = constant_value(indices)
     if x.shape.is_fully_defined() and axes is not None:
         sizes = x.shape.as_list()
         gone = {a % len(sizes) for a in ints(axes)} if sizes else set()
@@ -148,13 +149,6 @@ def kept_shape(x: Tensor, indices: Tensor, shape: Tensor) -> Any:
     ones = apply("Fill", apply("Shape", positive), np.int32(1))
     places = apply("Range", np.int32(0), rank, np.int32(1))
     return apply("DynamicStitch", [places, positive], [shape, ones])
-
-
-def static_value_of(tensor: Tensor) -> np.ndarray | None:
-    """The value of a tensor when it is a constant."""
-    from tensorfleet.graph.constant import constant_value
-
-    return constant_value(tensor)
 
 
 @_reduction("Mean")
