@@ -42,12 +42,17 @@ def load() -> None:
         _import_all(importlib.import_module(f"tensorfleet.{name}"))
 
 
-_DTYPES = "float16 half float32 float64 double bfloat16 complex64 complex128 int8 uint8 int16 uint16 int32".split()
+_DTYPES = (
+    "float16 half float32 float64 double bfloat16 complex64 complex128 int8 uint8 int16 uint16 int32".split()
+)
 _DTYPES += "uint32 int64 uint64 bool string qint8 quint8 qint16 quint16 qint32 resource variant".split()
 _DTYPES += ["QUANTIZED_DTYPES"]
-_ERROR_FUNCTIONS = ("exception_type_from_error_code", "error_code_from_exception_type")
-_ERROR_FUNCTIONS += ("raise_exception_on_not_ok_status",)
-_LATER = ("variables", "session", "fleet", "train")
+_ERROR_FUNCTIONS = {
+    "exception_type_from_error_code",
+    "error_code_from_exception_type",
+    "raise_exception_on_not_ok_status",
+}
+_LATER = ("variables", "nn", "session", "fleet", "train")
 
 
 def _import_all(package: ModuleType) -> None:

@@ -36,3 +36,24 @@ def shape_of(dims: Any) -> TensorShape:
 def dims_of(shape: TensorShape) -> tuple[int | None, ...] | None:
     """The ints and Nones of a TensorShape, or None when its rank is unknown."""
     return shape._d
+
+
+def spatial_list(value: Any, count: int, channels_first: bool, name: str) -> list[int]:
+    """Strides, dilations or a window as one number per axis, from one, one per spatial axis, or all."""
+    given = [1] if value is None else list(value) if hasattr(value, "__len__") else [value]
+    if len(given) == count + 2:
+        return given
+    if len(given) == 1:
+        given = given * count
+    elif len(given) != count:
+        raise ValueError(f"{name} should be of length 1, {count} or {count + 2} but was {len(given)}")
+    return [1, 1, *given] if channels_first else [1, *given, 1]
+
+
+def one_of(name: str, value: Any, old_name: str, old: Any) -> Any:
+    """The value given under either of an argument's two names."""
+    if old is None:
+        return value
+    if value is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{name}'")
+    return old
