@@ -82,51 +82,119 @@ class OpError(Exception):
         return f"{text}\n  made at {where}" if where else text
 
 
-def _make(name: str, code: int, doc: str) -> type[OpError]:
-    def __init__(self: OpError, node_def: Any, op: Any, message: str) -> None:
-        OpError.__init__(self, node_def, op, message, code)
+class CancelledError(OpError):
+    """The operation or step was cancelled."""
 
-    return type(name, (OpError,), {"__init__": __init__, "__doc__": doc, "__module__": __name__})
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, CANCELLED)
 
 
-CancelledError: type[OpError] = _make("CancelledError", CANCELLED, "The operation or step was cancelled.")
-UnknownError: type[OpError] = _make("UnknownError", UNKNOWN, "An error with no better class.")
-InvalidArgumentError: type[OpError] = _make(
-    "InvalidArgumentError", INVALID_ARGUMENT, "An operation received an argument it cannot take."
-)
-DeadlineExceededError: type[OpError] = _make(
-    "DeadlineExceededError", DEADLINE_EXCEEDED, "A time limit passed before the operation finished."
-)
-NotFoundError: type[OpError] = _make("NotFoundError", NOT_FOUND, "A file, a tensor or a task is not there.")
-AlreadyExistsError: type[OpError] = _make(
-    "AlreadyExistsError", ALREADY_EXISTS, "What was to be created exists already."
-)
-PermissionDeniedError: type[OpError] = _make(
-    "PermissionDeniedError", PERMISSION_DENIED, "The caller may not do this."
-)
-ResourceExhaustedError: type[OpError] = _make(
-    "ResourceExhaustedError", RESOURCE_EXHAUSTED, "Memory, disk or a quota ran out."
-)
-FailedPreconditionError: type[OpError] = _make(
-    "FailedPreconditionError",
-    FAILED_PRECONDITION,
-    "The system is not in the state the operation needs, such as a variable read before it has a value.",
-)
-AbortedError: type[OpError] = _make("AbortedError", ABORTED, "The operation was given up, usually to be retried.")
-OutOfRangeError: type[OpError] = _make(
-    "OutOfRangeError", OUT_OF_RANGE, "Reading went past the end, such as of a closed queue or a dataset."
-)
-UnimplementedError: type[OpError] = _make(
-    "UnimplementedError", UNIMPLEMENTED, "This combination of operation and arguments has no kernel."
-)
-InternalError: type[OpError] = _make("InternalError", INTERNAL, "Something that should never happen did.")
-UnavailableError: type[OpError] = _make("UnavailableError", UNAVAILABLE, "A task cannot be reached now.")
-DataLossError: type[OpError] = _make("DataLossError", DATA_LOSS, "Stored data is damaged beyond repair.")
-UnauthenticatedError: type[OpError] = _make(
-    "UnauthenticatedError", UNAUTHENTICATED, "The caller did not prove who it is."
-)
+class UnknownError(OpError):
+    """An error with no better class."""
 
-_BY_CODE: dict[int, type[OpError]] = {
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, UNKNOWN)
+
+
+class InvalidArgumentError(OpError):
+    """An operation received an argument it cannot take."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, INVALID_ARGUMENT)
+
+
+class DeadlineExceededError(OpError):
+    """A time limit passed before the operation finished."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, DEADLINE_EXCEEDED)
+
+
+class NotFoundError(OpError):
+    """A file, a tensor or a task is not there."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, NOT_FOUND)
+
+
+class AlreadyExistsError(OpError):
+    """What was to be created exists already."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, ALREADY_EXISTS)
+
+
+class PermissionDeniedError(OpError):
+    """The caller may not do this."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, PERMISSION_DENIED)
+
+
+class ResourceExhaustedError(OpError):
+    """Memory, disk or a quota ran out."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, RESOURCE_EXHAUSTED)
+
+
+class FailedPreconditionError(OpError):
+    """The system is not in the state the operation needs, such as a variable read before it has a value."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, FAILED_PRECONDITION)
+
+
+class AbortedError(OpError):
+    """The operation was given up, usually to be retried."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, ABORTED)
+
+
+class OutOfRangeError(OpError):
+    """Reading went past the end, such as of a closed queue or a dataset."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, OUT_OF_RANGE)
+
+
+class UnimplementedError(OpError):
+    """This combination of operation and arguments has no kernel."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, UNIMPLEMENTED)
+
+
+class InternalError(OpError):
+    """Something that should never happen did."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, INTERNAL)
+
+
+class UnavailableError(OpError):
+    """A task cannot be reached now."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, UNAVAILABLE)
+
+
+class DataLossError(OpError):
+    """Stored data is damaged beyond repair."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, DATA_LOSS)
+
+
+class UnauthenticatedError(OpError):
+    """The caller did not prove who it is."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, UNAUTHENTICATED)
+
+
+_BY_CODE: dict[int, Any] = {
     CANCELLED: CancelledError,
     UNKNOWN: UnknownError,
     INVALID_ARGUMENT: InvalidArgumentError,
@@ -147,7 +215,7 @@ _BY_CODE: dict[int, type[OpError]] = {
 _BY_CLASS = {cls: code for code, cls in _BY_CODE.items()}
 
 
-def exception_type_from_error_code(error_code: int) -> type[OpError]:
+def exception_type_from_error_code(error_code: int) -> Any:
     """Returns the exception class of an integer code."""
     return _BY_CODE[error_code]
 

@@ -21,8 +21,14 @@ class Dimension:
             try:
                 self._value = int(value.__index__() if hasattr(value, "__index__") else value)
             except (TypeError, ValueError):
-                raise TypeError(f"Dimension value must be integer or None or have __index__: {value!r}") from None
-            if not isinstance(value, (str, bytes)) and not hasattr(value, "__index__") and self._value != value:
+                raise TypeError(
+                    f"Dimension value must be integer or None or have __index__: {value!r}"
+                ) from None
+            if (
+                not isinstance(value, (str, bytes))
+                and not hasattr(value, "__index__")
+                and self._value != value
+            ):
                 raise ValueError(f"Ambiguous dimension: {value!r}")
         if self._value is not None and self._value < 0:
             raise ValueError(f"Dimension {self._value} must be >= 0")
@@ -316,7 +322,7 @@ class TensorShape:
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
-    def as_list(self) -> list[int | None]:
+    def as_list(self) -> list[Any]:
         """The dimensions as ints and Nones; ValueError when the rank is unknown."""
         if self._d is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")

@@ -21,7 +21,9 @@ def explain_placement(session: Any, fetches: Any = None) -> str:
     for op, device in sorted(placer.placed.items(), key=lambda pair: pair[0]._id):
         rows.append((op.name, op.type, _short(device), placer.reason(op, device)))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]]) for row in rows]
+    lines = [
+        "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]]) for row in rows
+    ]
     return "\n".join(lines)
 
 

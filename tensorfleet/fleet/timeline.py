@@ -31,7 +31,16 @@ class Timeline:
                 kind, inputs = _parse(node)
                 args = {"name": node.node_name, "op": kind} | {f"input{i}": n for i, n in enumerate(inputs)}
                 events.append(
-                    {"ph": "X", "cat": "Op", "name": kind, "pid": pid, "tid": node.thread_id, "ts": start, "dur": length, "args": args}
+                    {
+                        "ph": "X",
+                        "cat": "Op",
+                        "name": kind,
+                        "pid": pid,
+                        "tid": node.thread_id,
+                        "ts": start,
+                        "dur": length,
+                        "args": args,
+                    }
                 )
                 ends[node.node_name] = (pid, node.thread_id, start + length)
                 flows += [(n, pid, node.thread_id, start) for n in inputs]

@@ -276,7 +276,9 @@ def _check_attr(spec: OpSpec, attr: Attr, clean: Any) -> None:
                 f"Value passed to parameter '{attr.name}' of '{spec.name}' has DataType {v.name} not in list of "
                 f"allowed values: {allowed}"
             )
-        allowed = ", ".join(f'"{a.decode()}"' for a in sorted(attr.allowed) if isinstance(a, bytes))
+        allowed = ", ".join(
+            f'"{a.decode()}"' for a in sorted(a for a in attr.allowed if isinstance(a, bytes))
+        )
         raise ValueError(
             f"Attr '{attr.name}' of '{spec.name}' Op passed string '{v.decode()}' not in: {allowed}."
         )
@@ -290,7 +292,7 @@ def _clean(kind: str, value: Any) -> Any:
             raise TypeError(value)
         return int(value)
     if kind == "float":
-        return float(value)
+        return float(np.float32(value))  # what a GraphDef keeps of it
     if kind == "bool":
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(value)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from tensorfleet import devices
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry
+from tensorfleet.graph.collections import Collections
 from tensorfleet.graph.infer import infer_shapes
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.stacks import ControlGroup, Stacks
@@ -19,7 +20,7 @@ _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
-class Graph:
+class Graph(Collections):
     """A dataflow graph. New operations go to the default graph; `with graph.as_default():` changes it."""
 
     def __init__(self) -> None:
@@ -475,50 +476,6 @@ class Graph:
 
     def switch_to_thread_local(self) -> None:
         """Kept for programs that call it: the stacks of a graph are thread-local always."""
-
-    # -- collections --
-
-    @property
-    def collections(self) -> list:
-        """The names of all collections."""
-        return list(self._collections)
-
-    def add_to_collection(self, name: Any, value: Any) -> None:
-        """Appends `value` to a collection."""
-        self._check_not_finalized()
-        with self._lock:
-            self._collections.setdefault(name, []).append(value)
-
-    def add_to_collections(self, names: Any, value: Any) -> None:
-        """Appends `value` to several collections, once each."""
-        names = (names,) if isinstance(names, str) else names
-        for name in dict.fromkeys(names):
-            self.add_to_collection(name, value)
-
-    def get_collection_ref(self, name: Any) -> list:
-        """The collection itself: changing the list changes the collection."""
-        with self._lock:
-            return self._collections.setdefault(name, [])
-
-    def get_collection(self, name: Any, scope: str | None = None) -> list:
-        """A copy of a collection, or of its items whose name matches `scope` at the start."""
-        with self._lock:
-            items = self._collections.get(name, [])
-            if scope is None:
-                return list(items)
-            matches: Callable = re.compile(scope).match
-            return [item for item in items if hasattr(item, "name") and matches(item.name)]
-
-    def get_all_collection_keys(self) -> list:
-        """The names of the collections that are strings."""
-        with self._lock:
-            return [name for name in self._collections if isinstance(name, str)]
-
-    def clear_collection(self, name: Any) -> None:
-        """Empties a collection."""
-        self._check_not_finalized()
-        with self._lock:
-            self._collections.pop(name, None)
 
     # -- protos --
 

@@ -137,7 +137,7 @@ def op_def(spec: registry.OpSpec) -> Any:
     """The `OpDef` of an op type."""
     from tensorfleet.protos import OpDef
 
-    proto = OpDef(name=spec.name, is_stateful=spec.stateful or spec.host)
+    proto: Any = OpDef(name=spec.name, is_stateful=spec.stateful or spec.host)
     for args, target in ((spec.inputs, proto.input_arg), (spec.outputs, proto.output_arg)):
         for arg in args:
             made = target.add(name=arg.name, type_attr=arg.type_attr, is_ref=arg.is_ref)

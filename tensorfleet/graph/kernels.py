@@ -65,7 +65,7 @@ def _groups(op: Operation) -> list | None:
     return groups
 
 
-def raise_now(ok: Any, message: Callable[[], str] | str, kind: type[errors.OpError] | None = None) -> None:
+def raise_now(ok: Any, message: Callable[[], str] | str, kind: Any = None) -> None:
     """The numpy life of `check`: raises unless every element of `ok` is true."""
     if not np.all(ok):
         text = message() if callable(message) else message

@@ -22,6 +22,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from tensorfleet import dtypes
 from tensorfleet.dtypes import DType
 from tensorfleet.shapes import TensorShape
@@ -320,7 +322,7 @@ def _default(kind: str, text: str) -> Any:
     if kind == "int":
         return int(text)
     if kind == "float":
-        return float(text)
+        return float(np.float32(text))
     if kind == "string":
         return text.strip("'\"").encode()
     if kind == "type":

@@ -45,7 +45,8 @@ def proto_of(value: Any) -> Any:
     array, dtype = value if isinstance(value, tuple) else (value, None)
     array = np.asarray(array)
     kind: DType = dtype or dtypes.as_dtype(array.dtype)
-    proto = TensorProto(dtype=kind.as_datatype_enum, tensor_shape=TensorShape(array.shape).as_proto())
+    proto: Any = TensorProto(tensor_shape=TensorShape(array.shape).as_proto())
+    proto.dtype = kind.as_datatype_enum
     if kind == dtypes.string:
         proto.string_val.extend(array.ravel().tolist())
         return proto

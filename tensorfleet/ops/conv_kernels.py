@@ -77,7 +77,8 @@ def depthwise_conv2d(
 ):
     """DepthwiseConv2dNative: filter [height, width, channels, multiplier]."""
     win = conv_window(x.shape, w.shape, data_format, strides, padding, explicit_paddings, dilations)
-    x, w, dtype = *_widen(xp, x, w), x.dtype
+    dtype = x.dtype
+    x, w = _widen(xp, x, w)
     padded = pad(xp, _to_last(xp, x, data_format), win)
     y = sum(take(xp, padded, win, tap)[..., None] * w[tap[1:-1]] for tap in win.taps())
     return _from_last(xp, y.reshape(*y.shape[:-2], -1).astype(dtype), data_format)
@@ -100,7 +101,8 @@ def depthwise_conv2d_backprop_filter(
 ):
     """DepthwiseConv2dNativeBackpropFilter: the gradient with respect to `w`, of `filter_shape`."""
     win = conv_window(x.shape, filter_shape, data_format, strides, padding, explicit_paddings, dilations)
-    x, dy, dtype = *_widen(xp, x, dy), x.dtype
+    dtype = x.dtype
+    x, dy = _widen(xp, x, dy)
     padded, dy = pad(xp, _to_last(xp, x, data_format), win), _to_last(xp, dy, data_format)
     dy = dy.reshape(*dy.shape[:-1], *filter_shape[-2:])
     windows = tuple(range(dy.ndim - 2))
@@ -142,7 +144,8 @@ def depthwise_conv2d_shape(
 
 def _conv_shape(op, x_shape, w_shape, data_format, strides, padding, explicit_paddings, dilations):
     x_shape, w_shape = _known_rank(op, x_shape, w_shape, strides, data_format)
-    depth, filter_depth, out_depth = x_shape[channel_axis(data_format)], *w_shape[-2:]
+    depth = x_shape[channel_axis(data_format)]
+    filter_depth, out_depth = w_shape[-2:]
     if None not in (depth, filter_depth):
         _count_groups(depth, filter_depth, out_depth)
     return _window_shape(
@@ -218,7 +221,8 @@ def _widen(xp, *arrays):
 
 def _conv(xp, x, w, data_format, *attrs):
     win = conv_window(x.shape, w.shape, data_format, *attrs)
-    x, w, dtype = *_widen(xp, x, w), x.dtype
+    dtype = x.dtype
+    x, w = _widen(xp, x, w)
     x = _to_last(xp, x, data_format)
     groups = _count_groups(x.shape[-1], *w.shape[-2:])
     pairs = zip(xp.split(x, groups, -1), xp.split(w, groups, -1), strict=True)
@@ -228,7 +232,8 @@ def _conv(xp, x, w, data_format, *attrs):
 
 def _conv_input(xp, input_shape, w, dy, data_format, *attrs):
     win = conv_window(input_shape, w.shape, data_format, *attrs)
-    w, dy, dtype = *_widen(xp, w, dy), dy.dtype
+    dtype = dy.dtype
+    w, dy = _widen(xp, w, dy)
     dy = _to_last(xp, dy, data_format)
     groups = _count_groups(win.in_shape[-1], *w.shape[-2:])
     pairs = zip(xp.split(w, groups, -1), xp.split(dy, groups, -1), strict=True)
@@ -238,7 +243,8 @@ def _conv_input(xp, input_shape, w, dy, data_format, *attrs):
 
 def _conv_filter(xp, x, filter_shape, dy, data_format, *attrs):
     win = conv_window(x.shape, filter_shape, data_format, *attrs)
-    x, dy, dtype = *_widen(xp, x, dy), x.dtype
+    dtype = x.dtype
+    x, dy = _widen(xp, x, dy)
     x, dy = _to_last(xp, x, data_format), _to_last(xp, dy, data_format)
     groups = _count_groups(x.shape[-1], *filter_shape[-2:])
     pairs = zip(xp.split(x, groups, -1), xp.split(dy, groups, -1), strict=True)

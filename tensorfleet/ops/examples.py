@@ -13,7 +13,7 @@ class case:
 
     __slots__ = ("attrs", "grad", "inputs")
 
-    def __init__(self, *inputs: Any, grad: bool = True, **attrs: Any) -> None:
+    def __init__(self, *inputs: Any, grad: Any = True, **attrs: Any) -> None:
         self.inputs = inputs
         self.grad = grad
         self.attrs = attrs

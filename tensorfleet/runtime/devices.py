@@ -75,7 +75,7 @@ def local_device_names(config: Any = None, prefix: str = "/job:localhost/replica
     cpus = 1
     gpus = gpu_count()
     if config is not None:
-        counts = dict(config.device_count)
+        counts: dict[str, int] = dict(config.device_count)
         cpus = max(counts.get("CPU", counts.get("cpu", 1)), 1)
         gpus = min(gpus, counts.get("GPU", counts.get("gpu", gpus)))
         visible = config.gpu_options.visible_device_list

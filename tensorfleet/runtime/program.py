@@ -192,16 +192,14 @@ class Program:
         # Nothing to wait for and nothing beside it: no thread is worth waking.
         self.inline = not any(item.blocks for item in self.items) and len({p.device for p in plan.parts}) <= 1
 
-    def _fetch(
-        self, tensor: Tensor, plan: Plan, slots: Slots, resources: ResourceManager
-    ) -> int | VariableStore:
+    def _fetch(self, tensor: Tensor, plan: Plan, slots: Slots, resources: ResourceManager) -> int | _Fetched:
         from tensorfleet.passes.plan import variable_of
 
         if tensor.dtype._is_ref_dtype and tensor not in plan.feeds:
             variable = variable_of(tensor)
             if variable is not None:
                 # Fetching a reference gives what the variable holds when the step is over.
-                return _Fetched(resources.variable(variable), variable)  # type: ignore[return-value]
+                return _Fetched(resources.variable(variable), variable)
         return slots.of(tensor)
 
     def run(self, ctx: StepContext, feeds: Sequence[Any], pool: Pool) -> list:
@@ -218,7 +216,7 @@ class Program:
                     ctx.trace.run(item, ctx, values)
         else:
             pool.run(self, ctx, values)
-        return [values[s] if type(s) is int else s.read() for s in self.fetch_slots]
+        return [values[s] if isinstance(s, int) else s.read() for s in self.fetch_slots]
 
 
 class _Fetched:

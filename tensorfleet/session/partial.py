@@ -60,7 +60,8 @@ class PartialRuns:
                 )
             step.values[t] = c(v)
         wanted, targets, arrange = fetch_plan(graph, fetches, list(step.values))
-        for f in (*wanted, *targets):
+        asked: list[Any] = [*wanted, *targets]
+        for f in asked:
             if f not in step.fetches:
                 raise errors.InvalidArgumentError(
                     None, None, f"The fetch {f.name} was not specified in partial_run_setup."

@@ -136,6 +136,31 @@ class Variable(metaclass=VariableMeta):
         """The value as a tensor."""
         raise AssertionError("made by RefVariable or ResourceVariable")
 
+    def read_value(self) -> Tensor:
+        """A new read, ordered by the control dependencies around this call."""
+        raise AssertionError("made by RefVariable or ResourceVariable")
+
+    def _AsTensor(self) -> Tensor:
+        raise AssertionError("made by RefVariable or ResourceVariable")
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Makes `value` the new value."""
+        raise AssertionError("made by RefVariable or ResourceVariable")
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds to the value."""
+        raise AssertionError("made by RefVariable or ResourceVariable")
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts from the value."""
+        raise AssertionError("made by RefVariable or ResourceVariable")
+
     def _initial(self, value: Any, fn: Any, scope: str, dtype: DType | None) -> Tensor:
         """The initial value as a tensor; one that comes from a function is built next to the variable."""
         graph = get_default_graph()
@@ -238,7 +263,7 @@ class Variable(metaclass=VariableMeta):
 
     def count_up_to(self, limit: int) -> Tensor:
         """Increments until `limit`, then raises OutOfRangeError; gives the value before."""
-        return count_up_to(self, limit)
+        raise AssertionError("made by RefVariable or ResourceVariable")
 
     def scatter_sub(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None

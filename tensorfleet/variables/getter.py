@@ -140,7 +140,7 @@ def _partitioned(
     slices = partition(partitioner, whole, dtypes.as_dtype(dtype or dtypes.float32))
     parts = []
     for i, (offset, length) in enumerate(slices.offsets()):
-        info = PartitionInfo(whole.as_list(), offset)
+        info = PartitionInfo(slices.shape, offset)
         start = _slice_of(initializer, offset, length, info)
         part = make(name=f"{name}/part_{i}", shape=None if not callable(start) else length, initializer=start)
         part._set_save_slice_info(SaveSliceInfo(name, whole.as_list(), offset, length))

@@ -266,7 +266,7 @@ class Identity(Initializer):
         if len(full) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
         kind = dtypes.as_dtype(dtype or self.dtype)
-        whole = np.eye(*[int(d) for d in full]) * self.gain
+        whole = np.eye(int(full[0]), int(full[1])) * self.gain
         if partition_info is not None:
             cut = [
                 slice(o, o + int(n))

@@ -357,7 +357,7 @@ def _entered_scope(asked: variable_scope) -> Iterator[VariableScope]:
         if scope_object is not None:
             full, short = scope_object.name, scope_object.name.rsplit("/", 1)[-1]
         elif asked._given is not None:
-            short = asked._given
+            short = str(asked._given)
             full = f"{old.name}/{short}" if old.name else short
         else:
             short = _unique(store, old, asked._default_name or "")

@@ -108,6 +108,10 @@ class RefVariable(Variable):
         made = assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return made if read_value else made.op
 
+    def count_up_to(self, limit: int) -> Tensor:
+        """Increments until `limit`, then raises OutOfRangeError; gives the value before."""
+        return count_up_to(self, limit)
+
     def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
         if not isinstance(delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {delta}")
@@ -229,6 +233,10 @@ class ResourceVariable(Variable):
             value = apply("ResourceGather", self._variable, indices, dtype=self._dtype, name=scope)
         return apply("Identity", value)
 
+    def count_up_to(self, limit: int) -> Tensor:
+        """Increments until `limit`, then raises OutOfRangeError; gives the value before."""
+        return count_up_to(self, limit)
+
     def _written(self, op: Operation, read_value: bool) -> Any:
         """What an update gives: a tensor that reads the value after it."""
         if not read_value:
@@ -237,7 +245,7 @@ class ResourceVariable(Variable):
             return self._read()
 
     def assign(
-        self, value: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Makes `value` the new value."""
         tensor = to_tensor(value, self._dtype)
@@ -245,14 +253,14 @@ class ResourceVariable(Variable):
         return self._written(apply("AssignVariableOp", self._variable, tensor, name=name), read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds to the value."""
         tensor = to_tensor(delta, self._dtype)
         return self._written(apply("AssignAddVariableOp", self._variable, tensor, name=name), read_value)
 
     def assign_sub(
-        self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts from the value."""
         tensor = to_tensor(delta, self._dtype)
