@@ -282,7 +282,14 @@ def _banded(version: str, attrs: str) -> None:
         static=["k", "num_rows", "num_cols"],
         examples=[
             case(_V, np.int32(1), _NO, _NO, np.float32(0)),
-            case(_M[0], np.array([0, 1], np.int32), _NO, _NO, np.float32(9), grad=False),
+            case(
+                _M[0][:, :2],
+                np.array([0, 1], np.int32) if version == "V3" else np.int32(-1),
+                _NO,
+                _NO,
+                np.float32(9),
+                grad=False,
+            ),
         ],
     )
     def _diag_kernel(xp: Any, x: Any, k: Any, rows: Any, columns: Any, padding: Any, *, op: Operation) -> Any:

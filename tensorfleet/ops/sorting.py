@@ -28,11 +28,8 @@ _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, hal
 
 def _top_k_shape(op: Operation) -> TensorShape:
     dims = op._inputs[0].shape._d
-    if op.type == "TopK":
-        k: int | None = op._attrs["k"]
-    else:
-        value = static_value(op, 1)
-        k = None if value is None else int(value)
+    value = static_value(op, 1)
+    k = None if value is None else int(value)
     if k is not None and k < 0:
         raise ValueError(f"Need k >= 0, got {k}")
     if dims is None:
@@ -42,22 +39,6 @@ def _top_k_shape(op: Operation) -> TensorShape:
     if k is not None and dims[-1] is not None and dims[-1] < k:
         raise ValueError(f"input must have last dimension >= k = {k} but is {dims[-1]}")
     return TensorShape._of((*dims[:-1], k))
-
-
-def _top_k(xp: Any, x: Any, k: int, kind: Any) -> tuple:
-    if not x.shape:
-        raise invalid("input must be >= 1-D, got shape []")
-    if k > x.shape[-1] or k < 0:
-        raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
-    if not is_numpy(xp):
-        from jax import lax
-
-        values, indices = lax.top_k(x, k)
-        return values, indices.astype(kind)
-    # Sorted backward, so that of equal elements the first comes first.
-    order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
-    picked = order[..., :k]
-    return np.take_along_axis(x, picked, axis=-1), picked.astype(kind)
 
 
 @op(
@@ -74,21 +55,23 @@ def _top_k(xp: Any, x: Any, k: int, kind: Any) -> tuple:
     ],
 )
 def _top_k_v2(xp: Any, x: Any, k: Any, *, index_type: DType) -> tuple:
-    return _top_k(xp, x, int(k), index_type.np_dtype)
+    k, kind = int(k), index_type.np_dtype
+    if not x.shape:
+        raise invalid("input must be >= 1-D, got shape []")
+    if k > x.shape[-1] or k < 0:
+        raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
+    if not is_numpy(xp):
+        from jax import lax
+
+        values, indices = lax.top_k(x, k)
+        return values, indices.astype(kind)
+    # Sorted backward, so that of equal elements the first comes first.
+    order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    picked = order[..., :k]
+    return np.take_along_axis(x, picked, axis=-1), picked.astype(kind)
 
 
-@op(
-    "TopK",
-    "input: T -> values: T, indices: int32",
-    f"k: int; sorted: bool = true; T: {_REAL}",
-    shape=_top_k_shape,
-    examples=[case(_X, k=2)],
-)
-def _top_k_v1(xp: Any, x: Any, *, k: int) -> tuple:
-    return _top_k(xp, x, k, np.int32)
-
-
-@gradient("TopKV2", "TopK")
+@gradient("TopKV2")
 def _top_k_grad(op: Operation, dy: Any, _: Any) -> Any:
     x, picked = op._inputs[0], op._outputs[1]
     size, k = shape_of(x), shape_of(picked)[-1]
@@ -98,8 +81,7 @@ def _top_k_grad(op: Operation, dy: Any, _: Any) -> Any:
     flat = apply("Reshape", rows + apply("ExpandDims", starts, -1), [-1, 1])
     count = apply("Reshape", apply("Prod", size, [0]), [1])
     dx = apply("ScatterNd", flat, apply("Reshape", dy, [-1]), count)
-    dx = apply("Reshape", dx, size)
-    return dx if len(op._inputs) == 1 else (dx, None)
+    return apply("Reshape", dx, size), None
 
 
 class TopKV2(NamedTuple):
