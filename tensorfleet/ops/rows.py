@@ -18,9 +18,9 @@ def check_rows(indices: np.ndarray, count: int) -> np.ndarray:
     """The indices as a vector; InvalidArgumentError naming the first that is not in [0, count)."""
     flat = indices.reshape(-1)
     # As unsigned numbers the negative ones are huge, so one comparison finds both kinds.
-    unsigned = np.uint64 if flat.itemsize == 8 else np.uint32
-    if flat.size and flat.view(unsigned).max() >= count:
-        bad = int(np.argmax(flat.view(unsigned) >= count))
+    unsigned: np.ndarray = flat.view(np.uint64 if flat.itemsize == 8 else np.uint32)
+    if flat.size and int(unsigned.max()) >= count:
+        bad = int(np.argmax(unsigned >= np.uint64(count)))
         where = ",".join(str(int(i)) for i in np.unravel_index(bad, indices.shape))
         raise errors.InvalidArgumentError(
             None, None, f"indices[{where}] = {flat[bad]} is not in [0, {count})"
@@ -57,7 +57,7 @@ def _occurrences(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
-    """`rows[i] = combine(rows[i], update)` for each index in turn; `updates` has a row each, or is a scalar."""
+    """`rows[i] = combine(rows[i], update)` for each index in turn; `updates` may be one scalar for all."""
     if distinct(flat):
         rows[flat] = combine(rows[flat], updates)
         return

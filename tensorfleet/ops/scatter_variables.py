@@ -82,11 +82,11 @@ def _write(combine: Callable | None, rows: np.ndarray, flat: np.ndarray, updates
 
 def _nd_shape(op: Operation) -> Any:
     variable, indices, updates = state_shape(op, 0), op._inputs[1].shape, op._inputs[2].shape
-    if variable.rank is not None and indices.rank and indices.as_list()[-1] is not None:
-        depth = indices.as_list()[-1]
+    depth = indices.as_list()[-1] if indices.rank else None
+    if variable.rank is not None and depth is not None:
         if depth > variable.rank:
             raise ValueError(
-                f"The last dimension of indices, {depth}, must be at most the rank of the variable, {variable.rank}."
+                f"Dimension {depth} of indices exceeds the rank of the variable, {variable.rank}."
             )
         what = "Must have updates.shape = indices.shape[:-1] + ref.shape[indices.shape[-1]:]"
         _merge(updates, indices[:-1].concatenate(variable[depth:]), what)
@@ -121,7 +121,7 @@ def _scatter_nd(
         array[...] = rows.reshape(array.shape)  # the array's layout did not allow a view
 
 
-def _bad_key(keys: Any, good: Any, outer: tuple[int, ...], shape: tuple[int, ...]) -> errors.OpError:
+def _bad_key(keys: Any, good: Any, outer: tuple[int, ...], shape: tuple[int, ...]) -> Exception:
     bad = int(np.argmin(good))
     where = ",".join(str(int(i)) for i in np.unravel_index(bad, outer or (1,)))
     key = ", ".join(str(int(k)) for k in keys[bad])
@@ -202,7 +202,7 @@ def _update(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, 
 def scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Replaces the rows `indices` of the variable `ref` by `updates`; the last one wins for a repeated index."""
+    """Replaces the rows `indices` of the variable `ref` by `updates`; for a repeated index the last wins."""
     return _update("ScatterUpdate", ref, indices, updates, use_locking, name)
 
 

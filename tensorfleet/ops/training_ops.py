@@ -68,7 +68,7 @@ def _kernel(rule: Callable, count: int, flags: tuple[str, ...]) -> Callable:
     return kernel
 
 
-def _mismatch(name: str, shape: Any, got: Any, wanted: Any) -> errors.InvalidArgumentError:
+def _mismatch(name: str, shape: Any, got: Any, wanted: Any) -> Exception:
     if wanted == ():
         return errors.InvalidArgumentError(None, None, f"{name} is not a scalar: {list(got)}")
     return errors.InvalidArgumentError(
@@ -82,7 +82,7 @@ def _register(
     """Declares Apply<name> and ResourceApply<name>: `state` are the variables, `rest` the other inputs."""
     variables = bare_names(state)
     kernel = _kernel(rule, len(variables), flags)
-    shared = {"shape": _dense_shape, "updates": variables}
+    shared: dict[str, Any] = {"shape": _dense_shape, "updates": variables}
     attrs = f"T: number; {flag_attrs(flags)}"
     if not resource_only:
         signature = f"{typed(state, 'Ref(T)')}, {typed(rest, 'T')} -> out: Ref(T)"

@@ -173,8 +173,8 @@ def ftrl_v2(
 
 
 def _ftrl(
-    xp: Any, var: Any, accum: Any, linear: Any, grad: Any, shrunk: Any, lr: Any, l1: Any, l2: Any, lr_power: Any,
-    by_lr: bool,
+    xp: Any, var: Any, accum: Any, linear: Any, grad: Any, shrunk: Any, lr: Any, l1: Any, l2: Any,
+    lr_power: Any, by_lr: bool,
 ) -> tuple:  # fmt: skip
     total = accum + xp.square(grad)
     root = _power(xp, total, -lr_power)

@@ -42,8 +42,8 @@ def _check(var: np.ndarray, grad: np.ndarray, indices: np.ndarray) -> np.ndarray
         raise errors.InvalidArgumentError(
             None,
             None,
-            "grad must be the same size as indices in the first dimension, and as var in the others: grad has "
-            f"{list(grad.shape)}, indices {list(indices.shape)}, var {list(var.shape)}",
+            "grad must be the same size as indices in the first dimension, and as var in the others: grad "
+            f"has {list(grad.shape)}, indices {list(indices.shape)}, var {list(var.shape)}",
         )
     return check_rows(indices, var.shape[0])
 

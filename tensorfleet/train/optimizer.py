@@ -29,7 +29,6 @@ from tensorfleet.ops.basic import group, tuple_
 from tensorfleet.ops.cast import cast as to_type
 from tensorfleet.train import slots
 from tensorfleet.variables.lists import trainable_variables
-from tensorfleet.variables.partitioned import PartitionedVariable
 from tensorfleet.variables.variable import ResourceVariable, Variable
 
 _TRAINABLE_TYPES = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.resource)
@@ -110,11 +109,11 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
-        """(gradient, variable) pairs; the gradient is a Tensor, IndexedSlices, or None where there is none."""
+        """(gradient, variable) pairs; a gradient is a Tensor, IndexedSlices, or None where there is none."""
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
             raise ValueError(
-                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
-                f"Not {gate_gradients}"
+                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
+                f"Optimizer.GATE_GRAPH.  Not {gate_gradients}"
             )
         if callable(loss):
             loss = loss()
@@ -167,12 +166,7 @@ class Optimizer:
     def get_slot(self, var: Any, name: str) -> Any:
         """The slot called `name` that this optimizer keeps for `var`, or None."""
         named = self._slots.get(name)
-        if not named:
-            return None
-        if isinstance(var, PartitionedVariable):
-            parts = [named.get(_var_key(v)) for v in var]
-            return None if parts[0] is None else parts
-        return named.get(_var_key(var))
+        return named.get(_var_key(var)) if named else None
 
     def get_slot_names(self) -> list[str]:
         """The names of the slots, as `get_slot` takes them."""
@@ -244,7 +238,8 @@ class Optimizer:
         if var.constraint is None:
             return update
         with control_dependencies([update]):
-            return var.assign(var.constraint(var))
+            # A reference variable's own read may come before the update; this one comes after.
+            return var.assign(var.constraint(var if resource else var.read_value()))
 
     def _assert_valid_dtypes(self, tensors: list) -> None:
         valid = self._valid_dtypes()

@@ -89,7 +89,7 @@ def inverse_time_decay(
 
 @export("train.piecewise_constant", "train.piecewise_constant_decay")
 def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = None) -> Tensor:
-    """values[0] up to and including boundaries[0], values[1] up to boundaries[1], ..., then the last value."""
+    """values[0] up to and including boundaries[0], values[1] up to boundaries[1], and so on."""
     boundaries, values = list(boundaries), list(values)
     if len(boundaries) != len(values) - 1:
         raise ValueError("The length of boundaries should be 1 less than the length of values")
@@ -148,7 +148,7 @@ def polynomial_decay(
         return apply("AddV2", apply("Mul", height, apply("Pow", 1 - done, power)), end, name=scope)
 
 
-def _stretched(step: Tensor, steps: Tensor, decay_steps: Any) -> Tensor:
+def _stretched(step: Any, steps: Any, decay_steps: Any) -> Tensor:
     first = apply("Equal", step, 0)
     periods = apply("Ceil", step / (decay_steps if not isinstance(decay_steps, Tensor) else steps))
     return apply("Mul", steps, apply("SelectV2", first, 1.0, periods))
@@ -168,9 +168,13 @@ def cosine_decay(
         return apply("Mul", rate, (1 - alpha) * wave + alpha)
 
 
-def _half_wave(done: Tensor) -> Tensor:
+def _pi(dtype: Any) -> Any:
+    return constant(math.pi, dtype)
+
+
+def _half_wave(done: Any) -> Tensor:
     """From one at 0 to zero at 1."""
-    return 0.5 * (1.0 + apply("Cos", constant(math.pi, done.dtype) * done))
+    return 0.5 * (1.0 + apply("Cos", _pi(done.dtype) * done))
 
 
 @export("train.cosine_decay_restarts")
@@ -192,11 +196,11 @@ def cosine_decay_restarts(
         done = cast(global_step, dtype) / first
         restarts, done = _restarts(done, t_mul)
         height = 0.5 * apply("Pow", m_mul, restarts, name="pow")
-        wave = height * (1.0 + apply("Cos", constant(math.pi, dtype) * done))
+        wave = height * (1.0 + apply("Cos", _pi(dtype) * done))
         return apply("Mul", rate, (1 - alpha) * wave + alpha, name=scope)
 
 
-def _restarts(done: Tensor, t_mul: Tensor) -> tuple[Tensor, Tensor]:
+def _restarts(done: Any, t_mul: Any) -> tuple[Tensor, Tensor]:
     """How many periods are over, and which fraction of the current one."""
     equal = apply("Equal", t_mul, 1.0)
     even = apply("Floor", done)
