@@ -1,0 +1,352 @@
+"""Normalization in one operation: across channels (LRN) and across a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, op
+from tensorfleet.ops.common import UNKNOWN
+from tensorfleet.ops.elementwise import wide
+from tensorfleet.ops.examples import case
+from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least, same_dimension
+from tensorfleet.shapes import TensorShape
+
+_IMAGES = np.random.RandomState(0).randn(2, 2, 3, 4).astype(np.float32)
+_LRN = "depth_radius: int = 5; bias: float = 1.0; alpha: float = 1.0; beta: float = 0.5; "
+_LRN += "T: {half, bfloat16, float} = float"
+
+
+def _neighbours(xp: Any, x: Any, radius: int) -> Any:
+    """The sum over the channels within `radius` of each."""
+    depth = x.shape[-1]
+    padded = xp.pad(x, [(0, 0)] * (x.ndim - 1) + [(radius, radius)])
+    return sum(padded[..., i : i + depth] for i in range(2 * radius + 1))
+
+
+@op(
+    "LRN",
+    "input: T -> output: T",
+    _LRN,
+    shape=lambda op: of_rank(op._inputs[0].shape, 4),
+    examples=[case(_IMAGES), case(_IMAGES, depth_radius=1, bias=2.0, alpha=0.5, beta=0.75)],
+)
+def _lrn(xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float) -> Any:
+    w = wide(x)
+    base = w.dtype.type(bias) + w.dtype.type(alpha) * _neighbours(xp, w * w, depth_radius)
+    return (w * base ** w.dtype.type(-beta)).astype(x.dtype)
+
+
+def _lrn_attrs(op: Operation) -> dict[str, Any]:
+    return {n: op._attrs[n] for n in ("depth_radius", "bias", "alpha", "beta")}
+
+
+@gradient("LRN")
+def _lrn_gradient(op: Operation, dy: Any) -> Any:
+    return apply("LRNGrad", dy, op.inputs[0], op.outputs[0], **_lrn_attrs(op))
+
+
+@op(
+    "LRNGrad",
+    "input_grads: T, input_image: T, output_image: T -> output: T",
+    _LRN,
+    shape=lambda op: of_rank(op._inputs[0].shape, 4),
+    examples=[case(_IMAGES[::-1].copy(), _IMAGES, _IMAGES * np.float32(0.5))],
+)
+def _lrn_grad(
+    xp: Any, dy: Any, x: Any, y: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
+) -> Any:
+    g, w, out = wide(dy), wide(x), wide(y)
+    kind = w.dtype.type
+    base = kind(bias) + kind(alpha) * _neighbours(xp, w * w, depth_radius)
+    pull = _neighbours(xp, g * out / base, depth_radius)
+    return (g * base ** kind(-beta) - kind(2 * alpha * beta) * w * pull).astype(dy.dtype)
+
+
+@export("nn.lrn", "nn.local_response_normalization")
+def lrn(
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """Divides each value by `(bias + alpha * squares of the 2 * depth_radius + 1 nearest channels) ** beta`."""
+    options = dict(depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
+    return apply("LRN", input, name=name, **options)
+
+
+# -- batch normalization -----------------------------------------------------------------------------
+
+_FLAT = "data_format: string(NHWC|NCHW) = NHWC; is_training: bool = true"
+_ANY = "data_format: string(NHWC|NCHW|NDHWC|NCDHW) = NHWC; is_training: bool = true"
+_EPS = "epsilon: float = 0.0001; "
+_AVG = "epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; "
+_T = "T: {half, bfloat16, float}; U: {float}; "
+
+
+def _axis(data_format: bytes, rank: int) -> int:
+    return 1 if data_format.startswith(b"NC") else rank - 1
+
+
+def _statistics_shape(op: Operation, x: TensorShape, vectors: Any) -> tuple[TensorShape, TensorShape]:
+    x = of_rank_at_least(x, 4)
+    if x._d is None:
+        return x, TensorShape._of((None,))
+    dims = list(x._d)
+    axis = _axis(op._attrs["data_format"], len(dims))
+    for v in vectors:
+        dims[axis] = same_dimension(dims[axis], of_rank(v.shape, 1).as_list()[0])
+    return TensorShape._of(tuple(dims)), TensorShape._of((dims[axis],))
+
+
+def _forward_shapes(op: Operation) -> list[TensorShape]:
+    vectors = op._inputs[1:3] if op._attrs["is_training"] else op._inputs[1:]
+    x, channels = _statistics_shape(op, op._inputs[0].shape, vectors)
+    return [x, *[channels] * 4, *[UNKNOWN] * (len(op.spec.outputs) - 5)]
+
+
+def _backward_shapes(op: Operation) -> list[TensorShape]:
+    x, channels = _statistics_shape(op, op._inputs[0].shape.merge_with(op._inputs[1].shape), op._inputs[2:5])
+    nothing = TensorShape._of((0,))
+    return [x, channels, channels, nothing, nothing]
+
+
+def _normalize(
+    xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, eps: float, avg: float, attrs: tuple
+) -> tuple:
+    """(y, mean and variance to keep, mean and variance that the gradient needs)."""
+    data_format, training = attrs
+    axis = _axis(data_format, x.ndim)
+    axes = tuple(i for i in range(x.ndim) if i != axis)
+    shape = tuple(-1 if i == axis else 1 for i in range(x.ndim))
+    w = wide(x)
+    kind = w.dtype.type
+    if training:
+        count = w.size // max(w.shape[axis], 1)
+        m = w.mean(axes)
+        centred = w - m.reshape(shape)
+        v = (centred * centred).mean(axes)
+        unbiased = v * kind(count / max(count - 1, 1))
+        kept = (m, unbiased)
+        if avg != 1:
+            kept = tuple(kind(1 - avg) * o + kind(avg) * n for o, n in ((mean, m), (variance, unbiased)))
+    else:
+        if mean.shape != scale.shape or variance.shape != scale.shape:
+            raise errors.InvalidArgumentError(
+                None, None, "mean and variance must have the same number of elements as the channels of x"
+            )
+        m, v, kept, centred = mean, variance, (mean, variance), w - mean.reshape(shape)
+    factor = (scale / xp.sqrt(v + kind(eps))).reshape(shape)
+    y = (centred * factor + offset.reshape(shape)).astype(x.dtype)
+    return (y, *kept, m, v)
+
+
+def _normalize_back(
+    xp: Any, dy: Any, x: Any, scale: Any, mean: Any, variance: Any, eps: float, attrs: tuple
+) -> tuple:
+    """(gradient of x, of scale, of offset)."""
+    data_format, training = attrs
+    axis = _axis(data_format, x.ndim)
+    axes = tuple(i for i in range(x.ndim) if i != axis)
+    shape = tuple(-1 if i == axis else 1 for i in range(x.ndim))
+    g, w = wide(dy), wide(x)
+    kind = w.dtype.type
+    inverse = kind(1) / xp.sqrt(variance + kind(eps))
+    unit = (w - mean.reshape(shape)) * inverse.reshape(shape)
+    doffset, dscale = g.sum(axes), (g * unit).sum(axes)
+    factor = (scale * inverse).reshape(shape)
+    if training:
+        count = kind(max(w.size // max(w.shape[axis], 1), 1))
+        g = g - (doffset / count).reshape(shape) - unit * (dscale / count).reshape(shape)
+    nothing = np.zeros(0, kind)
+    return (g * factor).astype(dy.dtype), dscale, doffset, nothing, nothing
+
+
+_SCALE, _OFFSET = np.array([0.5, 1.0, 1.5, 2.0], np.float32), np.array([0.1, -0.2, 0.3, 0.4], np.float32)
+_EMPTY, _ONES = np.zeros(0, np.float32), np.ones(4, np.float32)
+_TRAINING = case(_IMAGES, _SCALE, _OFFSET, _EMPTY, _EMPTY)
+_INFERENCE = case(_IMAGES, _SCALE, _OFFSET, _OFFSET, _ONES, is_training=False)
+
+
+@op(
+    "FusedBatchNorm",
+    "x: T, scale: T, offset: T, mean: T, variance: T -> "
+    "y: T, batch_mean: T, batch_variance: T, reserve_space_1: T, reserve_space_2: T",
+    f"T: {{float}}; {_AVG}{_FLAT}",
+    shape=_forward_shapes,
+    examples=[_TRAINING, _INFERENCE],
+)
+def _fused(
+    xp: Any,
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any,
+    variance: Any,
+    *,
+    epsilon: float,
+    exponential_avg_factor: float,
+    data_format: bytes,
+    is_training: bool,
+) -> tuple:
+    attrs = (data_format, is_training)
+    return _normalize(xp, x, scale, offset, mean, variance, epsilon, exponential_avg_factor, attrs)
+
+
+_OUT_U = "y: T, batch_mean: U, batch_variance: U, reserve_space_1: U, reserve_space_2: U"
+
+op(
+    "FusedBatchNormV2",
+    f"x: T, scale: U, offset: U, mean: U, variance: U -> {_OUT_U}",
+    f"{_T}{_AVG}{_FLAT}",
+    shape=_forward_shapes,
+    examples=[_TRAINING, _INFERENCE],
+)(_fused)
+
+
+@op(
+    "FusedBatchNormV3",
+    f"x: T, scale: U, offset: U, mean: U, variance: U -> {_OUT_U}, reserve_space_3: U",
+    f"T: {{half, bfloat16, float}}; U: {{bfloat16, float}}; {_AVG}{_ANY}",
+    shape=_forward_shapes,
+    examples=[_TRAINING, _INFERENCE],
+)
+def _fused_v3(
+    xp: Any,
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any,
+    variance: Any,
+    *,
+    epsilon: float,
+    exponential_avg_factor: float,
+    data_format: bytes,
+    is_training: bool,
+) -> tuple:
+    attrs = (data_format, is_training)
+    found = _normalize(xp, x, scale, offset, mean, variance, epsilon, exponential_avg_factor, attrs)
+    return (*found, np.zeros((), np.float32))
+
+
+_BACK = "x_backprop: T, scale_backprop: U, offset_backprop: U"
+_BACKWARD = case(_IMAGES[::-1].copy(), _IMAGES, _SCALE, _OFFSET, _ONES, grad=False)
+
+
+@op(
+    "FusedBatchNormGrad",
+    "y_backprop: T, x: T, scale: T, reserve_space_1: T, reserve_space_2: T -> "
+    "x_backprop: T, scale_backprop: T, offset_backprop: T, reserve_space_3: T, reserve_space_4: T",
+    f"T: {{float}}; {_EPS}{_FLAT}",
+    shape=_backward_shapes,
+    examples=[_BACKWARD],
+)
+def _fused_grad(
+    xp: Any,
+    dy: Any,
+    x: Any,
+    scale: Any,
+    mean: Any,
+    variance: Any,
+    *,
+    epsilon: float,
+    data_format: bytes,
+    is_training: bool,
+) -> tuple:
+    return _normalize_back(xp, dy, x, scale, mean, variance, epsilon, (data_format, is_training))
+
+
+op(
+    "FusedBatchNormGradV2",
+    "y_backprop: T, x: T, scale: float, reserve_space_1: U, reserve_space_2: U -> "
+    f"{_BACK}, reserve_space_3: U, reserve_space_4: U",
+    f"{_T}{_EPS}{_FLAT}",
+    shape=_backward_shapes,
+    examples=[_BACKWARD],
+)(_fused_grad)
+
+
+@op(
+    "FusedBatchNormGradV3",
+    "y_backprop: T, x: T, scale: float, reserve_space_1: U, reserve_space_2: U, reserve_space_3: U -> "
+    f"{_BACK}, reserve_space_4: U, reserve_space_5: U",
+    f"{_T}{_EPS}{_ANY}",
+    shape=_backward_shapes,
+    examples=[case(*_BACKWARD.inputs, _EMPTY, grad=False)],
+)
+def _fused_grad_v3(
+    xp: Any,
+    dy: Any,
+    x: Any,
+    scale: Any,
+    mean: Any,
+    variance: Any,
+    unused: Any,
+    *,
+    epsilon: float,
+    data_format: bytes,
+    is_training: bool,
+) -> tuple:
+    return _normalize_back(xp, dy, x, scale, mean, variance, epsilon, (data_format, is_training))
+
+
+@gradient("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def _fused_gradient(op: Operation, dy: Any, *others: Any) -> Any:
+    if dy is None:
+        return [None] * 5
+    x, scale = op.inputs[:2]
+    training = op.get_attr("is_training")
+    saved = op.outputs[3:] if training else [*op.inputs[3:5], *op.outputs[5:]]
+    attrs = {n: op._attrs[n] for n in ("epsilon", "data_format", "is_training")}
+    back = op.type.replace("BatchNorm", "BatchNormGrad")
+    dx, dscale, doffset, _, _ = apply(back, dy, x, scale, *saved, **attrs)
+    return dx, dscale, doffset, None, None
+
+
+_fused_gradient.accepts_none = True  # type: ignore[attr-defined]
+
+
+@export("nn.fused_batch_norm")
+def fused_batch_norm(
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: float = 0.001,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch normalization of images: (normalized `x`, mean, variance).
+
+    In training, mean and variance are those of the batch, else the given ones.
+    """
+    value = to_tensor(x, name="input")
+    gamma, beta = to_tensor(scale, name="scale"), to_tensor(offset, name="offset")
+    if is_training and (mean is not None or variance is not None):
+        raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")
+    m = constant(np.zeros(0, np.float32)) if mean is None else mean
+    v = constant(np.zeros(0, np.float32)) if variance is None else variance
+    y, batch_mean, batch_variance, *_ = apply(
+        "FusedBatchNormV3",
+        value,
+        gamma,
+        beta,
+        m,
+        v,
+        # smaller ones are refused by cuDNN, so all devices use at least this
+        epsilon=max(epsilon, 1.001e-5),
+        data_format=data_format,
+        is_training=is_training,
+        name=name,
+    )
+    return y, batch_mean, batch_variance
