@@ -14,17 +14,21 @@ _FEW = 1024
 _MANY_TIMES = 16
 
 
-def check_rows(indices: np.ndarray, count: int) -> np.ndarray:
-    """The indices as a vector; InvalidArgumentError naming the first that is not in [0, count)."""
+def check_rows(indices: np.ndarray, count: int, message: str = "") -> np.ndarray:
+    """The indices as a vector; InvalidArgumentError naming the first that is not in [0, count).
+
+    `message` may say it otherwise, with {value} and {where}.
+    """
     flat = indices.reshape(-1)
     # As unsigned numbers the negative ones are huge, so one comparison finds both kinds.
     unsigned: np.ndarray = flat.view(np.uint64 if flat.itemsize == 8 else np.uint32)
     if flat.size and int(unsigned.max()) >= count:
         bad = int(np.argmax(unsigned >= np.uint64(count)))
         where = ",".join(str(int(i)) for i in np.unravel_index(bad, indices.shape))
-        raise errors.InvalidArgumentError(
-            None, None, f"indices[{where}] = {flat[bad]} is not in [0, {count})"
+        text = (message or "indices[{where}] = {value} is not in [0, {count})").format(
+            where=where, value=flat[bad], count=count
         )
+        raise errors.InvalidArgumentError(None, None, text)
     return flat
 
 

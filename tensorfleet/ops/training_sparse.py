@@ -45,7 +45,7 @@ def _check(var: np.ndarray, grad: np.ndarray, indices: np.ndarray) -> np.ndarray
             "grad must be the same size as indices in the first dimension, and as var in the others: grad "
             f"has {list(grad.shape)}, indices {list(indices.shape)}, var {list(var.shape)}",
         )
-    return check_rows(indices, var.shape[0])
+    return check_rows(indices, var.shape[0], "Index {value} at offset {where} in indices is out of range")
 
 
 def _kernel(rule: Callable, state: list[str], inputs: list[str], flags: tuple[str, ...]) -> Callable:
