@@ -258,11 +258,11 @@ class Optimizer:
         found = self._non_slot_dict.get(key)
         if found is None:
             resource = isinstance(colocate_with, ResourceVariable)
+            # As a function's result, a resource variable's initial value is built beside it.
+            plain = callable(initial_value) or not resource
+            value = initial_value if plain else (lambda: initial_value)
             with get_default_graph().colocate_with(colocate_with.op):
-                # A function, so that a resource variable's initial value is built beside it.
-                value = (lambda: initial_value) if resource else initial_value
-                dtype = dtypes.as_dtype(to_dtype(initial_value)) if resource else None
-                found = Variable(value, name=name, trainable=False, use_resource=resource, dtype=dtype)
+                found = Variable(value, name=name, trainable=False, use_resource=resource)
             self._non_slot_dict[key] = found
         return found
 
@@ -296,11 +296,6 @@ class Optimizer:
         if key not in named:
             named[key] = make()
         return named[key]
-
-
-def to_dtype(value: Any) -> Any:
-    """The type a hyperparameter has as a tensor."""
-    return value.dtype.base_dtype if hasattr(value, "dtype") else dtypes.float32
 
 
 def _flat_variables(var_list: Any) -> list:

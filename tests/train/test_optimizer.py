@@ -231,3 +231,13 @@ def test_an_optimizer_needs_a_name():
 def test_impossible_hyperparameters_are_refused(make):
     with pytest.raises(ValueError, match="positive|negative"):
         make()
+
+
+@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+def test_hyperparameters_may_be_functions(resource):
+    w = tf.get_variable("w", initializer=np.float32(1), use_resource=resource)
+    optimizer = tf.train.AdamOptimizer(lambda: 0.5, lambda: 0.9, lambda: 0.99, lambda: 1e-8)
+    train = optimizer.minimize(w * 2.0)
+    with started() as session:
+        session.run(train)
+        assert session.run(w) == pytest.approx(0.5)
