@@ -38,11 +38,22 @@ _COMBINE: dict[str, Callable | None] = {
 }
 
 
-def _merge(got: TensorShape, want: TensorShape, what: str) -> None:
-    try:
-        got.assert_is_compatible_with(want)
-    except ValueError:
-        raise ValueError(f"{what}, got updates.shape {got}, where {want} is needed.") from None
+def _same(got: TensorShape, want: TensorShape) -> None:
+    """ValueError, in TensorFlow's words, when two shapes cannot be one."""
+    if got.is_compatible_with(want):
+        return
+    a, b = got.as_list(), want.as_list()
+    if len(a) != len(b):
+        raise ValueError(f"Shapes must be equal rank, but are {len(a)} and {len(b)}")
+    at = next(i for i, (m, n) in enumerate(zip(a, b, strict=True)) if None not in (m, n) and m != n)
+    raise ValueError(
+        f"Dimension {at} in both shapes must be equal, but are {a[at]} and {b[at]}. Shapes are {_text(a)} and "
+        f"{_text(b)}."
+    )
+
+
+def _text(dims: list) -> str:
+    return "[" + ",".join("?" if d is None else str(d) for d in dims) + "]"
 
 
 def _scatter_shape(op: Operation) -> Any:
@@ -51,8 +62,7 @@ def _scatter_shape(op: Operation) -> Any:
         raise ValueError("Shape must be at least rank 1 but is rank 0")
     if updates.rank != 0:
         rest = TensorShape(None) if variable.rank is None else variable[1:]
-        what = "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = []"
-        _merge(updates, indices.concatenate(rest), what)
+        _same(updates, indices.concatenate(rest))
     return op._inputs[0].shape if op.spec.outputs else []
 
 
@@ -88,8 +98,7 @@ def _nd_shape(op: Operation) -> Any:
             raise ValueError(
                 f"Dimension {depth} of indices exceeds the rank of the variable, {variable.rank}."
             )
-        what = "Must have updates.shape = indices.shape[:-1] + ref.shape[indices.shape[-1]:]"
-        _merge(updates, indices[:-1].concatenate(variable[depth:]), what)
+        _same(updates, indices[:-1].concatenate(variable[depth:]))
     return op._inputs[0].shape if op.spec.outputs else []
 
 

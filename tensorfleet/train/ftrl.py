@@ -87,12 +87,12 @@ _FTRL_STRENGTHS = (
 
 def _check_ftrl(start: float, power: float, l1: float, l2: float, shrinkage: float) -> None:
     if start < 0.0:
-        raise ValueError(f"initial_accumulator_value {start} needs to be positive or zero")
+        raise ValueError(f"initial_accumulator_value {start:f} needs to be positive or zero")
     if power > 0.0:
-        raise ValueError(f"learning_rate_power {power} needs to be negative or zero")
+        raise ValueError(f"learning_rate_power {power:f} needs to be negative or zero")
     if l1 < 0.0:
-        raise ValueError(f"l1_regularization_strength {l1} needs to be positive or zero")
+        raise ValueError(f"l1_regularization_strength {l1:f} needs to be positive or zero")
     if l2 < 0.0:
-        raise ValueError(f"l2_regularization_strength {l2} needs to be positive or zero")
+        raise ValueError(f"l2_regularization_strength {l2:f} needs to be positive or zero")
     if shrinkage < 0.0:
-        raise ValueError(f"l2_shrinkage_regularization_strength {shrinkage} needs to be positive or zero")
+        raise ValueError(f"l2_shrinkage_regularization_strength {shrinkage:f} needs to be positive or zero")

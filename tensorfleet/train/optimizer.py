@@ -246,7 +246,7 @@ class Optimizer:
         for t in tensors:
             dtype = t.dtype.base_dtype
             if dtype not in valid:
-                allowed = [v.name for v in valid]
+                allowed = [v for v in _TRAINABLE_TYPES if v in valid and v != dtypes.resource]
                 raise ValueError(f"Invalid type {dtype!r} for {t.name}, expected: {allowed}.")
 
     def _call_if_callable(self, param: Any) -> Any:

@@ -78,7 +78,7 @@ def test_an_index_out_of_range_is_named_and_changes_nothing(table, index):
 def test_rows_of_the_wrong_shape_are_refused_when_the_graph_is_built():
     with tf.Graph().as_default():
         table = tf.get_variable("table", initializer=START)
-        with pytest.raises(ValueError, match="Must have updates.shape = indices.shape"):
+        with pytest.raises(ValueError, match="Dimension 1 in both shapes must be equal, but are 3 and 2"):
             tf.scatter_add(table, [0, 1], [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
 
 
