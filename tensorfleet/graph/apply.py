@@ -338,11 +338,11 @@ def _fill_shape(array: np.ndarray, shape: TensorShape, verify: bool) -> np.ndarr
     total = shape.num_elements()
     if total is None:
         raise TypeError(f"tf.constant needs a fully known shape, not {shape}.")
-    if array.size > total:
+    if array.size > total and array.size != 1:
         raise ValueError(f"Too many elements provided. Needed at most {total}, but received {array.size}")
     if array.size == 0 and total:
         raise ValueError("Cannot fill a shape from an empty value.")
     flat = np.empty(total, array.dtype)
-    flat[: array.size] = array.ravel()
+    flat[: array.size] = array.ravel()[:total]
     flat[array.size :] = array.ravel()[-1] if total > array.size else 0
     return flat.reshape(dims)

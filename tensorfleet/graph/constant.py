@@ -11,6 +11,8 @@ from tensorfleet.shapes import TensorShape
 
 _LARGEST = 1024  # elements; more than that is no shape arithmetic
 _UNKNOWN: Any = object()
+#: ops that look at a shape only
+SHAPE_OPS = ("Shape", "Size", "Rank", "VariableShape")
 
 
 def constant_value(tensor: Tensor) -> np.ndarray | None:
@@ -18,22 +20,25 @@ def constant_value(tensor: Tensor) -> np.ndarray | None:
     op = tensor.op
     if op.type == "Const":
         return op._attrs["value"]
-    if op.type in ("Shape", "Size", "Rank"):
-        return _of_shape(op)
+    if op.type in SHAPE_OPS:
+        return of_shape(op)
     if op._constant is None:
         op._constant = _evaluate(op)
     found = op._constant
     return None if found is _UNKNOWN else found[tensor.value_index]
 
 
-def _of_shape(op: Operation) -> np.ndarray | None:
+def of_shape(op: Operation) -> np.ndarray | None:
+    """What one of `SHAPE_OPS` gives, when the static shape tells."""
     shape = op._inputs[0].shape
+    if op.type == "VariableShape":
+        shape = op._inputs[0]._op._attrs.get("shape") or TensorShape(None)
     if op.type == "Rank":
         return None if shape.rank is None else np.array(shape.rank, np.int32)
     if not shape.is_fully_defined():
         return None
     dtype = op._attrs["out_type"].np_dtype
-    return np.array(shape.as_list() if op.type == "Shape" else shape.num_elements(), dtype)
+    return np.array(shape.num_elements() if op.type == "Size" else shape.as_list(), dtype)
 
 
 def _evaluate(op: Operation) -> Any:

@@ -195,7 +195,7 @@ class _Walk:
                 results = _gated(results)
         for t, g in zip(op._inputs, results, strict=True):
             if g is not None and id(t) not in self.stops:
-                _check_shape(op, t, g)
+                _settle_shape(op, t, g)
                 self.pending.setdefault(t, []).append(g)
 
     def _function(self, op: Operation) -> Any:
@@ -304,16 +304,16 @@ def _trainable(tensor: Tensor) -> bool:
     return base.is_floating or base.is_complex or base.name in ("resource", "variant")
 
 
-def _check_shape(op: Operation, tensor: Tensor, grad: Any) -> None:
-    if (
-        isinstance(grad, Tensor)
-        and tensor.dtype.name != "resource"
-        and not grad.shape.is_compatible_with(tensor.shape)
-    ):
+def _settle_shape(op: Operation, tensor: Tensor, grad: Any) -> None:
+    """A gradient has the shape of its input: what is known of the one is known of the other."""
+    if not isinstance(grad, Tensor) or tensor.dtype.name == "resource":
+        return
+    if not grad.shape.is_compatible_with(tensor.shape):
         raise ValueError(
             f"Incompatible shapes between op input and calculated input gradient. Forward operation: {op.name}. "
             f"Original input shape: {tensor.shape}. Calculated input gradient shape: {grad.shape}"
         )
+    grad.set_shape(tensor.shape)
 
 
 @export("hessians")

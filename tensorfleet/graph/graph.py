@@ -13,7 +13,7 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry
 from tensorfleet.graph.collections import Collections
 from tensorfleet.graph.infer import infer_shapes
-from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.stacks import ControlGroup, Stacks
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -411,10 +411,8 @@ class Graph(Collections):
             return
         ops: list[Operation] = []
         for c in control_inputs:
-            if hasattr(c, "values") and hasattr(c, "indices"):  # IndexedSlices
-                c = c.op
-            elif getattr(c, "_handle_op", None) is not None:
-                c = c._handle_op
+            if isinstance(c, IndexedSlices) or (hasattr(c, "_handle") and hasattr(c, "op")):
+                c = c.op  # waiting for a variable, or for a write to it, must not read it
             element = self.as_graph_element(c)
             op = element.op if isinstance(element, Tensor) else element
             if op not in ops:

@@ -8,7 +8,7 @@ from tensorfleet.shapes import TensorShape
 
 def infer_shapes(op: Operation) -> None:
     """Sets the static shapes of the outputs from the op's shape function."""
-    if op.spec.shape is None or not op._outputs:
+    if op.spec.shape is None:
         return
     try:
         shapes = op.spec.shape(op)

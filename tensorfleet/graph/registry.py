@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -259,6 +260,7 @@ _DTYPE_NAMES |= {"bfloat16", "complex64", "complex128", "int8", "uint8", "int16"
 _DTYPE_NAMES |= {"int32", "uint32", "int64", "uint64", "qint16", "quint16"}
 
 
+@lru_cache(maxsize=None)
 def parse_signature(text: str) -> tuple[tuple[Arg, ...], tuple[Arg, ...]]:
     """Reads "a: T, b: N * T -> c: T" into its input and output arguments."""
     left, _, right = text.partition("->")
@@ -284,8 +286,9 @@ def _arg(text: str) -> Arg:
     return Arg(name, type_attr=kind, number_attr=number, is_ref=is_ref)
 
 
+@lru_cache(maxsize=None)
 def parse_attrs(text: str) -> dict[str, Attr]:
-    """Reads "T: number; axis: int = 0" into attributes."""
+    """Reads "T: number; axis: int = 0" into attributes. Nobody changes what it returns."""
     found = {}
     for part in _split(text, ";"):
         name, _, rest = (p.strip() for p in part.partition(":"))

@@ -132,7 +132,8 @@ def depthwise_conv2d_shape(
 ):
     """The shape `depthwise_conv2d` gives; see `conv2d_shape`."""
     x_shape, w_shape = _known_rank("DepthwiseConv2D", x_shape, w_shape, strides, data_format)
-    depth, filter_depth, multiplier = x_shape[channel_axis(data_format)], *w_shape[-2:]
+    depth = x_shape[channel_axis(data_format)]
+    filter_depth, multiplier = w_shape[-2:]
     if None not in (depth, filter_depth) and depth != filter_depth:
         raise ValueError(f"Dimensions must be equal, but are {depth} and {filter_depth}")
     depth = filter_depth if depth is None else depth

@@ -8,6 +8,8 @@ windows at once is a strided slice of the padded input, shaped like the output.
 import itertools
 from dataclasses import dataclass, replace
 
+from typing import Any
+
 import numpy as np
 
 
@@ -181,7 +183,7 @@ def scatter(xp, parts, win):
 
 
 def _scatter_numpy(parts, win):
-    total = None
+    total: Any = None
     for tap, values in parts:
         if total is None:
             shape = [lo + n + hi for n, (lo, hi) in zip(win.in_shape, win.pads, strict=True)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.graph.constant import _of_shape
+from tensorfleet.graph.constant import SHAPE_OPS, of_shape
 from tensorfleet.graph.kernels import run_numpy
 from tensorfleet.graph.operation import Operation
 from tensorfleet.passes.plan import Plan
@@ -37,12 +37,12 @@ def _value(op: Operation, constants: dict, fed: set) -> Any:
         return None  # it may stand between two operations that must keep their order
     if op.type == "Const":
         return (op._attrs["value"],)
-    if not op._outputs or not op.spec.pure or op.spec.heavy or op.type == "Placeholder":
-        return None
-    if op.type in ("Shape", "Size", "Rank"):
-        known = _of_shape(op)
+    if op.type in SHAPE_OPS:
+        known = of_shape(op)
         if known is not None:
             return (known,)
+    if not op._outputs or not op.spec.pure or op.spec.heavy or op.type == "Placeholder":
+        return None
     if not op._inputs or any(t in fed or t not in constants for t in op._inputs):
         return None
     sizes = [out.shape.num_elements() for out in op._outputs]

@@ -101,7 +101,8 @@ class Compiler:
         return shapes, tuple(values)
 
     def _worth(self, key: Any) -> bool:
-        if len(self.programs) < _EAGER_SIGNATURES:
+        by_value = bool(self.static_inputs or self.static_variables)
+        if len(self.programs) < _EAGER_SIGNATURES and not by_value:
             return True
         self.seen[key] = self.seen.get(key, 0) + 1
         if len(self.seen) > 4096:

@@ -22,6 +22,7 @@ from tensorfleet.graph.scopes import (
     name_scope,
     session_for,
 )
+from tensorfleet.ops.indexing import slice_helper
 from tensorfleet.ops.operators import install_on_variable
 from tensorfleet.shapes import TensorShape
 
@@ -375,6 +376,10 @@ class Variable(metaclass=VariableMeta):
 
     def _get_save_slice_info(self) -> Any:
         return self._save_slice_info
+
+    def __getitem__(self, spec: Any) -> Any:
+        """A slice of the value, which can also be assigned: `v[1:3].assign(...)`."""
+        return slice_helper(self.value(), spec, var=self)
 
     def __iter__(self) -> Any:
         raise TypeError("'Variable' object is not iterable.")

@@ -231,7 +231,7 @@ def _share(found: Variable, name: str, wanted: Any, dtype: Any, reuse: Any) -> V
 def _initial_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[Any, Any]:
     """What `tf.Variable` gets: a value, or a function that makes one inside the variable's own scope."""
     if not callable(initializer):
-        return (lambda: initializer), dtype
+        return initializer, dtype
     made = initializer(dtype=dtype) if isinstance(initializer, type) else initializer
     if not shape.is_fully_defined():
         if initializers.takes_shape(made) or shape.rank is not None:

@@ -134,7 +134,7 @@ class PartitionedVariable:
             values = [v._AsTensor() for v in self._variables]
             if len(values) == 1:
                 return apply("Identity", values[0], name=self._name + "/")
-            joined = apply("ConcatV2", values, self._partition_axes()[0])
+            joined = apply("ConcatV2", values, self._partition_axes()[0], name="concat")
         with name_scope(None):
             return apply("Identity", joined, name=self._name)
 

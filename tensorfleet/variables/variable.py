@@ -237,12 +237,13 @@ class ResourceVariable(Variable):
         """Increments until `limit`, then raises OutOfRangeError; gives the value before."""
         return count_up_to(self, limit)
 
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements or slices that `indices` names, without reading the rest."""
+        return apply("ResourceGatherNd", self._variable, indices, dtype=self._dtype, name=name)
+
     def _written(self, op: Operation, read_value: bool) -> Any:
-        """What an update gives: a tensor that reads the value after it."""
-        if not read_value:
-            return op
-        with control_dependencies([op]):
-            return self._read()
+        """What an update gives: the variable as it is after it."""
+        return WrittenVariable(self, op) if read_value else op
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
@@ -278,6 +279,31 @@ class ResourceVariable(Variable):
         return self._written(
             apply(f"ResourceScatterNd{kind}", self._variable, indices, values, name=name), True
         )
+
+
+class WrittenVariable(ResourceVariable):
+    """A resource variable after one of its updates: reading it waits for the update, waiting for it does not read."""
+
+    def __init__(self, variable: ResourceVariable, op: Operation) -> None:
+        self.__dict__.update(variable.__dict__)
+        self._write = op
+        self._cached = None
+        with control_dependencies([op]):
+            self._graph_element = variable._read()
+
+    @property
+    def op(self) -> Operation:
+        """The update."""
+        return self._write
+
+    def value(self) -> Tensor:
+        """The value after the update."""
+        return self._graph_element
+
+    def read_value(self) -> Tensor:
+        """A new read, after the update."""
+        with control_dependencies([self._write]):
+            return super().read_value()
 
 
 def _dense_to_tensor(var: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:

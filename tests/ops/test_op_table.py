@@ -116,7 +116,7 @@ def test_gradient_agrees_with_finite_differences(name, index, sample):
     random = np.random.RandomState(0)
     with graph.as_default(), tf.Session(graph=graph) as session:
         weights = [random.randn(*np.shape(v)) for v in session.run(outputs, feed)]
-        grads = tf.gradients(outputs, tensors, [tf.constant(w) for w in weights])
+        grads = tf.gradients(outputs, tensors, [tf.constant(np.asarray(w)) for w in weights])
         grads = [None if g is None else tf.convert_to_tensor(g) for g in grads]
         run = session.make_callable(outputs, list(feed))
         for tensor, grad in zip(tensors, grads, strict=True):
