@@ -34,9 +34,15 @@ def _kind(op: Operation, gathers: set[Operation]) -> str:
         return "gather"
     if op.spec.rows is not None:
         return "rows"
-    if op.spec.host or any(_objects(t) for t in (*op._inputs, *op._outputs)):
-        return "host"
+    objects = any(_objects(t) for t in (*op._inputs, *op._outputs))
+    if op.spec.host or objects:
+        # A read or write of a string variable goes through the variable's store, but never through XLA.
+        return "alone" if not op.spec.host and _touches_variable(op) else "host"
     return "segment"
+
+
+def _touches_variable(op: Operation) -> bool:
+    return any(t.dtype._is_ref_dtype or t.dtype.name == "resource" for t in op._inputs)
 
 
 def _objects(tensor: Tensor) -> bool:
@@ -64,6 +70,8 @@ def _row_gathers(plan: Plan) -> tuple[set[Operation], set[Operation]]:
         source = op._inputs[0]
         read = None if source.dtype.name == "resource" or source.dtype._is_ref_dtype else source._op
         if read is not None and (source in fed or read.type not in ("Identity", "ReadVariableOp")):
+            continue
+        if (op, 0) in plan.live:
             continue
         variable = variable_of(source if read is None else read._inputs[0])
         if variable is None or (read is not None and not _from_variable(read)):
@@ -165,11 +173,7 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
             continue
         latest = last[plan.devices[op]]
         for user in after.get(op, ()):
-            same = (
-                kinds[user] == "host"
-                or kinds[user] in ("rows", "gather")
-                or plan.devices[user] == plan.devices[op]
-            )
+            same = kinds[user] != "segment" or plan.devices[user] == plan.devices[op]
             latest = min(latest, levels[user] if same else levels[user] - 1)
         for t in op._inputs:
             if t.dtype._is_ref_dtype or t.dtype.name == "resource":
@@ -193,6 +197,8 @@ def _group(plan: Plan, ops: list, kinds: dict, levels: dict[Operation, int]) -> 
                 if device not in segments:
                     segments[device] = Part("segment", [], device)
                 segments[device].ops.append(op)
+            elif kinds[op] == "alone":
+                hosts.append(Part("segment", [op], device))
             else:
                 hosts.append(Part(kinds[op], [op], device, list(op._outputs)))
         parts += [*segments.values(), *hosts]

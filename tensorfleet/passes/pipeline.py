@@ -8,6 +8,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.fold import fold
 from tensorfleet.passes.fuse import fuse
+from tensorfleet.passes.order import order
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Plan
 from tensorfleet.passes.prune import prune
@@ -20,8 +21,8 @@ def make_plan(
     feeds: Sequence[Tensor],
     placer: Placer,
 ) -> Plan:
-    """Plans one run: what must run, what is known already, where each op goes, and in which segments."""
+    """Plans one run: what must run, what is known, what sees updates, where each op goes, in which segments."""
     plan = Plan(graph, tuple(fetches), tuple(targets), tuple(feeds))
-    for one in (prune, fold, placer.place, fuse):
+    for one in (prune, fold, order, placer.place, fuse):
         plan = one(plan)
     return plan

@@ -42,6 +42,8 @@ class Plan:
     folded: list[Operation] = field(default_factory=list)
     #: the full device name of each op
     devices: dict[Operation, str] = field(default_factory=dict)
+    #: (op, input position) pairs that see a variable as it is when the op runs, not an earlier snapshot
+    live: dict[tuple[Operation, int], Operation] = field(default_factory=dict)
     #: the units of work, each after what it depends on
     parts: list[Part] = field(default_factory=list)
 

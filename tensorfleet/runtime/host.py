@@ -51,7 +51,10 @@ class _Item:
         self.args: list[Any] = []
         for i, t in enumerate(self.op._inputs):
             variable = variable_of(t) if t.dtype._is_ref_dtype or t.dtype.name == "resource" else None
-            if variable is not None and t not in plan.feeds:
+            if (self.op, i) in plan.live:
+                live = plan.live[(self.op, i)]
+                self.args.append(_Read(resources.variable(live), live))
+            elif variable is not None and t not in plan.feeds:
                 store = resources.variable(variable)
                 by_value = i not in refs and t.dtype._is_ref_dtype
                 self.args.append(_Read(store, variable) if by_value else store)

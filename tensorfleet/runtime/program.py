@@ -49,10 +49,9 @@ class SegmentItem:
     def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
         from tensorfleet.runtime.compiled import Compiler
 
-        fed = set(plan.feeds)
         self.device = part.device
         self.name = part.ops[-1].name
-        self.segment = Segment(part.ops, part.outputs, plan.constants, fed)
+        self.segment = Segment(part.ops, part.outputs, plan)
         self.compiler = Compiler(self.segment, part.device)
         self.ins = [slots.of(t) for t in self.segment.inputs]
         self.outs = [slots.of(t) for t in self.segment.outputs]

@@ -15,7 +15,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.plan import variable_of
+from tensorfleet.passes.plan import Plan, variable_of
 
 _CONCRETE = (np.ndarray, np.generic)
 
@@ -58,15 +58,12 @@ class NeedsValue(Exception):
 class Segment:
     """A list of operations with what flows in and out."""
 
-    def __init__(
-        self,
-        ops: Sequence[Operation],
-        outputs: Sequence[Tensor],
-        constants: dict[Tensor, Any],
-        fed: set[Tensor],
-    ) -> None:
+    def __init__(self, ops: Sequence[Operation], outputs: Sequence[Tensor], plan: Plan) -> None:
         self.ops = list(ops)
         self.outputs = list(outputs)
+        self._live = plan.live
+        self._fed = fed = set(plan.feeds)
+        constants = plan.constants
         self.inputs: list[Tensor] = []
         self.variables: list[Operation] = []
         self.reads: list[int] = []
@@ -99,7 +96,8 @@ class Segment:
         updated = [op._inputs[op.input_list(u)[0]] for u in spec.updates]
         args = []
         for i, t in enumerate(op._inputs):
-            code = self._code(t, made, constants)
+            live = self._live.get((op, i))
+            code = self._code(t, made, constants) if live is None else ~self._index_of(live)
             writes_only = spec.overwrites and any(i == op.input_list(u)[0] for u in spec.updates)
             if code < 0 and not writes_only and ~code not in self._written and ~code not in self.reads:
                 self.reads.append(~code)
@@ -116,7 +114,7 @@ class Segment:
         self.steps.append(step)
 
     def _code(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:
-        if tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource":
+        if (tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource") and tensor not in self._fed:
             return ~self._variable(tensor)
         if tensor not in self._slots and tensor not in made:
             slot = self._slot(tensor)
@@ -141,6 +139,9 @@ class Segment:
                 tensor.op,
                 f"'{tensor.name}' is a handle that does not lead to a variable of this graph.",
             )
+        return self._index_of(variable)
+
+    def _index_of(self, variable: Operation) -> int:
         index = self._variable_index.get(variable)
         if index is None:
             index = self._variable_index[variable] = len(self.variables)
