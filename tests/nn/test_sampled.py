@@ -1,0 +1,69 @@
+"""Losses over a sample of the classes."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+random = np.random.RandomState(0)
+WEIGHTS, BIASES = random.randn(30, 4).astype("f"), random.randn(30).astype("f")
+INPUTS = random.randn(5, 4).astype("f")
+LABELS = np.array([[1], [4], [7], [2], [2]])
+
+
+@pytest.fixture(autouse=True)
+def session():
+    with tf.Graph().as_default(), tf.Session() as s:
+        yield s
+
+
+def test_sampling_all_classes_gives_the_full_softmax(session):
+    everything = tf.nn.all_candidate_sampler(LABELS, 1, 30, True)
+    loss = tf.nn.sampled_softmax_loss(
+        tf.constant(WEIGHTS), tf.constant(BIASES), LABELS, INPUTS, 30, 30, sampled_values=everything
+    )
+    logits = INPUTS @ WEIGHTS.T + BIASES
+    full = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=LABELS[:, 0], logits=logits)
+    np.testing.assert_allclose(*session.run([loss, full]), rtol=1e-4)
+
+
+def test_nce_loss_by_hand(session):
+    chosen = np.array([3, 9, 20])
+    sampled = (tf.constant(chosen), tf.constant(np.full([5, 1], 0.3, "f")), tf.constant(np.full(3, 0.2, "f")))
+    loss = tf.nn.nce_loss(WEIGHTS, BIASES, LABELS, INPUTS, 3, 30, sampled_values=sampled)
+    true = (INPUTS * WEIGHTS[LABELS[:, 0]]).sum(1) + BIASES[LABELS[:, 0]] - np.log(0.3)
+    noise = INPUTS @ WEIGHTS[chosen].T + BIASES[chosen] - np.log(0.2)
+    expected = np.log1p(np.exp(-true)) + np.log1p(np.exp(noise)).sum(1)
+    np.testing.assert_allclose(session.run(loss), expected, rtol=1e-4)
+
+
+def test_accidental_hits_do_not_count(session):
+    sampled = (tf.constant([1, 9]), tf.constant(np.ones([5, 1], "f")), tf.constant(np.ones(2, "f")))
+    arguments = (WEIGHTS, BIASES, LABELS, INPUTS, 2, 30)
+    with_hits = tf.nn.sampled_softmax_loss(*arguments, sampled_values=sampled, remove_accidental_hits=False)
+    without = tf.nn.sampled_softmax_loss(*arguments, sampled_values=sampled)
+    a, b = session.run([with_hits, without])
+    assert b[0] < a[0]
+    np.testing.assert_allclose(a[1:], b[1:], rtol=1e-6)
+
+
+def test_gradients_touch_only_the_rows_looked_at(session):
+    w, b = tf.get_variable("w", initializer=WEIGHTS), tf.get_variable("b", initializer=BIASES)
+    loss = tf.nn.sampled_softmax_loss(w, b, LABELS, INPUTS, 6, 30, seed=1)
+    grads = tf.gradients(loss, [w, b])
+    assert all(isinstance(g, tf.IndexedSlices) for g in grads)
+    session.run(tf.global_variables_initializer())
+    assert session.run(grads[0].indices).shape == (11,)
+
+
+def test_training_lowers_the_full_loss(session):
+    w, b = tf.get_variable("w", initializer=WEIGHTS), tf.get_variable("b", initializer=BIASES)
+    loss = tf.reduce_mean(tf.nn.sampled_softmax_loss(w, b, LABELS, INPUTS, 10, 30, seed=1))
+    logits = tf.matmul(tf.constant(INPUTS), w, transpose_b=True) + b
+    full = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=LABELS[:, 0], logits=logits))
+    train = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+    session.run(tf.global_variables_initializer())
+    before = session.run(full)
+    for _ in range(30):
+        session.run(train)
+    assert session.run(full) < before / 2

@@ -1,0 +1,126 @@
+"""Python functions and printing inside a graph."""
+
+import gc
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+
+@pytest.fixture(autouse=True)
+def session():
+    with tf.Graph().as_default(), tf.Session() as s:
+        yield s
+
+
+def test_a_function_gets_arrays_and_gives_arrays(session):
+    y = tf.py_func(lambda x: x + 1, [tf.constant([1.0, 2.0])], tf.float32)
+    assert y.shape.rank is None and y.op.type == "PyFunc"
+    np.testing.assert_array_equal(session.run(y * 2), [4, 6])
+
+
+def test_scalars_and_strings(session):
+    seen = []
+
+    def f(number, text, texts):
+        seen.extend([type(number), type(text), texts.dtype])
+        return number, text + b"!", ["ä", "b"][0], texts
+
+    out = tf.py_func(
+        f, [1.5, "abc", ["x", "y"]], [tf.float32, tf.string, tf.string, tf.string], stateful=False
+    )
+    got = session.run(out)
+    assert seen == [np.float32, bytes, np.dtype(object)]
+    assert got[1] == b"abc!" and got[2] == "ä".encode() and got[3].tolist() == [b"x", b"y"]
+    assert out[0].op.type == "PyFuncStateless"
+
+
+@pytest.mark.parametrize(
+    "raised, seen",
+    [
+        (ValueError, tf.errors.InvalidArgumentError),
+        (TypeError, tf.errors.InvalidArgumentError),
+        (StopIteration, tf.errors.OutOfRangeError),
+        (NotImplementedError, tf.errors.UnimplementedError),
+        (KeyError, tf.errors.UnknownError),
+    ],
+)
+def test_what_a_function_raises_is_shown(session, raised, seen):
+    def broken(x):
+        raise raised("no luck")
+
+    with pytest.raises(seen, match=f"{raised.__name__}: .*no luck") as caught:
+        session.run(tf.py_func(broken, [1.0], tf.float32))
+    assert "in broken" in str(caught.value)
+
+
+def test_results_of_another_type_or_number_are_refused(session):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="0-th value returned by pyfunc_.* is double, but expects float"
+    ):
+        session.run(tf.py_func(lambda: np.float64(1), [], tf.float32))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="returns 2 values, but expects to see 1 values"):
+        session.run(tf.py_func(lambda: (1, 2), [], [tf.int64]))
+
+
+def test_a_function_with_no_results_is_an_operation(session):
+    calls = []
+    op = tf.py_func(calls.append, [7], [])
+    session.run(op)
+    assert calls == [7]
+
+
+def test_a_function_lives_as_long_as_its_graph():
+    class Callable:
+        def __call__(self):
+            return np.float32(1)
+
+    f = Callable()
+    gone = weakref.ref(f)
+    with tf.Graph().as_default():
+        y = tf.py_func(f, [], tf.float32)
+        del f
+        gc.collect()
+        assert tf.Session().run(y) == 1
+    del y
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize(
+    "value, summarize, text",
+    [
+        ([1, 2, 3, 4], None, "[1 2 3...]"),
+        ([[1, 2], [3, 4]], 10, "[[1 2][3 4]]"),
+        ([[1, 2], [3, 4]], 3, "[[1 2][3...]...]"),
+        ([1 / 3, 0.1, 1e10, 1e-7, float("nan")], -1, "[0.333333343 0.1 1e+10 1e-07 nan]"),
+        ([True, False], None, "[1 0]"),
+        (5, None, "[5]"),
+        ("x", None, "[x]"),
+        (np.zeros([0, 3], np.float32), None, "[]"),
+    ],
+)
+def test_print_writes_values_as_tensorflow_does(session, capsys, value, summarize, text):
+    y = tf.Print(tf.constant(2.0), [tf.constant(value)], "value: ", summarize=summarize)
+    assert session.run(y) == 2
+    assert capsys.readouterr().err == f"value: {text}\n"
+
+
+def test_print_stops_after_first_n(session, capsys):
+    x = tf.constant(1.0)
+    y = tf.Print(x, [x], "now", first_n=2)
+    for _ in range(4):
+        session.run(y)
+    assert capsys.readouterr().err == "now[1]\n" * 2
+    assert session.run(tf.gradients(y, x)[0]) == 1
+
+
+def test_tf_print_formats_tensors_between_words(session, capsys):
+    op = tf.print("loss:", tf.constant(0.5), {"a": tf.constant([1, 2])}, output_stream=sys.stdout, sep="|")
+    session.run(op)
+    assert capsys.readouterr().out == "loss:|0.5|{'a': [1 2]}\n"
+    session.run(tf.print(tf.range(10), output_stream=sys.stdout))
+    assert capsys.readouterr().out == "[0 1 2 ... 7 8 9]\n"
