@@ -229,7 +229,7 @@ def dropout(
                 f"x has to be a floating point tensor since it's going to be scaled. Got a {kind} tensor instead."
             )
         if isinstance(share, numbers.Real):
-            if not 0 <= share < 1:
+            if not 0 <= float(share) < 1:
                 raise ValueError(
                     f"rate must be a scalar tensor or a float in the range [0, 1), got {share:g}"
                 )

@@ -38,7 +38,7 @@ _functions: weakref.WeakValueDictionary[bytes, _Function] = weakref.WeakValueDic
 _tokens = itertools.count()
 
 # What a function may raise, and the error that `Session.run` raises for it.
-_RAISED: tuple[tuple[tuple[type[BaseException], ...], type[errors.OpError]], ...] = (
+_RAISED: tuple[tuple[tuple[type[BaseException], ...], Callable[..., errors.OpError]], ...] = (
     ((TypeError, ValueError), errors.InvalidArgumentError),
     ((StopIteration,), errors.OutOfRangeError),
     ((MemoryError,), errors.ResourceExhaustedError),
