@@ -37,7 +37,6 @@ MESSAGES = {
     "train.JobDef": "JobDef",
     "train.ServerDef": "ServerDef",
     "train.SaverDef": "SaverDef",
-    "train.QueueRunnerDef": "QueueRunnerDef",
 }
 
 

@@ -33,10 +33,20 @@ class DeviceSpec:
         self.device_type, self.device_index = kind, index
         return self
 
-    @staticmethod
-    def from_string(spec: str) -> DeviceSpec:
+    @classmethod
+    def from_string(cls, spec: str) -> DeviceSpec:
         """A new spec from a string such as `/job:worker/task:3/gpu:0`."""
-        return DeviceSpec(*_parse(spec))
+        return cls(*_parse(spec))
+
+    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
+        """A new spec: this one, with every part that `dev` specifies taken from it."""
+        merged = type(self)(*self.parts())
+        merged.merge_from(dev)
+        return merged
+
+    def replace(self, **kwargs: Any) -> DeviceSpec:
+        """A new spec: this one with the named parts changed."""
+        return type(self)(**{**dict(zip(_PARTS, self.parts(), strict=True)), **kwargs})
 
     def merge_from(self, dev: DeviceSpec) -> None:
         """Takes over every part that `dev` specifies."""
@@ -74,6 +84,9 @@ class DeviceSpec:
 
     def __repr__(self) -> str:
         return f"DeviceSpec({self.to_string()!r})"
+
+
+_PARTS = ("job", "replica", "task", "device_type", "device_index")
 
 
 def _type_name(kind: str | None) -> str | None:

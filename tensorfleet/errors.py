@@ -13,8 +13,6 @@ it. The message itself ends with what to do.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 OK = 0
@@ -92,8 +90,8 @@ class CancelledError(OpError):
 class UnknownError(OpError):
     """An error with no better class."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
-        super().__init__(node_def, op, message, UNKNOWN)
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int = UNKNOWN) -> None:
+        super().__init__(node_def, op, message, error_code)
 
 
 class InvalidArgumentError(OpError):
@@ -225,10 +223,14 @@ def error_code_from_exception_type(cls: type[OpError]) -> int:
     return _BY_CLASS.get(cls, UNKNOWN)
 
 
-@contextmanager
-def raise_exception_on_not_ok_status() -> Iterator[None]:
+class raise_exception_on_not_ok_status:
     """Kept for programs that used it: errors are raised where they happen."""
-    yield
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, type_arg: Any, value_arg: Any, traceback_arg: Any) -> bool:
+        return False
 
 
 def about(op: Any, error: BaseException) -> OpError:

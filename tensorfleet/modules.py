@@ -33,8 +33,9 @@ def load() -> None:
         dtype = getattr(dtypes, name + "_" if name == "bool" else name)
         publish(dtype, name, f"dtypes.{name}")
     for name in dir(errors):
-        if name.endswith("Error") or name.isupper() or name in _ERROR_FUNCTIONS:
+        if name.endswith("Error") or name in _ERROR_FUNCTIONS or (name.isupper() and name[0] != "_"):
             publish(getattr(errors, name), f"errors.{name}")
+    publish(errors.OpError, "OpError")
     publish_lazily(config.message, *config.MESSAGES)
     _import_all(graph)
     _import_all(ops)

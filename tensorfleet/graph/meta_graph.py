@@ -35,6 +35,7 @@ def export_meta_graph(
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
+    **kwargs: Any,
 ) -> Any:
     """The graph with its collections as a `MetaGraphDef`, also written to `filename` when given."""
     from tensorfleet.protos import MetaGraphDef

@@ -134,6 +134,12 @@ class Operation:
         return found
 
     @property
+    def traceback_with_start_lines(self) -> list[tuple[str, int, str, str, int]]:
+        """Like `traceback`, each entry also with the first line of the function called."""
+        starts = [code.co_firstlineno for code, _ in reversed(self._stack)]
+        return [(*entry, start) for entry, start in zip(self.traceback, starts, strict=True)]
+
+    @property
     def source_line(self) -> str:
         """`file:line` of the user's code that made this operation."""
         if not self._stack:
@@ -225,6 +231,28 @@ def arg_count(arg: registry.Arg, attrs: dict[str, Any]) -> int:
     return 1
 
 
+class Reference:
+    """Stands for an object by its identity, whatever the object says of equality."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, value: Any) -> None:
+        self._object = value
+
+    def deref(self) -> Any:
+        """The object itself."""
+        return self._object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._object!r}>"
+
+
 class Tensor:
     """A handle to one output of an operation. Operators and slicing build further operations."""
 
@@ -296,6 +324,10 @@ class Tensor:
         from tensorfleet.graph.scopes import session_for
 
         return session_for(session, self.graph, "evaluate tensor").run(self, feed_dict)
+
+    def experimental_ref(self) -> Reference:
+        """A key for this tensor in sets and dictionaries; its `deref()` gives the tensor back."""
+        return Reference(self)
 
     def __bool__(self) -> bool:
         raise TypeError(

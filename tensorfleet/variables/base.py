@@ -13,7 +13,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.operation import IndexedSlices, Operation, Reference, Tensor
 from tensorfleet.graph.scopes import (
     GraphKeys,
     control_dependencies,
@@ -326,6 +326,18 @@ class Variable(metaclass=VariableMeta):
     def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
         raise AssertionError("made by RefVariable or ResourceVariable")
 
+    def batch_scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Replaces rows, for each item of a batch."""
+        from tensorfleet.ops.scatter_variables import batch_scatter_update
+
+        return batch_scatter_update(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """The rows that `indices` names."""
+        raise AssertionError("made by RefVariable or ResourceVariable")
+
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements or slices that `indices` names."""
         return apply("GatherNd", self.value(), indices, name=name)
@@ -370,6 +382,10 @@ class Variable(metaclass=VariableMeta):
         self._trainable = variable_def.trainable
         if variable_def.HasField("save_slice_info_def"):
             self._save_slice_info = SaveSliceInfo.from_proto(variable_def.save_slice_info_def)
+
+    def experimental_ref(self) -> Reference:
+        """A key for this variable in sets and dictionaries; its `deref()` gives the variable back."""
+        return Reference(self)
 
     def _set_save_slice_info(self, info: Any) -> None:
         self._save_slice_info = info

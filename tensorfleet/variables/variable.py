@@ -365,8 +365,8 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 
 
 @export("is_variable_initialized")
-def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
+def is_variable_initialized(variable: Any) -> Tensor:
     """Whether a variable has a value."""
-    if isinstance(ref, ResourceVariable):
-        return ref.is_initialized(name=name)
-    return apply("IsVariableInitialized", _reference(ref), name=name)
+    if isinstance(variable, ResourceVariable):
+        return variable.is_initialized()
+    return apply("IsVariableInitialized", _reference(variable))
