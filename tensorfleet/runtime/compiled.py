@@ -142,7 +142,7 @@ class Compiler:
                 assert step.op.spec.rng is not None
                 skips[i] = step.op.spec.rng(step.op, outs)
             checked[0] = bool(flags)
-            ok = jnp.all(jnp.stack(flags)) if flags else np.True_
+            ok = jnp.all(jnp.stack(flags)) if flags else jnp.array(True)
             return segment.collect(values, current), [current[w] for w in segment.writes], ok
 
         args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips))

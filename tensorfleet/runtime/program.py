@@ -123,6 +123,9 @@ class SegmentItem:
         args = self.compiler.arguments(inputs, state, streams)
         try:
             outputs, written, ok = compiled.call(*args)
+            # All results of a program become ready together. The step is over when they are: XLA may still
+            # be reading the caller's arrays until then.
+            ok.block_until_ready()
         except Exception as e:
             raise self._failure(e) from e
         if compiled.checked and not ok:
