@@ -1,0 +1,230 @@
+"""Measure TensorFleet side by side with TensorFlow and print the ratio of their times.
+
+    make bench
+    .venv-peers/bin/python benchmarks/run.py --rounds 5 mlp100 lstm
+
+Every measurement runs in a process of its own. The libraries take turns, work by work, so that both
+see the same machine; a ratio above 1 means that TensorFleet is faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from works import LIBRARIES, WORKS
+
+HERE = Path(__file__).resolve().parent
+TABLES = (HERE / "README.md", HERE.parent / "README.md")
+BEGIN, END = "<!-- table -->", "<!-- /table -->"
+MEMORY_CEILING = 0.65
+_LONGEST = 900.0  # seconds one process may take
+# Both libraries on the CPU, and nothing but the result on the output.
+_ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+
+
+@dataclass
+class Row:
+    """What was found for one work: a value per round and library, and what is asked of their ratio."""
+
+    name: str
+    about: str
+    floor: float | None = None
+    ceiling: float | None = None
+    seen: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in LIBRARIES})
+
+    def median(self, library: str) -> float:
+        return statistics.median(self.seen[library])
+
+    @property
+    def complete(self) -> bool:
+        return all(self.seen.values())
+
+    @property
+    def ratio(self) -> float:
+        """TensorFlow's over ours for time, ours over TensorFlow's for memory."""
+        theirs, ours = self.median("tensorflow"), self.median("tensorfleet")
+        return ours / theirs if self.ceiling is not None else theirs / ours
+
+    @property
+    def wanted(self) -> str:
+        if self.ceiling is not None:
+            return f"<= {self.ceiling:g}"
+        return f">= {self.floor:g}" if self.floor is not None else ""
+
+    @property
+    def met(self) -> bool:
+        if not self.complete:
+            return False
+        if self.ceiling is not None:
+            return self.ratio <= self.ceiling
+        return self.floor is None or self.ratio >= self.floor
+
+    def cells(self) -> list[str]:
+        show = megabytes if self.ceiling is not None else duration
+        if not self.complete:
+            return [self.name, "", "", "failed", self.wanted, self.about]
+        values = [show(self.median(library)) for library in LIBRARIES]
+        return [self.name, *values, f"{self.ratio:.2f}", self.wanted, self.about]
+
+
+def duration(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.2f} {unit}"
+    return f"{seconds * 1e6:.1f} us"
+
+
+def megabytes(size: float) -> str:
+    return f"{size / 1e6:.0f} MB"
+
+
+def measure(library: str, name: str) -> dict[str, float]:
+    """Runs one work once, in a new process."""
+    command = [sys.executable, str(HERE / "works.py"), library, name, "--since", repr(time.time())]
+    try:
+        done = subprocess.run(
+            command, env={**os.environ, **_ENVIRONMENT}, capture_output=True, text=True, timeout=_LONGEST
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"not done after {_LONGEST:.0f} s") from None
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip() or f"exit status {done.returncode}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def rows_for(names: Sequence[str]) -> dict[str, Row]:
+    rows = {}
+    for name in names:
+        rows[name] = Row(name, WORKS[name].about, floor=WORKS[name].floor)
+        if name == "start":
+            rows["memory"] = Row("memory", "the most memory that process has used", ceiling=MEMORY_CEILING)
+    return rows
+
+
+def measure_all(names: Sequence[str], rounds: int) -> list[Row]:
+    """Measures every work `rounds` times on each library, in turns; whoever began comes second next time."""
+    rows = rows_for(names)
+    failed: set[str] = set()
+    for turn in range(rounds):
+        order = list(LIBRARIES)[:: -1 if turn % 2 else 1]
+        for name in names:
+            for library in order:
+                if name in failed:
+                    continue
+                progress(f"round {turn + 1} of {rounds}: {name} on {library}")
+                try:
+                    found = measure(library, name)
+                except RuntimeError as error:
+                    failed.add(name)
+                    progress("")
+                    print(f"{name} failed on {library}:\n{error}", file=sys.stderr)
+                    continue
+                rows[name].seen[library].append(found["seconds"])
+                if name == "start":
+                    rows["memory"].seen[library].append(found["bytes"])
+    progress("")
+    for name in failed | ({"memory"} if "start" in failed else set()):
+        rows[name].seen = {library: [] for library in LIBRARIES}
+    return list(rows.values())
+
+
+def progress(line: str) -> None:
+    """One changing line on a terminal, a line each elsewhere; to stderr, so that the table is clean."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+    elif line:
+        print(line, file=sys.stderr, flush=True)
+
+
+def table(rows: Sequence[Row], markdown: bool) -> str:
+    head = ["work", "TensorFlow", "TensorFleet", "ratio", "floor", "what one step is"]
+    cells = [row.cells() for row in rows]
+    if markdown:
+        lines = ["| " + " | ".join(line) + " |" for line in [head, *cells]]
+        return "\n".join([lines[0], "|---|--:|--:|--:|--:|---|", *lines[1:]])
+    widths = [max(len(line[i]) for line in [head, *cells]) for i in range(len(head))]
+    lines = []
+    for line in [head, *cells]:
+        name, *numbers, about = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        lines.append("  ".join([name.lstrip().ljust(widths[0]), *numbers, about.lstrip()]))
+    return "\n".join(lines)
+
+
+def conditions(rounds: int) -> str:
+    """Where and with what the numbers were found."""
+    version = importlib.metadata.version
+    return (
+        f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} CPUs ({platform.machine()}), Python "
+        f"{platform.python_version()}, tensorflow-cpu {version('tensorflow-cpu')}, jax {version('jax')}, "
+        f"median of {rounds} round{'s' if rounds > 1 else ''}."
+    )
+
+
+def write(text: str) -> None:
+    """Puts the table between the markers of the two READMEs."""
+    for path in TABLES:
+        page = path.read_text()
+        before, _, rest = page.partition(BEGIN)
+        _, _, after = rest.partition(END)
+        if not rest or END not in rest:
+            raise SystemExit(f"{path} has no {BEGIN} ... {END} to fill in.")
+        path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+def read_flags() -> argparse.Namespace:
+    listing = "\n".join(f"  {w.name:12} {w.about}" for w in WORKS.values())
+    parser = argparse.ArgumentParser(
+        description="Measure TensorFleet against TensorFlow, in turns, and print the ratio of their times.",
+        epilog=f"works:\n{listing}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("works", nargs="*", metavar="work", help="what to measure (default: everything)")
+    parser.add_argument("--rounds", type=int, default=3, help="times each work is measured (default: 3)")
+    parser.add_argument("--least", type=float, help="exit with 1 if some time ratio is below this")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a work misses its own floor")
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    parser.add_argument("--write", action="store_true", help="put the table into the READMEs")
+    flags = parser.parse_args()
+    unknown = [name for name in flags.works if name not in WORKS]
+    if unknown:
+        parser.error(f"there is no work {', '.join(unknown)}; choose from {', '.join(WORKS)}")
+    if flags.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    if flags.write and flags.works:
+        parser.error("--write needs every work: leave the names out")
+    if importlib.util.find_spec("tensorflow") is None:
+        parser.error("TensorFlow is not installed here; `make bench` prepares an environment that has it")
+    return flags
+
+
+def main() -> int:
+    flags = read_flags()
+    names = list(dict.fromkeys(flags.works)) or list(WORKS)
+    rows = measure_all(names, flags.rounds)
+    complete = all(row.complete for row in rows)
+    where = conditions(flags.rounds)
+    print(f"{table(rows, flags.markdown)}\n\n{where}")
+    if flags.write and complete:
+        write(f"{table(rows, markdown=True)}\n\n{where}")
+    slow = [row.name for row in rows if not row.met] if flags.check else []
+    if flags.least is not None:
+        slow += [r.name for r in rows if r.complete and r.ceiling is None and r.ratio < flags.least]
+    if slow:
+        print(f"Missed: {', '.join(dict.fromkeys(slow))}.", file=sys.stderr)
+    return int(bool(slow) or not complete)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
