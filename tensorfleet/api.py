@@ -39,6 +39,11 @@ def exported() -> dict[str, Any]:
     return {**_NAMES, **{name: load(name) for name, load in _LAZY.items()}}
 
 
+def find(name: str) -> Any:
+    """What a name published so far stands for."""
+    return _NAMES[name] if name in _NAMES else _LAZY[name](name)
+
+
 def publish_lazily(load: Callable[[str], Any], *names: str) -> None:
     """Publishes names whose values `load(name)` gives when they are first used."""
     for name in names:

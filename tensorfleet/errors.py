@@ -229,8 +229,8 @@ class raise_exception_on_not_ok_status:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, type_arg: Any, value_arg: Any, traceback_arg: Any) -> bool:
-        return False
+    def __exit__(self, type_arg: Any, value_arg: Any, traceback_arg: Any) -> None:
+        return None
 
 
 def about(op: Any, error: BaseException) -> OpError:

@@ -43,20 +43,60 @@ def load() -> None:
         _import_all(importlib.import_module(f"tensorfleet.{name}"))
 
 
-_DTYPES = (
-    "float16 half float32 float64 double bfloat16 complex64 complex128 int8 uint8 int16 uint16 int32".split()
-)
-_DTYPES += "uint32 int64 uint64 bool string qint8 quint8 qint16 quint16 qint32 resource variant".split()
+_DTYPES = [
+    "float16",
+    "half",
+    "float32",
+    "float64",
+    "double",
+    "bfloat16",
+    "complex64",
+    "complex128",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+]
+_DTYPES += [
+    "uint32",
+    "int64",
+    "uint64",
+    "bool",
+    "string",
+    "qint8",
+    "quint8",
+    "qint16",
+    "quint16",
+    "qint32",
+    "resource",
+    "variant",
+]
 _DTYPES += ["QUANTIZED_DTYPES"]
 _ERROR_FUNCTIONS = {
     "exception_type_from_error_code",
     "error_code_from_exception_type",
     "raise_exception_on_not_ok_status",
 }
-_LATER = ("variables", "nn", "session", "fleet", "train")
+_LATER = (
+    "nest",
+    "platform",
+    "variables",
+    "nn",
+    "session",
+    "fleet",
+    "train",
+    "contrib",
+    "renamed",
+    "testing.names",
+)
+# Costs time to import and publishes nothing itself: what uses it loads it.
+_WHEN_USED = {"tensorfleet.platform.flags"}
 
 
 def _import_all(package: ModuleType) -> None:
     """Imports a module, and every module inside it when it is a package."""
     for found in pkgutil.iter_modules(getattr(package, "__path__", [])):
-        importlib.import_module(f"{package.__name__}.{found.name}")
+        name = f"{package.__name__}.{found.name}"
+        if name not in _WHEN_USED:
+            importlib.import_module(name)

@@ -10,7 +10,8 @@ import tensorfleet
 ROOT = Path(tensorfleet.__file__).parent
 STAGES = [
     {"protos"},
-    {"errors", "dtypes", "shapes", "devices", "config", "api"},
+    {"errors", "dtypes", "shapes", "devices", "config", "api", "nest"},
+    {"platform"},
     {"graph"},
     {"ops"},
     {"variables"},
@@ -19,7 +20,7 @@ STAGES = [
     {"cluster"},
     {"session"},
     {"train", "nn"},
-    {"fleet"},
+    {"fleet", "contrib", "renamed"},
     {"testing"},
     {"modules"},
 ]

@@ -14,7 +14,9 @@ from tensorfleet.graph.operation import Tensor
 
 def all_cases() -> list[tuple[str, int, Any]]:
     """(op name, number, case) for every sample in the table."""
-    return [(name, i, c) for name, spec in sorted(registry.all_ops().items()) for i, c in enumerate(spec.examples)]
+    return [
+        (name, i, c) for name, spec in sorted(registry.all_ops().items()) for i, c in enumerate(spec.examples)
+    ]
 
 
 def placeholders_for(name: str, sample: Any, unknown: bool = False) -> list:

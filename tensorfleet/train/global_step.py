@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from tensorfleet import dtypes
@@ -10,6 +9,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
+from tensorfleet.platform import logging
 from tensorfleet.variables.initializers import Zeros
 from tensorfleet.variables.scope import get_variable
 from tensorfleet.variables.variable import Variable, VariableAggregation
@@ -27,7 +27,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
-        logging.getLogger("tensorfleet").error("Multiple tensors in global_step collection.")
+        logging.error("Multiple tensors in global_step collection.")
         return None
     if found:
         step = found[0]

@@ -1,0 +1,1 @@
+"""The few parts of `tf.contrib` that scripts use most."""

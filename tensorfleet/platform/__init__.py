@@ -1,0 +1,1 @@
+"""What scripts use besides graphs: logging, flags, files, versions."""

@@ -1,0 +1,85 @@
+"""`tf.app.flags`: absl's flags, which may be read before the program has parsed them.
+
+Loaded when first used.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from absl import flags as _absl
+from absl.flags import *  # noqa: F403
+
+from tensorfleet.platform import logging
+
+_OLD_KEYWORDS = {"flag_name": "name", "default_value": "default", "docstring": "help"}
+
+
+class _Flags:
+    """absl's FLAGS; the first flag read parses the command line."""
+
+    def __init__(self, values: _absl.FlagValues) -> None:
+        self.__dict__["_values"] = values
+
+    def __getattr__(self, name: str) -> Any:
+        values = self.__dict__["_values"]
+        if not name.startswith("__") and name in values and not values.is_parsed():
+            values(sys.argv)
+        return getattr(values, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__dict__["_values"], name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__dict__["_values"], name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> list[str]:
+        return self.__dict__["_values"](*args, **kwargs)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__dict__["_values"])
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__["_values"][name]
+
+    def __setitem__(self, name: str, flag: Any) -> None:
+        self.__dict__["_values"][name] = flag
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.__dict__["_values"]
+
+    def __iter__(self) -> Any:
+        return iter(self.__dict__["_values"])
+
+    def __len__(self) -> int:
+        return len(self.__dict__["_values"])
+
+
+FLAGS: Any = _Flags(_absl.FLAGS)  # type: ignore[no-redef]
+
+
+def _with_old_keywords(define: Callable) -> Callable:
+    @functools.wraps(define)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if not _OLD_KEYWORDS.keys().isdisjoint(kwargs):
+            logging.warning(
+                "Use of the keyword argument names (flag_name, default_value, docstring) is deprecated, please use "
+                "(name, default, help) instead."
+            )
+            kwargs = {_OLD_KEYWORDS.get(k, k): v for k, v in kwargs.items()}
+        return define(*args, **kwargs)
+
+    return wrapper
+
+
+# Help lists flags by the module that defines them, which is never this one.
+_absl.disclaim_key_flags()
+
+
+DEFINE_string = _with_old_keywords(_absl.DEFINE_string)
+DEFINE_boolean = DEFINE_bool = _with_old_keywords(_absl.DEFINE_boolean)
+DEFINE_float = _with_old_keywords(_absl.DEFINE_float)
+DEFINE_integer = _with_old_keywords(_absl.DEFINE_integer)

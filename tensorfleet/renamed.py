@@ -1,0 +1,49 @@
+"""Names from before TensorFlow 1.0, which old scripts still use. Each warns once and points to its successor."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api import find, publish
+from tensorfleet.platform import logging
+
+# old name -> new name, with the old argument names where they differ.
+NAMES: dict[str, tuple[str, dict[str, str]]] = {
+    "mul": ("multiply", {}),
+    "sub": ("subtract", {}),
+    "neg": ("negative", {}),
+    "inv": ("reciprocal", {}),
+    "pack": ("stack", {}),
+    "unpack": ("unstack", {}),
+    "select": ("where", {"t": "x", "e": "y"}),
+    "batch_matmul": ("matmul", {"x": "a", "y": "b", "adj_x": "adjoint_a", "adj_y": "adjoint_b"}),
+    "batch_matrix_diag": ("matrix_diag", {}),
+    "batch_matrix_diag_part": ("matrix_diag_part", {}),
+    "batch_matrix_transpose": ("matrix_transpose", {}),
+    "batch_matrix_band_part": ("matrix_band_part", {}),
+    "batch_matrix_set_diag": ("matrix_set_diag", {}),
+    "complex_abs": ("abs", {}),
+    "listdiff": ("setdiff1d", {}),
+}
+_warned: set[str] = set()
+
+
+def _forward(old: str, new: str, keywords: dict[str, str]) -> Callable:
+    target = find(new)
+
+    @functools.wraps(target)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if old not in _warned:
+            _warned.add(old)
+            logging.get_logger().warning("tf.%s is now tf.%s.", old, new, stacklevel=2)
+        return target(*args, **{keywords.get(k, k): v for k, v in kwargs.items()})
+
+    call.__name__ = call.__qualname__ = old
+    call.__doc__ = f"The name of `tf.{new}` before TensorFlow 1.0."
+    return call
+
+
+for _old, (_new, _keywords) in NAMES.items():
+    publish(_forward(_old, _new, _keywords), _old)

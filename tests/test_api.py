@@ -1,0 +1,194 @@
+"""The public names are TensorFlow 1.15's: the same kinds, arguments in the same order, the same defaults."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import functools
+import inspect
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tensorfleet as tf
+from tensorfleet import api, renamed
+from tensorfleet.dtypes import DType
+
+ROOT = Path(tf.__file__).parent
+
+# Names of ours alone; those TensorFlow 1.15 kept outside its public API; Keras, which the table leaves out.
+OURS = ("fleet.", "python.", "contrib.", "keras.")
+UNLISTED = {"__version__", "__git_version__", "__compiler_version__"}
+# Where we differ on purpose. An entry that is no longer needed fails the test.
+DIFFERENT = {
+    "Operation.__init__": "operations are made by the graph, from the op table",
+    "train.Server.__init__": "so far only the server of this process",
+    "train.Server.join": "so far only the server of this process",
+    "train.Server.server_def": "so far only the server of this process",
+    "train.Server.start": "so far only the server of this process",
+}
+
+
+@functools.cache
+def table() -> dict[str, tuple[str, ...]]:
+    """name -> (kind, argument, argument=default, ...) of TensorFlow 1.15."""
+    lines = (Path(__file__).parent / "data" / "api_1.15.tsv").read_text().splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    return {name: tuple(rest) for name, *rest in rows}
+
+
+@functools.cache
+def offered() -> dict[str, Any]:
+    """Every name a user finds under `tf.`, modules included."""
+    found = dict(api.exported())
+    for name in list(found):
+        *path, _ = name.split(".")
+        for i in range(1, len(path) + 1):
+            found.setdefault(".".join(path[:i]), functools.reduce(getattr, path[:i], tf))
+    return found
+
+
+def kind_of(value: Any) -> str:
+    if isinstance(value, types.ModuleType):
+        return "module"
+    if inspect.isclass(value):
+        return "class"
+    return "function" if inspect.isroutine(value) else "member"
+
+
+def text_of(default: Any) -> str:
+    """A default as the table writes it."""
+    if isinstance(default, DType):
+        return f"<dtype: '{default.name}'>"
+    if isinstance(default, enum.Enum):
+        return f"{type(default).__name__}.{default.name}"
+    if inspect.isfunction(default):
+        return f"<function {default.__name__} instance>"
+    return str(default)
+
+
+def same_default(ours: str, theirs: str) -> bool:
+    if ours == theirs or (theirs.startswith("<") and theirs.endswith("instance>") and ours.startswith("<")):
+        return True
+    try:
+        return ast.literal_eval(ours) == ast.literal_eval(theirs)
+    except (ValueError, SyntaxError):
+        return False
+
+
+def arguments(function: Any) -> list[str]:
+    """The arguments of a function, written as the table writes them."""
+    written = []
+    for p in inspect.signature(function).parameters.values():
+        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        written.append(star + p.name + ("" if p.default is p.empty else f"={text_of(p.default)}"))
+    return written
+
+
+def same_arguments(ours: list[str], theirs: tuple[str, ...]) -> bool:
+    if len(ours) != len(theirs):
+        return False
+    for a, b in zip(ours, theirs, strict=True):
+        (name, eq, default), (their_name, their_eq, their_default) = a.partition("="), b.partition("=")
+        stars = name.startswith("*")
+        if (name != their_name and not stars) or name.count("*") != their_name.count("*") or eq != their_eq:
+            return False
+        if eq and not same_default(default, their_default):
+            return False
+    return True
+
+
+def difference(function: Any, theirs: tuple[str, ...]) -> str | None:
+    if theirs == ("?",):
+        return None
+    ours = arguments(function)
+    return None if same_arguments(ours, theirs) else f"has ({', '.join(ours)}), 1.15 ({', '.join(theirs)})"
+
+
+def members_of(name: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    prefix = f"{name}."
+    for full, row in table().items():
+        if full.startswith(prefix) and "." not in full[len(prefix) :]:
+            yield full[len(prefix) :], row
+
+
+def classes() -> Iterator[tuple[str, type]]:
+    """Each class, under the first of its names."""
+    seen = set()
+    for name, value in offered().items():
+        if table().get(name, ("",))[0] == "class" and value not in seen:
+            seen.add(value)
+            yield name, value
+
+
+def problems_of_class(name: str, cls: type) -> Iterator[tuple[str, str]]:
+    for member, (kind, *args) in members_of(name):
+        try:
+            found = inspect.getattr_static(cls, member)
+        except AttributeError:
+            yield f"{name}.{member}", "is missing"
+            continue
+        if kind == "method":
+            function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+            problem = difference(function, tuple(args)) if callable(function) else "is not a method"
+            if problem:
+                yield f"{name}.{member}", problem
+
+
+def test_every_public_name_is_one_of_tensorflow():
+    known = {*table(), *UNLISTED, *renamed.NAMES}
+    assert [n for n in offered() if n not in known and not f"{n}.".startswith(OURS)] == []
+
+
+def test_names_are_of_the_same_kind():
+    wrong = []
+    for name, value in offered().items():
+        theirs = table().get(name, ("",))[0].replace("proto", "class")
+        if theirs not in ("", "member", kind_of(value)):  # a member may be anything
+            wrong.append(f"{name} is a {kind_of(value)}, in 1.15 a {theirs}")
+    assert wrong == []
+
+
+def test_functions_take_the_same_arguments():
+    wrong = []
+    for name, value in offered().items():
+        kind, *args = table().get(name, ("",))
+        if kind == "function" and (problem := difference(value, tuple(args))):
+            wrong.append(f"{name} {problem}")
+    assert wrong == []
+
+
+def test_classes_have_the_same_methods():
+    found = dict(p for name, cls in classes() for p in problems_of_class(name, cls))
+    assert {n: p for n, p in found.items() if n not in DIFFERENT} == {}
+    assert [n for n in DIFFERENT if n not in found] == [], "these are as in TensorFlow now"
+
+
+def test_a_wrong_argument_list_is_noticed():
+    def tanh(x: Any, name: str = "tanh") -> None: ...
+
+    assert difference(tanh, ("x", "name=None"))
+    assert difference(tanh, ("x",))
+    assert difference(tanh, ("y", "name=tanh"))
+    assert difference(tanh, ("x", "name=tanh")) is None
+
+
+# Where TensorFlow raises NotImplementedError itself: what a subclass must define, what has no meaning.
+UNIMPLEMENTED = {
+    "ops/contract.py",  # einsum with an ellipsis the equation cannot have
+    "graph/operation.py",  # numpy asks a tensor for an array
+    "train/optimizer.py",  # the methods of an optimizer of one's own
+    "train/optimizers.py",
+    "variables/partitioned.py",  # a partitioned variable as a reference
+}
+
+
+def test_nothing_public_is_a_stub():
+    raising = {
+        str(path.relative_to(ROOT))
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node)
+    }
+    assert raising == UNIMPLEMENTED
