@@ -178,6 +178,10 @@ class GFile:
             with _errors_about(str(self._name)):
                 file.close()
 
+    def __del__(self) -> None:
+        if getattr(self, "_file", None) is not None:
+            self.close()
+
 
 publish(GFile, "gfile.GFile", "gfile.Open", "gfile.FastGFile", "io.gfile.GFile")
 publish(

@@ -91,7 +91,7 @@ class Assertions(absltest.TestCase):
             wrong |= np.isnan(a) != np.isnan(b)
         lines = [
             f"Mismatched value: a{path} is different from b{path}. {msg or ''}",
-            f"not close where = {np.where(wrong)}",
+            f"not close where = {np.nonzero(np.atleast_1d(wrong))}",
             f"not close lhs = {a[wrong]}",
             f"not close rhs = {b[wrong]}",
             f"dtype = {a.dtype}, shape = {a.shape}",
@@ -144,10 +144,10 @@ class Assertions(absltest.TestCase):
         if a.dtype.kind in "fc" and b.dtype.kind in "fc":
             same = same | (np.isnan(a) & np.isnan(b))
         if not np.all(same):
-            where = np.where(~np.asarray(same))
+            wrong = ~np.asarray(same)
             raise AssertionError(
-                f"Arrays are not equal. {msg or ''}\nnot equal where = {where}\n"
-                f"not equal lhs = {a[where]!r}\nnot equal rhs = {b[where]!r}"
+                f"Arrays are not equal. {msg or ''}\nnot equal where = {np.nonzero(np.atleast_1d(wrong))}\n"
+                f"not equal lhs = {a[wrong]!r}\nnot equal rhs = {b[wrong]!r}"
             )
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:

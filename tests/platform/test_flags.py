@@ -1,0 +1,69 @@
+"""Scripts run in processes of their own: flags are global, and `tf.app.run` ends the program."""
+
+import subprocess
+import sys
+
+SCRIPT = """
+import tensorfleet as tf
+flags = tf.app.flags
+flags.DEFINE_integer("n", 3, "a number")
+flags.DEFINE_string("s", "x", "a text")
+flags.DEFINE_boolean(flag_name="b", default_value=False, docstring="a switch")
+FLAGS = tf.flags.FLAGS
+{before}
+def main(argv):
+    print(argv[1:], FLAGS.n, FLAGS.s, FLAGS.b, "n" in FLAGS)
+    return {result}
+if __name__ == "__main__":
+    tf.app.run({run})
+"""
+
+
+def script(*args, before="", result="None", run=""):
+    code = SCRIPT.format(before=before, result=result, run=run)
+    return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=60)
+
+
+def test_main_gets_what_is_not_a_flag():
+    assert script("--n=5", "--b", "rest").stdout == "['rest'] 5 x True True\n"
+
+
+def test_main_can_be_given_with_its_arguments():
+    done = script(run="main=lambda argv: print(argv, FLAGS.n), argv=['me', '--n=4', 'a']")
+    assert done.stdout == "['me', 'a'] 4\n"
+
+
+def test_flags_nobody_defined_are_left_for_main():
+    assert script("--unknown=1", "--n=2").stdout == "['--unknown=1'] 2 x False True\n"
+
+
+def test_flags_can_be_read_before_the_program_runs():
+    assert script("--n=7", before="print(FLAGS.n + 1)").stdout.splitlines()[0] == "8"
+
+
+def test_a_flag_set_by_the_program_keeps_its_value():
+    assert script("--n=7", before="FLAGS.s = 'set'").stdout == "[] 7 set False True\n"
+
+
+def test_the_result_of_main_is_the_exit_code():
+    assert script(result="3").returncode == 3
+    assert script().returncode == 0
+
+
+def test_a_bad_value_says_which_flag():
+    done = script("--n=abc")
+    assert done.returncode == 1
+    assert "flag --n=abc" in done.stdout + done.stderr
+
+
+def test_help_lists_the_flags_of_the_script():
+    done = script("--help")
+    assert "--n: a number" in done.stdout + done.stderr
+
+
+def test_the_old_keywords_of_a_definition_warn():
+    assert "please use (name, default, help)" in script().stderr
+
+
+def test_a_flag_that_is_not_there_is_an_attribute_error():
+    assert "AttributeError: nothing" in script(before="FLAGS.nothing").stderr

@@ -1,0 +1,36 @@
+"""Names from before 1.0 work, and say once what they are called now."""
+
+import numpy as np
+
+import tensorfleet as tf
+from tensorfleet import renamed
+
+
+def test_old_names_give_what_the_new_ones_do():
+    a, b = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+    pairs = [
+        (tf.mul(a, b), [3, 8]),
+        (tf.sub(a, b), [-2, -2]),
+        (tf.neg(a), [-1, -2]),
+        (tf.inv(a), [1, 0.5]),
+        (tf.pack([a, b]), [[1, 2], [3, 4]]),
+        (tf.unpack(a)[1], 2),
+        (tf.select([True, False], t=a, e=b), [1, 4]),
+        (tf.batch_matmul(x=[[1.0, 2.0]], y=[[3.0, 4.0]], adj_y=True), [[11]]),
+        (tf.complex_abs(tf.constant(3 + 4j)), 5),
+    ]
+    with tf.Session() as sess:
+        for got, wanted in pairs:
+            np.testing.assert_allclose(sess.run(got), wanted)
+
+
+def test_each_warns_once(caplog):
+    renamed._warned.clear()
+    tf.mul(1, 2)
+    tf.mul(1, 2)
+    tf.sub(1, 2)
+    assert [r.getMessage() for r in caplog.records] == [
+        "tf.mul is now tf.multiply.",
+        "tf.sub is now tf.subtract.",
+    ]
+    assert caplog.records[0].filename == "test_renamed.py"
