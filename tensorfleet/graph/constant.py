@@ -76,8 +76,8 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     if value is not None:
         return TensorShape._of(tuple(None if d < 0 else int(d) for d in value))
     op = tensor.op
-    if op.type == "Shape":
-        return op._inputs[0].shape
+    if op.type in ("Shape", "ShapeN"):
+        return op._inputs[tensor.value_index].shape
     if op.type in ("Identity", "Cast"):
         return constant_value_as_shape(op._inputs[0])
     if op.type == "Pack":

@@ -14,9 +14,17 @@ from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
 from tensorfleet.ops.common import UNKNOWN, same_as_input
+from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape, as_shape
 
 publish(constant, "constant")
+
+_SAMPLES = [
+    case(np.array([[1.5, -2.0]])),
+    case(np.array(["a", "b"], object)),
+    case(np.float32(3.0)),
+    case(np.zeros((0, 2), np.int32)),
+]
 
 
 @op(
@@ -51,7 +59,12 @@ def _bracketed(shape: TensorShape) -> str:
     return "[" + ",".join("?" if d is None else str(d) for d in shape.as_list()) + "]"
 
 
-@op("Placeholder", "-> output: dtype", "dtype: type; shape: shape = unknown", shape=lambda op: op._attrs["shape"])
+@op(
+    "Placeholder",
+    "-> output: dtype",
+    "dtype: type; shape: shape = unknown",
+    shape=lambda op: op._attrs["shape"],
+)
 def _placeholder(xp: Any, *, op: Operation) -> Any:
     return _fed_only(xp, op=op)
 
@@ -65,11 +78,16 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     return apply("Placeholder", dtype=dtype, shape=as_shape(shape), name=name)
 
 
+def _default_shape(op: Operation) -> TensorShape:
+    op._attrs["shape"].assert_is_compatible_with(op._inputs[0].shape)
+    return op._attrs["shape"]
+
+
 @op(
     "PlaceholderWithDefault",
     "input: dtype -> output: dtype",
     "dtype: type; shape: shape",
-    shape=lambda op: op._attrs["shape"],
+    shape=_default_shape,
 )
 def _placeholder_with_default(xp: Any, x: Any) -> Any:
     return x
@@ -83,12 +101,10 @@ def _pass_through(op: Operation, dy: Any) -> Any:
 @export("placeholder_with_default")
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """A tensor that has the value of `input` unless it is fed."""
-    tensor = to_tensor(input)
-    as_shape(shape).assert_is_compatible_with(tensor.shape)
-    return apply("PlaceholderWithDefault", tensor, shape=as_shape(shape), name=name)
+    return apply("PlaceholderWithDefault", input, shape=as_shape(shape), name=name)
 
 
-@op("Identity", "input: T -> output: T", "T: type", shape=same_as_input)
+@op("Identity", "input: T -> output: T", "T: type", shape=same_as_input, examples=_SAMPLES)
 def _identity(xp: Any, x: Any) -> Any:
     return x
 
@@ -105,12 +121,18 @@ def identity(input: Any, name: str | None = None) -> Any:
     return apply("Identity", input, name=name)
 
 
-@op("StopGradient", "input: T -> output: T", "T: type", shape=same_as_input)
+@op("StopGradient", "input: T -> output: T", "T: type", shape=same_as_input, examples=_SAMPLES)
 def _stop_gradient(xp: Any, x: Any) -> Any:
     return x
 
 
-@op("PreventGradient", "input: T -> output: T", "T: type; message: string = ''", shape=same_as_input)
+@op(
+    "PreventGradient",
+    "input: T -> output: T",
+    "T: type; message: string = ''",
+    shape=same_as_input,
+    examples=[case(np.array([1.5]), grad=False)],
+)
 def _prevent_gradient(xp: Any, x: Any) -> Any:
     return x
 
@@ -129,12 +151,18 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     return apply("StopGradient", input, name=name)
 
 
-@op("Snapshot", "input: T -> output: T", "T: type", shape=same_as_input)
+@op("Snapshot", "input: T -> output: T", "T: type", shape=same_as_input, examples=_SAMPLES)
 def _snapshot(xp: Any, x: Any) -> Any:
     return x
 
 
-@op("IdentityN", "input: list(T) -> output: list(T)", "T: list(type)", shape=lambda op: [t.shape for t in op._inputs])
+@op(
+    "IdentityN",
+    "input: list(T) -> output: list(T)",
+    "T: list(type)",
+    shape=lambda op: [t.shape for t in op._inputs],
+    examples=[case([np.array([1.5]), np.array(2, np.int32)])],
+)
 def _identity_n(xp: Any, values: list) -> tuple:
     return tuple(values)
 
@@ -176,7 +204,9 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
         by_device: dict[str, list] = {}
         for item in flat:
             if not hasattr(item, "device"):
-                raise TypeError(f"Expected tf.group() expected Tensor objects not None or {type(item).__name__}: {item!r}")
+                raise TypeError(
+                    f"Expected tf.group() expected Tensor objects not None or {type(item).__name__}: {item!r}"
+                )
             by_device.setdefault(item.device, []).append(item)
         if len(by_device) == 1:
             return _group_on(next(iter(by_device)), flat, scope)

@@ -201,11 +201,11 @@ def random_uniform(
         if kind.is_integer:
             return apply("RandomUniformInt", dims, low, high, name=scope, **_seeds(seed))
         drawn = apply("RandomUniform", dims, dtype=kind, **_seeds(seed))
-        return apply("Add", apply("Mul", drawn, apply("Sub", high, low, name="sub"), name="mul"), low, name=scope)
+        return apply("AddV2", apply("Mul", drawn, apply("Sub", high, low, name="sub"), name="mul"), low, name=scope)
 
 
 def _scaled(drawn: Tensor, mean: Any, stddev: Any, scope: str) -> Tensor:
-    return apply("Add", apply("Mul", drawn, stddev, name="mul"), mean, name=scope)
+    return apply("AddV2", apply("Mul", drawn, stddev, name="mul"), mean, name=scope)
 
 
 @export("random_normal", "random.normal")

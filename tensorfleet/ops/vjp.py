@@ -41,6 +41,11 @@ def _vjp(xp: Any, inputs: list, grads: list, *, op: Operation) -> Any:
         results = kernel.call(jnp, full, check=lambda *args: None)
         return [r for r, t in zip(results, forward._outputs, strict=True) if _differentiable(t)]
 
-    _, back = jax.vjp(run, *[jnp.asarray(inputs[i]) for i in moving])
-    found = back([jnp.asarray(g) for g in grads])
-    return tuple(np.asarray(g) for g in found) if xp is np else tuple(found)
+    def pull() -> Any:
+        _, back = jax.vjp(run, *[jnp.asarray(inputs[i]) for i in moving])
+        return back([jnp.asarray(g) for g in grads])
+
+    if xp is not np:
+        return tuple(pull())
+    with jax.ensure_compile_time_eval():  # concrete values stay concrete, also inside a trace
+        return tuple(np.asarray(g) for g in pull())

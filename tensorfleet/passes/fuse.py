@@ -20,7 +20,7 @@ def fuse(plan: Plan) -> Plan:
     ops = [op for op in plan.ops if not op.spec.variable and op not in hidden]
     known = set(plan.feeds) | plan.constants.keys()
     before = {op: _before(op, plan, known, hidden) for op in ops}
-    kinds = {op: _kind(op, gathers) for op in ops}
+    kinds = {op: _kind(op, plan, gathers) for op in ops}
     levels = _levels(plan, ops, kinds, before)
     _delay(plan, ops, kinds, before, levels)
     parts = _group(plan, ops, kinds, levels)
@@ -29,12 +29,15 @@ def fuse(plan: Plan) -> Plan:
     return plan
 
 
-def _kind(op: Operation, gathers: set[Operation]) -> str:
+def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
     if op in gathers:
         return "gather"
     if op.spec.rows is not None:
         return "rows"
-    objects = any(_objects(t) for t in (*op._inputs, *op._outputs))
+    inputs: list[Tensor] = list(op._inputs)
+    if op.type == "Assert":  # its texts are used only in the message of a failure
+        inputs = [t for t in inputs if t not in plan.constants]
+    objects = any(_objects(t) for t in (*inputs, *op._outputs))
     if op.spec.host or objects:
         # A read or write of a string variable goes through the variable's store, but never through XLA.
         return "alone" if not op.spec.host and _touches_variable(op) else "host"

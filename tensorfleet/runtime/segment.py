@@ -63,7 +63,7 @@ class Segment:
         self.outputs = list(outputs)
         self._live = plan.live
         self._fed = fed = set(plan.feeds)
-        constants = plan.constants
+        self._constants = constants = plan.constants
         self.inputs: list[Tensor] = []
         self.variables: list[Operation] = []
         self.reads: list[int] = []
@@ -86,7 +86,7 @@ class Segment:
     def numeric(self) -> bool:
         """Whether XLA can run it at all: no strings inside."""
         return not any(
-            t.dtype.np_dtype == object and t.dtype.name != "resource"
+            t.dtype.np_dtype == object and t.dtype.name != "resource" and t not in self._constants
             for op in self.ops
             for t in (*op._inputs, *op._outputs)
         )
