@@ -97,15 +97,18 @@ def test_value_and_gradient_are_tensorflows(tensorflow, name, index, sample):
             if "only supports" in str(e) or "No OpKernel" in str(e) or "supported" in str(e):
                 pytest.skip("TensorFlow has no CPU kernel for this")
             raise
+        if name.startswith("FusedBatchNorm") and not sample.attrs.get("is_training", True):
+            ours, expected = ours[:3], expected[:3]  # the reserved outputs mean nothing then
         for a, b in zip(ours, expected, strict=True):
             assert_close(a, b)
         for a, b in zip(op.outputs, their_op.outputs, strict=True):
             if b.shape.rank is not None and b.shape.is_fully_defined():
                 assert a.shape.as_list() == b.shape.as_list(), "TensorFlow knows more of the shape"
-        compare_gradients(tensorflow, mine, session, op, their_op, feed, their_feed)
+        if sample.grad:
+            compare_gradients(tensorflow, mine, session, op, feed, their_feed)
 
 
-def compare_gradients(tensorflow, mine, session, op, their_op, feed, their_feed):
+def compare_gradients(tensorflow, mine, session, op, feed, their_feed):
     floating = ("float16", "bfloat16", "float32", "float64")
     xs = [t for t in op.inputs if t.dtype.name in floating and t.op.type == "Placeholder"]
     ys = [t for t in op.outputs if t.dtype.name in floating]
@@ -130,5 +133,11 @@ def compare_gradients(tensorflow, mine, session, op, their_op, feed, their_feed)
         ours = [None if g is None else tf.convert_to_tensor(g) for g in ours]
     for a, b in zip(ours, theirs, strict=True):
         assert (a is None) == (b is None)
-        if a is not None:
-            assert_close(mine.run(a, feed), session.run(b, their_feed))
+        if a is None:
+            continue
+        try:
+            expected = session.run(b, their_feed)
+        except tensorflow.errors.InvalidArgumentError as e:
+            assert "No OpKernel" in str(e)  # TensorFlow cannot run its own gradient here
+        else:
+            assert_close(mine.run(a, feed), expected)
