@@ -53,18 +53,19 @@ def publish_lazily(load: Callable[[str], Any], *names: str) -> None:
 def install(package: types.ModuleType) -> None:
     """Puts every published name where it belongs under `package`, making modules on the way."""
     for name in _LAZY:
-        *path, _ = name.split(".")
-        module = package
-        for part in path:
-            module = _child(module, part)
-        if "__getattr__" not in module.__dict__:
-            module.__getattr__ = _lazy_getter(module, ".".join(path))  # type: ignore[method-assign]
+        _module_of(package, name)
     for name, value in _NAMES.items():
-        *path, last = name.split(".")
-        module = package
-        for part in path:
-            module = _child(module, part)
-        setattr(module, last, value)
+        setattr(_module_of(package, name), name.rpartition(".")[2], value)
+
+
+def _module_of(package: types.ModuleType, name: str) -> types.ModuleType:
+    *path, _ = name.split(".")
+    module = package
+    for part in path:
+        module = _child(module, part)
+    if "__getattr__" not in module.__dict__:
+        module.__getattr__ = _lazy_getter(module, ".".join(path))  # type: ignore[method-assign]
+    return module
 
 
 def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:

@@ -27,7 +27,7 @@ def _load() -> tuple[Any, Any]:
     import jax.numpy as jnp
 
     jax.config.update("jax_enable_x64", True)
-    # A step is over when its call returns: no thread switch, no work left behind.
+    # Run in the calling thread where XLA can; where it cannot, the step waits for its results.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     try:
         jax.config.update("jax_num_cpu_devices", _VIRTUAL_CPUS)

@@ -131,6 +131,7 @@ class SegmentItem:
         if compiled.checked and not ok:
             # The flag says only that a check failed. The numpy life knows which, and says so.
             self._explain(inputs, state, streams)
+            raise self._unexplained()
         for w, value in zip(segment.writes, written, strict=True):
             state[w] = value
         return outputs
@@ -142,6 +143,14 @@ class SegmentItem:
         state = [None if v is None else np.asarray(v) for v in state]
         with np.errstate(all="ignore"):
             self.segment.interpret(values, state, streams)
+
+    def _unexplained(self) -> errors.OpError:
+        """For a value so close to its limit that XLA finds it outside and numpy inside."""
+        checking = [step.op for step in self.segment.steps if step.kernel.checks]
+        names = ", ".join(op.name for op in checking[:5])
+        return errors.InvalidArgumentError(
+            None, checking[0], f"A check of one of these operations failed: {names}. Look at the values they are given."
+        )
 
     def _failure(self, error: Exception) -> errors.OpError:
         text = str(error)

@@ -100,14 +100,13 @@ class BaseSession:
         if self._prepared_edits != self._graph._edits:
             self._prepared.clear()
             self._prepared_edits = self._graph._edits
-        key: Any
         try:
-            asked = tuple(fetches) if type(fetches) is list else fetches
-            key = (asked, type(fetches), tuple(feed_dict)) if feed_dict else (asked, type(fetches))
+            asked = _key(fetches)
+            key: Any = (asked, tuple(feed_dict)) if feed_dict else (asked,)
             found = self._prepared.get(key)
             if found is not None:
                 return found
-        except TypeError:  # nested lists and dicts have no hash
+        except TypeError:  # something without a hash; it will be refused below, or planned anew each time
             key = None
         if feed_dict is not None and not hasattr(feed_dict, "items"):
             raise TypeError("`feed_dict` must be a dictionary of tensors or their names to values.")
@@ -183,6 +182,18 @@ class BaseSession:
     def __del__(self) -> None:
         if getattr(self, "_engine", None) is not None and not self._closed:
             self.close()
+
+
+def _key(fetches: Any) -> Any:
+    """A nested structure of fetches as something that can be looked up."""
+    kind = type(fetches)
+    if kind is list or kind is tuple:
+        return kind, tuple([_key(f) for f in fetches])
+    if isinstance(fetches, dict):
+        return kind, tuple([(k, _key(f)) for k, f in fetches.items()])
+    if isinstance(fetches, tuple):
+        return kind, tuple([_key(f) for f in fetches])
+    return fetches
 
 
 def _flattened(feeds: list) -> list:

@@ -281,3 +281,18 @@ def test_fetch_of_an_update_is_the_value_after_the_step():
         s.run(v.initializer)
         assert s.run(tf.assign_add(v, 2.0)) == 3
         assert s.run(tf.assign(v, 10.0)) == 10
+
+
+def test_nested_fetches_are_planned_once():
+    a = tf.placeholder(tf.float32, [])
+    fetches = {"x": a + 1.0, "y": [a * 2.0, (a,)]}
+    with tf.Session() as s:
+        for i in range(3):
+            assert s.run(fetches, {a: float(i)}) == {"x": i + 1, "y": [i * 2, (i,)]}
+        assert len(s._prepared) == 1
+
+
+def test_missing_name_points_to_the_list_of_what_is_there():
+    for module in (tf, tf.math, tf.nn):
+        with pytest.raises(AttributeError, match="docs/compatibility.md"):
+            module.no_such_thing  # noqa: B018

@@ -1,0 +1,209 @@
+"""Lives of a segment, virtual devices, row updates, and what readers of a variable hold."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.runtime import compiled
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+@pytest.fixture
+def always_compile(monkeypatch):
+    monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: self.possible)
+
+
+def segments(session, fetches, *feeds):
+    program = session._prepare(fetches, dict.fromkeys(feeds)).program
+    return [item for item in program.items if hasattr(item, "segment")]
+
+
+def test_training_step_is_one_compiled_program(always_compile):
+    x = tf.placeholder(tf.float32, [None, 8])
+    w = tf.get_variable("w", [8, 4])
+    loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
+    train = tf.train.AdamOptimizer(0.1).minimize(loss)
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        losses = [s.run([train, loss], {x: np.ones((3, 8))})[1] for _ in range(5)]
+        program = s._prepare([train, loss], {x: 0}).program
+        assert len(program.items) == 1
+        assert len(program.items[0].compiler.programs) == 1
+    assert losses[-1] < losses[0]
+
+
+def test_both_lives_train_alike(monkeypatch):
+    results = []
+    for wanted in (False, True):
+        monkeypatch.setattr(compiled.Compiler, "wanted", lambda self, w=wanted: w and self.possible)
+        with tf.Graph().as_default(), tf.Session() as s:
+            x = tf.placeholder(tf.float32, [None, 5])
+            w = tf.get_variable("w", [5, 3], initializer=tf.random_normal_initializer(seed=1))
+            h = tf.nn.dropout(tf.matmul(x, w), rate=0.4, seed=2)
+            train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(h * h))
+            s.run(tf.global_variables_initializer())
+            for _ in range(4):
+                s.run(train, {x: np.arange(10.0).reshape(2, 5)})
+            results.append(s.run(w))
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-4)
+
+
+def test_small_program_is_never_compiled():
+    a = tf.placeholder(tf.float32, [])
+    b = a + 1.0
+    with tf.Session() as s:
+        for i in range(300):
+            s.run(b, {a: float(i)})
+        (item,) = segments(s, b, a)
+        assert not item.compiler.programs
+
+
+def test_batch_size_that_keeps_changing_falls_back_to_numpy(always_compile):
+    x = tf.placeholder(tf.float32, [None])
+    total = tf.reduce_sum(tf.sqrt(x))
+    with tf.Session() as s:
+        for n in range(1, 120):
+            assert s.run(total, {x: np.ones(n)}) == pytest.approx(n)
+        (item,) = segments(s, total, x)
+        assert len(item.compiler.programs) <= compiled._MOST_SIGNATURES
+
+
+def test_value_that_shapes_the_result_may_be_fed(always_compile):
+    n = tf.placeholder(tf.int32, [])
+    x = tf.placeholder(tf.float32, [None])
+    y = tf.reshape(tf.tile(x, [n]), [n, -1]) * 2.0
+    with tf.Session() as s:
+        for k in (2, 3, 2, 2, 3):
+            assert s.run(y, {n: k, x: [1.0, 2.0]}).shape == (k, 2)
+
+
+def test_virtual_device_really_runs_the_op(always_compile):
+    x = tf.placeholder(tf.float32, [2, 2])
+    with tf.device("/cpu:1"):
+        y = tf.matmul(x, x)
+    with tf.device("/cpu:0"):
+        z = y + 1.0
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as s:
+        assert s.run(z, {x: np.eye(2)}).tolist() == [[2, 1], [1, 2]]
+        items = segments(s, z, x)
+        assert [item.device[-5:] for item in items] == ["CPU:1", "CPU:0"]
+        (program,) = items[0].compiler.programs.values()
+        (device,) = program.call.input_shardings[0][0][0].device_set
+        assert device.id == 1
+
+
+def test_towers_on_virtual_devices_average_their_gradients():
+    x = tf.placeholder(tf.float32, [4, 3])
+    w = tf.get_variable("w", [3, 1], initializer=tf.ones_initializer())
+    grads = []
+    for i, part in enumerate(tf.split(x, 2)):
+        with tf.device(f"/cpu:{i}"):
+            grads.append(tf.gradients(tf.reduce_mean(tf.square(tf.matmul(part, w))), [w])[0])
+    step = tf.train.GradientDescentOptimizer(0.1).apply_gradients([(tf.add_n(grads) / 2.0, w)])
+    whole = tf.gradients(tf.reduce_mean(tf.square(tf.matmul(x, w))), [w])[0]
+    feed = {x: np.arange(12.0).reshape(4, 3)}
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as s:
+        s.run(w.initializer)
+        before, grad = s.run([w.value(), whole], feed)
+        s.run(step, feed)
+        np.testing.assert_allclose(s.run(w), before - 0.1 * grad, rtol=1e-5)
+
+
+def table(rows=40000, **kwargs):
+    return tf.get_variable("table", [rows, 4], initializer=tf.zeros_initializer(), **kwargs)
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_rows_are_updated_in_place_without_copying_the_table(use_resource):
+    t = table(use_resource=use_resource)
+    ids = tf.placeholder(tf.int32, [None])
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(t, ids) + 1.0)
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        s.run(train, {ids: [1, 5]})
+        store = s._engine.resources.variable(t.op)
+        address = store.value.ctypes.data
+        for _ in range(3):
+            s.run(train, {ids: [1, 5, 5]})
+        assert store.value.ctypes.data == address
+        assert s.run(t)[[1, 5, 6], 0].tolist() == [-4, -7, 0]
+
+
+def test_whole_table_that_was_handed_out_is_never_changed():
+    t = table()
+    update = tf.scatter_add(t, [3], [[1.0, 1.0, 1.0, 1.0]])
+    with tf.Session() as s:
+        s.run(t.initializer)
+        s.run(update.op)
+        held = s._engine.resources.variable(t.op).read()
+        s.run(update.op)
+        assert held[3, 0] == 1
+        assert s.run(t)[3, 0] == 2
+
+
+def test_failed_row_update_changes_nothing():
+    t = table()
+    ids = tf.placeholder(tf.int32, [2])
+    update = tf.scatter_add(t, ids, tf.ones([2, 4]))
+    with tf.Session() as s:
+        s.run(t.initializer)
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"indices\[1\] = 40000 is not in \[0, 40000\)"
+        ):
+            s.run(update, {ids: [1, 40000]})
+        assert not s.run(t).any()
+
+
+def test_closing_wakes_a_blocked_run():
+    started, release = threading.Event(), threading.Event()
+
+    def wait(x):
+        started.set()
+        release.wait(30)
+        return x
+
+    y = tf.py_func(wait, [tf.placeholder_with_default(1.0, [])], tf.float32)
+    s = tf.Session()
+    outcome = []
+
+    def run():
+        try:
+            outcome.append(s.run(y))
+        except tf.errors.OpError as e:
+            outcome.append(e)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert started.wait(30)
+    s.close()
+    release.set()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_independent_parts_run_side_by_side():
+    meet = threading.Barrier(2, timeout=30)
+
+    def together(x):
+        meet.wait()
+        return x
+
+    with tf.device("/cpu:0"):
+        a = tf.py_func(together, [tf.placeholder_with_default(1.0, [])], tf.float32)
+    with tf.device("/cpu:1"):
+        b = tf.py_func(together, [tf.placeholder_with_default(2.0, [])], tf.float32)
+    config = tf.ConfigProto(
+        device_count={"CPU": 2}, inter_op_parallelism_threads=2, use_per_session_threads=True
+    )
+    with tf.Session(config=config) as s:
+        assert s.run([a, b]) == [1, 2]
