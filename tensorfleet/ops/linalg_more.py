@@ -43,9 +43,13 @@ def _cross_shape(op: Operation) -> TensorShape:
     examples=[case(_A, _A[::-1].copy()), case(np.array([1, 2, 3], np.int32), np.array([3, 5, 7], np.int32))],
 )
 def _cross(xp: Any, a: Any, b: Any) -> Any:
-    if a.shape != b.shape or a.ndim < 1 or a.shape[-1] != 3:
-        text = f"Both inputs must be of same shape, with vectors of 3 elements: {a.shape} vs. {b.shape}"
-        raise errors.InvalidArgumentError(None, None, text)
+    if a.shape != b.shape:
+        raise errors.InvalidArgumentError(
+            None, None, f"Both inputs must be of same shape: {a.shape} vs. {b.shape}"
+        )
+    if a.ndim < 1 or a.shape[-1] != 3:
+        text = "Cross-products are only defined for 3-element vectors."
+        raise errors.FailedPreconditionError(None, None, text)
     (a0, a1, a2), (b0, b1, b2) = (tuple(x[..., i] for i in range(3)) for x in (a, b))
     return xp.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,10 +126,17 @@ def _log_matrix_determinant_grad(op: Operation, _: Any, grad: Any) -> Any:
     return _per_matrix(grad, op.outputs[1]) * inverse
 
 
+class LogMatrixDeterminant(NamedTuple):
+    """What `tf.linalg.slogdet` gives."""
+
+    sign: Tensor
+    log_abs_determinant: Tensor
+
+
 @export("linalg.slogdet")
-def slogdet(input: Any, name: str | None = None) -> Any:
+def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     """The signs of determinants, and the logarithms of their sizes."""
-    return apply("LogMatrixDeterminant", input, name=name)
+    return LogMatrixDeterminant(*apply("LogMatrixDeterminant", input, name=name))
 
 
 @export("linalg.logdet")

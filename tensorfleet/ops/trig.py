@@ -8,8 +8,10 @@ import numpy as np
 
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient
+from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import (
     COMPLEX,
@@ -257,6 +259,14 @@ def _sigmoid_grad(op: Operation, dy: Any) -> Any:
 def sigmoid(x: Any, name: str | None = None) -> Tensor:
     """`1 / (1 + exp(-x))`."""
     return apply("Sigmoid", x, name=name)
+
+
+@export("math.log_sigmoid", "log_sigmoid")
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """`log(sigmoid(x))`, computed so that large negative numbers keep their precision."""
+    with name_scope(name, "LogSigmoid", [x]) as scope:
+        x = to_tensor(x, name="x")
+        return apply("Neg", apply("Softplus", apply("Neg", x)), name=scope)
 
 
 @gradient_op("SigmoidGrad", examples=[case(UNIT, POSITIVE), case(UNIT.astype(np.float32), REAL)])

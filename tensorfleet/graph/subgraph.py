@@ -1,0 +1,173 @@
+"""`tf.graph_util`: GraphDefs cut down to what is needed, and with their variables made constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.tensor_proto import make_tensor_proto
+from tensorfleet.platform import logging
+
+_VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
+
+
+def _node_name(name: str) -> str:
+    """The node that an input such as `^a`, or `a:1`, names."""
+    return name.removeprefix("^").partition(":")[0]
+
+
+def _copy(message: Any) -> Any:
+    return type(message).FromString(message.SerializeToString())
+
+
+def _same_library(graph_def: Any) -> Any:
+    """An empty GraphDef with the functions and versions of another."""
+    made = type(graph_def)()
+    made.library.CopyFrom(graph_def.library)
+    made.versions.CopyFrom(graph_def.versions)
+    return made
+
+
+@export("graph_util.extract_sub_graph")
+def extract_sub_graph(graph_def: Any, dest_nodes: Iterable[str]) -> Any:
+    """The nodes that `dest_nodes` need, in the order they had."""
+    if not hasattr(graph_def, "node"):
+        raise TypeError("graph_def must be a graph_pb2.GraphDef proto.")
+    if isinstance(dest_nodes, str):
+        raise TypeError(f"dest_nodes must be an iterable of strings, but got type {type(dest_nodes)}.")
+    nodes = {n.name: n for n in graph_def.node}
+    for name in dest_nodes:
+        if name not in nodes:
+            raise AssertionError(f"{name} is not in graph")
+    needed: set[str] = set()
+    waiting = list(dest_nodes)
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += [_node_name(i) for i in nodes[name].input]
+    made = _same_library(graph_def)
+    made.node.extend(_copy(n) for n in graph_def.node if n.name in needed)
+    return made
+
+
+@export(
+    "graph_util.convert_variables_to_constants", "python.framework.graph_util.convert_variables_to_constants"
+)
+def convert_variables_to_constants(
+    sess: Any,
+    input_graph_def: Any,
+    output_node_names: list[str],
+    variable_names_whitelist: Any = None,
+    variable_names_blacklist: Any = None,
+) -> Any:
+    """The nodes that the outputs need, with the variables replaced by constants of their values now."""
+    graph_def = extract_sub_graph(input_graph_def, output_node_names)
+    values = _values(sess, graph_def, variable_names_whitelist, variable_names_blacklist)
+    made = _same_library(graph_def)
+    for node in graph_def.node:
+        made.node.append(_frozen(node, values))
+    logging.info("Converted %d variables to const ops.", len(values))
+    return made
+
+
+def _values(sess: Any, graph_def: Any, only: Any, never: Any) -> dict[str, Any]:
+    names = [
+        n.name
+        for n in graph_def.node
+        if n.op in _VARIABLES and (only is None or n.name in only) and (never is None or n.name not in never)
+    ]
+    tensors = []
+    for name in names:
+        op = sess.graph.get_operation_by_name(name)
+        tensors.append(_read_of(op).name if op.type == "VarHandleOp" else f"{name}:0")
+    return dict(zip(names, sess.run(tensors), strict=True)) if names else {}
+
+
+def _read_of(handle: Any) -> Any:
+    """A tensor that reads a resource variable."""
+    for op in handle.outputs[0].consumers():
+        if op.type == "ReadVariableOp":
+            return op.outputs[0]
+    raise ValueError(f"Variable {handle.name!r} is never read in this graph; read it, or leave it out.")
+
+
+def _frozen(node: Any, values: dict[str, Any]) -> Any:
+    """A node as it is once the variables in `values` are constants."""
+    if node.name in values:
+        return _constant(node, values[node.name])
+    frozen = bool(node.input) and _node_name(node.input[0]) in values
+    if node.op == "ReadVariableOp" and frozen:
+        made = type(node)(name=node.name, op="Identity", input=node.input, device=node.device)
+        made.attr["T"].CopyFrom(node.attr["dtype"])
+        return made
+    if node.op == "ResourceGather" and frozen:
+        return _gather(node)
+    return _copy(node)
+
+
+def _constant(node: Any, value: Any) -> Any:
+    made = type(node)(name=node.name, op="Const", device=node.device)
+    made.attr["dtype"].CopyFrom(node.attr["dtype"])
+    made.attr["value"].tensor.CopyFrom(make_tensor_proto(value, dtypes.as_dtype(node.attr["dtype"].type)))
+    return made
+
+
+def _gather(node: Any) -> Any:
+    """Rows of a constant; Gather, unlike GatherV2, needs no axis to be added as a node."""
+    made = type(node)(name=node.name, op="Gather", input=node.input, device=node.device)
+    made.attr["Tparams"].CopyFrom(node.attr["dtype"])
+    made.attr["Tindices"].CopyFrom(node.attr["Tindices"])
+    made.attr["validate_indices"].CopyFrom(node.attr["validate_indices"])
+    return made
+
+
+@export("graph_util.remove_training_nodes")
+def remove_training_nodes(input_graph: Any, protected_nodes: Any = None) -> Any:
+    """The graph without CheckNumerics and Identity nodes, which inference does not need."""
+    kept = set(protected_nodes or ())
+    waited_for = {_node_name(i) for n in input_graph.node for i in n.input if i.startswith("^")}
+    replaced = {
+        n.name: n.input[0]
+        for n in input_graph.node
+        if n.op in ("CheckNumerics", "Identity")
+        and n.name not in kept
+        and n.name not in waited_for
+        and not any(i.startswith("^") for i in n.input)
+    }
+
+    def source(name: str) -> str:
+        while _node_name(name) in replaced and not name.startswith("^"):
+            name = replaced[_node_name(name)]
+        return name
+
+    made = _same_library(input_graph)
+    for node in input_graph.node:
+        if node.name not in replaced:
+            new = made.node.add()
+            new.CopyFrom(node)
+            new.input[:] = [source(i) for i in node.input]
+    return made
+
+
+@export("graph_util.tensor_shape_from_node_def_name")
+def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> Any:
+    """The static shape of a tensor named as a NodeDef names its inputs."""
+    name = input_name if ":" in input_name else f"{input_name}:0"
+    return graph.get_tensor_by_name(name).get_shape()
+
+
+@export("graph_util.must_run_on_cpu")
+def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
+    """Whether a node handles strings, or is a variable and these are to stay on the CPU."""
+    node_def = node.node_def if hasattr(node, "node_def") else node
+    if pin_variables_on_cpu and node_def.op in _VARIABLES:
+        return True
+    kind = {"Const": "dtype", "DynamicStitch": "T", "DynamicPartition": "T"}.get(node_def.op)
+    if kind is None:
+        return False
+    wanted = dtypes.string if node_def.op == "Const" else dtypes.int32
+    return dtypes.as_dtype(node_def.attr[kind].type) == wanted

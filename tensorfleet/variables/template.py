@@ -1,0 +1,170 @@
+"""`tf.make_template`: a function that makes its variables at the first call and shares them afterwards."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.graph.scopes import GraphKeys, get_default_graph, name_scope
+from tensorfleet.variables.getter import find_or_make
+from tensorfleet.variables.scope import variable_scope
+
+
+@export("make_template")
+def make_template(
+    name_: str,
+    func_: Callable,
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    **kwargs: Any,
+) -> Template:
+    """`func_` in a variable scope of its own: every call after the first reuses the first one's variables.
+
+    `kwargs` are passed at each call. With `create_scope_now_` the scope is that of this line, not of the
+    first call; `unique_name_` is a name that no two templates may share.
+    """
+    function = functools.partial(func_, **kwargs) if kwargs else func_
+    return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)
+
+
+class Template:
+    """What `tf.make_template` gives. Call it like the function."""
+
+    def __init__(self, name: str, func: Callable, now: bool, unique_name: str | None, getter: Any) -> None:
+        if name is None:
+            raise ValueError("name cannot be None.")
+        self._func = func
+        self._name = name
+        self._unique_name = unique_name
+        self._getter = getter
+        self._called = False
+        self._scope: Any = None
+        if now:
+            with self._open_first() as self._scope:
+                pass
+
+    def _open_first(self) -> Any:
+        return variable_scope(self._unique_name, self._name, custom_getter=self._getter)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._scope is None:
+            with self._open_first() as self._scope:
+                return self._first(args, kwargs)
+        with variable_scope(self._scope, reuse=self._called or None):
+            if not self._called:
+                return self._first(args, kwargs)
+            return self._again(args, kwargs)
+
+    def _first(self, args: tuple, kwargs: dict) -> Any:
+        result = self._func(*args, **kwargs)
+        self._called = True
+        return result
+
+    def _again(self, args: tuple, kwargs: dict) -> Any:
+        graph = get_default_graph()
+        before = len(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))
+        result = self._func(*args, **kwargs)
+        if len(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)) != before:
+            raise ValueError(
+                "New variable(s) created when calling a template after the first time, perhaps you used "
+                "tf.Variable when you meant tf.get_variable."
+            )
+        return result
+
+    @property
+    def name(self) -> str:
+        """The name it was made with."""
+        return self._name
+
+    @property
+    def func(self) -> Callable:
+        """The function inside."""
+        return self._func
+
+    @property
+    def variable_scope(self) -> Any:
+        """The variable scope, None before the first call."""
+        return self._scope
+
+    @property
+    def var_scope(self) -> Any:
+        """The variable scope, None before the first call."""
+        return self._scope
+
+    @property
+    def variable_scope_name(self) -> str | None:
+        """The name of the variable scope, ending in a slash."""
+        name = None if self._scope is None else self._scope.name
+        return name if not name or name.endswith("/") else name + "/"
+
+    def _collected(self, key: str) -> list:
+        if self._scope is None:
+            return []
+        return get_default_graph().get_collection(key, self.variable_scope_name)
+
+    @property
+    def variables(self) -> list:
+        """The variables made so far, global and local."""
+        return self.global_variables + self.local_variables
+
+    @property
+    def global_variables(self) -> list:
+        """The global variables made so far."""
+        return self._collected(GraphKeys.GLOBAL_VARIABLES)
+
+    @property
+    def local_variables(self) -> list:
+        """The local variables made so far."""
+        return self._collected(GraphKeys.LOCAL_VARIABLES)
+
+    @property
+    def trainable_variables(self) -> list:
+        """The trainable variables made so far."""
+        return self._collected(GraphKeys.TRAINABLE_VARIABLES)
+
+    @property
+    def trainable_weights(self) -> list:
+        """The trainable variables made so far."""
+        return self.trainable_variables
+
+    @property
+    def weights(self) -> list:
+        """The variables made so far."""
+        return self.variables
+
+
+@export("create_partitioned_variables")
+def create_partitioned_variables(
+    shape: Any,
+    slicing: Any,
+    initializer: Any,
+    dtype: Any = dtypes.float32,
+    trainable: bool = True,
+    collections: Any = None,
+    name: str | None = None,
+    reuse: bool | None = None,
+) -> list:
+    """The parts of a variable cut into `slicing[i]` pieces along axis i."""
+    if len(shape) != len(slicing):
+        raise ValueError(
+            "The 'shape' and 'slicing' of a partitioned Variable must have the length: "
+            f"shape: {shape}, slicing: {slicing}"
+        )
+    if len(shape) < 1:
+        raise ValueError(f"A partitioned Variable must have rank at least 1: shape: {shape}")
+    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope, name_scope(None):
+        whole = find_or_make(
+            scope.name,
+            shape,
+            dtype,
+            initializer,
+            reuse=scope.reuse,
+            trainable=trainable,
+            collections=collections,
+            partitioner=lambda **_: list(slicing),
+        )
+        return list(whole)

@@ -1,0 +1,137 @@
+"""Matrices: factorizations, equations, and what they raise."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+A = np.array([[4.0, 1.0, 0.5], [-1.0, 3.0, 0.2], [0.5, 0.7, -2.0]])
+POSITIVE = A @ A.T
+TALL = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
+B = np.array([[1.0], [2.0], [3.0]])
+
+
+@pytest.fixture(autouse=True)
+def new_graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def run(fetches):
+    with tf.Session() as sess:
+        return sess.run(fetches)
+
+
+def test_inverses_undo_products():
+    np.testing.assert_allclose(run(tf.matrix_inverse(A)) @ A, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(run(tf.linalg.inv(A, adjoint=True)), np.linalg.inv(A).T)
+
+
+def test_determinants_and_their_logarithms():
+    sign, size = run(tf.linalg.slogdet(A))
+    np.testing.assert_allclose(sign * np.exp(size), run(tf.matrix_determinant(A)))
+    np.testing.assert_allclose(run(tf.linalg.logdet(POSITIVE)), np.log(np.linalg.det(POSITIVE)))
+    np.testing.assert_allclose(run(tf.linalg.det(np.zeros([0, 0]))), 1)
+
+
+def test_factors_multiply_to_the_whole():
+    root = run(tf.cholesky(POSITIVE))
+    np.testing.assert_allclose(root @ root.T, POSITIVE)
+    q, r = run(tf.qr(TALL))
+    np.testing.assert_allclose(q @ r, TALL)
+    s, u, v = run(tf.svd(TALL))
+    np.testing.assert_allclose(u @ np.diag(s) @ v.T, TALL)
+    e, vectors = run(tf.self_adjoint_eig(POSITIVE))
+    np.testing.assert_allclose(POSITIVE @ vectors, vectors * e)
+    np.testing.assert_allclose(run(tf.self_adjoint_eigvals(POSITIVE)), e)
+
+
+def test_only_the_lower_triangle_is_read():
+    spoilt = POSITIVE + np.triu(np.full([3, 3], 9.0), 1)
+    np.testing.assert_allclose(run(tf.cholesky(spoilt)), run(tf.cholesky(POSITIVE)))
+    np.testing.assert_allclose(run(tf.linalg.eigvalsh(spoilt)), run(tf.linalg.eigvalsh(POSITIVE)))
+
+
+def test_equations():
+    np.testing.assert_allclose(A @ run(tf.matrix_solve(A, B)), B)
+    np.testing.assert_allclose(A.T @ run(tf.linalg.solve(A, B, adjoint=True)), B)
+    np.testing.assert_allclose(np.tril(A) @ run(tf.matrix_triangular_solve(A, B)), B)
+    np.testing.assert_allclose(np.triu(A).T @ run(tf.matrix_triangular_solve(A, B, False, True)), B)
+    np.testing.assert_allclose(POSITIVE @ run(tf.cholesky_solve(tf.cholesky(POSITIVE), B)), B)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_least_squares(fast):
+    expected = np.linalg.lstsq(TALL, B, rcond=None)[0]
+    np.testing.assert_allclose(run(tf.matrix_solve_ls(TALL, B, fast=fast)), expected)
+    wide = run(tf.matrix_solve_ls(TALL.T, B[:2], fast=fast))
+    np.testing.assert_allclose(wide, np.linalg.lstsq(TALL.T, B[:2], rcond=None)[0])
+    damped = run(tf.matrix_solve_ls(TALL, B, l2_regularizer=0.5, fast=fast))
+    np.testing.assert_allclose(damped, np.linalg.solve(TALL.T @ TALL + 0.5 * np.eye(2), TALL.T @ B))
+
+
+def test_norms_traces_ranks_and_pseudoinverses():
+    np.testing.assert_allclose(run(tf.norm(tf.constant(A), ord=2, axis=[0, 1])), np.linalg.norm(A, 2))
+    np.testing.assert_allclose(run(tf.trace(np.stack([A, 2 * A]))), [np.trace(A), 2 * np.trace(A)])
+    assert run(tf.linalg.matrix_rank(np.outer([1.0, 2.0], [3.0, 4.0]))) == 1
+    np.testing.assert_allclose(run(tf.linalg.pinv(TALL)), np.linalg.pinv(TALL), atol=1e-12)
+    np.testing.assert_allclose(run(tf.cross([1, 2, 3], [4, 5, 7])), [-1, 5, -3])
+    np.testing.assert_allclose(run(tf.linalg.adjoint(np.array([[1 + 1j, 2]]))), [[1 - 1j], [2]])
+
+
+@pytest.mark.parametrize(
+    "make, text",
+    [
+        (lambda z: tf.matrix_inverse(z), "Input is not invertible."),
+        (lambda z: tf.matrix_solve(z, z), "Input matrix is not invertible."),
+        (lambda z: tf.matrix_triangular_solve(z, z), "Input matrix is not invertible."),
+        (lambda z: tf.cholesky(z), "Cholesky decomposition was not successful"),
+    ],
+)
+def test_singular_matrices_are_refused(make, text):
+    result = make(tf.placeholder_with_default(np.zeros([2, 2]), None))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        run(result)
+
+
+def test_a_compiled_step_refuses_singular_matrices_too():
+    x = tf.placeholder(tf.float32, [2, 2])
+    inverse = tf.matrix_inverse(x)
+    with tf.Session() as sess:
+        for _ in range(4):
+            sess.run(inverse, {x: np.eye(2)})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Input is not invertible."):
+            sess.run(inverse, {x: np.zeros([2, 2])})
+
+
+def test_shapes_that_do_not_fit():
+    with pytest.raises(ValueError, match="Dimensions must be equal, but are 2 and 3"):
+        tf.matrix_inverse(np.ones([2, 3]))
+    with pytest.raises(ValueError, match="at least rank 2 but is rank 1"):
+        tf.svd(np.ones([2]))
+    with pytest.raises(ValueError, match="Dimension must be 3 but is 2"):
+        tf.cross([1, 2], [3, 4])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: tf.matrix_inverse(x, adjoint=True),
+        lambda x: tf.matrix_determinant(x),
+        lambda x: tf.linalg.slogdet(x)[1],
+        lambda x: tf.cholesky(tf.matmul(x, x, transpose_b=True)),
+        lambda x: tf.self_adjoint_eigvals(tf.matmul(x, x, transpose_b=True)),
+        lambda x: tf.self_adjoint_eig(tf.matmul(x, x, transpose_b=True))[1] ** 2,
+        lambda x: tf.svd(x, compute_uv=False),
+        lambda x: tf.svd(x)[1] ** 2,
+        lambda x: tf.norm(x, ord=2, axis=[0, 1]),
+        lambda x: tf.qr(x)[1],
+    ],
+)
+def test_gradients(make):
+    x = tf.placeholder(tf.float64, [3, 3])
+    y = make(x)
+    with tf.Session():
+        assert (
+            tf.test.compute_gradient_error(x, [3, 3], y, y.shape.as_list(), x_init_value=A, delta=1e-5) < 1e-6
+        )

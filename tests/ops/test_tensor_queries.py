@@ -1,0 +1,82 @@
+"""What can be asked while a graph is built."""
+
+import time
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+
+@pytest.fixture(autouse=True)
+def new_graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def test_tensors_and_what_holds_one():
+    assert tf.is_tensor(tf.constant(1))
+    assert tf.is_tensor(tf.Variable(1))
+    assert not tf.is_tensor(1)
+    assert not tf.is_tensor(np.ones(2))
+
+
+def test_values_known_without_running():
+    assert tf.get_static_value(tf.constant([1, 2])).tolist() == [1, 2]
+    assert tf.get_static_value(tf.placeholder(tf.int32)) is None
+
+
+def test_slices_stay_slices():
+    slices = tf.IndexedSlices(tf.constant([1.0]), tf.constant([0]))
+    assert tf.convert_to_tensor_or_indexed_slices(slices) is slices
+    assert tf.convert_to_tensor_or_indexed_slices([1, 2]).dtype == tf.int32
+    with pytest.raises(ValueError, match="requested dtype int32"):
+        tf.convert_to_tensor_or_indexed_slices(slices, tf.int32)
+
+
+def test_modes_are_those_of_tensorflow_one():
+    assert not tf.executing_eagerly()
+    assert not tf.control_flow_v2_enabled()
+    tf.disable_v2_behavior()
+    tf.disable_eager_execution()
+
+
+def test_an_init_scope_waits_for_nothing():
+    with tf.control_dependencies([tf.no_op()]):
+        with tf.init_scope():
+            made = tf.constant(1)
+    assert made.op.control_inputs == []
+
+
+def test_gradients_pass_through():
+    x = tf.constant([1.5, 2.5])
+    y = tf.grad_pass_through(tf.floor)(x)
+    with tf.Session() as sess:
+        value, grad = sess.run([y, tf.gradients(y, x)[0]])
+    assert value.tolist() == [1, 2]
+    assert grad.tolist() == [1, 1]
+
+
+def test_a_timestamp_is_taken_at_each_run():
+    now = tf.timestamp()
+    with tf.Session() as sess:
+        before = time.time()
+        first, second = sess.run(now), sess.run(now)
+    assert before <= first <= second <= time.time()
+
+
+def test_every_float_is_checked():
+    x = tf.placeholder(tf.float32, name="x")
+    tf.sqrt(x, name="root")
+    check = tf.add_check_numerics_ops()
+    with tf.Session() as sess:
+        sess.run(check, {x: 1.0})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="root:0 : Tensor had NaN values"):
+            sess.run(check, {x: -1.0})
+
+
+def test_log_sigmoid_of_large_negatives():
+    with tf.Session() as sess:
+        np.testing.assert_allclose(
+            sess.run(tf.log_sigmoid([-100.0, 0.0, 100.0])), [-100, -np.log(2), 0], atol=1e-6
+        )
