@@ -20,6 +20,7 @@ def fuse(plan: Plan) -> Plan:
     ops = [op for op in plan.ops if not op.spec.variable and op not in hidden]
     known = set(plan.feeds) | plan.constants.keys()
     before = {op: _before(op, plan, known, hidden) for op in ops}
+    _read_after_initializing(ops, before)
     kinds = {op: _kind(op, plan, gathers) for op in ops}
     levels = _levels(plan, ops, kinds, before)
     _delay(plan, ops, kinds, before, levels)
@@ -136,6 +137,28 @@ def _before(op: Operation, plan: Plan, known: set[Tensor], hidden: set[Operation
         elif b in plan.devices:
             found[b] = None
     return list(found)
+
+
+def _read_after_initializing(ops: list[Operation], before: dict[Operation, list[Operation]]) -> None:
+    """Orders a read after the assignments made before it, where the graph leaves it open.
+
+    So one run can initialize variables whose initial values read each other, in the order they were made.
+    """
+    written: dict[Operation, list[Operation]] = {}
+    for op in ops:
+        if op.spec.overwrites:
+            variable = variable_of(op._inputs[op.input_list(op.spec.updates[0])[0]])
+            if variable is not None:
+                written.setdefault(variable, []).append(op)
+    if not written:
+        return
+    for op in ops:
+        if op.spec.updates:
+            continue
+        for t in op._inputs:
+            variable = variable_of(t) if t.dtype._is_ref_dtype or t.dtype.name == "resource" else None
+            earlier = [w for w in written.get(variable, ()) if w._id < op._id] if variable is not None else []
+            before[op] += [w for w in earlier if w not in before[op]]
 
 
 def _levels(plan: Plan, ops: list, kinds: dict, before: dict) -> dict[Operation, int]:

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,6 +61,7 @@ class Engine:
             os.environ.setdefault("NPROC", str(config.intra_op_parallelism_threads))  # read when XLA starts
         if config is not None:
             _gpu_memory(config.gpu_options)
+            _warn_of_unused(config)
         self._lock = threading.Lock()
         self._planning = threading.Lock()
         self._running: set[StepContext] = set()
@@ -119,6 +121,21 @@ class Engine:
     def collector(self) -> trace.Collector:
         """Something that records what a step does and when."""
         return trace.Collector()
+
+
+# Fields of ConfigProto that are honoured, or that only tune TensorFlow's own executor.
+_UNDERSTOOD = {"device_count", "intra_op_parallelism_threads", "inter_op_parallelism_threads"}
+_UNDERSTOOD |= {"use_per_session_threads", "gpu_options", "allow_soft_placement", "log_device_placement"}
+_UNDERSTOOD |= {"operation_timeout_in_ms", "graph_options", "placement_period", "experimental", "device_filters"}
+_warned: set[str] = set()
+
+
+def _warn_of_unused(config: Any) -> None:
+    """Says once per field which wishes of a `ConfigProto` have no effect here."""
+    for field, _ in config.ListFields():
+        if field.name not in _UNDERSTOOD and field.name not in _warned:
+            _warned.add(field.name)
+            warnings.warn(f"tf.ConfigProto.{field.name} has no effect in TensorFleet.", stacklevel=5)
 
 
 def _gpu_memory(options: Any) -> None:

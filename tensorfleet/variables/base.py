@@ -251,11 +251,11 @@ class Variable(metaclass=VariableMeta):
 
     def eval(self, session: Any = None) -> Any:
         """The current value as a numpy array."""
-        return session_for(session, self.graph, "evaluate variable").run(self.value())
+        return session_for(session, self.graph, "evaluate tensor").run(self.value())
 
     def load(self, value: Any, session: Any = None) -> None:
         """Writes a new value straight into the variable."""
-        session_for(session, self.graph, "load variable").run(
+        session_for(session, self.graph, "load variable", "load").run(
             self.initializer, {self.initializer.inputs[1]: value}
         )
 

@@ -11,6 +11,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import register_tensor_conversion_function
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.operators import install_on_variable
 from tensorfleet.shapes import TensorShape
 
 
@@ -162,6 +163,7 @@ def _to_tensor(
 
 
 register_tensor_conversion_function(PartitionedVariable, _to_tensor)
+install_on_variable(PartitionedVariable)
 
 
 @export("fixed_size_partitioner")

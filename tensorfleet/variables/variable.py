@@ -221,7 +221,7 @@ class ResourceVariable(Variable):
 
     def eval(self, session: Any = None) -> Any:
         """The current value as a numpy array."""
-        return session_for(session, self.graph, "evaluate variable").run(self._graph_element)
+        return session_for(session, self.graph, "evaluate tensor").run(self._graph_element)
 
     def set_shape(self, shape: Any) -> None:
         """Adds to what is known of the shape."""

@@ -1,0 +1,138 @@
+"""`tf.gradients` and what users hang onto it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+
+@pytest.fixture(autouse=True)
+def session():
+    with tf.Graph().as_default(), tf.Session() as s:
+        yield s
+
+
+def test_none_where_nothing_depends(session):
+    x, y = tf.constant(1.0), tf.constant(2.0)
+    assert tf.gradients(x * 2.0, [y]) == [None]
+    assert tf.gradients(tf.stop_gradient(x) * 2.0, [x]) == [None]
+    assert tf.gradients(tf.cast(tf.cast(x, tf.int32), tf.float32), [x]) == [None]
+
+
+def test_unconnected_gradients_can_be_zero(session):
+    x, y = tf.constant(1.0), tf.constant([2.0, 3.0])
+    (grad,) = tf.gradients(x * 2.0, [y], unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    assert session.run(grad).tolist() == [0, 0]
+
+
+def test_several_paths_are_summed(session):
+    x = tf.constant(3.0)
+    for method in (
+        None,
+        tf.AggregationMethod.EXPERIMENTAL_TREE,
+        tf.AggregationMethod.EXPERIMENTAL_ACCUMULATE_N,
+    ):
+        (grad,) = tf.gradients(x * x + 2.0 * x, [x], aggregation_method=method)
+        assert session.run(grad) == 8
+
+
+def test_grad_ys_weigh_the_results(session):
+    x = tf.constant([1.0, 2.0])
+    (grad,) = tf.gradients([x * 3.0, x], [x], grad_ys=[tf.constant([1.0, 10.0]), tf.constant([2.0, 2.0])])
+    assert session.run(grad).tolist() == [5, 32]
+    with pytest.raises(ValueError, match="Passed 1 grad_ys for 2 ys"):
+        tf.gradients([x, x], [x], grad_ys=[tf.constant(1.0)])
+
+
+def test_stop_gradients_hold_a_tensor_constant(session):
+    a = tf.constant(2.0)
+    b = a * 3.0
+    assert session.run(tf.gradients(a + b, [a, b], stop_gradients=[a, b])) == [1, 1]
+    assert session.run(tf.gradients(a + b, [a, b])) == [4, 1]
+
+
+def test_second_order(session):
+    x = tf.placeholder(tf.float64, [])
+    (first,) = tf.gradients(tf.sin(x) * x**3, [x])
+    (second,) = tf.gradients(first, [x])
+    v = 0.7
+    expected = -np.sin(v) * v**3 + 6 * np.cos(v) * v**2 + 6 * np.sin(v) * v
+    assert session.run(second, {x: v}) == pytest.approx(expected)
+
+
+def test_gather_gives_indexed_slices_kept_sparse_to_the_optimizer(session):
+    table = tf.get_variable("t", [5, 2], initializer=tf.ones_initializer())
+    rows = tf.concat([tf.gather(table, [0, 1]), tf.gather(table, [1])], 0)
+    (grad,) = tf.gradients(tf.reduce_sum(rows), [table])
+    assert isinstance(grad, tf.IndexedSlices)
+    session.run(table.initializer)
+    assert sorted(session.run(grad).indices.tolist()) == [0, 1, 1]
+    session.run(tf.train.GradientDescentOptimizer(1.0).apply_gradients([(grad, table)]))
+    assert session.run(table)[:3, 0].tolist() == [0, -1, 1]
+
+
+def test_hessian_of_a_quadratic_form(session):
+    a = np.array([[2.0, 1.0], [1.0, 5.0]])
+    x = tf.Variable([1.0, -1.0], dtype=tf.float64)
+    y = tf.reduce_sum(x * tf.squeeze(tf.matmul(tf.constant(a), tf.expand_dims(x, 1))))
+    (hessian,) = tf.hessians(y, x)
+    session.run(x.initializer)
+    np.testing.assert_allclose(session.run(hessian), 2 * a)
+
+
+def test_registered_gradient_through_an_override_map(session):
+    @tf.RegisterGradient("TestTimesTen")
+    def _times_ten(op, grad):
+        return grad * 10.0
+
+    x = tf.constant(2.0)
+    with tf.get_default_graph().gradient_override_map({"Identity": "TestTimesTen"}):
+        y = tf.identity(x)
+    assert session.run(tf.gradients(y, [x])[0]) == 10
+    with pytest.raises(KeyError, match="Registering two gradient"):
+        tf.RegisterGradient("TestTimesTen")(_times_ten)
+
+
+def test_custom_gradient(session):
+    @tf.custom_gradient
+    def clipped(x):
+        return tf.identity(x), lambda dy: tf.clip_by_value(dy, -1.0, 1.0)
+
+    x = tf.constant(4.0)
+    y = clipped(x) * 7.0
+    assert session.run([y, tf.gradients(y, [x])[0]]) == [28, 1]
+
+
+def test_no_gradient_flows_through_py_func(session):
+    x = tf.constant(2.0)
+    assert tf.gradients(tf.py_func(lambda v: v, [x], tf.float32), [x]) == [None]
+
+
+def test_integers_have_no_gradient(session):
+    with pytest.raises(TypeError, match="Only floating point"):
+        tf.gradients(tf.constant(1), [tf.constant(1)])
+
+
+def test_pure_op_without_a_written_gradient_uses_its_kernel(session):
+    x = tf.placeholder(tf.float64, [3, 3])
+    q, r = tf.qr(x) if hasattr(tf, "qr") else tf.linalg.qr(x)
+    (grad,) = tf.gradients(tf.reduce_sum(r), [x])
+    value = np.array([[2.0, 1.0, 0.3], [0.5, 3.0, 0.1], [0.2, 0.4, 1.0]])
+    run = session.make_callable(tf.reduce_sum(r), [x])
+    numeric = np.zeros((3, 3))
+    for i in range(3):
+        for j in range(3):
+            step = np.zeros((3, 3))
+            step[i, j] = 1e-6
+            numeric[i, j] = (run(value + step) - run(value - step)) / 2e-6
+    np.testing.assert_allclose(session.run(grad, {x: value}), numeric, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_can_be_placed_with_their_ops(session):
+    with tf.device("/cpu:1"):
+        x = tf.constant(2.0)
+        y = tf.square(x)
+    (grad,) = tf.gradients(y, [x], colocate_gradients_with_ops=True)
+    assert grad.op.colocation_groups() != [b"loc:@" + grad.op.name.encode()]

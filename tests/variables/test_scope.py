@@ -1,0 +1,193 @@
+"""Variables by name: scopes, reuse, getters, partitions, regularizers, collections."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def test_reuse_finds_the_same_variable():
+    with tf.variable_scope("a"):
+        v = tf.get_variable("v", [2])
+    with tf.variable_scope("a", reuse=True):
+        assert tf.get_variable("v", [2]) is v
+    with tf.variable_scope("a", reuse=tf.AUTO_REUSE):
+        assert tf.get_variable("v", [2]) is v
+        assert tf.get_variable("w", [2]).name == "a/w:0"
+    with tf.variable_scope("a") as scope:
+        scope.reuse_variables()
+        assert tf.get_variable("v") is v
+
+
+def test_reuse_of_what_does_not_exist_is_refused():
+    with (
+        tf.variable_scope("a", reuse=True),
+        pytest.raises(ValueError, match="does not exist, or was not created"),
+    ):
+        tf.get_variable("v", [2])
+
+
+def test_reuse_with_another_shape_or_type_is_refused():
+    with tf.variable_scope("a", reuse=tf.AUTO_REUSE):
+        tf.get_variable("v", [2])
+        with pytest.raises(ValueError, match="Trying to share variable a/v, but specified shape"):
+            tf.get_variable("v", [3])
+        with pytest.raises(ValueError, match="Trying to share variable a/v, but specified dtype"):
+            tf.get_variable("v", [2], dtype=tf.int32)
+
+
+def test_reuse_is_inherited_and_scopes_nest():
+    with tf.variable_scope("a"), tf.variable_scope("b"):
+        v = tf.get_variable("v", [1])
+    assert v.name == "a/b/v:0"
+    with tf.variable_scope("a", reuse=True), tf.variable_scope("b"):
+        assert tf.get_variable("v", [1]) is v
+
+
+def test_defaults_of_a_scope():
+    with tf.variable_scope(
+        "a", initializer=tf.ones_initializer(), dtype=tf.float64, use_resource=True
+    ) as scope:
+        v = tf.get_variable("v", [2])
+    assert v.dtype == tf.float64
+    assert type(v).__name__ == "ResourceVariable"
+    with tf.variable_scope(scope):
+        assert tf.get_variable("w", [2]).name == "a/w:0"
+    with tf.Session() as s:
+        s.run(v.initializer)
+        assert s.run(v).tolist() == [1, 1]
+
+
+def test_custom_getters_wrap_each_other():
+    calls = []
+
+    def getter(tag):
+        def get(getter, name, *args, **kwargs):
+            calls.append((tag, name))
+            return getter(name, *args, **kwargs)
+
+        return get
+
+    with (
+        tf.variable_scope("a", custom_getter=getter("outer")),
+        tf.variable_scope("b", custom_getter=getter("inner")),
+    ):
+        tf.get_variable("v", [1])
+    assert calls == [("inner", "a/b/v"), ("outer", "a/b/v")]
+
+
+def test_regularization_losses_are_collected():
+    with tf.variable_scope("a", regularizer=lambda v: 2.0 * tf.nn.l2_loss(v)):
+        v = tf.get_variable("v", [2], initializer=tf.ones_initializer())
+    (loss,) = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    with tf.Session() as s:
+        s.run(v.initializer)
+        assert s.run(loss) == 2
+
+
+def test_partitioned_variable_is_one_tensor_of_several_variables():
+    initial = np.arange(10, dtype=np.float32).reshape(5, 2)
+    with tf.variable_scope("a", partitioner=tf.fixed_size_partitioner(2)):
+        v = tf.get_variable("v", initializer=tf.constant(initial))
+    assert [p.name for p in v] == ["a/v/part_0:0", "a/v/part_1:0"]
+    assert [p.shape.as_list() for p in v] == [[3, 2], [2, 2]]
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(s.run(tf.convert_to_tensor(v)), initial)
+        np.testing.assert_array_equal(s.run(v + 1.0), initial + 1)
+
+
+@pytest.mark.parametrize(
+    ("partitioner", "parts"),
+    [
+        (tf.variable_axis_size_partitioner(64), 4),
+        (tf.min_max_variable_partitioner(3, min_slice_size=16), 3),
+        (tf.fixed_size_partitioner(100), 8),
+    ],
+)
+def test_partitioners_cut_by_size(partitioner, parts):
+    v = tf.get_variable("v", [8, 8], partitioner=partitioner, initializer=tf.zeros_initializer())
+    assert len(v) == parts
+
+
+def test_local_variables_stay_out_of_the_global_ones():
+    v = tf.get_local_variable("v", [1])
+    assert tf.local_variables() == [v]
+    assert tf.global_variables() == []
+    assert not v.trainable
+
+
+def test_collections_and_trainable():
+    v = tf.Variable(1.0, trainable=False, collections=["mine", tf.GraphKeys.GLOBAL_VARIABLES])
+    assert tf.get_collection("mine") == [v]
+    assert tf.trainable_variables() == []
+
+
+def test_initial_value_may_use_another_variable():
+    a = tf.Variable(3.0)
+    b = tf.Variable(a.initialized_value() * 2.0)
+    c = tf.Variable(b * 2.0)
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        assert s.run([a, b, c]) == [3, 6, 12]
+
+
+def test_report_of_uninitialized_variables():
+    a, b = tf.Variable(1.0, name="a"), tf.Variable(1.0, name="b", use_resource=True)
+    report = tf.report_uninitialized_variables()
+    with tf.Session() as s:
+        assert s.run(report).tolist() == [b"a", b"b"]
+        s.run(a.initializer)
+        assert s.run(report).tolist() == [b"b"]
+        assert s.run([tf.is_variable_initialized(a), tf.is_variable_initialized(b)]) == [True, False]
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_assign_family_and_slices(use_resource):
+    v = tf.Variable(np.zeros(3, np.float32), use_resource=use_resource)
+    with tf.Session() as s:
+        s.run(v.initializer)
+        assert s.run(v.assign([1.0, 2.0, 3.0])).tolist() == [1, 2, 3]
+        assert s.run(v.assign_add([1.0, 1.0, 1.0])).tolist() == [2, 3, 4]
+        assert s.run(v.assign_sub([1.0, 1.0, 1.0])).tolist() == [1, 2, 3]
+        s.run(v[1].assign(9.0))
+        assert s.run(v).tolist() == [1, 9, 3]
+        s.run(v.scatter_add(tf.IndexedSlices(tf.constant([1.0, 1.0]), tf.constant([0, 0]))))
+        assert s.run(v).tolist() == [3, 9, 3]
+        v.load([7.0, 7.0, 7.0], s)
+        assert v.eval(s).tolist() == [7, 7, 7]
+
+
+def test_creator_scope_sees_every_variable():
+    names = []
+
+    def creator(next_creator, **kwargs):
+        names.append(kwargs["name"])
+        return next_creator(**kwargs)
+
+    with tf.variable_creator_scope(creator):
+        tf.Variable(1.0, name="a")
+        tf.get_variable("b", [1])
+    assert names == ["a", "b"]
+
+
+def test_variable_without_an_initial_value_is_refused():
+    with pytest.raises(ValueError, match="initial_value must be specified"):
+        tf.Variable()
+    with pytest.raises(ValueError, match="must be fully defined"):
+        tf.get_variable("v", [None, 2])
+
+
+def test_unused_config_field_is_mentioned_once():
+    tf.constant(1)
+    with pytest.warns(UserWarning, match="isolate_session_state has no effect"):
+        tf.Session(config=tf.ConfigProto(isolate_session_state=True)).close()
+    tf.Session(config=tf.ConfigProto(isolate_session_state=True)).close()
