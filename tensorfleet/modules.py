@@ -89,6 +89,7 @@ _LATER = (
     "contrib",
     "renamed",
     "testing.names",
+    "internal_names",
 )
 # Costs time to import and publishes nothing itself: what uses it loads it.
 _WHEN_USED = {"tensorfleet.platform.flags"}

@@ -20,7 +20,7 @@ STAGES = [
     {"cluster"},
     {"session"},
     {"train", "nn"},
-    {"fleet", "contrib", "renamed"},
+    {"fleet", "contrib", "renamed", "internal_names"},
     {"testing"},
     {"modules"},
 ]
