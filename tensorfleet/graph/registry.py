@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -231,10 +231,13 @@ def NotDifferentiable(op_type: str) -> None:
 
 
 def named_gradient(name: str) -> Callable | None:
-    """A gradient function registered by the user; LookupError when there is none of that name."""
-    if name not in _NAMED_GRADIENTS:
+    """The gradient registered under a name, by the user or with an op type; LookupError when there is none."""
+    if name in _NAMED_GRADIENTS:
+        return _NAMED_GRADIENTS[name]
+    spec = _TABLE.get(name)
+    if spec is None or spec.gradient is None:
         raise LookupError(f"No gradient defined for operation type '{name}' (use tf.RegisterGradient).")
-    return _NAMED_GRADIENTS[name]
+    return spec.gradient
 
 
 def has_named_gradient(name: str) -> bool:
@@ -260,7 +263,7 @@ _DTYPE_NAMES |= {"bfloat16", "complex64", "complex128", "int8", "uint8", "int16"
 _DTYPE_NAMES |= {"int32", "uint32", "int64", "uint64", "qint16", "quint16"}
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_signature(text: str) -> tuple[tuple[Arg, ...], tuple[Arg, ...]]:
     """Reads "a: T, b: N * T -> c: T" into its input and output arguments."""
     left, _, right = text.partition("->")
@@ -286,7 +289,7 @@ def _arg(text: str) -> Arg:
     return Arg(name, type_attr=kind, number_attr=number, is_ref=is_ref)
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_attrs(text: str) -> dict[str, Attr]:
     """Reads "T: number; axis: int = 0" into attributes. Nobody changes what it returns."""
     found = {}

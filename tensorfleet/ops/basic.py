@@ -267,7 +267,7 @@ def unknown_like(op: Operation) -> list[TensorShape]:
 
 def zeros_of(shape: tuple, dtype: np.dtype) -> np.ndarray:
     """A numpy array of zeros (empty bytes for strings)."""
-    if dtype == object:
+    if dtype.kind == "O":
         out = np.empty(shape, object)
         out.fill(b"")
         return out

@@ -89,7 +89,8 @@ def depthwise_conv2d_backprop_input(
 ):
     """DepthwiseConv2dNativeBackpropInput: the gradient with respect to `x`, of `input_shape`."""
     win = conv_window(input_shape, w.shape, data_format, strides, padding, explicit_paddings, dilations)
-    dy, w, dtype = *_widen(xp, dy, w), dy.dtype
+    dtype = dy.dtype
+    dy, w = _widen(xp, dy, w)
     dy = _to_last(xp, dy, data_format)
     dy = dy.reshape(*dy.shape[:-1], *w.shape[-2:])
     dx = scatter(xp, ((tap, (dy * w[tap[1:-1]]).sum(-1)) for tap in win.taps()), win)

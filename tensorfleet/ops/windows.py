@@ -7,7 +7,6 @@ windows at once is a strided slice of the padded input, shaped like the output.
 
 import itertools
 from dataclasses import dataclass, replace
-
 from typing import Any
 
 import numpy as np

@@ -51,7 +51,7 @@ def _touches_variable(op: Operation) -> bool:
 
 def _objects(tensor: Tensor) -> bool:
     """Whether a tensor holds Python objects: strings, or resources other than variables."""
-    if tensor.dtype.np_dtype != object:
+    if tensor.dtype.np_dtype.kind != "O":
         return False
     return tensor.dtype.name != "resource" or variable_of(tensor) is None
 

@@ -77,11 +77,12 @@ def find_or_make(
             and not _same(shape, initializer)
         ):
             raise ValueError("If initializer is a constant, do not specify shape.")
-        if dtype is not None and hasattr(initializer, "dtype"):
-            if dtypes.as_dtype(initializer.dtype).base_dtype != dtypes.as_dtype(dtype).base_dtype:
-                raise ValueError(
-                    "Initializer type '%s' and explicit dtype '%s' don't match." % (initializer.dtype, dtype)
-                )
+        given = getattr(initializer, "dtype", None)
+        if (
+            None not in (dtype, given)
+            and dtypes.as_dtype(given).base_dtype != dtypes.as_dtype(dtype).base_dtype
+        ):
+            raise ValueError(f"Initializer type '{given}' and explicit dtype '{dtype}' don't match.")
     make = functools.partial(
         _single,
         dtype=dtype,

@@ -73,9 +73,9 @@ def clipped(tf):
     losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
     loss = tf.add_n([tf.reduce_mean(tf.square(v - 1.0)), *losses])
     optimizer = tf.train.GradientDescentOptimizer(0.5)
-    grads, variables = zip(*optimizer.compute_gradients(loss))
+    grads, variables = zip(*optimizer.compute_gradients(loss), strict=True)
     grads, norm = tf.clip_by_global_norm(grads, 0.3)
-    return optimizer.apply_gradients(zip(grads, variables)), [loss, norm, v], {}
+    return optimizer.apply_gradients(zip(grads, variables, strict=True)), [loss, norm, v], {}
 
 
 PROGRAMS = [mlp, embedding, convolution, resource, clipped]
