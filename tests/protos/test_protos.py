@@ -19,7 +19,7 @@ def run_python(code: str) -> str:
 def test_importing_protos_loads_no_messages():
     loaded = run_python("import sys, tensorfleet.protos; print(*sys.modules)").split()
     assert "tensorfleet.protos" in loaded
-    assert not [name for name in loaded if name.startswith("tensorfleet.") and name.endswith("_pb2")]
+    assert not [name for name in loaded if name.startswith("tensorfleet.protos.") and name.endswith("_pb2")]
 
 
 def test_a_message_loads_only_the_modules_it_is_made_of():
