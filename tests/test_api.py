@@ -176,7 +176,7 @@ def test_a_wrong_argument_list_is_noticed():
 
 # Where TensorFlow raises NotImplementedError itself: what a subclass must define, what has no meaning.
 UNIMPLEMENTED = {
-    "ops/contract.py",  # einsum with an ellipsis the equation cannot have
+    "ops/contract.py",  # the gradient of a repeated label beside '...': 1.15's einsum has neither
     "graph/operation.py",  # numpy asks a tensor for an array
     "train/optimizer.py",  # the methods of an optimizer of one's own
     "train/optimizers.py",

@@ -17,9 +17,10 @@ from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import custom_gradient
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
-from tensorfleet.graph.registry import op
+from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph
-from tensorfleet.ops.common import scalar
+from tensorfleet.ops.common import same_as_input, scalar
+from tensorfleet.ops.examples import case
 
 
 @export("is_tensor", "contrib.framework.is_tensor")
@@ -92,6 +93,20 @@ def grad_pass_through(f: Callable) -> Callable:
         return f(*args), lambda *grads: grads if len(grads) > 1 else grads[0]
 
     return call
+
+
+@op("GuaranteeConst", "input: T -> output: T", "T: type", shape=same_as_input, examples=[case(np.float32(1))])
+def _guarantee_const(xp: Any, x: Any) -> Any:
+    return x
+
+
+not_differentiable("GuaranteeConst")
+
+
+@export("guarantee_const")
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """The input, with the promise that its value never changes."""
+    return apply("GuaranteeConst", input, name=name)
 
 
 @op("Timestamp", "-> ts: double", shape=scalar, host=True, stateful=True)
