@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorfleet.api import export
 from tensorfleet.graph import registry
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, graph_of, name_scope
@@ -61,8 +61,8 @@ def gradients(
         walk.colocate = colocate_gradients_with_ops
         walk.gate = gate_gradients
         walk.method = aggregation_method
-        for y, g in zip(targets, given, strict=True):
-            walk.seed(y, g)
+        for i, g in enumerate(given):
+            walk.seed(i, g)
         walk.run()
         found = [walk.result(s) for s in sources]
         if unconnected is UnconnectedGradients.ZERO:
@@ -111,7 +111,7 @@ class _Walk:
         self.colocate = False
         self.gate = False
         self.method: Any = None
-        self.stops = {id(t) for t in stops}
+        self.stops = {t._op for t in stops}
         self._kept = {id(t) for t in xs}
         self.between = self._between()
         self.pending: dict[Tensor, list] = {}
@@ -120,39 +120,37 @@ class _Walk:
     def _between(self) -> set[Operation]:
         """The operations on some path from xs to ys."""
         from_xs: set[Operation] = set()
-        stack: list[Operation] = [c for x in self.xs for c in x._consumers]
-        own = {x._op for x in self.xs}
+        stack: list[Operation] = [c for x in self.xs if _trainable(x) for c in x._consumers]
         while stack:
             op = stack.pop()
             if op in from_xs:
                 continue
             from_xs.add(op)
             for t in op._outputs:
-                if id(t) not in self.stops and _trainable(t):
+                if _trainable(t):
                     stack.extend(t._consumers)
         reach: set[Operation] = set()
         back = [y._op for y in self.ys]
         while back:
             op = back.pop()
-            if op in reach or op not in from_xs | own:
-                continue
-            reach.add(op)
-            if op in from_xs:
-                back.extend(t._op for t in op._inputs if id(t) not in self.stops)
-        return reach & from_xs
+            if op in from_xs and op not in reach:
+                reach.add(op)
+                back.extend(t._op for t in op._inputs)
+        return reach
 
-    def seed(self, y: Tensor, given: Any) -> None:
-        """Starts at a result: with the caller's gradient, else with ones."""
+    def seed(self, i: int, given: Any) -> None:
+        """Starts at the `i`-th result: with the caller's gradient, else with ones."""
+        y = self.ys[i]
         if given is None:
             if y.dtype.is_complex:
                 raise TypeError(f"Gradients of complex tensors must set grad_ys (y.dtype = {y.dtype})")
-            if not _trainable(y):
+            if not _trainable(y) and not y.dtype.is_integer:
                 raise TypeError(
                     f"Cannot compute gradients of a tensor of type {y.dtype.name}: {y.name}. Only floating point "
                     "and complex tensors have gradients; use tf.cast."
                 )
             with self._near(y._op):
-                grad: Any = apply("Fill", apply("Shape", y), _one(y), name=f"grad_ys_{self.ys.index(y)}")
+                grad: Any = apply("Fill", _shape_of(y), constant(1, y.dtype.base_dtype, name=f"grad_ys_{i}"))
         elif isinstance(given, IndexedSlices):
             grad = given
         else:
@@ -169,7 +167,7 @@ class _Walk:
         """Visits the operations between, each after all its users."""
         for op in sorted(self.between, key=_position, reverse=True):
             grads = [self._summed(t) for t in op._outputs]
-            if all(g is None for g in grads) or not op.spec.differentiable:
+            if op in self.stops or all(g is None for g in grads):
                 continue
             self._visit(op, grads)
 
@@ -194,7 +192,7 @@ class _Walk:
             if self.gate and sum(r is not None for r in results) > 1:
                 results = _gated(results)
         for t, g in zip(op._inputs, results, strict=True):
-            if g is not None and id(t) not in self.stops:
+            if g is not None:
                 _settle_shape(op, t, g)
                 self.pending.setdefault(t, []).append(g)
 
@@ -206,6 +204,8 @@ class _Walk:
             return registry.named_gradient(override.decode())
         if registry.has_named_gradient(op.type):
             return registry.named_gradient(op.type)
+        if not op.spec.differentiable:
+            return None
         if op.spec.gradient is not None:
             return op.spec.gradient
         if not op.spec.pure:
@@ -276,10 +276,10 @@ def _passed(grad: Any) -> Any:
     return apply("Identity", grad, name="control_dependency")
 
 
-def _one(y: Tensor) -> Tensor:
-    from tensorfleet.graph.apply import constant
-
-    return constant(1, y.dtype.base_dtype) if not y.dtype.is_floating else constant(1.0, y.dtype.base_dtype)
+def _shape_of(y: Tensor) -> Tensor:
+    if y.shape.is_fully_defined():
+        return constant(y.shape.as_list(), "int32", name="Shape")
+    return apply("Shape", y)
 
 
 def _joined(slices: list[IndexedSlices]) -> IndexedSlices:

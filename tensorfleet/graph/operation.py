@@ -166,7 +166,7 @@ class Operation:
         """Runs this operation in `session`, or in the default session."""
         from tensorfleet.graph.scopes import session_for
 
-        session_for(session, self.graph, "run operation").run(self, feed_dict)
+        session_for(session, self.graph, "execute operation", "run").run(self, feed_dict)
 
     # -- changes made by the library, never after the graph is finalized --
 

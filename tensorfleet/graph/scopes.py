@@ -74,20 +74,20 @@ def default_session(session: Any) -> Iterator[Any]:
         stack.remove(session)
 
 
-def session_for(session: Any, graph: Graph, doing: str) -> Any:
+def session_for(session: Any, graph: Graph, doing: str, call: str = "eval") -> Any:
     """The session given, else the default one; ValueError when neither fits `graph`."""
     given = session is not None
     session = session if given else get_default_session()
     if session is None:
         raise ValueError(
-            f"Cannot {doing} using `eval()` or `run()`: No default session is registered. Use "
-            "`with sess.as_default()` or pass an explicit session."
+            f"Cannot {doing} using `{call}()`: No default session is registered. Use `with sess.as_default()` "
+            f"or pass an explicit session to `{call}(session=sess)`"
         )
     if session.graph is not graph:
-        whose = "explicit session's" if given else "default session's"
+        what = doing.split()[1]
         raise ValueError(
-            f"Cannot use the {'given' if given else 'default'} session to {doing}: the tensor's graph is "
-            f"different from the {whose} graph. Pass a session made for that graph."
+            f"Cannot use the {'given' if given else 'default'} session to {doing}: the {what}'s graph is different "
+            f"from the session's graph. Pass an explicit session to `{call}(session=sess)`, one made for that graph."
         )
     return session
 

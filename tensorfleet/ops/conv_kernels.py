@@ -81,7 +81,7 @@ def depthwise_conv2d(
     x, w = _widen(xp, x, w)
     padded = pad(xp, _to_last(xp, x, data_format), win)
     y = sum(take(xp, padded, win, tap)[..., None] * w[tap[1:-1]] for tap in win.taps())
-    return _from_last(xp, y.reshape(*y.shape[:-2], -1).astype(dtype), data_format)
+    return _from_last(xp, y.reshape(*y.shape[:-2], y.shape[-2] * y.shape[-1]).astype(dtype), data_format)
 
 
 def depthwise_conv2d_backprop_input(

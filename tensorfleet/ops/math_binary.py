@@ -111,9 +111,10 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
 # -- quotients ---------------------------------------------------------------------------------------
 
 
-def _nonzero(xp: Any, y: Any, check: Any) -> Any:
-    """An integer divisor, reported when it holds a zero and then made harmless."""
-    check(xp.all(y != 0), lambda: "Integer division by zero")
+def _nonzero(xp: Any, x: Any, y: Any, check: Any) -> Any:
+    """An integer divisor, reported when something is divided by zero and then made harmless."""
+    if np.size(x):
+        check(xp.all(y != 0), lambda: "Integer division by zero")
     return xp.where(y == 0, 1, y).astype(y.dtype)
 
 
@@ -126,7 +127,7 @@ def _toward_zero(xp: Any, x: Any, y: Any) -> Any:
 
 def _c_division(xp: Any, x: Any, y: Any, check: Any) -> Any:
     if is_whole(x):
-        return _toward_zero(xp, x, _nonzero(xp, y, check))
+        return _toward_zero(xp, x, _nonzero(xp, x, y, check))
     return xp.divide(x, y)
 
 
@@ -154,7 +155,7 @@ def _real_div_grad(op: Operation, dy: Any) -> Any:
 )
 def _floor_div(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
     if is_whole(x):
-        return xp.floor_divide(x, _nonzero(xp, y, check))
+        return xp.floor_divide(x, _nonzero(xp, x, y, check))
     return xp.floor(xp.divide(x, y))
 
 
@@ -289,7 +290,7 @@ _REMAINDERS = [case(INTS, INT_ROW), case(REAL, ROW[:1])]
 
 @binary("FloorMod", "real", examples=_REMAINDERS)
 def _floor_mod(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
-    return xp.mod(x, _nonzero(xp, y, check) if is_whole(y) else y)
+    return xp.mod(x, _nonzero(xp, x, y, check) if is_whole(y) else y)
 
 
 @gradient("FloorMod")
@@ -299,7 +300,7 @@ def _floor_mod_grad(op: Operation, dy: Any) -> Any:
 
 
 def _c_remainder(xp: Any, x: Any, y: Any, check: Any) -> Any:
-    return xp.fmod(x, _nonzero(xp, y, check) if is_whole(y) else y)
+    return xp.fmod(x, _nonzero(xp, x, y, check) if is_whole(y) else y)
 
 
 @binary("Mod", "{int32, int64, half, bfloat16, float, double}", examples=_REMAINDERS)

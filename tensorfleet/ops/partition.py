@@ -217,7 +217,7 @@ def _dynamic_partition(ctx: Any, data: Any, partitions: Any, *, num_partitions: 
     if not np.all(ok):
         where, value = first_bad(ok, partitions)
         raise invalid(f"partitions{where} = {value} is not in [0, {num_partitions})")
-    return tuple(data[partitions == i].reshape((-1, *data.shape[n:])) for i in range(num_partitions))
+    return tuple(data[partitions == i] for i in range(num_partitions))
 
 
 @gradient("DynamicPartition")

@@ -213,7 +213,7 @@ def _interleave_jax(xp, parts, win):
         k = win.size[axis]
         if k > 1:
             groups = [xp.stack(parts[i : i + k], axis + 1) for i in range(0, len(parts), k)]
-            parts = [g.reshape(*g.shape[:axis], -1, *g.shape[axis + 2 :]) for g in groups]
+            parts = [g.reshape(*g.shape[:axis], g.shape[axis] * k, *g.shape[axis + 2 :]) for g in groups]
     (woven,) = parts
     sizes = zip(win.in_shape, woven.shape, win.pads, strict=True)
     return lax.pad(woven, xp.zeros((), woven.dtype), [(-lo, n - m + lo, 0) for n, m, (lo, _) in sizes])

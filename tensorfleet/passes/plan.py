@@ -6,6 +6,7 @@ import heapq
 from dataclasses import dataclass, field
 from typing import Any
 
+from tensorfleet import errors
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 
@@ -71,7 +72,12 @@ def ordered(ops: set[Operation], feeds: set[Tensor]) -> list[Operation]:
                 heapq.heappush(ready, follower._id)
     if len(found) != len(ops):
         stuck = sorted(op.name for op, n in waiting.items() if n)[:5]
-        raise ValueError(f"The graph has a cycle through {', '.join(stuck)}; a step cannot start anywhere.")
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Graph is invalid, contains a cycle with {sum(map(bool, waiting.values()))} nodes, including: "
+            f"{', '.join(stuck)}. Remove one of the control dependencies between them.",
+        )
     return found
 
 

@@ -37,13 +37,15 @@ class Compiled:
 class Compiler:
     """Decides when a segment is compiled and keeps its programs."""
 
-    def __init__(self, segment: Segment, device: str) -> None:
+    def __init__(self, segment: Segment, device: str, others: bool = False) -> None:
         self.segment = segment
         self.device = device
+        self.others = others  # whether the step has arrays of other devices too
         self.lock = threading.Lock()
         self.programs: dict[Any, Compiled | None] = {}
         self.static_inputs: set[int] = set()
         self.static_variables: set[int] = set()
+        self.loose: list[int] = []  # variables whose shape has been seen to change
         self.seen: dict[Any, int] = {}
         self.spent = 0.0
         self.runs = 0
@@ -94,6 +96,8 @@ class Compiler:
     def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Any:
         """What tells one program from another: shapes, and the values of what must be static."""
         shapes: tuple = tuple([x.shape for x in inputs])
+        if self.loose:
+            shapes += tuple([state[i].shape for i in self.loose])
         if not self.static_inputs and not self.static_variables:
             return shapes
         values = [np.asarray(inputs[i]).tobytes() for i in sorted(self.static_inputs)]
@@ -152,7 +156,7 @@ class Compiler:
     def arguments(self, inputs: Sequence[Any], state: Sequence[Any], streams: Sequence[Any]) -> tuple:
         """The arguments of a compiled program, on its device."""
         variables = [state[i] for i in self.segment.reads]
-        device = jax_device(self.device)
+        device = jax_device(self.device, self.others)
         if device is None:
             return tuple(inputs), tuple(variables), tuple(streams)
         jax, _ = load_jax()

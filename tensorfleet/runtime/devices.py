@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from typing import Any
@@ -29,10 +30,10 @@ def _load() -> tuple[Any, Any]:
     jax.config.update("jax_enable_x64", True)
     # Run in the calling thread where XLA can; where it cannot, the step waits for its results.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
-    try:
+    with contextlib.suppress(
+        RuntimeError
+    ):  # the user has started JAX already; its devices are the ones there are
         jax.config.update("jax_num_cpu_devices", _VIRTUAL_CPUS)
-    except RuntimeError:
-        pass  # the user has started JAX already; its devices are the ones there are
     _keep_compilations(jax)
     if _has_driver():
         jax.config.update("jax_default_device", jax.devices("cpu")[0])  # a GPU is used when named
@@ -88,9 +89,10 @@ def local_device_names(config: Any = None, prefix: str = "/job:localhost/replica
 _jax_devices: dict[str, Any] = {}
 
 
-def jax_device(name: str) -> Any:
-    """The JAX device behind a device name; None for the default one, which needs no transfer."""
-    if name.endswith("CPU:0"):
+def jax_device(name: str, others: bool = False) -> Any:
+    """The JAX device behind a device name; None for the default one, which needs no transfer unless the
+    step has arrays of other devices too."""
+    if name.endswith("CPU:0") and not others:
         return None
     found = _jax_devices.get(name)
     if found is None:

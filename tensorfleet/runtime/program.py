@@ -52,7 +52,7 @@ class SegmentItem:
         self.device = part.device
         self.name = part.ops[-1].name
         self.segment = Segment(part.ops, part.outputs, plan)
-        self.compiler = Compiler(self.segment, part.device)
+        self.compiler = Compiler(self.segment, part.device, len({p.device for p in plan.parts}) > 1)
         self.ins = [slots.of(t) for t in self.segment.inputs]
         self.outs = [slots.of(t) for t in self.segment.outputs]
         self.stores = [resources.variable(v) for v in self.segment.variables]
@@ -70,6 +70,9 @@ class SegmentItem:
             store.lock.acquire()
         try:
             state = self._state()
+            if compiled is not None and compiler.static_variables:
+                # What it was compiled for may have changed before the locks were ours.
+                compiled = compiler.programs.get(compiler.key(inputs, state))
             if compiled is None:
                 outputs = self._numpy_life(ctx, inputs, state)
             else:
@@ -126,6 +129,12 @@ class SegmentItem:
             # All results of a program become ready together. The step is over when they are: XLA may still
             # be reading the caller's arrays until then.
             ok.block_until_ready()
+        except TypeError as e:
+            if self.compiler.loose:
+                raise self._failure(e) from e
+            # A variable has another shape than before (`tf.assign` with validate_shape=False).
+            self.compiler.loose = list(segment.reads)
+            return self._numpy_life(ctx, inputs, state)
         except Exception as e:
             raise self._failure(e) from e
         if compiled.checked and not ok:
@@ -149,7 +158,9 @@ class SegmentItem:
         checking = [step.op for step in self.segment.steps if step.kernel.checks]
         names = ", ".join(op.name for op in checking[:5])
         return errors.InvalidArgumentError(
-            None, checking[0], f"A check of one of these operations failed: {names}. Look at the values they are given."
+            None,
+            checking[0],
+            f"A check of one of these operations failed: {names}. Look at the values they are given.",
         )
 
     def _failure(self, error: Exception) -> errors.OpError:

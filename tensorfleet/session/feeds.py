@@ -115,7 +115,8 @@ def _array(tensor: Tensor, value: Any, dtype: dtypes.DType) -> Any:
     try:
         return np.asarray(value, dtype=dtype.np_dtype)
     except (TypeError, ValueError) as e:
-        raise ValueError(
+        kind = TypeError if isinstance(e, TypeError) else ValueError
+        raise kind(
             f"Cannot feed {type(value).__name__} for Tensor '{tensor.name}' of type {dtype.name}: {e}. Feed numbers "
             "that form one rectangular array."
         ) from e
