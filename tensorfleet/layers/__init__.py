@@ -1,0 +1,1 @@
+"""`tf.layers`: building blocks that make and remember their own variables."""

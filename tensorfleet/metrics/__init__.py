@@ -1,0 +1,1 @@
+"""`tf.metrics`: measures that add up over many batches."""
