@@ -13,6 +13,7 @@ STAGES = [
     {"errors", "dtypes", "shapes", "devices", "config", "api", "nest"},
     {"platform"},
     {"io"},
+    {"io"},
     {"graph"},
     {"ops"},
     {"variables", "summary"},

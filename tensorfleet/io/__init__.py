@@ -1,0 +1,1 @@
+"""Files in TensorFlow's own formats."""

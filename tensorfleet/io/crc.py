@@ -1,0 +1,24 @@
+"""The checksum of TensorFlow's files: CRC-32C, masked so that a checksum of checksums stays a good one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_DELTA = 0xA282EAD8
+
+
+def crc32c(data: Any, start: int = 0) -> int:
+    """The CRC-32C of bytes or of a contiguous array, carried on from `start`."""
+    import google_crc32c
+
+    return google_crc32c.extend(start, data)
+
+
+def mask(crc: int) -> int:
+    """The form in which a checksum is stored."""
+    return ((crc >> 15 | crc << 17) + _DELTA) & 0xFFFFFFFF
+
+
+def masked_crc(data: Any) -> int:
+    """The stored form of the bytes' checksum."""
+    return mask(crc32c(data))

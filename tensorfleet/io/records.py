@@ -1,0 +1,273 @@
+"""TFRecord files: bytes of any length, one after the other, each with checksums.
+
+A record is its length (8 bytes, little endian), a checksum of those 8 bytes, the data, and a checksum of
+the data. Event files are record files; whole files may be compressed with zlib or gzip.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import threading
+import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.io.crc import masked_crc
+from tensorfleet.platform.compat import as_bytes
+from tensorfleet.platform.gfile import _errors_about as errors_about
+from tensorfleet.platform.gfile import local_path
+
+_HEADER = struct.Struct("<QI")
+_CHECKSUM = struct.Struct("<I")
+_CHUNK = 1 << 18
+
+
+def framed(record: bytes) -> bytes:
+    """A record as it stands in a file."""
+    length = struct.pack("<Q", len(record))
+    return b"".join((length, _CHECKSUM.pack(masked_crc(length)), record, _CHECKSUM.pack(masked_crc(record))))
+
+
+@export("python_io.TFRecordCompressionType", "io.TFRecordCompressionType")
+class TFRecordCompressionType:
+    """How a record file is compressed."""
+
+    NONE = 0
+    ZLIB = 1
+    GZIP = 2
+
+
+@export("python_io.TFRecordOptions", "io.TFRecordOptions")
+class TFRecordOptions:
+    """How to compress a record file: "", "ZLIB" or "GZIP", and zlib's own settings for writing it."""
+
+    compression_type_map = {
+        TFRecordCompressionType.ZLIB: "ZLIB",
+        TFRecordCompressionType.GZIP: "GZIP",
+        TFRecordCompressionType.NONE: "",
+    }
+
+    def __init__(
+        self,
+        compression_type: Any = None,
+        flush_mode: int | None = None,
+        input_buffer_size: int | None = None,
+        output_buffer_size: int | None = None,
+        window_bits: int | None = None,
+        compression_level: int | None = None,
+        compression_method: int | None = None,
+        mem_level: int | None = None,
+        compression_strategy: int | None = None,
+    ) -> None:
+        self.get_compression_type_string(compression_type)  # refuses what is none
+        self.compression_type = compression_type
+        self.flush_mode = flush_mode
+        self.input_buffer_size = input_buffer_size
+        self.output_buffer_size = output_buffer_size
+        self.window_bits = window_bits
+        self.compression_level = compression_level
+        self.compression_method = compression_method
+        self.mem_level = mem_level
+        self.compression_strategy = compression_strategy
+
+    @classmethod
+    def get_compression_type_string(cls, options: Any) -> str:
+        """The name of the compression that options, a `TFRecordCompressionType` or a name ask for."""
+        if isinstance(options, TFRecordOptions):
+            return cls.get_compression_type_string(options.compression_type)
+        if not options:
+            return ""
+        if isinstance(options, int) and options in cls.compression_type_map:
+            return cls.compression_type_map[options]
+        if isinstance(options, str) and options in cls.compression_type_map.values():
+            return options
+        raise ValueError(f'Not a valid compression_type: "{options}"')
+
+
+def _options(options: Any) -> TFRecordOptions:
+    return options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
+
+
+def _window(kind: str) -> int:
+    return zlib.MAX_WBITS + (16 if kind == "GZIP" else 0)
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+# -- writing -----------------------------------------------------------------------------------------
+
+
+def _compressor(options: TFRecordOptions) -> Any:
+    kind = TFRecordOptions.get_compression_type_string(options)
+    if not kind:
+        return None
+    try:
+        return zlib.compressobj(
+            _or(options.compression_level, zlib.Z_DEFAULT_COMPRESSION),
+            _or(options.compression_method, zlib.DEFLATED),
+            _or(options.window_bits, _window(kind)),
+            _or(options.mem_level, zlib.DEF_MEM_LEVEL),
+            _or(options.compression_strategy, zlib.Z_DEFAULT_STRATEGY),
+        )
+    except (ValueError, zlib.error) as e:
+        raise errors.InvalidArgumentError(
+            None, None, f"deflateInit failed: {e}. Check TFRecordOptions."
+        ) from None
+
+
+@export("python_io.TFRecordWriter", "io.TFRecordWriter")
+class TFRecordWriter:
+    """Writes records to a file, which is emptied first. Any number of threads may use it at once."""
+
+    def __init__(self, path: Any, options: Any = None) -> None:
+        chosen = _options(options)
+        self._path = local_path(path)
+        self._compressor = _compressor(chosen)
+        self._flush_mode = _or(chosen.flush_mode, zlib.Z_SYNC_FLUSH)
+        self._lock = threading.Lock()
+        with errors_about(self._path):
+            self._file: BinaryIO | None = open(self._path, "wb", buffering=_CHUNK)  # noqa: SIM115
+
+    def write(self, record: Any) -> None:
+        """Appends a record: bytes, or text to be encoded."""
+        data = framed(as_bytes(record))
+        with self._lock, errors_about(self._path):
+            self._opened().write(data if self._compressor is None else self._compressor.compress(data))
+
+    def flush(self) -> None:
+        """Hands all records so far to the operating system."""
+        with self._lock, errors_about(self._path):
+            file = self._opened()
+            if self._compressor is not None:
+                file.write(self._compressor.flush(self._flush_mode))
+            file.flush()
+
+    def close(self) -> None:
+        """Writes out what is left and closes the file."""
+        with self._lock, errors_about(self._path):
+            file, self._file = self._file, None
+            if file is None:
+                return
+            with file:
+                if self._compressor is not None:
+                    file.write(self._compressor.flush(zlib.Z_FINISH))
+
+    def _opened(self) -> BinaryIO:
+        if self._file is None:
+            raise errors.FailedPreconditionError(None, None, "Writer is closed.")
+        return self._file
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(self, unused_type: Any, unused_value: Any, unused_traceback: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", None) is not None:
+            self.close()
+
+
+# -- reading -----------------------------------------------------------------------------------------
+
+
+class _Inflated:
+    """What a compressed file holds, to be read like a file. A gzip file may have several parts."""
+
+    def __init__(self, file: BinaryIO, kind: str) -> None:
+        self._file = file
+        self._kind = kind
+        self._stream = zlib.decompressobj(_window(kind))
+        self._ready = bytearray()
+
+    def read(self, size: int) -> bytes:
+        """The next `size` bytes, fewer at the end of the file."""
+        while len(self._ready) < size:
+            packed = self._stream.unused_data
+            if self._stream.eof:
+                if self._kind != "GZIP":
+                    break
+                packed = packed or self._file.read(_CHUNK)
+                self._stream = zlib.decompressobj(_window(self._kind)) if packed else self._stream
+            else:
+                packed = self._file.read(_CHUNK)
+            if not packed:
+                break
+            self._ready += self._inflate(packed)
+        found = bytes(self._ready[:size])
+        del self._ready[:size]
+        return found
+
+    def _inflate(self, packed: bytes) -> bytes:
+        try:
+            return self._stream.decompress(packed)
+        except zlib.error as e:
+            told = re.match(r"Error (-?\d+) while decompressing data: (.*)", str(e))
+            code, what = told.groups() if told else ("-3", str(e))
+            text = f"inflate() failed with error {code}: {what}"
+            raise errors.DataLossError(None, None, text) from None
+
+
+class RecordReader:
+    """The records of a file, one by one. A file whose last header is cut off ends before it."""
+
+    def __init__(self, path: Any, compression: str = "") -> None:
+        self._path = local_path(path)
+        self._position = 0
+        with errors_about(self._path):
+            self._file: BinaryIO = open(self._path, "rb", buffering=_CHUNK)  # noqa: SIM115
+        self._source: Any = _Inflated(self._file, compression) if compression else self._file
+        self._at_end = "EOF reached" if compression else "Read less bytes than requested"
+
+    def read(self) -> bytes | None:
+        """The next record, or None at the end. DataLossError when the file is damaged."""
+        with errors_about(self._path):
+            header = self._source.read(_HEADER.size)
+            if len(header) < _HEADER.size:
+                return None
+            start = self._position
+            length, crc = _HEADER.unpack(header)
+            if masked_crc(header[:8]) != crc:
+                raise self._corrupted(start)
+            body = self._source.read(length + _CHECKSUM.size)
+        if len(body) < length + _CHECKSUM.size:
+            text = f"truncated record at {start}' failed with {self._at_end}"
+            raise errors.DataLossError(None, None, f"{text} (file: {self._path})")
+        record = body[:length]
+        if masked_crc(record) != _CHECKSUM.unpack_from(body, length)[0]:
+            raise self._corrupted(start + _HEADER.size)
+        self._position = start + _HEADER.size + len(body)
+        return record
+
+    def _corrupted(self, position: int) -> errors.DataLossError:
+        hint = " (Is this even a TFRecord file?)" if position == 0 else ""
+        return errors.DataLossError(None, None, f"corrupted record at {position}{hint} (file: {self._path})")
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        record = None if self._file.closed else self.read()
+        if record is None:
+            self.close()
+            raise StopIteration
+        return record
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self.close()
+
+
+@export("python_io.tf_record_iterator", "io.tf_record_iterator")
+def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+    """The records of a file, in order."""
+    return RecordReader(path, TFRecordOptions.get_compression_type_string(options))
