@@ -13,7 +13,6 @@ STAGES = [
     {"errors", "dtypes", "shapes", "devices", "config", "api", "nest"},
     {"platform"},
     {"io"},
-    {"io"},
     {"graph"},
     {"ops"},
     {"variables", "summary"},

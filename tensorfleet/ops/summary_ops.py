@@ -83,7 +83,7 @@ def _bucket_limits() -> np.ndarray:
     while end < 1.0e20:
         ends.append(end)
         end *= 1.1
-    ends.append(np.finfo(np.float64).max)
+    ends.append(float(np.finfo(np.float64).max))
     return np.array([-e for e in reversed(ends)] + [0.0] + ends)
 
 
