@@ -1,0 +1,235 @@
+"""Checkpoints in TensorFlow's format: many tensors in data files, found through a sorted table.
+
+`prefix.index` is a table from names to `BundleEntryProto`s, `prefix.data-00000-of-00001` the bytes they point
+into. A tensor saved in parts has an entry that lists them, and each part an entry of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors
+from tensorfleet.dtypes import DType
+from tensorfleet.io.crc import crc32c, mask
+from tensorfleet.io.slices import TensorSlice
+from tensorfleet.io.table import write_table
+from tensorfleet.io.varint import write_varint
+from tensorfleet.platform.gfile import _errors_about as file_errors
+from tensorfleet.platform.gfile import local_path
+
+
+def data_file(prefix: str, shard: int, shards: int) -> str:
+    """The name of a data file."""
+    return f"{prefix}.data-{shard:05d}-of-{shards:05d}"
+
+
+def index_file(prefix: str) -> str:
+    """The name of the index file."""
+    return f"{prefix}.index"
+
+
+class BundleWriter:
+    """Writes a checkpoint: `add` tensors, then `finish`. Nothing appears under `prefix` before that.
+
+    The directory of `prefix` is made when only its last level is missing.
+    """
+
+    def __init__(self, prefix: Any) -> None:
+        self._prefix = local_path(prefix)
+        self._entries: dict[str, Any] = {}
+        self._slices: dict[bytes, Any] = {}
+        self._offset = 0
+        self._temporary = f"{data_file(self._prefix, 0, 1)}.tempstate{uuid.uuid4().hex}"
+        folder = os.path.dirname(self._prefix)
+        with file_errors(folder):
+            if folder and not os.path.isdir(folder):
+                os.mkdir(folder)
+        with file_errors(self._temporary):
+            self._file = open(self._temporary, "wb")  # noqa: SIM115
+
+    def __enter__(self) -> BundleWriter:
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.discard()
+
+    def add(self, name: str, array: np.ndarray, dtype: DType | None = None) -> None:
+        """Writes a tensor."""
+        if name in self._entries:
+            raise errors.InvalidArgumentError(None, None, f"Adding duplicate key: {name}")
+        self._entries[name] = self._write(np.asarray(array), dtype)
+
+    def add_slice(
+        self,
+        name: str,
+        full_shape: Sequence[int],
+        part: TensorSlice,
+        array: np.ndarray,
+        dtype: DType | None = None,
+    ) -> None:
+        """Writes a part of a tensor."""
+        from tensorfleet.protos import BundleEntryProto
+
+        array = np.asarray(array)
+        if part.shape(full_shape) != array.shape:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Slice of '{name}' has shape {list(part.shape(full_shape))}, but its tensor has shape "
+                f"{list(array.shape)}",
+            )
+        key = part.key(name)
+        if key in self._slices or (name in self._entries and not self._entries[name].slices):
+            raise errors.InvalidArgumentError(None, None, f"Adding duplicate slice of tensor: {name}")
+        stored = self._write(array, dtype)
+        whole = self._entries.setdefault(name, BundleEntryProto(dtype=stored.dtype))
+        if not whole.slices:
+            set_shape(whole, full_shape)
+        elif shape_of(whole) != tuple(full_shape):
+            raise errors.InvalidArgumentError(None, None, f"Slices of '{name}' disagree about its full shape")
+        whole.slices.append(part.to_proto())
+        self._slices[key] = stored
+
+    def _write(self, array: np.ndarray, dtype: DType | None) -> Any:
+        from tensorfleet.protos import BundleEntryProto
+
+        kind = dtypes.as_dtype(array.dtype) if dtype is None else dtype.base_dtype
+        with file_errors(self._temporary):
+            if kind == dtypes.string:
+                size, crc = self._write_strings(array)
+            else:
+                # As bytes: neither the checksum nor the file knows all of our types.
+                flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                self._file.write(flat.data)
+                size, crc = flat.nbytes, crc32c(flat)
+        entry = BundleEntryProto(
+            dtype=kind.as_datatype_enum, offset=self._offset, size=size, crc32c=mask(crc)
+        )
+        set_shape(entry, array.shape)
+        self._offset += size
+        return entry
+
+    def _write_strings(self, array: np.ndarray) -> tuple[int, int]:
+        """Lengths, a checksum of them, then the strings. The checksums see lengths as fixed-size numbers."""
+        values = [v.encode() if isinstance(v, str) else bytes(v) for v in array.ravel().tolist()]
+        lengths = b"".join(write_varint(len(v)) for v in values)
+        crc = crc32c(b"".join(fixed_length(len(v)) for v in values))
+        checksum = struct.pack("<I", mask(crc))
+        crc = crc32c(checksum, crc)
+        self._file.write(lengths + checksum)
+        for value in values:
+            self._file.write(value)
+            crc = crc32c(value, crc)
+        return len(lengths) + 4 + sum(map(len, values)), crc
+
+    def finish(self) -> None:
+        """Makes the checkpoint visible: its bytes are on disk, and the index comes last."""
+        with file_errors(self._prefix):
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            os.replace(self._temporary, data_file(self._prefix, 0, 1))
+            write_index(self._prefix, 1, {k.encode(): v for k, v in self._entries.items()} | self._slices)
+
+    def discard(self) -> None:
+        """Gives up: nothing is left behind."""
+        self._file.close()
+        if os.path.exists(self._temporary):
+            os.remove(self._temporary)
+
+
+def fixed_length(length: int) -> bytes:
+    """A string's length as its checksum sees it."""
+    return struct.pack("<I" if length < 1 << 32 else "<Q", length)
+
+
+def set_shape(entry: Any, shape: Sequence[int]) -> None:
+    """Gives an entry a shape."""
+    entry.shape.SetInParent()
+    for size in shape:
+        entry.shape.dim.add(size=size)
+
+
+def shape_of(entry: Any) -> tuple[int, ...]:
+    """The shape in an entry."""
+    return tuple(d.size for d in entry.shape.dim)
+
+
+def write_index(prefix: str, shards: int, entries: dict[bytes, Any]) -> None:
+    """Writes an index file, under another name first."""
+    from tensorfleet.protos import BundleHeaderProto
+
+    header = BundleHeaderProto(num_shards=shards)
+    header.version.producer = 1
+    items = [(b"", header.SerializeToString())]
+    items += [(key, entries[key].SerializeToString()) for key in sorted(entries)]
+    temporary = f"{index_file(prefix)}.tempstate{uuid.uuid4().hex}"
+    with open(temporary, "wb") as f:
+        f.write(write_table(items))
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(temporary, index_file(prefix))
+
+
+def merge(
+    prefixes: Sequence[Any],
+    destination: Any,
+    delete_old_dirs: bool = True,
+    allow_missing_files: bool = False,
+) -> None:
+    """Makes one checkpoint of several, moving their data files; some may be allowed to be missing."""
+    from tensorfleet.io.bundle_reader import BundleReader
+
+    target = local_path(destination)
+    sources = list(dict.fromkeys(map(local_path, prefixes)))
+    if allow_missing_files:
+        sources = [p for p in sources if os.path.exists(index_file(p))]
+    readers = [BundleReader(p) for p in sources]
+    shards = sum(r.shards for r in readers)
+    merged: dict[bytes, Any] = {}
+    moves: list[tuple[str, str]] = []
+    for reader in readers:
+        first = len(moves)
+        for key, entry in reader.entries.items():
+            entry.shard_id += first
+            _merge_entry(merged, key, entry)
+        for i in range(reader.shards):
+            moves.append((data_file(reader.prefix, i, reader.shards), data_file(target, first + i, shards)))
+    with file_errors(target):
+        folder = os.path.dirname(target)
+        if folder and not os.path.isdir(folder):
+            os.mkdir(folder)
+        for source, place in moves:
+            os.replace(source, place)
+        write_index(target, shards, merged)
+        for reader in readers:
+            os.remove(index_file(reader.prefix))
+    if delete_old_dirs:
+        for folder in {os.path.dirname(r.prefix) for r in readers}:
+            _remove_if_empty(folder)
+
+
+def _merge_entry(merged: dict[bytes, Any], key: bytes, entry: Any) -> None:
+    known = merged.setdefault(key, entry)
+    if known is entry:
+        return
+    if not (known.slices and entry.slices) or shape_of(known) != shape_of(entry):
+        raise errors.InvalidArgumentError(
+            None, None, f"Merging two checkpoints that both hold '{key.decode(errors='replace')}'"
+        )
+    known.slices.extend(entry.slices)
+
+
+def _remove_if_empty(folder: str) -> None:
+    with contextlib.suppress(OSError):  # somebody else's files are in it: it stays
+        os.rmdir(folder)
