@@ -162,8 +162,9 @@ class SeparableConv(Conv):
             inputs = self._padded_left(inputs)
         height = 2 if first else 1
         tall = apply("ExpandDims", inputs, height)
-        kernels = [apply("ExpandDims", k, 0) for k in (self.depthwise_kernel, self.pointwise_kernel)]
-        made = self._separable(tall, *kernels, self.strides * 2, (1, *self.dilation_rate))
+        deep = apply("ExpandDims", self.depthwise_kernel, 0)
+        point = apply("ExpandDims", self.pointwise_kernel, 0)
+        made = self._separable(tall, deep, point, self.strides * 2, (1, *self.dilation_rate))
         if self.use_bias:
             made = bias_add(made, self.bias, "NCHW" if first else "NHWC")
         made = apply("Squeeze", made, squeeze_dims=[height])

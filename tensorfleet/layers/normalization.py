@@ -148,9 +148,9 @@ class BatchNormalization(Layer):
             self._update(
                 mean, self._unbiased(variance, value) if self._uses_fused else variance, training, known
             )
-        outputs = normalize(
-            value, *(self._spread(v, value) for v in (mean, variance, self.beta, self.gamma)), self.epsilon
-        )
+        m, v = self._spread(mean, value), self._spread(variance, value)
+        beta, gamma = self._spread(self.beta, value), self._spread(self.gamma, value)
+        outputs = normalize(value, m, v, beta, gamma, self.epsilon)
         outputs = cast(outputs, inputs.dtype.base_dtype)
         outputs.set_shape(inputs.shape)
         return outputs

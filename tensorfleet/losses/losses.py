@@ -1,0 +1,365 @@
+"""Losses: what each element costs, weighted and reduced to a number."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import GraphKeys, control_dependencies, name_scope
+from tensorfleet.losses.util import add_loss
+from tensorfleet.losses.weights import broadcast_weights, check_broadcastable
+from tensorfleet.ops.array_build import ones_like, range_, zeros_like
+from tensorfleet.ops.array_shape import rank, size, squeeze
+from tensorfleet.ops.cast import cast
+from tensorfleet.ops.compare import where
+from tensorfleet.ops.math_binary import div_no_nan
+from tensorfleet.ops.nn_losses import (
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from tensorfleet.ops.nn_shapes import one_of
+from tensorfleet.ops.reduce import reduce_sum
+
+
+@export("losses.Reduction")
+class Reduction:
+    """How the losses of the elements become one: see each name."""
+
+    #: leave them as they are
+    NONE = "none"
+    #: their weighted sum
+    SUM = "weighted_sum"
+    #: their weighted sum over the number of elements
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    #: their weighted sum over the sum of weights
+    MEAN = "weighted_mean"
+    #: their weighted sum over the number of weights that are not zero
+    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """All ways there are."""
+        return (
+            cls.NONE,
+            cls.SUM,
+            cls.MEAN,
+            cls.SUM_OVER_BATCH_SIZE,
+            cls.SUM_OVER_NONZERO_WEIGHTS,
+            cls.SUM_BY_NONZERO_WEIGHTS,
+        )
+
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """ValueError for anything that is not a reduction."""
+        if key not in cls.all():
+            raise ValueError(f"Invalid Reduction Key: {key}. Expected keys are {cls.all()}")
+
+
+_BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
+
+
+def _num_present(losses: Tensor, weights: Tensor, per_batch: bool = False) -> Tensor:
+    """How many elements have a weight other than zero, in all or for each item of the batch."""
+    if weights.shape.ndims == 0 and not per_batch:
+        with name_scope("num_present") as scope:
+            count = cast(size(losses), losses.dtype.base_dtype)
+            return apply("Mul", count, cast(apply("NotEqual", weights, 0.0), losses.dtype), name=scope)
+    with name_scope("num_present") as scope:
+        zero = apply("Equal", weights, 0.0)
+        present = where(zero, zeros_like(weights), ones_like(weights))
+        spread = broadcast_weights(present, losses)
+        if per_batch:
+            return reduce_sum(spread, range_(1, rank(spread)), keepdims=True, name=scope)
+        return reduce_sum(spread, name=scope)
+
+
+@export("losses.compute_weighted_loss")
+def compute_weighted_loss(
+    losses: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """Losses times weights, reduced, and added to a collection."""
+    Reduction.validate(reduction)
+    with name_scope(scope, "weighted_loss", (losses, weights)):
+        values = to_tensor(losses)
+        kind = values.dtype.base_dtype
+        with control_dependencies(check_broadcastable(weights, values)):
+            values = cast(values, dtypes.float32)
+            factor = cast(
+                to_tensor(weights, None if hasattr(weights, "dtype") else dtypes.float32), dtypes.float32
+            )
+            loss = apply("Mul", values, factor, name="Mul")
+            if reduction != Reduction.NONE:
+                loss = _reduced(loss, values, factor, reduction)
+            loss = cast(loss, kind)
+        add_loss(loss, loss_collection)
+        return loss
+
+
+def _reduced(weighted: Tensor, values: Tensor, weights: Tensor, reduction: str) -> Tensor:
+    total = reduce_sum(weighted)
+    if reduction == Reduction.MEAN:
+        return _mean(total, reduce_sum(ones_like(values) * weights))
+    if reduction == _BY_NONZERO:
+        return _mean(total, _num_present(values, weights))
+    if reduction == Reduction.SUM_OVER_BATCH_SIZE:
+        return _mean(total, cast(size(values, name="num_elements"), total.dtype))
+    return total
+
+
+def _mean(total: Tensor, count: Tensor) -> Tensor:
+    return div_no_nan(total, count, name="value")
+
+
+def _pair(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
+    """Both as float32, after a check that their shapes agree."""
+    ours, theirs = cast(predictions, dtypes.float32), cast(labels, dtypes.float32)
+    ours.shape.assert_is_compatible_with(theirs.shape)
+    return theirs, ours
+
+
+def _missing(name: str) -> NoReturn:
+    raise ValueError(f"{name} must not be None.")
+
+
+def _required(**given: Any) -> None:
+    for name, value in given.items():
+        if value is None:
+            _missing(name)
+
+
+@export("losses.absolute_difference")
+def absolute_difference(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """How far predictions are from labels."""
+    _required(labels=labels, predictions=predictions)
+    with name_scope(scope, "absolute_difference", (predictions, labels, weights)) as inner:
+        y, p = _pair(labels, predictions)
+        losses = apply("Abs", apply("Sub", p, y))
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+
+
+@export("losses.cosine_distance")
+def cosine_distance(
+    labels: Any,
+    predictions: Any,
+    axis: Any = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+    dim: Any = None,
+) -> Tensor:
+    """One minus the product of labels and predictions along `axis`; both must be of length one there."""
+    along = one_of("axis", axis, "dim", dim)
+    if along is None:
+        raise ValueError("You must specify 'axis'.")
+    _required(labels=labels, predictions=predictions)
+    with name_scope(scope, "cosine_distance_loss", (predictions, labels, weights)) as inner:
+        y, p = _pair(labels, predictions)
+        losses = 1 - reduce_sum(apply("Mul", p, y), (along,), keepdims=True)
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+
+
+@export("losses.hinge_loss")
+def hinge_loss(
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """How far logits are from being beyond 1 on the side their label (0 or 1) says."""
+    _required(labels=labels, logits=logits)
+    with name_scope(scope, "hinge_loss", (logits, labels, weights)) as inner:
+        y, p = _pair(labels, logits)
+        ones = ones_like(y)
+        sign = apply("Sub", 2 * y, ones)
+        losses = apply("Relu", apply("Sub", ones, apply("Mul", sign, p)))
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+
+
+@export("losses.huber_loss")
+def huber_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    delta: float = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """Half the squared error up to `delta`, growing linearly beyond."""
+    _required(labels=labels, predictions=predictions)
+    with name_scope(scope, "huber_loss", (predictions, labels, weights)) as inner:
+        y, p = _pair(labels, predictions)
+        distance = apply("Abs", apply("Sub", p, y))
+        limit = to_tensor(delta, distance.dtype.base_dtype)
+        quadratic = apply("Minimum", distance, limit)
+        linear = apply("Sub", distance, quadratic)
+        half = constant(0.5, quadratic.dtype.base_dtype)
+        squares = apply("Mul", half, apply("Mul", quadratic, quadratic))
+        losses = apply("AddV2", squares, apply("Mul", limit, linear))
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+
+
+@export("losses.log_loss")
+def log_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    epsilon: float = 1e-7,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """The cross entropy of labels and predicted probabilities."""
+    _required(labels=labels, predictions=predictions)
+    with name_scope(scope, "log_loss", (predictions, labels, weights)) as inner:
+        y, p = _pair(labels, predictions)
+        yes = apply("Mul", y, apply("Log", p + epsilon))
+        no = apply("Mul", 1 - y, apply("Log", 1 - p + epsilon))
+        return compute_weighted_loss(-yes - no, weights, inner, loss_collection, reduction=reduction)
+
+
+@export("losses.mean_pairwise_squared_error")
+def mean_pairwise_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+) -> Tensor:
+    """The squared error of the differences between all pairs of elements of an item."""
+    _required(labels=labels, predictions=predictions)
+    with name_scope(scope, "mean_pairwise_squared_error", (predictions, labels, weights)):
+        factor = cast(
+            to_tensor(weights, None if hasattr(weights, "dtype") else dtypes.float32), dtypes.float32
+        )
+        y, p = _pair(labels, predictions)
+        with control_dependencies(check_broadcastable(factor, y)):
+            errors = apply("Sub", p, y)
+            axes = range_(1, rank(errors))
+            squares = reduce_sum(apply("Square", errors), axes, keepdims=True)
+            count = _num_present(errors, factor, per_batch=True)
+            first = 2.0 * div_no_nan(squares, apply("Maximum", count - 1, 0.0), name="value")
+            total = reduce_sum(errors, axes, keepdims=True)
+            pairs = apply("Maximum", count * (count - 1), 0.0)
+            second = 2.0 * div_no_nan(apply("Square", total), pairs, name="value")
+            loss = reduce_sum(apply("Mul", first - second, factor))
+            some = apply("Greater", reduce_sum(count), 0.0)
+            mean = where(some, loss, zeros_like(loss), name="value")
+        add_loss(mean, loss_collection)
+        return mean
+
+
+@export("losses.mean_squared_error")
+def mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """The squared difference of labels and predictions."""
+    _required(labels=labels, predictions=predictions)
+    with name_scope(scope, "mean_squared_error", (predictions, labels, weights)) as inner:
+        y, p = _pair(labels, predictions)
+        losses = apply("SquaredDifference", p, y)
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+
+
+@export("losses.sigmoid_cross_entropy")
+def sigmoid_cross_entropy(
+    multi_class_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: Any = 0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """The cross entropy of independent yes-or-no labels; smoothing moves them towards 1/2."""
+    _required(multi_class_labels=multi_class_labels, logits=logits)
+    with name_scope(scope, "sigmoid_cross_entropy_loss", (logits, multi_class_labels, weights)) as inner:
+        p = to_tensor(logits)
+        y = cast(multi_class_labels, p.dtype.base_dtype)
+        p.shape.assert_is_compatible_with(y.shape)
+        if label_smoothing > 0:
+            y = y * (1 - label_smoothing) + 0.5 * label_smoothing
+        losses = sigmoid_cross_entropy_with_logits(labels=y, logits=p, name="xentropy")
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+
+
+@export("losses.softmax_cross_entropy")
+def softmax_cross_entropy(
+    onehot_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: Any = 0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """The cross entropy of labels given as distributions; smoothing moves them towards the uniform one."""
+    _required(onehot_labels=onehot_labels, logits=logits)
+    with name_scope(scope, "softmax_cross_entropy_loss", (logits, onehot_labels, weights)) as inner:
+        p = to_tensor(logits)
+        y = cast(onehot_labels, p.dtype.base_dtype)
+        p.shape.assert_is_compatible_with(y.shape)
+        if label_smoothing > 0:
+            classes = cast(_last_size(y), p.dtype.base_dtype)
+            y = y * (1.0 - label_smoothing) + label_smoothing / classes
+        y = apply("StopGradient", y, name="labels_stop_gradient")
+        losses = softmax_cross_entropy_with_logits_v2(labels=y, logits=p, name="xentropy")
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+
+
+def _last_size(labels: Tensor) -> Any:
+    known = labels.shape.ndims is not None and labels.shape[-1].value
+    return known if known else apply("Shape", labels)[-1]
+
+
+@export("losses.sparse_softmax_cross_entropy")
+def sparse_softmax_cross_entropy(
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """The cross entropy of labels given as numbers of classes."""
+    _required(labels=labels, logits=logits)
+    with name_scope(scope, "sparse_softmax_cross_entropy_loss", (logits, labels, weights)) as inner:
+        y, p, factor = _without_last_one(to_tensor(labels), to_tensor(logits), weights)
+        losses = sparse_softmax_cross_entropy_with_logits(labels=y, logits=p, name="xentropy")
+        return compute_weighted_loss(losses, factor, inner, loss_collection, reduction=reduction)
+
+
+def _without_last_one(labels: Tensor, logits: Tensor, weights: Any) -> tuple[Tensor, Tensor, Any]:
+    """Labels and weights of shape [batch, 1] count as [batch]."""
+    ours, theirs = labels.shape.ndims, logits.shape.ndims
+    if ours is not None and theirs is not None and ours == theirs and labels.shape[-1].is_compatible_with(1):
+        labels = squeeze(labels, [-1])
+    weights = to_tensor(weights, None if hasattr(weights, "dtype") else dtypes.float32)
+    if theirs is not None and weights.shape.ndims == theirs and weights.shape[-1].is_compatible_with(1):
+        weights = squeeze(weights, [-1])
+    return labels, logits, weights
