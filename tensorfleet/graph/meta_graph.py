@@ -91,21 +91,13 @@ def _write_collection(meta: Any, name: str, items: list, scope: str | None) -> N
         del meta.collection_def[name]
 
 
-@export("train.import_meta_graph")
-def import_meta_graph(
-    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
-) -> Any:
-    """Adds a MetaGraph's nodes and collections to the default graph."""
-    return import_scoped_meta_graph(meta_graph_or_file, clear_devices, import_scope=import_scope)
-
-
 def import_scoped_meta_graph(
     meta_graph_or_file: Any,
     clear_devices: bool = False,
     graph: Graph | None = None,
     import_scope: str | None = None,
 ) -> Any:
-    """Like `import_meta_graph`; returns the MetaGraphDef that was read."""
+    """Adds a MetaGraph's nodes and collections to a graph; returns the MetaGraphDef."""
     from tensorfleet.protos import MetaGraphDef
 
     if isinstance(meta_graph_or_file, (str, os.PathLike)):

@@ -1,0 +1,189 @@
+"""The files of checkpoints, and the file `checkpoint` beside them that names the latest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from glob import escape, glob
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.io.bundle import index_file
+from tensorfleet.platform import logging
+from tensorfleet.platform.gfile import local_path
+
+STATE_FILE = "checkpoint"
+
+
+def _state_path(save_dir: str, latest_filename: str | None) -> str:
+    return os.path.join(save_dir, STATE_FILE if latest_filename is None else latest_filename)
+
+
+@export("train.generate_checkpoint_state_proto")
+def generate_checkpoint_state_proto(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> Any:
+    """A `CheckpointState` with these paths, the latest last; relative to `save_dir` when that is relative."""
+    from tensorfleet.protos import CheckpointState
+
+    paths = list(all_model_checkpoint_paths or ())
+    if not paths or paths[-1] != model_checkpoint_path:
+        paths.append(model_checkpoint_path)
+    stamps = all_model_checkpoint_timestamps
+    if stamps and len(stamps) != len(paths):
+        raise ValueError(
+            f"Checkpoint timestamps, if provided, must match checkpoint paths (got paths {paths} and "
+            f"timestamps {list(stamps)})"
+        )
+    if not os.path.isabs(save_dir):
+        paths = [p if os.path.isabs(p) else os.path.relpath(p, save_dir or ".") for p in paths]
+    return CheckpointState(
+        model_checkpoint_path=paths[-1],
+        all_model_checkpoint_paths=paths,
+        all_model_checkpoint_timestamps=stamps or (),
+        last_preserved_timestamp=last_preserved_timestamp or 0.0,
+    )
+
+
+@export("train.update_checkpoint_state")
+def update_checkpoint_state(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    latest_filename: str | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> None:
+    """Writes the file that names the latest checkpoint, in `save_dir`."""
+    write_state(
+        save_dir,
+        model_checkpoint_path,
+        all_model_checkpoint_paths,
+        latest_filename,
+        stamps=all_model_checkpoint_timestamps,
+        preserved=last_preserved_timestamp,
+    )
+
+
+def write_state(
+    save_dir: str,
+    latest: str,
+    paths: Sequence[str] | None = None,
+    latest_filename: str | None = None,
+    relative: bool = False,
+    stamps: Sequence[float] | None = None,
+    preserved: float | None = None,
+) -> None:
+    """Writes the file in one go; with `relative`, so that the directory can be moved."""
+    from google.protobuf import text_format
+
+    path = local_path(_state_path(save_dir, latest_filename))
+    if relative:
+        latest = _relative(latest, save_dir)
+        paths = [_relative(p, save_dir) for p in paths or ()]
+    state = generate_checkpoint_state_proto(save_dir, latest, paths, stamps, preserved)
+    if path == state.model_checkpoint_path:
+        raise RuntimeError(
+            f"Save path '{latest}' conflicts with path used for checkpoint state. Please use a different save "
+            "path."
+        )
+    temporary = f"{path}.tmp{os.getpid()}"
+    with open(temporary, "w") as f:
+        f.write(text_format.MessageToString(state))
+    os.replace(temporary, path)
+
+
+def _relative(path: str, save_dir: str) -> str:
+    return os.path.relpath(path, save_dir) if os.path.isabs(path) else path
+
+
+@export("train.get_checkpoint_state")
+def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
+    """The `CheckpointState` of a directory, its paths made complete; None when there is none to read."""
+    from google.protobuf import text_format
+
+    from tensorfleet.protos import CheckpointState
+
+    folder = os.fspath(checkpoint_dir)
+    folder = folder.decode() if isinstance(folder, bytes) else folder
+    path = local_path(_state_path(folder, latest_filename))
+    if not os.path.exists(path):
+        return None
+    try:
+        with open(path, encoding="utf-8") as f:
+            state = text_format.Merge(f.read(), CheckpointState())
+    except (OSError, UnicodeDecodeError, text_format.ParseError) as e:
+        logging.warning("%s: %s", type(e).__name__, e)
+        logging.warning("%s: Checkpoint ignored", path)
+        return None
+    if not state.model_checkpoint_path:
+        raise ValueError(f"Invalid checkpoint state loaded from {checkpoint_dir}")
+    state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
+    for i, name in enumerate(state.all_model_checkpoint_paths):
+        state.all_model_checkpoint_paths[i] = os.path.join(folder, name)
+    return state
+
+
+@export("train.latest_checkpoint")
+def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    """The path of the latest checkpoint in a directory, for `Saver.restore`; None when there is none."""
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if state is None:
+        return None
+    if checkpoint_exists(state.model_checkpoint_path):
+        return state.model_checkpoint_path
+    logging.error("Couldn't match files for checkpoint %s", state.model_checkpoint_path)
+    return None
+
+
+def _main_files(prefix: Any) -> list[str]:
+    """The files whose presence makes a checkpoint: an index, or the single file of the older format."""
+    path = local_path(prefix)
+    return next((found for p in (index_file(path), path) if (found := _matching(p))), [])
+
+
+def _matching(path: str) -> list[str]:
+    return [path] if os.path.exists(path) else glob(path)
+
+
+@export("train.checkpoint_exists")
+def checkpoint_exists(checkpoint_prefix: Any) -> bool:
+    """Whether there is a checkpoint of that path."""
+    return bool(_main_files(checkpoint_prefix))
+
+
+@export("train.get_checkpoint_mtimes")
+def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[Any]) -> list[float]:
+    """When each checkpoint was written, in seconds; those that are not there are left out."""
+    found = []
+    for prefix in checkpoint_prefixes:
+        files = _main_files(prefix)
+        if files:
+            found.append(os.stat(files[0]).st_mtime)
+    return found
+
+
+@export("train.remove_checkpoint")
+def remove_checkpoint(
+    checkpoint_prefix: Any, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
+) -> None:
+    """Deletes the files of a checkpoint, its MetaGraph included."""
+    path = local_path(checkpoint_prefix)
+    if not path:
+        raise errors.InvalidArgumentError(None, None, "remove_checkpoint needs the path of a checkpoint.")
+    data = glob(escape(path) + ".data-?????-of-?????")
+    # The index goes first: what is left is no checkpoint any more.
+    for name in [index_file(path), meta_graph_filename(path, meta_graph_suffix), *data, path]:
+        if os.path.isfile(name):
+            os.remove(name)
+
+
+def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
+    """Where the MetaGraph of a checkpoint is written."""
+    base, _, _ = checkpoint_filename.partition("-?????-of-?????")
+    return f"{base}.{meta_graph_suffix}"
