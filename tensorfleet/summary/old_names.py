@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.api import publish
+from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, name_scope
 from tensorfleet.platform import logging
-from tensorfleet.summary.summary import merge, merge_all
+from tensorfleet.summary.summary import merge, merge_all, type_of
 from tensorfleet.summary.writer import FileWriter
 
 _warned: set[str] = set()
@@ -24,6 +25,8 @@ def _warn(old: str, new: str) -> None:
 def _tagged(
     op_type: str, tag: Any, value: Any, collections: Any, name: Any, *more: Any, **attrs: Any
 ) -> Tensor:
+    if "T" in registry.get(op_type).attrs:
+        attrs["T"] = type_of(op_type, value)
     with name_scope(name, op_type.removesuffix("V2"), [tag, value]) as scope:
         made = apply(op_type, tag, value, *more, name=scope, **attrs)
     made.graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)

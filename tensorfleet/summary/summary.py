@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from tensorfleet import dtypes
 from tensorfleet.api import export, publish_lazily
+from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply
-from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.convert import make_array, to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph, name_scope
 from tensorfleet.platform import logging
@@ -59,6 +62,15 @@ def _check_count(op_type: str, attr: str, count: int) -> None:
         raise ValueError(f"Attr '{attr}' of '{op_type}' Op passed {count} less than minimum 1.")
 
 
+def type_of(op_type: str, value: Any) -> dtypes.DType | None:
+    """The type that an array or a number has by itself, if the op takes it: it is kept as it is then."""
+    if not isinstance(value, (np.ndarray, np.generic, int, float)):
+        return None
+    kind = dtypes.as_dtype(make_array(value).dtype)
+    allowed = registry.get(op_type).attrs["T"].allowed or ()
+    return kind if kind in allowed else None
+
+
 @export("summary.scalar")
 def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Tensor:
     """A summary of one number. `name`, with the scopes around it, is the tag that TensorBoard shows."""
@@ -70,7 +82,8 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
 def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Tensor:
     """A summary of how values are distributed. They must be finite."""
     with _scope(name, family, "HistogramSummary", [values]) as (tag, scope):
-        return _collected(apply("HistogramSummary", tag, values, name=scope), collections)
+        kind = type_of("HistogramSummary", values)
+        return _collected(apply("HistogramSummary", tag, values, T=kind, name=scope), collections)
 
 
 @export("summary.image")
@@ -84,7 +97,8 @@ def image(
     """
     _check_count("ImageSummary", "max_images", max_outputs)
     with _scope(name, family, values=[tensor]) as (tag, scope):
-        made = apply("ImageSummary", tag, tensor, max_images=max_outputs, name=scope)
+        kind = type_of("ImageSummary", tensor)
+        made = apply("ImageSummary", tag, tensor, max_images=max_outputs, T=kind, name=scope)
         return _collected(made, collections)
 
 
