@@ -1,0 +1,70 @@
+"""What all metrics share: their variables, and how labels, predictions and weights are made to fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import GraphKeys, get_default_graph
+from tensorfleet.ops.array_build import zeros
+from tensorfleet.ops.array_shape import expand_dims, squeeze
+from tensorfleet.ops.math_binary import div_no_nan
+from tensorfleet.variables.creation import create_variable
+from tensorfleet.variables.variable import Variable, VariableAggregation, VariableSynchronization
+
+
+def metric_variable(shape: Any, dtype: Any, name: str) -> Variable:
+    """A local variable that starts at zero, in the collection of metric variables."""
+    return create_variable(
+        initial_value=lambda: zeros(shape, dtype),
+        trainable=False,
+        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+        synchronization=VariableSynchronization.ON_READ,
+        aggregation=VariableAggregation.SUM,
+        name=name,
+    )
+
+
+def collect(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> tuple[Any, Any]:
+    """Adds a metric's value and its update to collections, and gives both."""
+    graph = get_default_graph()
+    if metrics_collections:
+        graph.add_to_collections(metrics_collections, value)
+    if updates_collections:
+        graph.add_to_collections(updates_collections, update)
+    return value, update
+
+
+def ratio(total: Any, count: Any, name: str | None) -> Tensor:
+    """`total / count`; zero where nothing was counted."""
+    wanted = to_tensor(count)
+    none = to_tensor(0, wanted.dtype.base_dtype) if not wanted.dtype.is_floating else 0.0
+    return div_no_nan(total, apply("Maximum", wanted, none), name=name)
+
+
+def fitted(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, Any]:
+    """Drops (or, for weights, adds) a last dimension of 1 where ranks differ by one."""
+    p = to_tensor(predictions)
+    if labels is not None:
+        labels = to_tensor(labels)
+        ours, theirs = p.shape.ndims, labels.shape.ndims
+        if ours is not None and theirs is not None:
+            if ours - theirs == 1 and p.shape[-1].is_compatible_with(1):
+                p = squeeze(p, [-1])
+            elif theirs - ours == 1 and labels.shape[-1].is_compatible_with(1):
+                labels = squeeze(labels, [-1])
+        p.shape.assert_is_compatible_with(labels.shape)
+    if weights is not None:
+        weights = _fitted_weights(to_tensor(weights), p)
+    return p, labels, weights
+
+
+def _fitted_weights(weights: Tensor, values: Tensor) -> Tensor:
+    ours, theirs = weights.shape.ndims, values.shape.ndims
+    if ours is None or theirs is None or ours == 0:
+        return weights
+    if ours - theirs == 1 and weights.shape[-1].is_compatible_with(1):
+        return squeeze(weights, [-1])
+    return expand_dims(weights, [-1]) if theirs - ours == 1 else weights

@@ -1,0 +1,85 @@
+"""Measures over all classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.metrics.base import collect, fitted, metric_variable, ratio
+from tensorfleet.ops.array_build import ones, ones_like
+from tensorfleet.ops.array_diag import diag_part
+from tensorfleet.ops.array_shape import reshape, size
+from tensorfleet.ops.cast import cast
+from tensorfleet.ops.compare import where
+from tensorfleet.ops.histograms import confusion_matrix
+from tensorfleet.ops.reduce import reduce_mean, reduce_sum
+from tensorfleet.ops.scatter_variables import scatter_add
+from tensorfleet.variables.scope import variable_scope
+from tensorfleet.variables.variable import assign_add
+
+
+def _flat(value: Any) -> Tensor:
+    tensor = to_tensor(value)
+    return tensor if tensor.shape.ndims == 1 else reshape(tensor, [-1])
+
+
+@export("metrics.mean_iou")
+def mean_iou(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Intersection over union, averaged over the classes seen. The update gives the confusion matrix."""
+    with variable_scope(name, "mean_iou", (predictions, labels, weights)):
+        p, y = to_tensor(predictions), to_tensor(labels)
+        p.shape.assert_is_compatible_with(y.shape)
+        counts = metric_variable([num_classes, num_classes], dtypes.float64, "total_confusion_matrix")
+        p, y = _flat(cast(p, dtypes.int64)), _flat(cast(y, dtypes.int64))
+        factor = None if weights is None else _flat(weights)
+        update = assign_add(counts, confusion_matrix(y, p, num_classes, weights=factor, dtype=dtypes.float64))
+        return collect(_mean_iou(counts), update, metrics_collections, updates_collections)
+
+
+def _mean_iou(counts: Any) -> Tensor:
+    by_row = cast(reduce_sum(counts, 0), dtypes.float32)
+    by_column = cast(reduce_sum(counts, 1), dtypes.float32)
+    both = cast(diag_part(counts), dtypes.float32)
+    either = by_row + by_column - both
+    seen = reduce_sum(cast(apply("NotEqual", either, 0.0), dtypes.float32))
+    each = both / where(apply("Greater", either, 0.0), either, ones_like(either))
+    return where(apply("Greater", seen, 0.0), reduce_sum(each, name="mean_iou") / seen, 0.0)
+
+
+@export("metrics.mean_per_class_accuracy")
+def mean_per_class_accuracy(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """How often each class is recognized, averaged over the classes. The update gives one number each."""
+    with variable_scope(name, "mean_accuracy", (predictions, labels, weights)):
+        p, y, factor = fitted(predictions, cast(labels, dtypes.int64), weights)
+        p, y = _flat(p), _flat(y)
+        total = metric_variable([num_classes], dtypes.float32, "total")
+        count = metric_variable([num_classes], dtypes.float32, "count")
+        all_ones = ones(apply("Pack", [size(y)]), dtypes.float32)
+        right = cast(apply("Equal", cast(p, y.dtype), y), dtypes.float32)
+        if factor is not None:
+            factor = cast(_flat(factor), dtypes.float32)
+            right, all_ones = right * factor, all_ones * factor
+        new_total, new_count = scatter_add(total, y, all_ones), scatter_add(count, y, right)
+        value = reduce_mean(ratio(count, total, None), name="mean_accuracy")
+        update = ratio(new_count, new_total, "update_op")
+        return collect(value, update, metrics_collections, updates_collections)
