@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 import weakref
@@ -67,6 +66,8 @@ class EventFile:
                 file.close()
 
     def _create(self) -> BinaryIO:
+        import socket
+
         os.makedirs(self._folder, exist_ok=True)
         second = int(time.time())
         while True:
