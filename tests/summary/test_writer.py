@@ -123,8 +123,12 @@ def test_flush_returns_when_everything_is_in_the_file(folder):
 def test_events_reach_the_file_after_flush_secs_without_further_events(folder):
     with tf.summary.FileWriter(folder, flush_secs=0) as writer:
         writer.add_summary(scalar("a", 1), 1)
-        while not (os.listdir(folder) and len(events_in(folder)) == 2):
+        for _ in range(2000):
+            if os.listdir(folder) and len(events_in(folder)) == 2:
+                break
             threading.Event().wait(0.005)
+        else:
+            pytest.fail("never written")
 
 
 def test_many_threads_may_add_at_once_with_a_short_queue(folder):
