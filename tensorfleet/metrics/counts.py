@@ -1,0 +1,100 @@
+"""True and false, positives and negatives; precision and recall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.metrics.base import collect, fitted, metric_variable
+from tensorfleet.ops.cast import cast
+from tensorfleet.ops.checks import assert_rank_in
+from tensorfleet.ops.compare import where
+from tensorfleet.ops.reduce import reduce_sum
+from tensorfleet.variables.scope import variable_scope
+from tensorfleet.variables.variable import assign_add
+
+Pair = tuple[Tensor, Tensor]
+
+
+def _count(hits: Tensor, weights: Any) -> Pair:
+    """How often a condition held in all, each time as much as its weight."""
+    count = metric_variable([], dtypes.float32, "count")
+    values = cast(hits, dtypes.float32)
+    if weights is not None:
+        factor = cast(weights, dtypes.float32)
+        if factor.shape.ndims is not None and values.shape.ndims is not None:
+            assert_rank_in(factor, (0, values.shape.ndims))
+        values = apply("Mul", values, factor)
+    return apply("Identity", count), assign_add(count, reduce_sum(values))
+
+
+def _declare(public: str, label: bool, prediction: bool, what: str) -> Callable:
+    """The metric that counts where the label is `label` and the prediction is `prediction`."""
+
+    def metric(
+        labels: Any,
+        predictions: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Pair:
+        with variable_scope(name, public, (predictions, labels, weights)):
+            p, y, w = fitted(cast(predictions, dtypes.bool_), cast(labels, dtypes.bool_), weights)
+            hits = apply("LogicalAnd", apply("Equal", y, label), apply("Equal", p, prediction))
+            value, update = _count(hits, w)
+            return collect(value, update, metrics_collections, updates_collections)
+
+    metric.__name__ = metric.__qualname__ = public
+    metric.__doc__ = what
+    return export(f"metrics.{public}")(metric)
+
+
+true_positives = _declare("true_positives", True, True, "How many were rightly predicted true.")
+true_negatives = _declare("true_negatives", False, False, "How many were rightly predicted false.")
+false_positives = _declare("false_positives", False, True, "How many were wrongly predicted true.")
+false_negatives = _declare("false_negatives", True, False, "How many were wrongly predicted false.")
+
+
+def _share(hits: Any, misses: Any, name: str) -> Tensor:
+    return where(apply("Greater", hits + misses, 0.0), apply("RealDiv", hits, hits + misses), 0.0, name)
+
+
+@export("metrics.precision")
+def precision(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Of all that were predicted true, the share that are."""
+    with variable_scope(name, "precision", (predictions, labels, weights)):
+        p, y, w = fitted(cast(predictions, dtypes.bool_), cast(labels, dtypes.bool_), weights)
+        right, new_right = true_positives(y, p, w)
+        wrong, new_wrong = false_positives(y, p, w)
+        value, update = _share(right, wrong, "value"), _share(new_right, new_wrong, "update_op")
+        return collect(value, update, metrics_collections, updates_collections)
+
+
+@export("metrics.recall")
+def recall(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Of all that are true, the share that were predicted so."""
+    with variable_scope(name, "recall", (predictions, labels, weights)):
+        p, y, w = fitted(cast(predictions, dtypes.bool_), cast(labels, dtypes.bool_), weights)
+        right, new_right = true_positives(y, p, w)
+        missed, new_missed = false_negatives(y, p, w)
+        value, update = _share(right, missed, "value"), _share(new_right, new_missed, "update_op")
+        return collect(value, update, metrics_collections, updates_collections)
