@@ -112,9 +112,8 @@ class BundleWriter:
                 flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 self._file.write(flat.data)
                 size, crc = flat.nbytes, crc32c(flat)
-        entry = BundleEntryProto(
-            dtype=kind.as_datatype_enum, offset=self._offset, size=size, crc32c=mask(crc)
-        )
+        entry: Any = BundleEntryProto(offset=self._offset, size=size, crc32c=mask(crc))
+        entry.dtype = kind.as_datatype_enum
         set_shape(entry, array.shape)
         self._offset += size
         return entry

@@ -119,7 +119,7 @@ class BundleReader:
         content = np.empty(entry.size, np.uint8)
         with file_errors(path), open(path, "rb", buffering=0) as f:
             f.seek(entry.offset)
-            view = memoryview(content)
+            view = content.data
             done = 0
             while done < entry.size and (got := f.readinto(view[done:])):
                 done += got

@@ -7,7 +7,7 @@ from typing import Any
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import device
+from tensorfleet.graph.scopes import colocate_with, device
 from tensorfleet.variables.partitioned import PartitionedVariable
 from tensorfleet.variables.variable import ResourceVariable, Variable
 
@@ -56,7 +56,8 @@ class RefSaveable(SaveableObject):
         """Assigns the restored value."""
         value = _reshaped(restored_tensors[0], restored_shapes)
         whole = restored_shapes is None and self.op.shape.is_fully_defined()
-        return apply("Assign", self.op, value, validate_shape=whole)
+        with colocate_with(self.op.op):
+            return apply("Assign", self.op, value, validate_shape=whole)
 
 
 class ResourceSaveable(SaveableObject):
