@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.runtime.barriers import OPTIONS, Barriers
 from tensorfleet.runtime.devices import jax_device, load_jax
 from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
 
@@ -120,6 +121,7 @@ class Compiler:
         segment = self.segment
         skips: list[int] = [0] * len(segment.rng_steps)
         checked: list[bool] = [False]
+        barriers = Barriers(segment, jax) if "/device:CPU" in self.device else None
         fixed_inputs = {i: np.asarray(inputs[i]) for i in self.static_inputs}
         fixed_state = {i: np.asarray(state[i]) for i in self.static_variables}
 
@@ -140,7 +142,7 @@ class Compiler:
             current: list = [None] * len(segment.variables)
             for i, index in enumerate(segment.reads):
                 current[index] = fixed_state.get(index, variables[i])
-            segment.interpret(values, current, streams, jnp, check)
+            segment.interpret(values, current, streams, jnp, check, barriers)
             for i, step in enumerate(segment.rng_steps):
                 outs = [values[o] for o in step.outs if o is not None]
                 assert step.op.spec.rng is not None
@@ -150,7 +152,8 @@ class Compiler:
             return segment.collect(values, current), [current[w] for w in segment.writes], ok
 
         args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips))
-        program = jax.jit(trace).lower(*args).compile()
+        lowered = jax.jit(trace).lower(*args)
+        program = lowered.compile(OPTIONS if barriers is not None and barriers.placed else None)
         return Compiled(program, skips, checked[0])
 
     def arguments(self, inputs: Sequence[Any], state: Sequence[Any], streams: Sequence[Any]) -> tuple:

@@ -86,7 +86,7 @@ class Segment:
     def numeric(self) -> bool:
         """Whether XLA can run it at all: no strings inside."""
         return not any(
-            t.dtype.np_dtype == object and t.dtype.name != "resource" and t not in self._constants
+            t.dtype.np_dtype.kind == "O" and t.dtype.name != "resource" and t not in self._constants
             for op in self.ops
             for t in (*op._inputs, *op._outputs)
         )
@@ -149,9 +149,18 @@ class Segment:
         return index
 
     def interpret(
-        self, values: list, state: list, streams: Sequence[Any], jnp: Any = None, check: Any = None
+        self,
+        values: list,
+        state: list,
+        streams: Sequence[Any],
+        jnp: Any = None,
+        check: Any = None,
+        traced: Any = None,
     ) -> None:
-        """Runs every step, filling `values` and `state`. With `jnp`, arguments that are not concrete trace."""
+        """Runs every step, filling `values` and `state`. With `jnp`, arguments that are not concrete trace.
+
+        `traced(step, args, results)`, if given, may replace the results of a step that was traced.
+        """
         step: Any = None
         try:
             for step in self.steps:
@@ -172,6 +181,8 @@ class Segment:
                             if not isinstance(args[position + 1], _CONCRETE):
                                 raise NeedsValue(step.args[position])
                 results = step.kernel.call(xp, args, check)
+                if traced is not None and xp is jnp:
+                    results = traced(step, args, results)
                 updates = step.updates
                 if updates:
                     for variable, value in zip(updates, results, strict=False):

@@ -1,0 +1,58 @@
+"""Keeping XLA from computing one thing many times over.
+
+On the CPU, XLA fuses a cheap operation into each of its users, so that every user computes it again. Along
+a chain of shared values (the gradient of a recurrent network's state is one) the copies multiply with
+its length: programs that take a minute to compile and then mostly repeat themselves. A shared value that
+takes more than a few operations is therefore computed once, behind a barrier.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tensorfleet.runtime.segment import _CONCRETE, Segment, Step
+
+# The most operations that a second user of a value may do again.
+_MOST_REPEATED = 8
+# Repeating so few elements costs less than storing them.
+_FEW = 1024
+# Results of these are always stored.
+_STORED = {"MatMul", "BatchMatMul", "BatchMatMulV2"}
+# XLA would drop the barriers before it fuses. A version that calls this pass otherwise only gets slower programs.
+OPTIONS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+
+
+class Barriers:
+    """Called with each traced step; puts barriers behind the results that need one."""
+
+    def __init__(self, segment: Segment, jax: Any) -> None:
+        self._jax = jax
+        self._users = Counter(code for step in segment.steps for code in set(step.args))
+        self._users.update(set(segment.output_codes))
+        self._work: dict[int, int] = {}  # slot → operations to compute it from what is stored
+        self.placed = 0
+
+    def __call__(self, step: Step, args: list, results: tuple) -> tuple:
+        """The results of a step, behind a barrier where that pays."""
+        work = 1 + sum(self._work.get(a, 0) for a in step.args)
+        if step.op.type in _STORED or step.op.spec.heavy:
+            work = 0
+        found = list(results)
+        first = len(results) - len(step.outs)  # after the new values of updated variables
+        for i, out in enumerate(step.outs, first):
+            if out is None:
+                continue
+            if work > _MOST_REPEATED and self._users[out] > 1 and _elementwise(found[i], args):
+                found[i] = self._jax.lax.optimization_barrier(found[i])
+                self.placed += 1
+            else:
+                self._work[out] = work
+        return tuple(found)
+
+
+def _elementwise(result: Any, args: list) -> bool:
+    """Whether a traced result has the shape of an argument, and is not just a few numbers."""
+    if isinstance(result, _CONCRETE) or result.size < _FEW:
+        return False
+    return any(getattr(a, "shape", None) == result.shape for a in args)

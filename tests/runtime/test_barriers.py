@@ -1,0 +1,57 @@
+"""Shared values are computed once in a compiled program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.runtime import compiled
+
+
+def recurrence(steps):
+    """A value that every step of a chain uses three times, as in the gradient of a recurrent network."""
+    x = tf.placeholder(tf.float32, [64, 64])
+    state, shared = x, []
+    for k in range(steps):
+        state = state * (1.0 / (k + 2)) - x * state + 0.5
+        shared += [state * 2.0 - x, state * x]
+    return x, tf.concat(shared, 0)
+
+
+def expected(x, steps):
+    state, shared = x, []
+    for k in range(steps):
+        state = state * np.float32(1.0 / (k + 2)) - x * state + np.float32(0.5)
+        shared += [state * 2 - x, state * x]
+    return np.concatenate(shared)
+
+
+@pytest.fixture
+def always_compile(monkeypatch):
+    monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: self.possible)
+
+
+def run_and_count(steps):
+    with tf.Graph().as_default(), tf.Session() as s:
+        x, y = recurrence(steps)
+        value = np.random.RandomState(0).rand(64, 64).astype("f")
+        np.testing.assert_allclose(s.run(y, {x: value}), expected(value, steps), rtol=1e-4, atol=1e-5)
+        (item,) = s._prepare(y, {x: 0}).program.items
+        (program,) = item.compiler.programs.values()
+        return program.call.as_text().count(" multiply(")
+
+
+def test_program_grows_with_the_length_of_a_chain_not_with_its_square(always_compile):
+    assert run_and_count(40) < 3 * run_and_count(20)
+
+
+def test_short_programs_have_no_barriers(always_compile):
+    with tf.Graph().as_default(), tf.Session() as s:
+        x = tf.placeholder(tf.float32, [64, 64])
+        y = tf.square(x) + 1.0
+        fetches = [y * x, y - x]
+        s.run(fetches, {x: np.ones((64, 64))})
+        (item,) = s._prepare(fetches, {x: 0}).program.items
+        (program,) = item.compiler.programs.values()
+        assert "opt-barrier" not in program.call.as_text()
