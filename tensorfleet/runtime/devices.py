@@ -30,13 +30,14 @@ def _load() -> tuple[Any, Any]:
     jax.config.update("jax_enable_x64", True)
     # Run in the calling thread where XLA can; where it cannot, the step waits for its results.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
-    with contextlib.suppress(
-        RuntimeError
-    ):  # the user has started JAX already; its devices are the ones there are
+    # The user may have started JAX already; then its devices are the ones there are.
+    with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", _VIRTUAL_CPUS)
     _keep_compilations(jax)
     if _has_driver():
         jax.config.update("jax_default_device", jax.devices("cpu")[0])  # a GPU is used when named
+    elif not jax.config.jax_platforms:
+        jax.config.update("jax_platforms", "cpu")  # looking for other devices takes time and logs complaints
     return jax, jnp
 
 
