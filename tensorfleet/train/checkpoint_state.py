@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from glob import escape, glob
 from typing import Any
@@ -185,5 +186,5 @@ def remove_checkpoint(
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
     """Where the MetaGraph of a checkpoint is written."""
-    base, _, _ = checkpoint_filename.partition("-?????-of-?????")
-    return f"{base}.{meta_graph_suffix}"
+    whole = re.sub(r"-[\d?]+-of-\d+$", "", checkpoint_filename)  # a shard's name without its number
+    return f"{whole}.{meta_graph_suffix}"
