@@ -29,12 +29,7 @@ class BundleReader:
         self.prefix = local_path(prefix)
         path = index_file(self.prefix)
         if not os.path.isfile(path):
-            raise errors.NotFoundError(
-                None,
-                None,
-                "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
-                f"{self.prefix}",
-            )
+            raise _no_checkpoint(self.prefix)
         with file_errors(path), open(path, "rb") as f:
             content = f.read()
         try:
@@ -171,6 +166,17 @@ class BundleReader:
             array[i] = content[position : position + length]
             position += length
         return array.reshape(shape)
+
+
+def _no_checkpoint(prefix: str) -> errors.OpError:
+    if os.path.isfile(prefix):
+        text = (
+            f"Unable to open table file {prefix}: there is no {index_file(prefix)} beside it. Name a checkpoint "
+            "by its path without .index, .meta or .data-...; files of the older V1 format cannot be read."
+        )
+        return errors.DataLossError(None, None, text)
+    text = f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}"
+    return errors.NotFoundError(None, None, text)
 
 
 def _window(bounds: Sequence[tuple[int, int]]) -> tuple[slice, ...]:

@@ -51,7 +51,11 @@ def generate_checkpoint_state_proto(
     )
 
 
-@export("train.update_checkpoint_state")
+@export(
+    "train.update_checkpoint_state",
+    "python.training.saver.update_checkpoint_state",
+    "python.training.checkpoint_management.update_checkpoint_state",
+)
 def update_checkpoint_state(
     save_dir: str,
     model_checkpoint_path: str,
@@ -103,7 +107,11 @@ def _relative(path: str, save_dir: str) -> str:
     return os.path.relpath(path, save_dir) if os.path.isabs(path) else path
 
 
-@export("train.get_checkpoint_state")
+@export(
+    "train.get_checkpoint_state",
+    "python.training.saver.get_checkpoint_state",
+    "python.training.checkpoint_management.get_checkpoint_state",
+)
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
     """The `CheckpointState` of a directory, its paths made complete; None when there is none to read."""
     from google.protobuf import text_format
@@ -130,7 +138,11 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
     return state
 
 
-@export("train.latest_checkpoint")
+@export(
+    "train.latest_checkpoint",
+    "python.training.saver.latest_checkpoint",
+    "python.training.checkpoint_management.latest_checkpoint",
+)
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
     """The path of the latest checkpoint in a directory, for `Saver.restore`; None when there is none."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
@@ -152,13 +164,21 @@ def _matching(path: str) -> list[str]:
     return [path] if os.path.exists(path) else glob(path)
 
 
-@export("train.checkpoint_exists")
+@export(
+    "train.checkpoint_exists",
+    "python.training.saver.checkpoint_exists",
+    "python.training.checkpoint_management.checkpoint_exists",
+)
 def checkpoint_exists(checkpoint_prefix: Any) -> bool:
     """Whether there is a checkpoint of that path."""
     return bool(_main_files(checkpoint_prefix))
 
 
-@export("train.get_checkpoint_mtimes")
+@export(
+    "train.get_checkpoint_mtimes",
+    "python.training.saver.get_checkpoint_mtimes",
+    "python.training.checkpoint_management.get_checkpoint_mtimes",
+)
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[Any]) -> list[float]:
     """When each checkpoint was written, in seconds; those that are not there are left out."""
     found = []

@@ -42,7 +42,7 @@ def all_saveable_objects(scope: str | None = None) -> list:
     )
 
 
-@export("train.Saver")
+@export("train.Saver", "python.training.saver.Saver")
 class Saver:
     """Saves variables to checkpoint files and restores them.
 
@@ -337,7 +337,7 @@ class Saver:
 register_proto_function(GraphKeys.SAVERS, "SaverDef", Saver.to_proto, Saver.from_proto)
 
 
-@export("train.import_meta_graph")
+@export("train.import_meta_graph", "python.training.saver.import_meta_graph")
 def import_meta_graph(
     meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
 ) -> Saver | None:

@@ -148,6 +148,8 @@ def test_missing_key_and_missing_file(prefix):
         BundleReader(prefix).read("nope")
     with pytest.raises(tf.errors.NotFoundError, match="Failed to find any matching files for"):
         BundleReader(prefix + "x")
+    with pytest.raises(tf.errors.DataLossError, match="path without .index"):
+        BundleReader(prefix + ".index")
 
 
 def test_damaged_data_is_noticed(prefix):
