@@ -165,6 +165,7 @@ def known_bool(value: Any) -> bool | None:
     if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
     if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
-        found = constant_value(value) if isinstance(value, Tensor) else None
-        return None if found is None else bool(found)
+        # Only a plain constant: any other tensor may come to depend on what is fed.
+        plain = isinstance(value, Tensor) and value.op.type == "Const"
+        return bool(constant_value(value)) if plain else None
     raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {value}")

@@ -43,8 +43,9 @@ def mean(
             factor = broadcast_weights(cast(weights, dtypes.float32), x)
             x = apply("Mul", x, factor)
             number = reduce_sum(factor)
-        new_total = assign_add(total, reduce_sum(x))
-        with control_dependencies([x]):
+        amount = reduce_sum(x)
+        new_total = assign_add(total, amount)
+        with control_dependencies([amount]):
             new_count = assign_add(count, number)
         value, update = ratio(total, count, "value"), ratio(new_total, new_count, "update_op")
         return collect(value, update, metrics_collections, updates_collections)
@@ -68,9 +69,7 @@ def mean_tensor(
             x, _, weights = fitted(x, None, weights)
             factor = broadcast_weights(cast(weights, dtypes.float32), x)
             x, number = apply("Mul", x, factor), apply("Mul", number, factor)
-        new_total = assign_add(total, x)
-        with control_dependencies([x]):
-            new_count = assign_add(count, number)
+        new_total, new_count = assign_add(total, x), assign_add(count, number)
         value, update = ratio(total, count, "value"), ratio(new_total, new_count, "update_op")
         return collect(value, update, metrics_collections, updates_collections)
 
