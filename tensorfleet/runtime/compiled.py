@@ -15,9 +15,11 @@ from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
 
 # A segment this fast in numpy would only lose by a call into XLA.
 _NEVER_BELOW = 60e-6
-# One this slow is compiled at its second run; in between, once it has cost as much as compiling might.
+# One this slow is compiled after its first runs; in between, once it has cost as much as compiling might.
 _AT_ONCE_ABOVE = 1e-3
 _PATIENCE = 20e-3
+# First runs are slow for reasons of their own; these many tell nothing yet, unless they are very slow.
+_COLD_RUNS = 3
 # Shapes that keep changing fall back to numpy instead of compiling for ever.
 _MOST_SIGNATURES = 24
 # A signature beyond the first few must come back before it is worth compiling.
@@ -67,7 +69,9 @@ class Compiler:
             return False
         if self.heavy:
             return True
-        if not self.runs or self.fastest < _NEVER_BELOW:
+        if self.runs < _COLD_RUNS and self.spent < _PATIENCE:
+            return False
+        if self.fastest < _NEVER_BELOW:
             return False
         return self.fastest > _AT_ONCE_ABOVE or self.spent > _PATIENCE
 

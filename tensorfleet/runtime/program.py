@@ -201,6 +201,8 @@ class Program:
         self.items: list[Any] = []
         for part in plan.parts:
             self.items.append(_KINDS.get(part.kind, SegmentItem)(part, plan, slots, resources))
+        # A segment of NoOps only orders others, which the list does already.
+        self._work = [i for i in self.items if not (isinstance(i, SegmentItem) and not i.segment.steps)]
         self.after = [len(part.after) for part in plan.parts]
         self.followers: list[list[int]] = [[] for _ in plan.parts]
         for i, part in enumerate(plan.parts):
@@ -231,7 +233,7 @@ class Program:
             values[slot] = value
         if self.inline:
             if ctx.trace is None:
-                for item in self.items:
+                for item in self._work:
                     item.run(ctx, values)
             else:
                 for item in self.items:

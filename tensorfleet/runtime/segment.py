@@ -76,7 +76,7 @@ class Segment:
         self._written: set[int] = set()
         made = {t for op in ops for t in op._outputs if t not in fed}
         for op in ops:
-            if not op.spec.variable:
+            if not op.spec.variable and op.type != "NoOp":
                 self._add(op, made, constants)
         self.input_slots = [self._slots[t] for t in self.inputs]
         self.output_codes = [self._code(t, made, constants) for t in self.outputs]
