@@ -109,12 +109,17 @@ def import_scoped_meta_graph(
             node.device = ""
     graph = graph or get_default_graph()
     with graph.as_default():
-        scope = import_scope or ""
-        import_graph_def(meta.graph_def, name=scope)
+        scope = scope_of_import(graph, import_scope)
+        import_graph_def(meta.graph_def, name=import_scope or scope)
         for name, stored in meta.collection_def.items():
             for item in _read_collection(graph, name, stored, scope):
                 graph.add_to_collection(name, item)
     return meta
+
+
+def scope_of_import(graph: Graph, import_scope: str | None) -> str:
+    """Where the nodes of a MetaGraph go that is imported now: the scope may be taken, or lie inside another."""
+    return graph.unique_name(import_scope or "", mark_as_used=False)
 
 
 def _read_collection(graph: Graph, name: str, stored: Any, scope: str) -> list:

@@ -17,6 +17,7 @@ from tensorfleet.graph.meta_graph import (
     import_scoped_meta_graph,
     read_meta_graph_file,
     register_proto_function,
+    scope_of_import,
 )
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
 from tensorfleet.platform import logging
@@ -349,9 +350,10 @@ def import_meta_graph(
         meta = read_meta_graph_file(as_text(os.fspath(meta_graph_or_file)))
     else:
         meta = meta_graph_or_file
+    scope = scope_of_import(get_default_graph(), import_scope)
     meta = import_scoped_meta_graph(meta, clear_devices, import_scope=import_scope)
     if meta.HasField("saver_def") and meta.saver_def.filename_tensor_name:
-        return Saver(saver_def=meta.saver_def, name=import_scope)
+        return Saver(saver_def=meta.saver_def, name=scope)
     if all_saveable_objects(import_scope):
         return Saver()
     logging.info("Saver not created because there are no variables in the graph to restore")

@@ -379,3 +379,19 @@ def test_graph_may_be_finalized_before_saving(path, graph):
         graph.finalize()
         saver.save(session, path)
         saver.restore(session, path)
+
+
+def test_meta_graphs_are_imported_side_by_side(path):
+    v = numbers()
+    tf.add_to_collection("out", v * 2.0)
+    with initialized() as session:
+        tf.train.Saver().save(session, path)
+    with tf.Graph().as_default(), tf.Session() as session:
+        savers = [tf.train.import_meta_graph(path + ".meta", import_scope="in") for _ in range(2)]
+        with tf.name_scope("x"):
+            savers.append(tf.train.import_meta_graph(path + ".meta"))
+            savers.append(tf.train.import_meta_graph(path + ".meta", import_scope="y"))
+        for saver in savers:
+            saver.restore(session, path)
+        assert [v.name for v in tf.global_variables()] == ["in/v:0", "in_1/v:0", "x/v:0", "x/y/v:0"]
+        assert [r.tolist() for r in session.run(tf.get_collection("out"))] == [[2, 4]] * 4
