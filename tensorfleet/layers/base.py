@@ -20,6 +20,7 @@ from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph
 from tensorfleet.layers.nodes import Unconnected
 from tensorfleet.layers.specs import check_inputs, snake_case
 from tensorfleet.shapes import TensorShape
+from tensorfleet.variables.initializers import default_for
 from tensorfleet.variables.partitioned import PartitionedVariable
 from tensorfleet.variables.scope import VariableScope, get_variable, variable_scope
 from tensorfleet.variables.variable import VariableAggregation, VariableSynchronization
@@ -203,12 +204,14 @@ class Layer(Unconnected):
             )
         wanted = not on_read if trainable is None else trainable
         before = {id(v) for v in get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)}
-        with self._inside(self.built or self._reuse):
+        kind = dtypes.as_dtype(dtype or self.dtype or dtypes.float32)
+        with self._inside(self.built or self._reuse) as scope:
+            first = scope.initializer if initializer is None else _initializer(initializer)
             made = get_variable(
                 name,
                 shape=shape,
-                dtype=dtypes.as_dtype(dtype or self.dtype or dtypes.float32),
-                initializer=_initializer(initializer),
+                dtype=kind,
+                initializer=default_for(kind, name) if first is None else first,
                 trainable=bool(wanted and self.trainable),
                 constraint=constraint,
                 partitioner=partitioner,

@@ -145,3 +145,36 @@ def test_a_layer_can_be_made_again_from_its_configuration():
 def test_a_name_is_known_only_after_the_first_call():
     with pytest.raises(ValueError, match="has not been used yet"):
         _ = tf.layers.Dense(3).scope_name
+
+
+def test_variables_may_be_partitioned():
+    with tf.variable_scope("p", partitioner=tf.fixed_size_partitioner(2)):
+        y = tf.layers.dense(tf.ones([1, 4]), 2, kernel_regularizer=tf.nn.l2_loss)
+        z = tf.layers.batch_normalization(y, training=True)
+    assert [v.name for v in tf.global_variables()][:2] == [
+        "p/dense/kernel/part_0:0",
+        "p/dense/kernel/part_1:0",
+    ]
+    assert tf.global_variables()[-1].name == "p/batch_normalization/moving_variance:0"
+    assert len(tf.losses.get_regularization_losses()) == 2
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(z).shape == (1, 2)
+
+
+def test_a_custom_getter_may_decide_against_training():
+    def frozen(getter, name, *args, **kwargs):
+        return getter(name, *args, **{**kwargs, "trainable": False})
+
+    layer = tf.layers.Dense(3)
+    with tf.variable_scope("s", custom_getter=frozen):
+        layer(x(2, 4))
+    assert layer.trainable_weights == [] and len(layer.non_trainable_weights) == 2
+
+
+def test_the_scopes_initializer_is_the_default():
+    with tf.variable_scope("s", initializer=tf.constant_initializer(2.0)):
+        y = tf.layers.dense(tf.ones([1, 3]), 1)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(y) == 6
