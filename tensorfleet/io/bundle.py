@@ -47,10 +47,7 @@ class BundleWriter:
         self._slices: dict[bytes, Any] = {}
         self._offset = 0
         self._temporary = f"{data_file(self._prefix, 0, 1)}.tempstate{uuid.uuid4().hex}"
-        folder = os.path.dirname(self._prefix)
-        with file_errors(folder):
-            if folder and not os.path.isdir(folder):
-                os.mkdir(folder)
+        _make_folder(self._prefix)
         with file_errors(self._temporary):
             self._file = open(self._temporary, "wb")  # noqa: SIM115
 
@@ -147,6 +144,14 @@ class BundleWriter:
             os.remove(self._temporary)
 
 
+def _make_folder(prefix: str) -> None:
+    """Makes the directory of a checkpoint, one level at most. Other shards may do the same at this moment."""
+    folder = os.path.dirname(prefix)
+    if folder and not os.path.isdir(folder):
+        with file_errors(folder), contextlib.suppress(FileExistsError):
+            os.mkdir(folder)
+
+
 def fixed_length(length: int) -> bytes:
     """A string's length as its checksum sees it."""
     return struct.pack("<I" if length < 1 << 32 else "<Q", length)
@@ -204,10 +209,8 @@ def merge(
             _merge_entry(merged, key, entry)
         for i in range(reader.shards):
             moves.append((data_file(reader.prefix, i, reader.shards), data_file(target, first + i, shards)))
+    _make_folder(target)
     with file_errors(target):
-        folder = os.path.dirname(target)
-        if folder and not os.path.isdir(folder):
-            os.mkdir(folder)
         for source, place in moves:
             os.replace(source, place)
         write_index(target, shards, merged)

@@ -234,3 +234,16 @@ def test_two_shards_with_the_same_tensor_are_refused(tmp_path):
             writer.add("v", np.ones(2))
     with pytest.raises(tf.errors.InvalidArgumentError, match="both hold 'v'"):
         merge([tmp_path / "a", tmp_path / "b"], tmp_path / "all")
+
+
+def test_shards_may_make_their_directory_at_the_same_time(tmp_path, monkeypatch):
+    (tmp_path / "shared").mkdir()
+    monkeypatch.setattr("tensorfleet.io.bundle.os.path.isdir", lambda path: False)
+    with BundleWriter(tmp_path / "shared" / "part") as writer:
+        writer.add("a", np.ones(2))
+    assert BundleReader(tmp_path / "shared" / "part").names() == ["a"]
+
+
+def test_a_missing_parent_directory_is_not_found(tmp_path):
+    with pytest.raises(tf.errors.NotFoundError):
+        BundleWriter(tmp_path / "no" / "such" / "place")
