@@ -17,6 +17,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope, session_for
+from tensorfleet.layers.helpers import collect_new, depending, unique_name
 from tensorfleet.layers.nodes import Unconnected
 from tensorfleet.layers.specs import check_inputs, snake_case
 from tensorfleet.shapes import TensorShape
@@ -70,7 +71,7 @@ class Layer(Unconnected):
         self._base_name, self._name = name, name
         if not name:
             self._base_name = snake_case(type(self).__name__)
-            self._name = _unique_name(self._base_name)
+            self._name = unique_name(self._base_name)
         scope = kwargs.get("_scope")
         if scope:
             with variable_scope(scope) as self._scope:
@@ -295,7 +296,7 @@ class Layer(Unconnected):
             loss = item() if callable(item) else item
             if loss is not None:
                 self._losses.append(to_tensor(loss))
-                _collect([self._losses[-1]], GraphKeys.REGULARIZATION_LOSSES)
+                collect_new([self._losses[-1]], GraphKeys.REGULARIZATION_LOSSES)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds operations that belong to a training step; they go to the collection of update operations."""
@@ -319,11 +320,11 @@ class Layer(Unconnected):
 
     def get_losses_for(self, inputs: Any) -> list:
         """The losses that depend on these inputs; with None, those that depend on no input."""
-        return _depending(self.losses, inputs)
+        return depending(self.losses, inputs)
 
     def get_updates_for(self, inputs: Any) -> list:
         """The updates that depend on these inputs; with None, those that depend on no input."""
-        return _depending(self.updates, inputs)
+        return depending(self.updates, inputs)
 
     # -- use -----------------------------------------------------------------------------------------
 
@@ -351,7 +352,7 @@ class Layer(Unconnected):
                     f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."
                 )
             self._regularize_outputs(outputs)
-        _collect(self.updates, GraphKeys.UPDATE_OPS)
+        collect_new(self.updates, GraphKeys.UPDATE_OPS)
         return outputs
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -472,50 +473,3 @@ def _initializer(value: Any) -> Any:
         return find(f"initializers.{value}")
     except KeyError:
         raise ValueError(f"Unknown initializer: {value}. Pass one of tf.initializers.") from None
-
-
-def _collect(items: list, key: str) -> None:
-    """Adds what is not yet in a collection."""
-    collection = get_default_graph().get_collection_ref(key)
-    known = {id(item) for item in collection}
-    collection.extend(item for item in items if id(item) not in known)
-
-
-def _depending(items: list, inputs: Any) -> list:
-    if inputs is None:
-        return [item for item in items if not any(o.type == "Placeholder" for o in _upstream(item))]
-    sources = {t.op for t in nest.flatten(inputs)}
-    return [item for item in items if sources & _upstream(item)]
-
-
-def _upstream(item: Any) -> set[Operation]:
-    """The operations that a tensor or an operation needs."""
-    seen: set[Operation] = set()
-    left = [item if isinstance(item, Operation) else item.op]
-    while left:
-        op = left.pop()
-        if op not in seen:
-            seen.add(op)
-            left += [t.op for t in op.inputs]
-            left += op.control_inputs
-    return seen
-
-
-def _unique_name(base: str) -> str:
-    """`dense_1`, `dense_2` ... in each graph."""
-    graph: Any = get_default_graph()
-    counts = graph.__dict__.setdefault("_layer_names", {})
-    counts[base] = counts.get(base, 0) + 1
-    return f"{base}_{counts[base]}"
-
-
-@export("layers.experimental.keras_style_scope")
-@contextmanager
-def keras_style_scope() -> Iterator[None]:
-    """Accepted for old scripts; layers are always named by variable scopes here."""
-    yield
-
-
-@export("layers.experimental.set_keras_style")
-def set_keras_style() -> None:
-    """Accepted for old scripts; layers are always named by variable scopes here."""
