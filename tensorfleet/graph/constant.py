@@ -43,7 +43,7 @@ def of_shape(op: Operation) -> np.ndarray | None:
 
 def _evaluate(op: Operation) -> Any:
     spec = op.spec
-    if not spec.pure or spec.heavy or not op._inputs or spec.name == "Placeholder":
+    if not spec.pure or spec.heavy or not op._inputs or spec.name.startswith("Placeholder"):
         return _UNKNOWN
     for out in op._outputs:
         count = out.shape.num_elements()

@@ -17,6 +17,6 @@ def prune(plan: Plan) -> Plan:
             continue
         needed.add(op)
         stack.extend(t._op for t in op._inputs if t not in fed)
-        stack.extend(op._control_inputs)
+        stack.extend(c for c in op._control_inputs if not (c._outputs and fed.issuperset(c._outputs)))
     plan.ops = ordered(needed, fed)
     return plan

@@ -71,11 +71,7 @@ def find_or_make(
 ) -> Any:
     """The standard getter, after the scope's defaults have been filled in."""
     if initializer is not None and not callable(initializer):
-        if (
-            shape is not None
-            and getattr(initializer, "shape", None) is not None
-            and not _same(shape, initializer)
-        ):
+        if shape is not None and partitioner is None:
             raise ValueError("If initializer is a constant, do not specify shape.")
         given = getattr(initializer, "dtype", None)
         if (
@@ -109,13 +105,6 @@ def find_or_make(
     return _partitioned(name, shape, dtype, initializer, partitioner, reuse, make)
 
 
-def _same(shape: Any, initializer: Any) -> bool:
-    try:
-        return as_shape(shape).is_compatible_with(initializer.shape)
-    except (TypeError, ValueError):
-        return False
-
-
 def _partitioned(
     name: str, shape: Any, dtype: Any, initializer: Any, partitioner: Any, reuse: Any, make: Callable
 ) -> PartitionedVariable:
@@ -143,7 +132,7 @@ def _partitioned(
     for i, (offset, length) in enumerate(slices.offsets()):
         info = PartitionInfo(slices.shape, offset)
         start = _slice_of(initializer, offset, length, info)
-        part = make(name=f"{name}/part_{i}", shape=None if not callable(start) else length, initializer=start)
+        part = make(name=f"{name}/part_{i}", shape=length if start is None or callable(start) else None, initializer=start)
         part._set_save_slice_info(SaveSliceInfo(name, whole.as_list(), offset, length))
         parts.append(part)
     made = PartitionedVariable(name, whole, parts[0].dtype.base_dtype, parts, slices.counts)

@@ -296,3 +296,20 @@ def test_missing_name_points_to_the_list_of_what_is_there():
     for module in (tf, tf.math, tf.nn):
         with pytest.raises(AttributeError, match="docs/compatibility.md"):
             module.no_such_thing  # noqa: B018
+
+
+def test_waiting_for_a_fed_placeholder_does_not_run_it():
+    x = tf.placeholder(tf.float32, [])
+    with tf.control_dependencies([x]):
+        y = tf.constant(1.0) + 2.0
+    with tf.Session() as s:
+        assert s.run(y, {x: 1.0}) == 3
+
+
+def test_default_of_a_placeholder_is_not_a_constant():
+    shape = tf.placeholder_with_default([2, 3], [2])
+    ones = tf.ones(shape)
+    assert ones.shape.as_list() == [None, None]
+    with tf.Session() as s:
+        assert s.run(ones).shape == (2, 3)
+        assert s.run(ones, {shape: [4, 1]}).shape == (4, 1)

@@ -191,3 +191,10 @@ def test_unused_config_field_is_mentioned_once():
     with pytest.warns(UserWarning, match="isolate_session_state has no effect"):
         tf.Session(config=tf.ConfigProto(isolate_session_state=True)).close()
     tf.Session(config=tf.ConfigProto(isolate_session_state=True)).close()
+
+
+def test_partitioned_variable_without_an_initializer():
+    v = tf.get_variable("z", [4, 2], partitioner=tf.fixed_size_partitioner(2))
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        assert s.run(tf.convert_to_tensor(v)).shape == (4, 2)
