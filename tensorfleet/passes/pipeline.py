@@ -11,6 +11,7 @@ from tensorfleet.passes.fuse import fuse
 from tensorfleet.passes.order import order
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Plan
+from tensorfleet.passes.products import products
 from tensorfleet.passes.prune import prune
 
 
@@ -23,6 +24,6 @@ def make_plan(
 ) -> Plan:
     """Plans one run: what must run, what is known, what sees updates, where each op goes, in which segments."""
     plan = Plan(graph, tuple(fetches), tuple(targets), tuple(feeds))
-    for one in (prune, fold, order, placer.place, fuse):
+    for one in (prune, fold, order, placer.place, fuse, products):
         plan = one(plan)
     return plan

@@ -51,7 +51,7 @@ class SegmentItem:
 
         self.device = part.device
         self.name = part.ops[-1].name
-        self.segment = Segment(part.ops, part.outputs, plan)
+        self.segment = Segment(part, plan)
         self.compiler = Compiler(self.segment, part.device, len({p.device for p in plan.parts}) > 1)
         self.ins = [slots.of(t) for t in self.segment.inputs]
         self.outs = [slots.of(t) for t in self.segment.outputs]

@@ -15,7 +15,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.plan import Plan, variable_of
+from tensorfleet.passes.plan import Part, Plan, variable_of
 
 _CONCRETE = (np.ndarray, np.generic)
 
@@ -47,6 +47,19 @@ def _flat_positions(op: Operation, declared: frozenset[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
+class _Stacked(Kernel):
+    """A product whose factors arrive in pieces, to be stacked along the dimension that is summed over."""
+
+    def __init__(self, product: Operation, terms: int) -> None:
+        super().__init__(product)
+        self._terms = terms
+
+    def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple:
+        """Stacks the left factors and the right ones, and multiplies."""
+        left, right = values[: self._terms], values[self._terms :]
+        return super().call(first, [first.concatenate(left), first.concatenate(right)], check)
+
+
 class NeedsValue(Exception):
     """While tracing: an operation needs the value, not only the shape, of a slot or variable."""
 
@@ -58,9 +71,9 @@ class NeedsValue(Exception):
 class Segment:
     """A list of operations with what flows in and out."""
 
-    def __init__(self, ops: Sequence[Operation], outputs: Sequence[Tensor], plan: Plan) -> None:
-        self.ops = list(ops)
-        self.outputs = list(outputs)
+    def __init__(self, part: Part, plan: Plan) -> None:
+        self.ops = ops = list(part.ops)
+        self.outputs = list(part.outputs)
         self._live = plan.live
         self._fed = fed = set(plan.feeds)
         self._constants = constants = plan.constants
@@ -76,7 +89,9 @@ class Segment:
         self._written: set[int] = set()
         made = {t for op in ops for t in op._outputs if t not in fed}
         for op in ops:
-            if not op.spec.variable and op.type != "NoOp":
+            if op in part.products:
+                self._add_products(op, part.products[op], made, constants)
+            elif not op.spec.variable and op.type != "NoOp" and op not in part.hidden:
                 self._add(op, made, constants)
         self.input_slots = [self._slots[t] for t in self.inputs]
         self.output_codes = [self._code(t, made, constants) for t in self.outputs]
@@ -111,6 +126,16 @@ class Segment:
         if spec.rng is not None:
             step.rng = len(self.rng_steps)
             self.rng_steps.append(step)
+        self.steps.append(step)
+
+    def _add_products(
+        self, op: Operation, terms: list[Operation], made: set[Tensor], constants: dict
+    ) -> None:
+        """Adds a sum of products of transposed matrices by others as one product of all of them."""
+        factors = [term._inputs[side] for side in (0, 1) for term in terms]
+        args = [self._code(t, made, constants) for t in factors]
+        step = Step(op, args, [self._slot(op._outputs[0])], [])
+        step.kernel = _Stacked(terms[0], len(terms))
         self.steps.append(step)
 
     def _code(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:

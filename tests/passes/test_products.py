@@ -1,0 +1,96 @@
+"""A sum of products of transposed matrices becomes one product, and stays the same sum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.runtime import compiled
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def shared_weight(steps):
+    """The gradient of a weight that every step of a small recurrent network uses."""
+    w = tf.get_variable("w", [5, 5], initializer=tf.random_normal_initializer(seed=3))
+    x = tf.placeholder(tf.float32, [None, 5])
+    h = x
+    for _ in range(steps):
+        h = tf.tanh(tf.matmul(h, w))
+    return x, w, tf.gradients(tf.reduce_sum(h), w)[0]
+
+
+def parts(session, fetches, *feeds):
+    return session._prepare(fetches, dict.fromkeys(feeds)).program.plan.parts
+
+
+def step_types(session, fetches, *feeds):
+    items = session._prepare(fetches, dict.fromkeys(feeds)).program.items
+    return [step.op.type for item in items for step in item.segment.steps]
+
+
+def numeric_gradient(w, x, steps):
+    def loss(v):
+        h = x.astype("d")
+        for _ in range(steps):
+            h = np.tanh(h @ v)
+        return h.sum()
+
+    found = np.zeros(w.shape)
+    for i in np.ndindex(w.shape):
+        change = np.zeros(w.shape)
+        change[i] = 1e-6
+        found[i] = (loss(w + change) - loss(w - change)) / 2e-6
+    return found
+
+
+@pytest.mark.parametrize("compile_it", [False, True])
+def test_gradient_of_a_shared_weight_is_one_product_and_right(monkeypatch, compile_it):
+    monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: compile_it and self.possible)
+    x, w, gradient = shared_weight(4)
+    value = np.random.RandomState(0).rand(7, 5).astype("f")
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        found, weight = s.run([gradient, w], {x: value})
+        assert step_types(s, [gradient, w], x).count("MatMul") == 4 + 3  # forward, and back to each state
+    np.testing.assert_allclose(found, numeric_gradient(weight.astype("d"), value, 4), rtol=2e-3, atol=2e-3)
+
+
+def test_two_terms_are_added_as_they_are():
+    x, _, gradient = shared_weight(2)
+    with tf.Session() as s:
+        assert not any(part.products for part in parts(s, gradient, x))
+
+
+def test_a_term_that_is_fetched_stays_a_product_of_its_own():
+    a, b = tf.placeholder(tf.float32, [6, 2]), tf.placeholder(tf.float32, [6, 3])
+    terms = [tf.matmul(a * k, b, transpose_a=True) for k in (1.0, 2.0, 3.0)]
+    total = tf.add_n(terms)
+    with tf.Session() as s:
+        feeds = {a: np.ones((6, 2)), b: np.ones((6, 3))}
+        assert s.run(total, feeds).tolist() == [[36.0] * 3] * 2
+        assert any(part.products for part in parts(s, total, a, b))
+        assert s.run([total, terms[1]], feeds)[1].tolist() == [[12.0] * 3] * 2
+        assert not any(part.products for part in parts(s, [total, terms[1]], a, b))
+
+
+def test_a_term_that_is_fed_keeps_the_fed_value():
+    a, b = tf.placeholder(tf.float32, [6, 2]), tf.placeholder(tf.float32, [6, 3])
+    terms = [tf.matmul(a, b, transpose_a=True) for _ in range(3)]
+    with tf.Session() as s:
+        feeds = {a: np.ones((6, 2)), b: np.ones((6, 3)), terms[0]: np.zeros((2, 3))}
+        assert s.run(tf.add_n(terms), feeds).tolist() == [[12.0] * 3] * 2
+
+
+def test_sums_of_integers_and_of_other_products_are_left_alone():
+    a = tf.placeholder(tf.int32, [2, 2])
+    b = tf.placeholder(tf.float32, [2, 2])
+    ints = tf.add_n([tf.matmul(a, a, transpose_a=True) for _ in range(3)])
+    plain = tf.add_n([tf.matmul(b, b) for _ in range(3)])
+    with tf.Session() as s:
+        assert not any(part.products for part in parts(s, [ints, plain], a, b))
