@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -196,11 +197,11 @@ def _reshape_shape(op: Operation) -> TensorShape:
 )
 def _reshape(xp: Any, x: Any, target: Any) -> Any:
     dims = ints(target)
-    count = int(np.prod(x.shape, dtype=np.int64))
+    count = math.prod(x.shape)
     if dims.count(-1) > 1:
         raise invalid(f"Only one input size may be -1, not both {dims.index(-1)} and {_last(dims)}")
-    known = int(np.prod([d for d in dims if d != -1], dtype=np.int64))
-    if any(d < -1 for d in dims):
+    known = math.prod([d for d in dims if d != -1])
+    if dims and min(dims) < -1:
         bad = next(i for i, d in enumerate(dims) if d < -1)
         raise invalid(f"Size {bad} must be non-negative, not {dims[bad]}")
     if -1 not in dims:

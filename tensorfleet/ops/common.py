@@ -79,7 +79,7 @@ def first_bad(ok: Any, values: Any) -> tuple[str, Any]:
 
 def ints(values: Any) -> tuple[int, ...]:
     """A concrete integer vector (a shape, axes, paddings) as Python ints."""
-    return tuple(int(v) for v in np.asarray(values).ravel())
+    return tuple(np.asarray(values).ravel().tolist())
 
 
 def tensor_list(op: Operation, position: int) -> tuple[Tensor, ...]:

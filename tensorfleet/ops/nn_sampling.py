@@ -25,6 +25,7 @@ _SIGNATURE = "true_classes: int64 -> sampled_candidates: int64, true_expected_co
 _SIGNATURE += "sampled_expected_count: float"
 _COMMON = "num_true: int; num_sampled: int; unique: bool; "
 _SEEDS = "seed: int = 0; seed2: int = 0"
+_LEAST = np.finfo(np.float32).min  # what a logit gets to have no weight in a softmax
 
 
 def _shapes(op: Operation) -> list[TensorShape]:
@@ -144,20 +145,14 @@ def _accidental_hits(ctx: Any, true_classes: Any, sampled: Any, *, num_true: int
     if classes.ndim != 2 or classes.shape[1] != num_true:
         text = "true_classes must be a batch_size * num_true matrix"
         raise errors.InvalidArgumentError(None, None, text)
-    if not sampled.size:
-        found, order, last = np.zeros(classes.size, bool), sampled, np.zeros(classes.size, np.int64)
-    else:
-        order = np.argsort(sampled, kind="stable")
-        flat = classes.ravel()
-        # where a class was sampled more than once, its last place counts
-        last = np.maximum(np.searchsorted(sampled[order], flat, "right") - 1, 0)
-        found = sampled[order[last]] == flat
-    rows = np.flatnonzero(found)
-    indices = (rows // max(num_true, 1)).astype(np.int32)
+    # where a class was sampled more than once, its last place counts
+    places = {value: i for i, value in enumerate(sampled.tolist())}
+    flat = classes.ravel().tolist()
+    hits = [k for k, value in enumerate(flat) if value in places]
     return (
-        indices,
-        order[last[rows]].astype(np.int64),
-        np.full(rows.size, np.finfo(np.float32).min, np.float32),
+        np.array([k // num_true for k in hits], np.int32),
+        np.array([places[flat[k]] for k in hits], np.int64),
+        np.full(len(hits), _LEAST, np.float32),
     )
 
 

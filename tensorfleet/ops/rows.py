@@ -63,7 +63,7 @@ def _occurrences(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
     """`rows[i] = combine(rows[i], update)` for each index in turn; `updates` may be one scalar for all."""
     if distinct(flat):
-        rows[flat] = combine(rows[flat], updates)
+        rows[flat] = combine(rows.take(flat, axis=0), updates)
         return
     order, occurrence = _occurrences(flat)
     if isinstance(combine, np.ufunc) and occurrence.max() >= _MANY_TIMES:
@@ -72,4 +72,4 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
     for k in range(int(occurrence.max()) + 1):
         where = order[occurrence == k]
         at = flat[where]
-        rows[at] = combine(rows[at], updates[where] if updates.ndim else updates)
+        rows[at] = combine(rows.take(at, axis=0), updates[where] if updates.ndim else updates)
