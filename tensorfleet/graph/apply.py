@@ -209,6 +209,10 @@ def _convert_list(spec: OpSpec, arg: Arg, values: Any, known: dict[str, Any]) ->
         raise TypeError(
             f"Tensors in list passed to '{arg.name}' of '{spec.name}' Op have types {types} that don't all match."
         ) from e
+    if not tensors and arg.type_attr:
+        raise ValueError(
+            f"List argument '{arg.name}' to '{spec.name}' Op with length 0 shorter than minimum length 1."
+        )
     count = known.setdefault(arg.number_attr, len(tensors))
     if count != len(tensors):
         raise ValueError(

@@ -189,7 +189,7 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """Joins tensors along an existing dimension."""
     if not isinstance(values, (list, tuple)):
         values = [values]
-    if len(values) > 1:
+    if len(values) != 1:
         return apply("ConcatV2", list(values), axis, name=name)
     with name_scope(name or "concat") as scope:
         at = to_tensor(axis, "int32", name="concat_dim")

@@ -48,15 +48,14 @@ def _padded_rank(op: Operation) -> int | None:
 
 def _pad_shape(op: Operation) -> TensorShape:
     rank, paddings = _padded_rank(op), static_value(op, 1)
+    if paddings is not None and np.any(paddings < 0):
+        raise ValueError(f"Paddings must be non-negative: {paddings.tolist()}")
     if rank is None:
         return UNKNOWN
     dims = op._inputs[0].shape._d
     if dims is None or paddings is None:
         return unknown_shape(rank)
-    pairs = _pairs(paddings, rank, ValueError)
-    if any(a < 0 or b < 0 for a, b in pairs):
-        raise ValueError(f"Cannot specify negative paddings: {pairs}")
-    sizes = zip(dims, pairs, strict=True)
+    sizes = zip(dims, _pairs(paddings, rank, ValueError), strict=True)
     return TensorShape._of(tuple(None if d is None else d + a + b for d, (a, b) in sizes))
 
 

@@ -52,7 +52,9 @@ def _sized(op_type: str) -> Callable[[Operation, list], int]:
 def _checked_shape(shape: Any) -> tuple[int, ...]:
     dims = ints(shape)
     if any(d < 0 for d in dims):
-        raise errors.InvalidArgumentError(None, None, f"Dimension {min(dims)} must be >= 0 in shape {list(dims)}")
+        raise errors.InvalidArgumentError(
+            None, None, f"Dimension {min(dims)} must be >= 0 in shape {list(dims)}"
+        )
     return dims
 
 
@@ -98,7 +100,9 @@ def _truncated_normal(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> 
     stateful=True,
     examples=[case(np.array([5], np.int32), np.int32(2), np.int32(9), seed=1, seed2=2)],
 )
-def _random_uniform_int(xp: Any, rng: Any, shape: Any, minval: Any, maxval: Any, *, Tout: dtypes.DType, check: Any) -> Any:
+def _random_uniform_int(
+    xp: Any, rng: Any, shape: Any, minval: Any, maxval: Any, *, Tout: dtypes.DType, check: Any
+) -> Any:
     dims = _checked_shape(shape)
     check(minval < maxval, lambda: f"Need minval < maxval, got {minval} >= {maxval}")
     return philox.random_uniform_int(xp, rng, dims, Tout.np_dtype, minval, maxval)
@@ -135,7 +139,9 @@ def _multinomial_shape(op: Operation) -> TensorShape:
     static=["num_samples"],
     rng=lambda op, outputs: philox.reserved("Multinomial", outputs[0].shape[0], outputs[0].shape[1]),
     stateful=True,
-    examples=[case(np.log(np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]], np.float32)), np.int32(4), seed=1, seed2=2)],
+    examples=[
+        case(np.log(np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]], np.float32)), np.int32(4), seed=1, seed2=2)
+    ],
 )
 def _multinomial(xp: Any, rng: Any, logits: Any, num_samples: Any, *, output_dtype: dtypes.DType) -> Any:
     return philox.multinomial(xp, rng, logits, int(num_samples), output_dtype.np_dtype)
@@ -169,7 +175,9 @@ def _random_poisson(ctx: Any, shape: Any, rate: Any, *, dtype: dtypes.DType) -> 
     rate = np.asarray(rate)
     dims = _checked_shape(shape)
     size = int(np.prod(dims, dtype=np.int64)) * rate.size
-    return philox_sampling.random_poisson(ctx.random(philox.reserved("RandomPoissonV2", size)), dims, rate, dtype.np_dtype)
+    return philox_sampling.random_poisson(
+        ctx.random(philox.reserved("RandomPoissonV2", size)), dims, rate, dtype.np_dtype
+    )
 
 
 not_differentiable("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt")
@@ -184,11 +192,23 @@ def _shape_tensor(shape: Any) -> Tensor:
 
 @export("random_uniform", "random.uniform")
 def random_uniform(
-    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Uniform numbers in [minval, maxval); integers need `maxval`."""
     kind = dtypes.as_dtype(dtype)
-    if kind not in (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64):
+    if kind not in (
+        dtypes.float16,
+        dtypes.bfloat16,
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.int32,
+        dtypes.int64,
+    ):
         raise ValueError(f"Invalid dtype {kind}")
     if maxval is None:
         if kind.is_integer:
@@ -201,7 +221,9 @@ def random_uniform(
         if kind.is_integer:
             return apply("RandomUniformInt", dims, low, high, name=scope, **_seeds(seed))
         drawn = apply("RandomUniform", dims, dtype=kind, **_seeds(seed))
-        return apply("AddV2", apply("Mul", drawn, apply("Sub", high, low, name="sub"), name="mul"), low, name=scope)
+        return apply(
+            "AddV2", apply("Mul", drawn, apply("Sub", high, low, name="sub"), name="mul"), low, name=scope
+        )
 
 
 def _scaled(drawn: Tensor, mean: Any, stddev: Any, scope: str) -> Tensor:
@@ -210,7 +232,12 @@ def _scaled(drawn: Tensor, mean: Any, stddev: Any, scope: str) -> Tensor:
 
 @export("random_normal", "random.normal")
 def random_normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers."""
     with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
@@ -223,7 +250,12 @@ def random_normal(
 
 @export("truncated_normal", "random.truncated_normal")
 def truncated_normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers, drawn again where farther than two standard deviations from the mean."""
     with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
@@ -247,7 +279,9 @@ def multinomial(
     """Draws classes from each row's unnormalized log-probabilities."""
     with name_scope(name, "multinomial", [logits]):
         kind = dtypes.int64 if output_dtype is None else dtypes.as_dtype(output_dtype)
-        return apply("Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **_seeds(seed))
+        return apply(
+            "Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **_seeds(seed)
+        )
 
 
 @export("random.categorical")
@@ -257,12 +291,19 @@ def categorical(
     """Draws classes from each row's unnormalized log-probabilities."""
     with name_scope(name, "categorical", [logits]):
         kind = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
-        return apply("Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **_seeds(seed))
+        return apply(
+            "Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **_seeds(seed)
+        )
 
 
 @export("random_gamma", "random.gamma")
 def random_gamma(
-    shape: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Gamma-distributed numbers."""
     with name_scope(name, "random_gamma", [shape, alpha, beta]):

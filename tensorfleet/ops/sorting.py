@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet import dtypes, errors
 from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
@@ -103,6 +103,12 @@ def _in_top_k_shape(op: Operation) -> TensorShape:
 
 
 def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
+    if len(predictions) != len(targets):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"First dimension of predictions {len(predictions)} must match length of targets {len(targets)}",
+        )
     classes = predictions.shape[1]
     known = (targets >= 0) & (targets < classes)
     at = xp.clip(targets, 0, max(classes - 1, 0))

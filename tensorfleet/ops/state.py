@@ -63,7 +63,14 @@ def handle_shape(op: Operation) -> TensorShape:
     return source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
 
 
-@op("ReadVariableOp", "resource: resource -> value: dtype", "dtype: type", shape=handle_shape, stateful=True, reads=["resource"])
+@op(
+    "ReadVariableOp",
+    "resource: resource -> value: dtype",
+    "dtype: type",
+    shape=handle_shape,
+    stateful=True,
+    reads=["resource"],
+)
 def _read_variable(xp: Any, value: Any) -> Any:
     return value
 
@@ -183,13 +190,25 @@ def _assign_variable(xp: Any, current: Any, value: Any, *, op: Operation) -> Any
     return _fresh(xp, value)
 
 
-@op("AssignAddVariableOp", "resource: resource, value: dtype ->", "dtype: type", updates=["resource"], stateful=True)
+@op(
+    "AssignAddVariableOp",
+    "resource: resource, value: dtype ->",
+    "dtype: type",
+    updates=["resource"],
+    stateful=True,
+)
 def _assign_add_variable(xp: Any, current: Any, value: Any) -> Any:
     _need_same(current, value, "assign_add")
     return current + value
 
 
-@op("AssignSubVariableOp", "resource: resource, value: dtype ->", "dtype: type", updates=["resource"], stateful=True)
+@op(
+    "AssignSubVariableOp",
+    "resource: resource, value: dtype ->",
+    "dtype: type",
+    updates=["resource"],
+    stateful=True,
+)
 def _assign_sub_variable(xp: Any, current: Any, value: Any) -> Any:
     _need_same(current, value, "assign_sub")
     return current - value
@@ -210,7 +229,13 @@ def _is_variable_initialized(ctx: Any, store: Any) -> Any:
     return np.array(store.value is not None)
 
 
-@op("VarIsInitializedOp", "resource: resource -> is_initialized: bool", shape=lambda op: SCALAR, host=True, stateful=True)
+@op(
+    "VarIsInitializedOp",
+    "resource: resource -> is_initialized: bool",
+    shape=lambda op: SCALAR,
+    host=True,
+    stateful=True,
+)
 def _var_is_initialized(ctx: Any, store: Any) -> Any:
     return np.array(store.value is not None)
 

@@ -7,11 +7,15 @@ device at one level) can always run as one unit.
 
 from __future__ import annotations
 
+import itertools
+
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Part, Plan, variable_of
 
 # Variables of at least this many elements are gathered from by rows, without handing out the whole.
 _LARGE = 1 << 15
+# What XLA needs to compile a program grows faster than the program: longer ones are cut.
+_LONGEST = 2000
 
 
 def fuse(plan: Plan) -> Plan:
@@ -215,19 +219,19 @@ def _group(plan: Plan, ops: list, kinds: dict, levels: dict[Operation, int]) -> 
     for op in ops:
         by_level.setdefault(levels[op], []).append(op)
     for level in sorted(by_level):
-        segments: dict[str, Part] = {}
+        segments: dict[str, list[Part]] = {}
         hosts: list[Part] = []
         for op in by_level[level]:
             device = plan.devices[op]
             if kinds[op] == "segment":
-                if device not in segments:
-                    segments[device] = Part("segment", [], device)
-                segments[device].ops.append(op)
+                if device not in segments or len(segments[device][-1].ops) == _LONGEST:
+                    segments.setdefault(device, []).append(Part("segment", [], device))
+                segments[device][-1].ops.append(op)
             elif kinds[op] == "alone":
                 hosts.append(Part("segment", [op], device))
             else:
                 hosts.append(Part(kinds[op], [op], device, list(op._outputs)))
-        parts += [*segments.values(), *hosts]
+        parts += [*itertools.chain(*segments.values()), *hosts]
     return parts
 
 

@@ -126,7 +126,13 @@ class Engine:
 # Fields of ConfigProto that are honoured, or that only tune TensorFlow's own executor.
 _UNDERSTOOD = {"device_count", "intra_op_parallelism_threads", "inter_op_parallelism_threads"}
 _UNDERSTOOD |= {"use_per_session_threads", "gpu_options", "allow_soft_placement", "log_device_placement"}
-_UNDERSTOOD |= {"operation_timeout_in_ms", "graph_options", "placement_period", "experimental", "device_filters"}
+_UNDERSTOOD |= {
+    "operation_timeout_in_ms",
+    "graph_options",
+    "placement_period",
+    "experimental",
+    "device_filters",
+}
 _warned: set[str] = set()
 
 

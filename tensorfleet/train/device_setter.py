@@ -12,7 +12,18 @@ from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec
 
 # What lives on parameter servers unless `ps_ops` says otherwise: everything that holds parameters.
-STANDARD_PS_OPS = ["Variable", "VariableV2", "AutoReloadVariable", "VarHandleOp", "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "MutableDenseHashTable", "MutableDenseHashTableV2"]
+STANDARD_PS_OPS = [
+    "Variable",
+    "VariableV2",
+    "AutoReloadVariable",
+    "VarHandleOp",
+    "MutableHashTable",
+    "MutableHashTableV2",
+    "MutableHashTableOfTensors",
+    "MutableHashTableOfTensorsV2",
+    "MutableDenseHashTable",
+    "MutableDenseHashTableV2",
+]
 
 
 @export("train.replica_device_setter")

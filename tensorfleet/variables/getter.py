@@ -132,7 +132,11 @@ def _partitioned(
     for i, (offset, length) in enumerate(slices.offsets()):
         info = PartitionInfo(slices.shape, offset)
         start = _slice_of(initializer, offset, length, info)
-        part = make(name=f"{name}/part_{i}", shape=length if start is None or callable(start) else None, initializer=start)
+        part = make(
+            name=f"{name}/part_{i}",
+            shape=length if start is None or callable(start) else None,
+            initializer=start,
+        )
         part._set_save_slice_info(SaveSliceInfo(name, whole.as_list(), offset, length))
         parts.append(part)
     made = PartitionedVariable(name, whole, parts[0].dtype.base_dtype, parts, slices.counts)

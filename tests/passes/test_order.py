@@ -16,7 +16,9 @@ def graph():
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_op_after_an_update_sees_the_new_value_through_an_old_read(compiled, monkeypatch):
-    monkeypatch.setattr("tensorfleet.runtime.compiled.Compiler.wanted", lambda self: compiled and self.possible)
+    monkeypatch.setattr(
+        "tensorfleet.runtime.compiled.Compiler.wanted", lambda self: compiled and self.possible
+    )
     v = tf.Variable(1.0)
     with tf.control_dependencies([tf.assign(v, 5.0)]):
         after = v + 1.0
