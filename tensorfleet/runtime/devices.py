@@ -40,7 +40,7 @@ def _load() -> tuple[Any, Any]:
     _keep_memory()
     if _has_driver():
         jax.config.update("jax_default_device", jax.devices("cpu")[0])  # a GPU is used when named
-    elif not jax.config.jax_platforms:
+    elif not getattr(jax.config, "jax_platforms", None):
         jax.config.update("jax_platforms", "cpu")  # looking for other devices takes time and logs complaints
     return jax, jnp
 
