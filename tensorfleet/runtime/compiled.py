@@ -22,8 +22,13 @@ _PATIENCE = 20e-3
 _COLD_RUNS = 3
 # Shapes that keep changing fall back to numpy instead of compiling for ever.
 _MOST_SIGNATURES = 24
+# What XLA needs to compile a program grows faster than the number of its inputs: with more, minutes and gigabytes.
+_MOST_INPUTS = 1000
 # A signature beyond the first few must come back before it is worth compiling.
 _EAGER_SIGNATURES = 4
+
+# These only pass values on: nothing for XLA to do (restoring a checkpoint is a segment of Assigns).
+_MOVES = {"Assign", "AssignVariableOp", "Const", "Identity", "NoOp", "ReadVariableOp"}
 
 
 class Compiled:
@@ -54,8 +59,9 @@ class Compiler:
         self.runs = 0
         self.fastest = float("inf")  # one slow run may only mean a busy machine
         numeric = segment.numeric
-        self.possible = numeric and bool(segment.steps)
         self.heavy = any(op.spec.heavy for op in segment.ops) or _large(segment)
+        works = any(step.op.type not in _MOVES for step in segment.steps)
+        self.possible = numeric and works and (len(segment.inputs) <= _MOST_INPUTS or self.heavy)
 
     def timed(self, seconds: float) -> None:
         """Notes what one run in numpy took."""
