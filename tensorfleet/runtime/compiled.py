@@ -22,8 +22,8 @@ _PATIENCE = 20e-3
 _COLD_RUNS = 3
 # Shapes that keep changing fall back to numpy instead of compiling for ever.
 _MOST_SIGNATURES = 24
-# What XLA needs to compile a program grows faster than the number of its inputs: with more, minutes and gigabytes.
-_MOST_INPUTS = 1000
+# With more arguments and results than this, XLA takes minutes and gigabytes to compile a program.
+_WIDEST = 1000
 # A signature beyond the first few must come back before it is worth compiling.
 _EAGER_SIGNATURES = 4
 
@@ -61,7 +61,8 @@ class Compiler:
         numeric = segment.numeric
         self.heavy = any(op.spec.heavy for op in segment.ops) or _large(segment)
         works = any(step.op.type not in _MOVES for step in segment.steps)
-        self.possible = numeric and works and (len(segment.inputs) <= _MOST_INPUTS or self.heavy)
+        narrow = len(segment.inputs) + len(segment.outputs) <= _WIDEST
+        self.possible = numeric and works and (narrow or self.heavy)
 
     def timed(self, seconds: float) -> None:
         """Notes what one run in numpy took."""
