@@ -87,7 +87,15 @@ class Engine:
         if program.inline:
             if self._closed is not None:
                 raise self._closed
-            return program.run(ctx, feeds, self.pool)
+            results = program.run(ctx, feeds, self.pool)
+            if deadline is not None and time.monotonic() > deadline:
+                raise errors.DeadlineExceededError(
+                    None,
+                    None,
+                    f"Timed out: the step took longer than {timeout} ms. Raise timeout_in_ms of tf.RunOptions (or "
+                    "operation_timeout_in_ms of tf.ConfigProto).",
+                )
+            return results
         with self._lock:
             if self._closed is not None:
                 raise self._closed

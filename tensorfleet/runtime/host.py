@@ -9,6 +9,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.passes.plan import Part, Plan, variable_of
+from tensorfleet.runtime.resources import release
 from tensorfleet.runtime.segment import uninitialized
 
 if TYPE_CHECKING:
@@ -122,9 +123,9 @@ class RowsItem(_Item):
     def run(self, ctx: StepContext, values: list) -> None:
         """Runs the update."""
         args = self.arguments(values)
-        for store in self.locking:
-            store.lock.acquire()
         try:
+            for store in self.locking:
+                store.lock.acquire()
             for i, store in zip(self.updated, self.stores, strict=True):
                 if store.value is None:
                     variable = variable_of(self.op._inputs[i])
@@ -138,8 +139,7 @@ class RowsItem(_Item):
         except Exception as e:
             raise errors.about(self.op, e) from e
         finally:
-            for store in self.locking:
-                store.lock.release()
+            release(self.locking)
 
 
 class GatherItem:

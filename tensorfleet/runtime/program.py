@@ -13,7 +13,7 @@ from tensorfleet import errors
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.plan import Part, Plan
 from tensorfleet.runtime.host import GatherItem, HostItem, RowsItem
-from tensorfleet.runtime.resources import RandomStreams, ResourceManager, VariableStore
+from tensorfleet.runtime.resources import RandomStreams, ResourceManager, VariableStore, release
 from tensorfleet.runtime.segment import Segment, uninitialized
 from tensorfleet.runtime.threads import Pool
 
@@ -66,9 +66,9 @@ class SegmentItem:
         compiled = None
         if compiler.wanted():
             compiled = compiler.program(inputs, self._state())
-        for store in self.writing:
-            store.lock.acquire()
         try:
+            for store in self.writing:
+                store.lock.acquire()
             state = self._state()
             if compiled is not None and compiler.static_variables:
                 # What it was compiled for may have changed before the locks were ours.
@@ -80,8 +80,7 @@ class SegmentItem:
             for w in self.segment.writes:
                 self.stores[w].swap(state[w])
         finally:
-            for store in self.writing:
-                store.lock.release()
+            release(self.writing)
         for slot, value in zip(self.outs, outputs, strict=True):
             values[slot] = value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,15 @@ class VariableStore:
         with self.lock:
             self.value = None
             self._private = False
+
+
+def release(stores: Sequence[VariableStore]) -> None:
+    """Gives back the locks of variables, in the order they were taken."""
+    try:
+        for store in stores:
+            store.lock.release()
+    except RuntimeError:
+        return  # an interrupt came before the others were taken
 
 
 class ResourceManager:

@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 from tensorfleet import errors
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan
 from tensorfleet.passes.prune import prune
@@ -26,16 +27,16 @@ class _Partial:
 class PartialRuns:
     """The partial runs of one session."""
 
-    def __init__(self, session: Any) -> None:
-        self._session = session
+    def __init__(self, graph: Graph, engine: Any) -> None:
+        self._graph = graph
+        self._engine = engine
         self._handles = itertools.count()
         self._steps: dict[str, _Partial] = {}
 
     def setup(self, fetches: Any, feeds: Any) -> str:
         """Declares a step and returns its handle."""
-        graph = self._session.graph
-        tensors, _ = feed_plan(graph, list(feeds or ()))
-        wanted, targets, _ = fetch_plan(graph, fetches, tensors)
+        tensors, _ = feed_plan(self._graph, list(feeds or ()))
+        wanted, targets, _ = fetch_plan(self._graph, fetches, tensors)
         if not wanted and not targets:
             raise errors.InvalidArgumentError(None, None, "partial_run_setup needs at least one fetch.")
         handle = f"partial-{next(self._handles)}"
@@ -49,8 +50,7 @@ class PartialRuns:
             raise errors.InvalidArgumentError(
                 None, None, f"Must run 'setup' before performing partial runs! There is no step {handle!r}."
             )
-        graph = self._session.graph
-        tensors, convert = feed_plan(graph, list(feed_dict or ()))
+        tensors, convert = feed_plan(self._graph, list(feed_dict or ()))
         for t, c, v in zip(tensors, convert, (feed_dict or {}).values(), strict=True):
             if t not in step.feeds:
                 raise errors.InvalidArgumentError(
@@ -59,7 +59,7 @@ class PartialRuns:
                     f"The feed {t.name} was not specified in partial_run_setup, or was fed before.",
                 )
             step.values[t] = c(v)
-        wanted, targets, arrange = fetch_plan(graph, fetches, list(step.values))
+        wanted, targets, arrange = fetch_plan(self._graph, fetches, list(step.values))
         asked: list[Any] = [*wanted, *targets]
         for f in asked:
             if f not in step.fetches:
@@ -71,14 +71,13 @@ class PartialRuns:
         return arrange([step.values[t] for t in wanted])
 
     def _compute(self, step: _Partial, wanted: list[Tensor], targets: list[Operation]) -> None:
-        session = self._session
         known = list(step.values)
         left = [op for op in targets if op not in step.done]
-        plan = prune(Plan(session.graph, tuple(wanted), tuple(left), tuple(known)))
+        plan = prune(Plan(self._graph, tuple(wanted), tuple(left), tuple(known)))
         new = [op for op in plan.ops if op not in step.done and not op.spec.variable]
         outputs = [t for op in new for t in op._outputs if t.dtype.name != "resource"]
         asked = [*dict.fromkeys([*outputs, *(t for t in wanted if t not in step.values)])]
-        program = session._engine.program(asked, left, known)
-        results = session._engine.run(program, [step.values[t] for t in known])
+        program = self._engine.program(asked, left, known)
+        results = self._engine.run(program, [step.values[t] for t in known])
         step.values.update(zip(asked, results, strict=True))
         step.done.update(new)

@@ -47,7 +47,7 @@ class BaseSession:
         self._engine = engine_for(target, self._graph, config)
         self._prepared: dict[Any, _Prepared] = {}
         self._prepared_edits = self._graph._edits
-        self._partial = PartialRuns(self)
+        self._partial = PartialRuns(self._graph, self._engine)
         self._entered: list = []
 
     @property

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+import time
+import weakref
+
+import numpy as np
 import pytest
 
 import tensorfleet as tf
@@ -43,3 +49,153 @@ def test_feeding_what_is_no_number_is_a_type_error(value):
     x = tf.placeholder(tf.float32)
     with tf.Session() as s, pytest.raises(TypeError, match="Cannot feed"):
         s.run(x * 2.0, {x: value})
+
+
+def test_step_that_takes_too_long_is_an_error():
+    slow = tf.py_func(lambda: np.float32(time.sleep(0.05) or 1.0), [], tf.float32)
+    with tf.Session() as s:
+        assert s.run(slow, options=tf.RunOptions(timeout_in_ms=60_000)) == 1.0
+        with pytest.raises(
+            tf.errors.DeadlineExceededError, match="Timed out: the step took longer than 1 ms"
+        ):
+            s.run(slow, options=tf.RunOptions(timeout_in_ms=1))
+
+
+def test_session_that_nobody_holds_frees_its_variables_at_once():
+    v = tf.Variable(np.ones(100, np.float32))
+    s = tf.Session()
+    s.run(v.initializer)
+    s.run([v.assign_add(v), {"nested": v}])
+    gone = weakref.ref(s)
+    gc.disable()
+    try:
+        del s
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_function_that_raises_leaves_the_session_usable():
+    fails = [True, False, True, False]
+
+    def sometimes(x):
+        if fails.pop(0):
+            raise ValueError("not today")
+        return x
+
+    v, w = tf.Variable(1.0), tf.Variable(0.0)
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        y = tf.py_func(sometimes, [v * 2.0], tf.float32)
+    update = w.assign(tf.reshape(y, []))
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        for expected in (6.0, 10.0):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="not today"):
+                s.run(update)
+            assert s.run(update) == expected
+
+
+class Interrupted:
+    """A lock whose owner-to-be is interrupted while waiting for it."""
+
+    def acquire(self):
+        raise KeyboardInterrupt
+
+    def release(self):
+        raise RuntimeError("cannot release un-acquired lock")
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_interrupted_step_leaves_no_lock_held(rows):
+    v = tf.Variable([1.0])
+    train = tf.train.MomentumOptimizer(0.1, 0.9)
+    loss = tf.reduce_sum(tf.gather(v, [0]) if rows else v)
+    step = train.minimize(loss)
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        stores = [s._engine.resources.variable(x.op) for x in (v, train.get_slot(v, "momentum"))]
+        second = max(stores, key=lambda store: store.order)
+        lock, second.lock = second.lock, Interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            s.run(step)
+        second.lock = lock
+        runner = threading.Thread(target=s.run, args=(step,), daemon=True)
+        runner.start()
+        runner.join(10)
+        assert not runner.is_alive()
+        np.testing.assert_allclose(s.run(v), [0.9])
+
+
+def test_many_threads_run_while_the_graph_grows(graph):
+    x = tf.placeholder(tf.float32, [2])
+    count = tf.Variable(0.0)
+    increment = count.assign_add(1.0, use_locking=True)
+    s = tf.Session()
+    s.run(count.initializer)
+    problems = []
+
+    def work(k):
+        try:
+            for j in range(5):
+                with graph.as_default():
+                    y = tf.tanh(x * float(k)) + float(j)
+                    gradient = tf.gradients(y, x)[0]
+                value, _, _ = s.run([y, gradient, increment], {x: [1.0, 2.0]})
+                np.testing.assert_allclose(value, np.tanh([k, 2 * k]) + j, rtol=1e-5)
+        except Exception as e:
+            problems.append(e)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not problems
+    assert s.run(count) == 40.0
+    s.close()
+
+
+def test_batch_that_changes_every_step_stops_compiling(monkeypatch):
+    monkeypatch.setattr("tensorfleet.runtime.compiled.Compiler.wanted", lambda self: self.possible)
+    x = tf.placeholder(tf.float32, [None])
+    y = tf.reduce_sum(tf.tanh(x))
+    with tf.Session() as s:
+        for n in range(1, 30):
+            np.testing.assert_allclose(s.run(y, {x: np.ones(n)}), n * np.tanh(1.0), rtol=1e-5)
+        (item,) = next(iter(s._prepared.values())).program.items
+        assert len(item.compiler.programs) <= 4
+
+
+def test_programs_with_thousands_of_results_are_not_compiled():
+    x = tf.placeholder(tf.float32, [4])
+    terms = [x + float(i) for i in range(1200)]
+    with tf.Session() as s:
+        s.run(terms, {x: np.ones(4)})
+        (item,) = next(iter(s._prepared.values())).program.items
+        assert not item.compiler.possible
+
+
+def test_deep_graphs_need_no_deep_stack():
+    x = tf.placeholder(tf.float32, [2])
+    y = x
+    for _ in range(3000):
+        y = tf.negative(y)
+    (gradient,) = tf.gradients(y, x)
+    with tf.Session() as s:
+        for _ in range(2):
+            value, slope = s.run([y, gradient], {x: [1.0, 2.0]})
+        np.testing.assert_array_equal(value, [1.0, 2.0])
+        np.testing.assert_array_equal(slope, [1.0, 1.0])
+
+
+def test_constant_initializer_leaves_no_room_for_a_shape():
+    for value in ("text", np.zeros(2, np.float32), tf.zeros([2])):
+        with pytest.raises(ValueError, match="If initializer is a constant, do not specify shape"):
+            tf.get_variable("v", [2], initializer=value)
+
+
+def test_empty_lists_of_tensors_are_named():
+    with pytest.raises(
+        ValueError, match="List argument 'values' to 'ConcatV2' Op with length 0 shorter than"
+    ):
+        tf.concat([], 0)
