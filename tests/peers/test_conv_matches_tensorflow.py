@@ -50,8 +50,11 @@ def agree(kernel, expected, *args, **attrs):
 
 
 @pytest.fixture(autouse=True)
-def _x64():
-    with jax.enable_x64(True):
+def _at_once():
+    """TensorFlow runs its ops at once here, whatever other tests of this process have asked it for."""
+    from tensorflow.python.eager import context
+
+    with jax.enable_x64(True), context.eager_mode():
         yield
 
 
