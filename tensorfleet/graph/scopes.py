@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -261,11 +261,3 @@ class GraphKeys:
     WHILE_CONTEXT = "while_context"
     VARIABLES = "variables"
     _SUMMARY_COLLECTION = "_SUMMARY_V2"
-
-
-def in_scope_of(values: Any, name: str | None, default: str) -> name_scope:
-    """The scope most `tf.` functions open: the caller's name, else the default one."""
-    return name_scope(name, default, values)
-
-
-Decorator = Callable[[Callable], Callable]

@@ -9,7 +9,6 @@ import numpy as np
 from tensorfleet import dtypes, errors
 from tensorfleet.api import export, publish
 from tensorfleet.graph.apply import apply, constant
-from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
@@ -253,11 +252,6 @@ def with_dependencies(dependencies: Any, output: Any, name: str | None = None) -
         if isinstance(output, IndexedSlices):
             return IndexedSlices(identity(output.values, name), output.indices, output.dense_shape)
         return identity(output, name=name or "control_dependency")
-
-
-def as_values(data: Any) -> list[Tensor]:
-    """Each item as a tensor."""
-    return [to_tensor(x) for x in data]
 
 
 def unknown_like(op: Operation) -> list[TensorShape]:

@@ -34,7 +34,7 @@ _MOVES = {"Assign", "AssignVariableOp", "Const", "Identity", "NoOp", "ReadVariab
 class Compiled:
     """One signature of a segment as an XLA program."""
 
-    __slots__ = ("call", "checked", "constants", "skips")
+    __slots__ = ("call", "checked", "skips")
 
     def __init__(self, call: Any, skips: list[int], checked: bool) -> None:
         self.call = call

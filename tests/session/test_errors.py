@@ -14,11 +14,6 @@ def graph():
         yield g
 
 
-def run_often(session, fetch, feed=None, times=4):
-    """Several runs, so that both the numpy life and the compiled life get to fail."""
-    return [session.run(fetch, feed) for _ in range(times)]
-
-
 def both_lives(session, fetch, feed, error, phrase, monkeypatch):
     with pytest.raises(error, match=phrase) as in_numpy:
         session.run(fetch, feed)
