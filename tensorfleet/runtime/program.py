@@ -21,15 +21,16 @@ from tensorfleet.runtime.threads import Pool
 class StepContext:
     """One run of a program: its cancellation, its deadline, and the trace it leaves if asked to."""
 
-    __slots__ = ("cancelled", "deadline", "reason", "resources", "streams", "trace")
+    __slots__ = ("_lock", "_waiting", "deadline", "reason", "resources", "streams", "trace")
 
     def __init__(
-        self, resources: ResourceManager, streams: RandomStreams, deadline: float | None, waits: bool
+        self, resources: ResourceManager, streams: RandomStreams, deadline: float | None, waits: bool = True
     ) -> None:
         self.resources = resources
         self.streams = streams
         self.deadline = deadline
-        self.cancelled = threading.Event() if waits else None  # a step that never waits needs no waking
+        self._lock = threading.Lock() if waits else None  # a step that never waits needs no waking
+        self._waiting: set[threading.Event] = set()
         self.reason: errors.OpError | None = None
         self.trace: Any = None
 
@@ -37,8 +38,34 @@ class StepContext:
         """Ends the step: waiting operations wake up and raise `reason`."""
         if self.reason is None:
             self.reason = reason
-        if self.cancelled is not None:
-            self.cancelled.set()
+        if self._lock is not None:
+            with self._lock:
+                waiting = list(self._waiting)
+            for event in waiting:
+                event.set()
+
+    def wait(self, event: threading.Event, what: str) -> None:
+        """Waits until `event` is set; raises when the step is cancelled or its deadline passes.
+
+        Whoever waits looks at its own state after any of these: an event may be set in the same moment.
+        """
+        assert self._lock is not None
+        with self._lock:
+            self._waiting.add(event)
+        try:
+            left = None if self.deadline is None else self.deadline - time.monotonic()
+            if self.reason is None and not event.wait(left):
+                raise errors.DeadlineExceededError(
+                    None,
+                    None,
+                    f"Timed out waiting {what}. Raise timeout_in_ms of tf.RunOptions (or operation_timeout_in_ms "
+                    "of tf.ConfigProto), or see why nobody answers.",
+                )
+            if self.reason is not None:
+                raise self.reason
+        finally:
+            with self._lock:
+                self._waiting.discard(event)
 
 
 class SegmentItem:
