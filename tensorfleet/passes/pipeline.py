@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
@@ -21,9 +22,15 @@ def make_plan(
     targets: Sequence[Operation],
     feeds: Sequence[Tensor],
     placer: Placer,
+    done: Iterable[Operation] = (),
+    known: Mapping[Tensor, Any] | None = None,
 ) -> Plan:
-    """Plans one run: what must run, what is known, what sees updates, where each op goes, in which segments."""
-    plan = Plan(graph, tuple(fetches), tuple(targets), tuple(feeds))
+    """Plans one run: what must run, what is known, what sees updates, where each op goes, in which segments.
+
+    As a part of a larger step it leaves out what is `done` elsewhere, and is given values `known` beforehand.
+    """
+    plan = Plan(graph, tuple(fetches), tuple(targets), tuple(feeds), frozenset(done))
+    plan.constants.update(known or {})
     for one in (prune, fold, order, placer.place, fuse, products):
         plan = one(plan)
     return plan

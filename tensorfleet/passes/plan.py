@@ -39,6 +39,8 @@ class Plan:
     fetches: tuple[Tensor, ...]
     targets: tuple[Operation, ...]
     feeds: tuple[Tensor, ...]
+    #: what another part of the step does: only the order counts, which the caller keeps
+    done: frozenset[Operation] = frozenset()
     #: what has to run, in order
     ops: list[Operation] = field(default_factory=list)
     #: tensors whose value is known without running anything

@@ -8,12 +8,12 @@ from tensorfleet.passes.plan import Plan, ordered
 
 def prune(plan: Plan) -> Plan:
     """Lists the operations that must run, in order."""
-    fed = set(plan.feeds)
+    fed = set(plan.feeds) | plan.constants.keys()
     needed: set[Operation] = set()
     stack: list[Operation] = [t._op for t in plan.fetches if t not in fed] + list(plan.targets)
     while stack:
         op = stack.pop()
-        if op in needed:
+        if op in needed or op in plan.done:
             continue
         needed.add(op)
         stack.extend(t._op for t in op._inputs if t not in fed)

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tensorfleet import errors
@@ -69,17 +69,29 @@ class Engine:
         self._logged: set[Operation] = set()
 
     def program(
-        self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        done: Iterable[Operation] = (),
+        known: Mapping[Tensor, Any] | None = None,
     ) -> Program:
         """Plans and builds the program for these fetches and feeds."""
         with self._planning:
-            plan = make_plan(self.graph, fetches, targets, feeds, self.placer)
+            plan = make_plan(self.graph, fetches, targets, feeds, self.placer, done, known)
             if self._log_placement:
                 self._log(plan)
             return Program(plan, self.resources)
 
-    def run(self, program: Program, feeds: Sequence[Any], timeout_ms: int = 0, collector: Any = None) -> list:
-        """Runs one step."""
+    def run(
+        self,
+        program: Program,
+        feeds: Sequence[Any],
+        timeout_ms: int = 0,
+        collector: Any = None,
+        began: Callable[[StepContext], Any] | None = None,
+    ) -> list:
+        """Runs one step. `began` is told the step, if it is one that can be cancelled."""
         timeout = timeout_ms or self._timeout
         deadline = time.monotonic() + timeout / 1000 if timeout else None
         ctx = StepContext(self.resources, self.streams, deadline, not program.inline)
@@ -101,6 +113,8 @@ class Engine:
                 raise self._closed
             self._running.add(ctx)
         try:
+            if began is not None:
+                began(ctx)
             return program.run(ctx, feeds, self.pool)
         finally:
             with self._lock:

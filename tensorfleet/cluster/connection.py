@@ -1,0 +1,128 @@
+"""Connecting to a task: the quickest way there, and the proof of the token before anything is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import sys
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.cluster import wire
+from tensorfleet.cluster.token import proof, same
+
+PREFACE = b"TENSORFLEET/1\r\n\r\n"
+NONCE = 32
+_PROOF = 32
+HANDSHAKE_SECONDS = 10.0
+LOOPBACK = {"localhost", "127.0.0.1", "::1", "[::1]"}
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of "host:port"."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or not 0 <= int(port) < 65536:
+        raise errors.InvalidArgumentError(
+            None, None, f'Could not interpret "{address}" as a host-port pair: write it as "host:port".'
+        )
+    return host.strip("[]"), int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine only."""
+    return host in LOOPBACK or host.startswith("127.")
+
+
+def local_name(port: int) -> str:
+    """The name under which the task at a loopback port can also be reached, without TCP. It has no file."""
+    return f"\0tensorfleet-{os.getuid()}-{port}"
+
+
+def has_local_names() -> bool:
+    """Whether this system has sockets with names that are not files."""
+    return sys.platform == "linux"
+
+
+def open_socket(address: str, seconds: float) -> socket.socket:
+    """A connected socket: within this machine a local one where there is one, else TCP."""
+    host, port = split_address(address)
+    if is_loopback(host) and has_local_names():
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(seconds)
+        try:
+            sock.connect(local_name(port))
+            return tuned(sock)
+        except OSError:
+            sock.close()
+    return tuned(socket.create_connection((host, port), timeout=seconds))
+
+
+def tuned(sock: socket.socket) -> socket.socket:
+    """A socket set up for small messages at once and large ones in large pieces."""
+    if sock.family != socket.AF_UNIX:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    else:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    return sock
+
+
+def connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[wire.Channel, dict]:
+    """Connects, proves the token and checks the other side's proof; gives the channel and the welcome."""
+    sock = open_socket(address, seconds)
+    try:
+        sock.settimeout(max(seconds, 0.1))
+        mine = secrets.token_bytes(NONCE)
+        sock.sendall(PREFACE + mine)
+        answer = _exactly(sock, NONCE + _PROOF)
+        theirs = answer[:NONCE]
+        if not same(answer[NONCE:], proof(secret, b"server", mine, theirs)):
+            raise errors.UnauthenticatedError(
+                None,
+                None,
+                f"The task at {address} has another cluster token than this process. Give every task the same one: set "
+                "TENSORFLEET_TOKEN (or TENSORFLEET_TOKEN_FILE) where each is started.",
+            )
+        sock.sendall(proof(secret, b"client", theirs, mine))
+        channel = wire.Channel(sock)
+        channel.send(wire.WELCOME, json.dumps(hello).encode())
+        frame = channel.receive()
+        if frame.kind != wire.WELCOME:
+            raise wire.malformed("a welcome was expected")
+        sock.settimeout(None)
+        return channel, frame.json()
+    except BaseException:
+        sock.close()
+        raise
+
+
+def accept(sock: socket.socket, secret: bytes, welcome: dict, largest: int) -> tuple[wire.Channel, dict]:
+    """The other side of `connect`: reads nothing but the proof until it is right."""
+    tuned(sock)
+    sock.settimeout(HANDSHAKE_SECONDS)
+    if _exactly(sock, len(PREFACE)) != PREFACE:
+        raise wire.malformed("it does not begin as a connection of TensorFleet")
+    theirs = _exactly(sock, NONCE)
+    mine = secrets.token_bytes(NONCE)
+    sock.sendall(mine + proof(secret, b"server", theirs, mine))
+    if not same(_exactly(sock, _PROOF), proof(secret, b"client", mine, theirs)):
+        raise errors.UnauthenticatedError(None, None, "A connection with a wrong cluster token was refused.")
+    channel = wire.Channel(sock, largest)
+    frame = channel.receive()
+    if frame.kind != wire.WELCOME:
+        raise wire.malformed("a welcome was expected")
+    hello = frame.json()
+    channel.send(wire.WELCOME, json.dumps(welcome).encode())
+    sock.settimeout(None)
+    return channel, hello
+
+
+def _exactly(sock: socket.socket, size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        more: Any = sock.recv(size - len(found))
+        if not more:
+            raise ConnectionError("the connection was closed before the token was proved")
+        found += more
+    return found

@@ -1,0 +1,217 @@
+"""The other tasks as seen from this process: connections kept open, and a watch on whether they still answer."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.cluster import wire
+from tensorfleet.cluster.connection import HANDSHAKE_SECONDS, connect
+from tensorfleet.cluster.token import token
+from tensorfleet.platform import logging
+
+#: identifies this process to the tasks it talks to
+CLIENT = secrets.token_hex(8)
+_PING_EVERY = 1.0  # seconds
+_SILENT_AFTER = 4.0
+_TELL_EVERY = 5.0
+_RETRY_FIRST, _RETRY_MOST = 0.02, 0.5
+
+
+def patience() -> float:
+    """How many seconds to wait for a task that is not up yet, when no time limit is set."""
+    return float(os.environ.get("TENSORFLEET_WAIT_SECONDS", "600"))
+
+
+class Peer:
+    """One other task: a pool of connections to it, one for each request under way."""
+
+    def __init__(self, name: str, address: str) -> None:
+        self.name = name
+        self.address = address
+        self.incarnation: int | None = None
+        self.welcome: dict = {}
+        self._lock = threading.Lock()
+        self._idle: list[wire.Channel] = []
+        self._busy: set[wire.Channel] = set()
+        self._control: wire.Channel | None = None
+        self._control_lock = threading.Lock()
+
+    def acquire(self, deadline: float | None = None, waits: bool = False) -> wire.Channel:
+        """A connection of one's own, until `release` or `drop`. With `waits`, a task not up yet is waited for."""
+        with self._lock:
+            if self._idle:
+                channel = self._idle.pop()
+                self._busy.add(channel)
+                return channel
+        channel = self._connect(deadline, waits)
+        with self._lock:
+            self._busy.add(channel)
+        return channel
+
+    def release(self, channel: wire.Channel) -> None:
+        """Gives back a connection on which nothing is under way."""
+        with self._lock:
+            if channel in self._busy:
+                self._busy.discard(channel)
+                self._idle.append(channel)
+                return
+        channel.close()
+
+    def drop(self, channel: wire.Channel) -> None:
+        """Closes a connection in an unknown state."""
+        with self._lock:
+            self._busy.discard(channel)
+        channel.close()
+
+    def _connect(self, deadline: float | None, waits: bool) -> wire.Channel:
+        began = time.monotonic()
+        limit = deadline if deadline is not None else began + (patience() if waits else HANDSHAKE_SECONDS)
+        told, pause = began, _RETRY_FIRST
+        while True:
+            try:
+                return self._open(max(min(limit - time.monotonic(), HANDSHAKE_SECONDS), 0.05))
+            except OSError as e:
+                now = time.monotonic()
+                if now >= limit or not waits:
+                    raise self._unreachable(e, now - began, now >= limit and waits) from None
+            if time.monotonic() - told >= _TELL_EVERY:
+                told = time.monotonic()
+                logging.info(
+                    "Waiting for %s at %s for %d s: is it started, and is the address right?",
+                    self.name,
+                    self.address,
+                    told - began,
+                )
+            time.sleep(min(pause, max(limit - time.monotonic(), 0.0)))
+            pause = min(pause * 1.5, _RETRY_MOST)
+
+    def _open(self, seconds: float) -> wire.Channel:
+        channel, welcome = connect(self.address, token(), {"client": CLIENT}, seconds)
+        changed = self.incarnation is not None and welcome["incarnation"] != self.incarnation
+        if changed:
+            self.forget()  # what was open led to the task's former life
+        self.incarnation, self.welcome = welcome["incarnation"], welcome
+        self._watch()
+        return channel
+
+    def _unreachable(self, error: OSError, waited: float, gave_up: bool) -> errors.OpError:
+        reason = error.strerror or str(error)
+        text = f"{self.name} ({self.address}) cannot be reached: {reason}."
+        if gave_up:
+            text = (
+                f"Waited {waited:.0f} s for {self.name} ({self.address}), which cannot be reached: {reason}. Start it, or "
+                "check its address in the ClusterSpec."
+            )
+            return errors.DeadlineExceededError(None, None, text)
+        return errors.UnavailableError(None, None, text)
+
+    def call(
+        self,
+        kind: int,
+        deadline: float | None = None,
+        waits: bool = False,
+        values: Any = (),
+        **fields: Any,
+    ) -> dict:
+        """One request that is not part of a step; raises what the other side raised."""
+        channel = self.acquire(deadline, waits)
+        try:
+            left = HANDSHAKE_SECONDS * 6 if deadline is None else max(deadline - time.monotonic(), 0.05)
+            channel.sock.settimeout(left)
+            channel.send_json(kind, values, **fields)
+            frame = channel.receive()
+            channel.sock.settimeout(None)
+        except (OSError, errors.OpError) as e:
+            self.drop(channel)
+            raise self.lost(e) from None
+        self.release(channel)
+        if frame.kind == wire.FAILED:
+            raise failure(frame)
+        return frame.json()
+
+    def lost(self, error: Exception) -> errors.OpError:
+        """The error for a connection that broke under a request."""
+        if isinstance(error, errors.OpError):
+            return error
+        if isinstance(error, TimeoutError):
+            return errors.DeadlineExceededError(
+                None, None, f"{self.name} ({self.address}) did not answer in time."
+            )
+        return errors.UnavailableError(
+            None,
+            None,
+            f"{self.name} ({self.address}) was lost: Socket closed. It has ended, was killed, or cannot be reached any "
+            "more; its own log says why.",
+        )
+
+    # -- is it still there? ---------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        """Opens the connection on which this task is asked, every second, whether it is alive."""
+        with self._control_lock:
+            if self._control is not None:
+                return
+            self._control, _ = connect(
+                self.address, token(), {"client": CLIENT, "control": True}, HANDSHAKE_SECONDS
+            )
+            channel = self._control
+        threading.Thread(
+            target=self._ping, args=(channel,), name=f"tensorfleet-watch-{self.name}", daemon=True
+        ).start()
+
+    def _ping(self, channel: wire.Channel) -> None:
+        channel.sock.settimeout(_SILENT_AFTER)
+        pause = threading.Event()
+        while self._control is channel:
+            try:
+                channel.send(wire.PING)
+                channel.receive()
+            except (OSError, errors.OpError):
+                break
+            pause.wait(_PING_EVERY)
+        if self._control is channel:
+            self.forget()
+
+    def forget(self) -> None:
+        """Closes every connection; requests under way fail at once."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+            busy = list(self._busy)
+            control, self._control = self._control, None
+        for channel in (*idle, *busy):
+            channel.close()
+        if control is not None:
+            control.close()
+
+
+def failure(frame: wire.Frame) -> errors.OpError:
+    """The error that a FAILED frame carries; its operation is looked up by whoever knows the graph."""
+    told = frame.json()
+    kind = errors._BY_CODE.get(told.get("code", 2), errors.UnknownError)
+    error = kind(None, None, str(told.get("message", "")))
+    error.remote_op = told.get("op")
+    return error
+
+
+_peers: dict[tuple[str, str], Peer] = {}
+_peers_lock = threading.Lock()
+
+
+def peer(name: str, address: str) -> Peer:
+    """The peer of that name and address; sessions of this process share it."""
+    with _peers_lock:
+        found = _peers.get((name, address))
+        if found is None:
+            found = _peers[(name, address)] = Peer(name, address)
+        return found
+
+
+def all_peers() -> list[Peer]:
+    """Every task this process has talked to."""
+    with _peers_lock:
+        return list(_peers.values())

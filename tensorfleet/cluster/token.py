@@ -1,0 +1,88 @@
+"""The cluster's token: a secret that both ends of every connection prove before anything else is read.
+
+It comes from TENSORFLEET_TOKEN, or from the file that TENSORFLEET_TOKEN_FILE names. Without either, tasks of
+one user on one machine share a file that only that user can read, made when first needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+
+from tensorfleet import errors
+
+_BYTES = 32
+
+
+def configured() -> bool:
+    """Whether the user has chosen a token, rather than getting this machine's own."""
+    return bool(os.environ.get("TENSORFLEET_TOKEN") or os.environ.get("TENSORFLEET_TOKEN_FILE"))
+
+
+def token() -> bytes:
+    """The token of this process's cluster."""
+    given = os.environ.get("TENSORFLEET_TOKEN")
+    if given:
+        return given.encode()
+    path = os.environ.get("TENSORFLEET_TOKEN_FILE")
+    return _read(path) if path else _own()
+
+
+def default_path() -> str:
+    """Where this machine's own token is kept."""
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(home, "tensorfleet", "token")
+
+
+def _own() -> bytes:
+    path = default_path()
+    with contextlib.suppress(FileNotFoundError):
+        return _read(path)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        made = f"{path}.{os.getpid()}.{secrets.token_hex(4)}"
+        with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as f:
+            f.write(secrets.token_hex(_BYTES))
+        try:
+            os.link(made, path)  # whole or not at all, and never over another's
+        except FileExistsError:
+            pass  # another task was quicker: its token counts
+        finally:
+            os.unlink(made)
+    except OSError as e:
+        raise errors.FailedPreconditionError(
+            None,
+            None,
+            f"The cluster token could not be written to {path}: {e.strerror}. Set TENSORFLEET_TOKEN to a secret of "
+            "your own on every task.",
+        ) from e
+    return _read(path)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as f:
+        mode = os.fstat(f.fileno()).st_mode
+        if stat.S_IMODE(mode) & 0o077:
+            raise errors.PermissionDeniedError(
+                None, None, f"Others can read the cluster token in {path}. Run: chmod 600 {path}"
+            )
+        found = f.read().strip()
+    if not found:
+        raise errors.FailedPreconditionError(
+            None, None, f"The cluster token file {path} is empty. Remove it and start again."
+        )
+    return found
+
+
+def proof(secret: bytes, who: bytes, *nonces: bytes) -> bytes:
+    """What shows that `who` knows the secret, without showing the secret."""
+    return hmac.new(secret, who + b"".join(nonces), hashlib.sha256).digest()
+
+
+def same(a: bytes, b: bytes) -> bool:
+    """Compares two proofs in constant time."""
+    return hmac.compare_digest(a, b)

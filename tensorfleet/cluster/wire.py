@@ -1,0 +1,307 @@
+"""Frames on a connection: a small header, a few fields, then raw tensor bytes.
+
+    header   magic, kind, number of tensors, length of the fields, length of the tensor descriptors, length of the body
+    fields   what the message says: packed numbers for the messages of a step, JSON for all others
+    tensors  one descriptor each (element type, dimensions, bytes)
+    body     the tensors' bytes, each starting at a multiple of 64
+
+Tensors are sent straight from their memory and received straight into memory that XLA can use without a copy.
+Every length is checked against a limit before anything is allocated. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors
+
+_HEADER = struct.Struct("<4sBxHIIQ")
+_MAGIC = b"TFLT"
+_DIMENSIONS = 254
+_LONGEST_TEXT = 64 << 20  # of the fields and of the descriptors
+_ALIGNMENT = 64
+_SMALL = 1 << 14  # tensors up to this many bytes are copied into one buffer: fewer pieces to send
+_MOST_PIECES = 512  # a system call takes only so many
+
+# The kinds of message.
+WELCOME, OK, FAILED, PING, CREATE, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, STOP, DESCRIBE = range(14)
+
+
+class Frame:
+    """A message received."""
+
+    __slots__ = ("fields", "kind", "tensors")
+
+    def __init__(self, kind: int, fields: bytes, tensors: list) -> None:
+        self.kind = kind
+        self.fields = fields
+        self.tensors = tensors
+
+    def json(self) -> dict:
+        """The fields of a message that is not of a step."""
+        try:
+            found = json.loads(self.fields) if self.fields else {}
+        except (ValueError, RecursionError):
+            raise malformed("its fields are not JSON") from None
+        if not isinstance(found, dict):
+            raise malformed("its fields are not a JSON object")
+        return found
+
+
+def malformed(why: str) -> errors.OpError:
+    """The error for bytes that are not a message of ours."""
+    return errors.InvalidArgumentError(None, None, f"A message does not make sense: {why}.")
+
+
+def _padded(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+# -- tensors as bytes ---------------------------------------------------------------------------------
+
+_descriptors: dict[tuple, bytes] = {}
+_layouts: dict[bytes, tuple[list, int]] = {}
+
+
+def _describe(array: np.ndarray) -> bytes:
+    key = (array.dtype, array.shape)
+    found = _descriptors.get(key)
+    if found is None:
+        code = dtypes.as_dtype(array.dtype).as_datatype_enum
+        found = struct.pack(f"<BBQ{array.ndim}q", code, array.ndim, array.nbytes, *array.shape)
+        if len(_descriptors) > 4096:
+            _descriptors.clear()
+        _descriptors[key] = found
+    return found
+
+
+def _strings(array: np.ndarray) -> tuple[bytes, np.ndarray]:
+    """The descriptor and bytes of a string tensor: where each string ends, then all of them."""
+    texts = [t if isinstance(t, bytes) else str(t).encode() for t in array.ravel()]
+    ends = np.cumsum([len(t) for t in texts], dtype="<u8") if texts else np.zeros(0, "<u8")
+    data = np.frombuffer(ends.tobytes() + b"".join(texts), np.uint8)
+    code = dtypes.string.as_datatype_enum
+    return struct.pack(f"<BBQ{array.ndim}q", code, array.ndim, data.nbytes, *array.shape), data
+
+
+def _layout(blob: bytes, count: int) -> tuple[list, int]:
+    """Where each tensor of a frame lies: [(numpy type or None for strings, shape, start, bytes)], total."""
+    found = _layouts.get(blob)
+    if found is not None:
+        return found
+    tensors: list = []
+    position = start = 0
+    try:
+        for _ in range(count):
+            code, rank, size = struct.unpack_from("<BBQ", blob, position)
+            position += 10
+            if rank > _DIMENSIONS:
+                raise malformed(f"a tensor of {rank} dimensions")
+            shape = struct.unpack_from(f"<{rank}q", blob, position)
+            position += 8 * rank
+            tensors.append((*_checked(code, shape, size), start, size))
+            start += _padded(size)
+    except struct.error:
+        raise malformed("a tensor's description is cut off") from None
+    if position != len(blob):
+        raise malformed("bytes are left after the tensors' descriptions")
+    if len(_layouts) > 4096:
+        _layouts.clear()
+    _layouts[blob] = tensors, start
+    return tensors, start
+
+
+def _checked(code: int, shape: tuple, size: int) -> tuple[Any, tuple]:
+    try:
+        dtype = dtypes.as_dtype(code)
+    except TypeError:
+        raise malformed(f"there is no element type {code}") from None
+    if any(d < 0 for d in shape):
+        raise malformed(f"a tensor of shape {shape}")
+    count = math.prod(shape)
+    if dtype.name == "string":
+        if count * 8 > size:
+            raise malformed("a string tensor shorter than its table")
+        return None, shape
+    if dtype.np_dtype.kind == "O" or count * dtype.np_dtype.itemsize != size:
+        raise malformed(f"{size} bytes for a tensor of {dtype.name} with shape {shape}")
+    return dtype.np_dtype, shape
+
+
+def _read_strings(data: np.ndarray, shape: tuple) -> np.ndarray:
+    count = math.prod(shape)
+    ends = data[: count * 8].view("<u8") if count else np.zeros(0, "<u8")
+    raw = data[count * 8 :].tobytes()
+    if count and (int(ends[-1]) != len(raw) or (np.diff(ends.astype("<i8")) < 0).any()):
+        raise malformed("a string tensor whose table does not fit")
+    found = np.empty(count, object)
+    begin = 0
+    for i, end in enumerate(ends.tolist()):
+        found[i] = raw[begin:end]
+        begin = end
+    return found.reshape(shape)
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A step's value as an array to send. Objects that live in one process cannot be sent."""
+    array = value if type(value) is np.ndarray else np.asarray(value)
+    if array.dtype.kind in "US":
+        array = array.astype(object)
+    if array.dtype.kind == "O" and array.size and not isinstance(array.flat[0], (bytes, str)):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "A handle (of a queue, table, iterator or the like) cannot be sent to another task: use it on the device "
+            "that holds it.",
+        )
+    return array
+
+
+# -- sending and receiving ----------------------------------------------------------------------------
+
+
+class Channel:
+    """A connected socket that sends and receives frames. One thread at a time uses it."""
+
+    def __init__(self, sock: socket.socket, largest: int = 1 << 40) -> None:
+        self.sock = sock
+        self.largest = largest
+        self._buffer = bytearray(1 << 16)
+        self._view = memoryview(self._buffer)
+        self._begin = self._end = 0
+
+    def fileno(self) -> int:
+        """The file descriptor, for `poll`."""
+        return self.sock.fileno()
+
+    @property
+    def buffered(self) -> bool:
+        """Whether bytes of the next frame have arrived already."""
+        return self._begin < self._end
+
+    def close(self) -> None:
+        """Closes the connection and wakes whoever is reading from it."""
+        try:
+            self.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the other side was quicker
+        self.sock.close()
+
+    def send(self, kind: int, fields: bytes = b"", values: Sequence[Any] = ()) -> None:
+        """Sends one frame."""
+        described, pieces, small, total = [], [], bytearray(), 0
+        for value in values:
+            array = as_array(value)
+            if array.dtype.kind == "O":
+                text, array = _strings(array)
+            else:
+                text = _describe(array)
+            described.append(text)
+            size = array.nbytes
+            gap = _padded(size) - size
+            total += size + gap
+            if size <= _SMALL:
+                small += array.tobytes()
+                small += bytes(gap)
+                continue
+            if small:
+                pieces.append(small)
+            pieces.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+            small = bytearray(gap)
+        if small:
+            pieces.append(small)
+        blob = b"".join(described)
+        header = _HEADER.pack(_MAGIC, kind, len(described), len(fields), len(blob), total)
+        self._send_all([header + fields + blob, *pieces])
+
+    def send_json(self, kind: int, values: Sequence[Any] = (), **fields: Any) -> None:
+        """Sends a frame whose fields are JSON."""
+        self.send(kind, json.dumps(fields).encode(), values)
+
+    def _send_all(self, pieces: list) -> None:
+        if len(pieces) == 1:
+            self.sock.sendall(pieces[0])
+            return
+        views = [memoryview(p) for p in pieces]
+        while views:
+            sent = self.sock.sendmsg(views[:_MOST_PIECES])
+            while views and sent >= len(views[0]):
+                sent -= len(views.pop(0))
+            if sent:
+                views[0] = views[0][sent:]
+
+    def receive(self) -> Frame:
+        """The next frame; raises ConnectionError when the other side has gone."""
+        header = self._take(_HEADER.size)
+        magic, kind, count, fields_size, blob_size, size = _HEADER.unpack(header)
+        if magic != _MAGIC:
+            raise malformed("it does not begin as one")
+        if fields_size + blob_size > _LONGEST_TEXT or size > self.largest:
+            raise malformed(f"it claims {size} bytes; at most {self.largest} are accepted")
+        fields = self._take(fields_size)
+        if not count:
+            if size or blob_size:
+                raise malformed("bytes of tensors, but no tensor")
+            return Frame(kind, fields, [])
+        layout, total = _layout(self._take(blob_size), count)
+        if total != size:
+            raise malformed("the tensors are not as long as the frame")
+        body = self._body(size)
+        tensors = []
+        for dtype, shape, start, length in layout:
+            data = body[start : start + length]
+            if dtype is None:
+                tensors.append(_read_strings(data, shape))
+            else:
+                tensors.append(data.view(dtype).reshape(shape))
+        return Frame(kind, fields, tensors)
+
+    def _take(self, size: int) -> bytes:
+        """`size` bytes, through the buffer."""
+        while self._end - self._begin < size:
+            if self._end - self._begin == 0:
+                self._begin = self._end = 0
+            if self._begin + size > len(self._buffer):
+                if size > len(self._buffer):
+                    return self._take_long(size)
+                kept = self._view[self._begin : self._end].tobytes()
+                self._view[: len(kept)] = kept
+                self._begin, self._end = 0, len(kept)
+            got = self.sock.recv_into(self._view[self._end :])
+            if not got:
+                raise ConnectionError("the connection was closed")
+            self._end += got
+        found = bytes(self._view[self._begin : self._begin + size])
+        self._begin += size
+        return found
+
+    def _take_long(self, size: int) -> bytes:
+        data = np.empty(size, np.uint8)
+        self._fill(data)
+        return data.tobytes()
+
+    def _body(self, size: int) -> np.ndarray:
+        """Fresh memory, aligned, with the next `size` bytes in it."""
+        raw = np.empty(size + _ALIGNMENT, np.uint8)
+        shift = -raw.ctypes.data % _ALIGNMENT
+        body = raw[shift : shift + size]
+        self._fill(body)
+        return body
+
+    def _fill(self, target: np.ndarray) -> None:
+        view = memoryview(target)
+        have = min(self._end - self._begin, len(view))
+        view[:have] = self._view[self._begin : self._begin + have]
+        self._begin += have
+        while have < len(view):
+            got = self.sock.recv_into(view[have:])
+            if not got:
+                raise ConnectionError("the connection was closed in the middle of a message")
+            have += got

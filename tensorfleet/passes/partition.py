@@ -1,0 +1,186 @@
+"""Cut a placed plan into stages: what one task can do at a time without hearing from another.
+
+Every operation gets a level that rises by one along each edge to another task, and around an operation that may
+wait. The operations of one task at one level are a stage, so stages never wait for each other in a circle. A stage
+needs one message with what it is to be given, and one back with what it made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.plan import Plan
+
+
+@dataclass
+class Stage:
+    """Some operations of one task, run as one local step."""
+
+    task: str
+    level: int
+    ops: list[Operation] = field(default_factory=list)
+    #: values from other stages or fed by the user
+    inputs: list[Tensor] = field(default_factory=list)
+    #: values that other stages or the user want
+    outputs: list[Tensor] = field(default_factory=list)
+    #: positions of the stages that must be over before
+    after: list[int] = field(default_factory=list)
+    #: whether it may wait for something other than arithmetic
+    blocks: bool = False
+
+
+def task_of(device: str) -> str:
+    """The task part of a full device name."""
+    return device.rpartition("/device:")[0]
+
+
+def partition(plan: Plan, groups: list[list[Operation]] | None = None) -> list[Stage]:
+    """The stages of a plan that has been pruned, folded and placed, each after those it waits for.
+
+    `groups` lists operations that must stay in one stage (those of one loop).
+    """
+    return _Partition(plan, groups or []).stages()
+
+
+def standing(op: Operation) -> bool:
+    """Whether an operation only names something that lives in its task: a variable, a queue, a table."""
+    return op.spec.variable or (
+        bool(op._outputs) and not op._inputs and all(t.dtype.name == "resource" for t in op._outputs)
+    )
+
+
+def rereads(op: Operation) -> bool:
+    """Whether an operation reads a reference variable: another stage of its task reads again, at no cost."""
+    return op.type == "Identity" and op._inputs[0].dtype._is_ref_dtype and standing(op._inputs[0]._op)
+
+
+class _Partition:
+    def __init__(self, plan: Plan, groups: list[list[Operation]]) -> None:
+        self.plan = plan
+        self.known = set(plan.feeds) | plan.constants.keys()
+        self.tasks = {op: task_of(plan.devices[op]) for op in plan.ops}
+        self.working = [op for op in plan.ops if not self._implied(op)]
+        self.leader = {op: group[0] for group in groups for op in group}
+        self.members = {group[0]: group for group in groups}
+        self.levels: dict[Operation, int] = {}
+        self.before = {op: self._before(op) for op in self.working}
+
+    def _implied(self, op: Operation) -> bool:
+        """Variables and handles are no work: they come with the stages that use them, unless sent elsewhere."""
+        if not standing(op):
+            return False
+        task = self.tasks[op]
+        return not any(
+            self.tasks.get(user, task) != task
+            for t in op._outputs
+            for user in t._consumers
+            if user in self.tasks
+        ) and not any(t in self.plan.fetches for t in op._outputs)
+
+    def _before(self, op: Operation) -> list[Operation]:
+        found = dict.fromkeys(t._op for t in op._inputs if t not in self.known)
+        found.update(dict.fromkeys(op._control_inputs))
+        return [b for b in found if b in self.tasks]
+
+    def stages(self) -> list[Stage]:
+        """Levels first, then stages, then what passes between them."""
+        self._rise()
+        self._settle()
+        made: dict[tuple, Stage] = {}
+        for op in self.working:
+            key = self._key(op)
+            stage = made.get(key)
+            if stage is None:
+                stage = made[key] = Stage(self.tasks[op], self.levels[op], blocks=op.spec.blocks)
+            stage.ops.append(op)
+        stages = sorted(made.values(), key=lambda s: s.level)
+        self._connect(stages)
+        return stages
+
+    def _key(self, op: Operation) -> tuple:
+        return self.tasks[op], self.levels[op], op._id if op.spec.blocks else None
+
+    def _step(self, before: Operation, op: Operation) -> int:
+        if self.tasks[before] != self.tasks[op]:
+            return 1
+        return 1 if before.spec.blocks or op.spec.blocks else 0
+
+    def _rise(self) -> None:
+        """The earliest level of every operation."""
+        for op in self.working:
+            leader = self.leader.get(op, op)
+            if leader in self.levels:
+                self.levels[op] = self.levels[leader]
+                continue
+            members = self.members.get(leader, [op])
+            inside = set(members)
+            level = 0
+            for member in members:
+                for b in self.before.get(member, ()):
+                    if b not in inside and b in self.levels:
+                        level = max(level, self.levels[b] + self._step(b, op))
+            self.levels[op] = self.levels[leader] = level
+
+    def _settle(self) -> None:
+        """Moves what has no effect to the level of its users, so that a task's work is in few stages."""
+        after: dict[Operation, list[Operation]] = {}
+        for op in self.working:
+            for b in self.before[op]:
+                after.setdefault(b, []).append(op)
+        last: dict[str, int] = {}
+        for op in self.working:
+            last[self.tasks[op]] = max(last.get(self.tasks[op], 0), self.levels[op])
+        for op in reversed(self.working):
+            if op.spec.updates or op.spec.blocks or op in self.leader or self._reads(op):
+                continue
+            if op.spec.stateful and not standing(op):
+                continue
+            latest = last[self.tasks[op]]
+            for user in after.get(op, ()):
+                latest = min(latest, self.levels[user] - self._step(op, user))
+            self.levels[op] = max(self.levels[op], latest)
+
+    def _reads(self, op: Operation) -> bool:
+        return any(t.dtype._is_ref_dtype or t.dtype.name == "resource" for t in op._inputs)
+
+    def _connect(self, stages: list[Stage]) -> None:
+        home = {op: i for i, stage in enumerate(stages) for op in stage.ops}
+        fetched = set(self.plan.fetches)
+        for i, stage in enumerate(stages):
+            after: dict[int, None] = {}
+            inputs: dict[Tensor, None] = {}
+            for op in stage.ops:
+                for t in op._inputs:
+                    self._take(t, i, stages, home, inputs, after)
+                for c in op._control_inputs:
+                    if home.get(c, i) != i:
+                        after[home[c]] = None
+            stage.inputs, stage.after = list(inputs), sorted(after)
+            stage.outputs = [
+                t for op in stage.ops for t in op._outputs if t in fetched and t not in self.known
+            ]
+        for i, stage in enumerate(stages):
+            for t in stage.inputs:
+                if t in self.known:
+                    continue
+                j = home[t._op]
+                if t not in stages[j].outputs:
+                    stages[j].outputs.append(t)
+
+    def _take(self, t: Tensor, i: int, stages: list, home: dict, inputs: dict, after: dict) -> None:
+        """Notes where stage `i` gets an input of one of its operations from."""
+        if t in self.plan.constants:
+            return
+        if t in self.known:
+            inputs[t] = None
+            return
+        op = t._op
+        same_task = self.tasks[op] == stages[i].task
+        if home.get(op, i) == i or (same_task and standing(op)):
+            return
+        if same_task and rereads(op):
+            after[home[op]] = None
+            return
+        inputs[t] = None
+        after[home[op]] = None
