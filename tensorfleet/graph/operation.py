@@ -405,7 +405,11 @@ class Tensor:
 _UNKNOWN = TensorShape(None)
 
 
-class IndexedSlices:
+class CompositeTensor:
+    """What stands for several tensors: sparse tensors, rows of a larger tensor."""
+
+
+class IndexedSlices(CompositeTensor):
     """Rows `values` at positions `indices` of a larger tensor: what a gather's gradient is."""
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:

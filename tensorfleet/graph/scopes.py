@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorfleet.api import export
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 
 _local = threading.local()
 _global_default: list[Graph] = []
@@ -146,7 +146,7 @@ def graph_of(values: Any) -> Graph:
         if isinstance(value, (list, tuple)):
             flat[:0] = value
             continue
-        if isinstance(value, (Tensor, Operation, IndexedSlices)):
+        if isinstance(value, (Tensor, Operation, CompositeTensor)):
             element: Any = value
         else:
             convert = getattr(value, "_as_graph_element", None)

@@ -15,9 +15,9 @@ from tensorfleet.ops.array_build import ones, ones_like, zeros_like
 from tensorfleet.ops.array_join import stack
 from tensorfleet.ops.array_shape import shape
 from tensorfleet.ops.cast import cast
-from tensorfleet.ops.nn_embedding import sparse_to_dense
 from tensorfleet.ops.nn_losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
 from tensorfleet.ops.nn_sampling import compute_accidental_hits, log_uniform_candidate_sampler
+from tensorfleet.ops.sparse_dense import sparse_to_dense
 
 
 def _concat(values: list, axis: int) -> Tensor:

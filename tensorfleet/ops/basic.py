@@ -12,6 +12,7 @@ from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
+from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.common import UNKNOWN, same_as_input
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape, as_shape
@@ -114,6 +115,8 @@ gradient("Identity")(_pass_through)
 @export("identity")
 def identity(input: Any, name: str | None = None) -> Any:
     """The same value under a new name; a snapshot when `input` is a variable."""
+    if isinstance(input, SparseTensor):
+        return SparseTensor(*[identity(t) for t in (input.indices, input.values, input.dense_shape)])
     if isinstance(input, IndexedSlices):
         shape = None if input.dense_shape is None else identity(input.dense_shape)
         return IndexedSlices(identity(input.values, name), identity(input.indices), shape)
@@ -229,6 +232,8 @@ def _flat(item: Any) -> list:
         return [x for key in sorted(item) for x in _flat(item[key])]
     if isinstance(item, (list, tuple)):
         return [x for part in item for x in _flat(part)]
+    if isinstance(item, SparseTensor):
+        return [item.indices, item.values, item.dense_shape]
     return [item]
 
 
@@ -238,7 +243,9 @@ def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) ->
     with name_scope(name, "tuple", list(tensors)):
         gates = [t.op for t in tensors if t is not None]
         for c in control_inputs or ():
-            gates.append(c.op if isinstance(c, (Tensor, IndexedSlices)) else getattr(c, "op", c))
+            gates.append(
+                c.op if isinstance(c, (Tensor, IndexedSlices, SparseTensor)) else getattr(c, "op", c)
+            )
         gates = sorted(set(gates), key=lambda o: o._id)
         if not gates:
             raise ValueError(f"Must have at least one Tensor: {tensors}")
@@ -251,6 +258,9 @@ def with_dependencies(dependencies: Any, output: Any, name: str | None = None) -
     with control_dependencies(dependencies):
         if isinstance(output, IndexedSlices):
             return IndexedSlices(identity(output.values, name), output.indices, output.dense_shape)
+        if isinstance(output, SparseTensor):
+            with name_scope(name, "control_dependency", [output]):
+                return identity(output)
         return identity(output, name=name or "control_dependency")
 
 

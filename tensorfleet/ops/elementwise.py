@@ -12,6 +12,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.graph.sparse_tensor import is_sparse
 from tensorfleet.ops.common import broadcast, same_as_input
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape
@@ -210,6 +211,6 @@ not_differentiable("BroadcastGradientArgs")
 
 def on_values(x: Any, f: Callable[[Any], Any]) -> Any:
     """`f` on the values of a SparseTensor, giving one of the same shape; None when `x` is something else."""
-    if type(x).__name__ in ("SparseTensor", "SparseTensorValue"):
+    if is_sparse(x):
         return type(x)(indices=x.indices, values=f(x.values), dense_shape=x.dense_shape)
     return None

@@ -9,19 +9,16 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.graph.sparse_tensor import is_sparse
 from tensorfleet.ops import bitwise, compare, math_binary, math_unary
 from tensorfleet.ops.matmul import matmul
-
-
-def _is_sparse(value: Any) -> bool:
-    return type(value).__name__ in ("SparseTensor", "SparseTensorValue")
 
 
 def _forward(f: Callable, scope_name: str) -> Callable:
     def operate(x: Tensor, y: Any) -> Any:
         with name_scope(None, scope_name, [x, y]) as name:
             if not isinstance(y, Tensor):
-                if _is_sparse(y):
+                if is_sparse(y):
                     return NotImplemented
                 try:
                     y = to_tensor(y, name="y", preferred=x.dtype.base_dtype)

@@ -16,7 +16,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import custom_gradient
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.operation import CompositeTensor, IndexedSlices, Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph
 from tensorfleet.ops.common import same_as_input, scalar
@@ -25,8 +25,8 @@ from tensorfleet.ops.examples import case
 
 @export("is_tensor", "contrib.framework.is_tensor")
 def is_tensor(x: Any) -> bool:
-    """Whether something is a tensor, a variable or IndexedSlices."""
-    return isinstance(x, (Tensor, IndexedSlices)) or hasattr(x, "_as_graph_element")
+    """Whether something is a tensor, a sparse tensor, a variable or IndexedSlices."""
+    return isinstance(x, (Tensor, CompositeTensor)) or hasattr(x, "_as_graph_element")
 
 
 @export("get_static_value")

@@ -11,6 +11,7 @@ from tensorfleet import dtypes
 from tensorfleet.graph.convert import make_array
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.sparse_tensor import SparseTensor
 
 # Types that stand for several tensors when fed or fetched: type -> (tensors, split a fed value).
 Composite = tuple[Callable[[Any], list], Callable[[Any], list]]
@@ -22,7 +23,8 @@ COMPOSITES: dict[type, Composite] = {
             if hasattr(v, "indices")
             else list(v)
         ),
-    )
+    ),
+    SparseTensor: (lambda s: [s.indices, s.values, s.dense_shape], list),
 }
 
 

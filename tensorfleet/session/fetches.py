@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.session.feeds import COMPOSITES
 
 
@@ -24,7 +25,8 @@ class IndexedSlicesValue(NamedTuple):
 REBUILD: dict[type, Callable] = {
     IndexedSlices: lambda key, values: IndexedSlicesValue(
         values[0], values[1], values[2] if key.dense_shape is not None else None
-    )
+    ),
+    SparseTensor: lambda key, values: SparseTensorValue(*values),
 }
 
 

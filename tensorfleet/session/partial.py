@@ -51,14 +51,18 @@ class PartialRuns:
                 None, None, f"Must run 'setup' before performing partial runs! There is no step {handle!r}."
             )
         tensors, convert = feed_plan(self._graph, list(feed_dict or ()))
-        for t, c, v in zip(tensors, convert, (feed_dict or {}).values(), strict=True):
+        given: list[Any] = []
+        for c, v in zip(convert, (feed_dict or {}).values(), strict=True):
+            array = c(v)
+            given += array if type(array) is list else [array]
+        for t, array in zip(tensors, given, strict=True):
             if t not in step.feeds:
                 raise errors.InvalidArgumentError(
                     None,
                     t.op,
                     f"The feed {t.name} was not specified in partial_run_setup, or was fed before.",
                 )
-            step.values[t] = c(v)
+            step.values[t] = array
         wanted, targets, arrange = fetch_plan(self._graph, fetches, list(step.values))
         asked: list[Any] = [*wanted, *targets]
         for f in asked:

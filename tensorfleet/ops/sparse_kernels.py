@@ -1,0 +1,108 @@
+"""What the kernels of sparse ops share: places as positions, their order, and the errors about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+
+
+def invalid(message: str) -> Exception:
+    """What a kernel raises when its inputs do not fit together."""
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def bracketed(values: Any) -> str:
+    """Integers as "[2,3]", the way shapes and places are written in messages."""
+    return "[" + ",".join(str(int(v)) for v in np.asarray(values).ravel()) + "]"
+
+
+def strides(shape: Any) -> np.ndarray:
+    """How far apart in a flat dense tensor neighbours along each axis are."""
+    dims = np.asarray(shape, np.int64)
+    return np.concatenate(
+        [np.cumprod(dims[:0:-1], dtype=np.int64)[::-1], np.ones(min(len(dims), 1), np.int64)]
+    )
+
+
+def positions(indices: np.ndarray, shape: Any) -> np.ndarray:
+    """Places as positions in the flat dense tensor."""
+    return np.asarray(indices, np.int64) @ strides(shape)
+
+
+def places(flat: np.ndarray, shape: Any) -> np.ndarray:
+    """Positions in the flat dense tensor as places: the inverse of `positions`."""
+    rest, found = np.asarray(flat, np.int64), []
+    for step in strides(shape):
+        step = max(int(step), 1)
+        found.append(rest // step)
+        rest = rest % step
+    return np.stack(found, axis=1) if found else np.zeros((len(rest), 0), np.int64)
+
+
+def by_place(indices: np.ndarray) -> np.ndarray:
+    """The permutation that brings places into the order of a dense tensor; equal ones stay as they were."""
+    return np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
+
+
+def check_places(indices: np.ndarray, shape: Any) -> None:
+    """InvalidArgumentError unless the places lie inside the shape, in order, without repetition."""
+    dims = np.asarray(shape, np.int64)
+    if not len(indices):
+        return
+    inside = ((indices >= 0) & (indices < dims)).all(axis=1)
+    order = _steps(indices)
+    wrong = ~inside
+    wrong[1:] |= order <= 0
+    if not wrong.any():
+        return
+    i = int(np.argmax(wrong))
+    at = f"indices[{i}] = {bracketed(indices[i])}"
+    if not inside[i]:
+        raise invalid(f"{at} is out of bounds: need 0 <= index < {bracketed(dims)}")
+    if order[i - 1] < 0:
+        raise invalid(
+            f"{at} is out of order. Many sparse ops require sorted indices.\n    Use `tf.sparse.reorder` to create "
+            "a correctly ordered copy.\n\n"
+        )
+    raise invalid(f"{at} is repeated")
+
+
+def _steps(indices: np.ndarray) -> np.ndarray:
+    """For each place but the first: 1 when it comes after the one before, 0 when equal, -1 when before."""
+    change = np.sign(np.diff(indices, axis=0))
+    if not indices.shape[1]:
+        return np.zeros(len(indices) - 1, np.int64)
+    first = np.argmax(change != 0, axis=1)
+    return change[np.arange(len(change)), first]
+
+
+def check_sparse(indices: Any, values: Any, shape: Any, what: str = "Input") -> None:
+    """InvalidArgumentError unless the three parts have the ranks and lengths of one sparse tensor."""
+    if np.ndim(indices) != 2:
+        raise invalid(
+            f"{what} indices should be a matrix but received shape {bracketed(np.shape(indices))}. Expected a matrix"
+        )
+    if np.ndim(values) != 1:
+        raise invalid(
+            f"{what} values should be a vector but received shape {bracketed(np.shape(values))}. Expected a vector"
+        )
+    if np.ndim(shape) != 1:
+        raise invalid(
+            f"{what} shape should be a vector but received shape {bracketed(np.shape(shape))}. Expected a vector"
+        )
+    if len(indices) != len(values) or indices.shape[1] != len(shape):
+        raise invalid(
+            f"{what} of {len(values)} values has indices of shape {bracketed(indices.shape)} and a dense shape of "
+            f"{len(shape)} dimensions: they must agree"
+        )
+
+
+def nothing_like(values: np.ndarray, count: int) -> np.ndarray:
+    """`count` zeros (empty bytes, False) of the type of `values`."""
+    made = np.zeros(count, values.dtype)
+    if values.dtype == object:
+        made.fill(b"")
+    return made
