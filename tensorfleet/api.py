@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 _NAMES: dict[str, Any] = {}
 _LAZY: dict[str, Callable[[str], Any]] = {}
+# Modules with names of others: where to look for what was not published in them.
+_BORROWS: dict[str, tuple[str, ...]] = {}
 
 
 def export(*names: str) -> Callable[[T], T]:
@@ -55,10 +57,17 @@ def publish_lazily(load: Callable[[str], Any], *names: str) -> None:
         _LAZY[name] = load
 
 
+def publish_module(name: str, *lenders: str) -> None:
+    """Publishes a module that has, besides its own names, all those of other modules; "" is `tf` itself."""
+    _BORROWS[name] = lenders
+
+
 def install(package: types.ModuleType) -> None:
     """Puts every published name where it belongs under `package`, making modules on the way."""
     for name in _LAZY:
         _module_of(package, name)
+    for name in _BORROWS:
+        _module_of(package, f"{name}.")
     for name, value in _NAMES.items():
         setattr(_module_of(package, name), name.rpartition(".")[2], value)
 
@@ -76,16 +85,26 @@ def _module_of(package: types.ModuleType, name: str) -> types.ModuleType:
 def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         full = f"{path}.{name}" if path else name
-        if full not in _LAZY:
+        source = full if full in _LAZY else _lent(path, name)
+        if source is None:
             raise AttributeError(
                 f"module 'tf{'.' + path if path else ''}' has no attribute {name!r}; docs/compatibility.md lists "
                 "what is supported"
             )
-        value = _LAZY[full](full)
+        value = find(source)
         setattr(module, name, value)
         return value
 
     return get
+
+
+def _lent(module: str, name: str) -> str | None:
+    """The full name of what a module has from another."""
+    for lender in _BORROWS.get(module, ()):
+        full = f"{lender}.{name}" if lender else name
+        if full in _NAMES or full in _LAZY:
+            return full
+    return None
 
 
 def _child(parent: types.ModuleType, part: str) -> types.ModuleType:

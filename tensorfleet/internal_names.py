@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tensorfleet.api import exported_under, find, publish, publish_lazily
+import sys
+
+from tensorfleet.api import exported_under, find, publish, publish_lazily, publish_module
 
 # Where TensorFlow 1.15 keeps public things, under `tf.python`.
 _PLACES = {
@@ -80,6 +82,73 @@ _MESSAGES = {
     "core.util.event_pb2": "Event SessionLog LogMessage",
 }
 
+# Modules of TensorFlow's inside, with the public modules whose names each of them has.
+_BORROWERS = {
+    "": """
+        framework.constant_op framework.device framework.dtypes framework.function framework.importer
+        framework.meta_graph framework.ops framework.random_seed framework.sparse_tensor framework.tensor_shape
+        framework.tensor_util framework.op_def_library framework.tensor_spec client.session ops.array_ops
+        ops.check_ops ops.clip_ops ops.confusion_matrix ops.control_flow_ops ops.data_flow_ops
+        ops.functional_ops ops.gradients ops.gradients_impl ops.histogram_ops ops.init_ops ops.io_ops
+        ops.linalg_ops ops.logging_ops ops.lookup_ops ops.map_fn ops.math_ops ops.numerics
+        ops.partitioned_variables ops.random_ops ops.resource_variable_ops ops.script_ops ops.special_math_ops
+        ops.session_ops ops.sparse_ops ops.state_ops ops.string_ops ops.template ops.tensor_array_ops
+        ops.variable_scope ops.variables ops.while_v2 ops.cond_v2
+    """,
+    "nn": """
+        ops.nn ops.nn_ops ops.nn_impl ops.embedding_ops ops.candidate_sampling_ops ops.ctc_ops ops.rnn
+        ops.batch_norm_ops
+    """,
+    "nn.rnn_cell": "ops.rnn_cell ops.rnn_cell_impl",
+    "train": """
+        training.adadelta training.adagrad training.adagrad_da training.adam training.basic_loops
+        training.basic_session_run_hooks training.checkpoint_management training.checkpoint_ops
+        training.checkpoint_utils training.coordinator training.device_setter training.evaluation
+        training.ftrl training.gradient_descent training.input training.learning_rate_decay
+        training.momentum training.monitored_session training.moving_averages training.optimizer
+        training.proximal_adagrad training.proximal_gradient_descent training.queue_runner
+        training.queue_runner_impl training.rmsprop training.saver training.server_lib
+        training.session_manager training.session_run_hook training.supervisor
+        training.sync_replicas_optimizer training.training training.training_util
+        training.warm_starting_util
+    """,
+    "errors": "framework.errors framework.errors_impl",
+    "graph_util": "framework.graph_util framework.graph_util_impl framework.convert_to_constants",
+    "metrics": "ops.metrics ops.metrics_impl",
+    "losses": "ops.losses.losses ops.losses.losses_impl ops.losses.util",
+    "image": "ops.image_ops ops.image_ops_impl",
+    "io": "ops.parsing_ops lib.io.python_io lib.io.tf_record framework.graph_io",
+    "linalg": "ops.linalg.linalg ops.linalg_impl",
+    "summary": "summary.summary summary.writer.writer summary.writer.writer_cache ops.summary_ops",
+    "layers": """
+        layers.base layers.convolutional layers.core layers.layers layers.normalization layers.pooling
+        layers.utils
+    """,
+    "gfile": "platform.gfile",
+    "app": "platform.app",
+    "logging": "platform.tf_logging",
+    "resource_loader": "platform.resource_loader",
+    "sysconfig": "platform.sysconfig",
+    "test": "platform.test platform.googletest",
+    "compat": "util.compat",
+    "nest": "util.nest",
+    "data": """
+        data.ops.dataset_ops data.ops.iterator_ops data.ops.readers data.ops.optional_ops
+        data.ops.multi_device_iterator_ops
+    """,
+    "saved_model": """
+        saved_model.builder saved_model.builder_impl saved_model.loader saved_model.loader_impl
+        saved_model.main_op saved_model.main_op_impl saved_model.saved_model saved_model.simple_save
+        saved_model.utils saved_model.utils_impl
+    """,
+    "saved_model.signature_constants": "saved_model.signature_constants",
+    "saved_model.signature_def_utils": "saved_model.signature_def_utils saved_model.signature_def_utils_impl",
+    "saved_model.tag_constants": "saved_model.tag_constants",
+}
+
+for _lender, _modules in _BORROWERS.items():
+    for _module in _modules.split():
+        publish_module(f"python.{_module}", _lender, "", "math", "train", "nn")
 for _place, _names in _PLACES.items():
     for _name in _names.split():
         publish(find(_name), f"python.{_place}.{_name.rpartition('.')[2]}")
@@ -89,3 +158,5 @@ for _name in exported_under("logging"):
     publish(find(_name), f"python.platform.tf_{_name}")
 for _place, _names in _MESSAGES.items():
     publish_lazily(lambda full: find(full.rpartition(".")[2]), *(f"{_place}.{_n}" for _n in _names.split()))
+# Scripts that were moved to TensorFlow 2 say `tf.compat.v1.`; it is all version 1 here.
+publish_lazily(lambda _: sys.modules["tensorfleet"], "compat.v1")

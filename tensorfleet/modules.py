@@ -92,6 +92,7 @@ _LATER = (
     "metrics",
     "layers",
     "contrib",
+    "tutorials",
     "renamed",
     "testing.names",
     "internal_names",

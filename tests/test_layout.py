@@ -23,9 +23,12 @@ STAGES = [
     {"train", "nn"},
     {"losses", "metrics"},
     {"layers"},
-    {"fleet", "contrib", "renamed", "internal_names"},
+    {"fleet", "contrib", "tutorials", "renamed", "internal_names"},
     {"testing"},
     {"modules"},
+    {"alias"},
+    {"launch"},
+    {"__main__"},
 ]
 LEVEL = {name: i for i, names in enumerate(STAGES) for name in names}
 

@@ -1,0 +1,27 @@
+"""`python -m tensorfleet script.py [arguments]`, or any command of `tensorfleet` (see `--help`)."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Runs a script in this process, else the command line."""
+    arguments = sys.argv[1:]
+    use_alias = arguments[:1] != ["--no-alias"]
+    if not use_alias:
+        arguments = arguments[1:]
+    if arguments and (arguments[0].endswith(".py") or not use_alias):
+        from tensorfleet.launch.bootstrap import tie_to_launcher
+        from tensorfleet.launch.script import run_script
+
+        tie_to_launcher()
+        run_script(arguments[0], arguments[1:], use_alias)
+    else:
+        from tensorfleet.launch.command import main as command
+
+        command()
+
+
+if __name__ == "__main__":
+    main()

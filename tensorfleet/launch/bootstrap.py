@@ -1,0 +1,48 @@
+"""What a launched task does before its script: it makes sure not to outlive who launched it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import threading
+
+# Set for launched tasks: the launcher's process id, or "stdin" where the launcher is at the end of an ssh.
+LAUNCHER = "TENSORFLEET_LAUNCHER"
+_PR_SET_PDEATHSIG = 1
+
+
+def tie_to_launcher() -> None:
+    """Ends this process when its launcher is gone, however that went. Does nothing for other processes."""
+    launcher = os.environ.pop(LAUNCHER, None)
+    if launcher == "stdin":
+        _follow_stdin()
+    elif launcher is not None:
+        _follow_process(int(launcher))
+
+
+def _follow_process(pid: int) -> None:
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != pid:  # it went before we could ask to be told
+        os._exit(128 + signal.SIGKILL)
+
+
+def _follow_stdin() -> None:
+    """The launcher keeps our stdin open; the connection's end closes it."""
+    lifeline = os.dup(0)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    with contextlib.suppress(OSError):
+        os.setpgid(0, 0)  # a group of our own, so that what the script starts ends with it
+
+    def watch() -> None:
+        while os.read(lifeline, 4096):
+            pass
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, name="tensorfleet-lifeline", daemon=True).start()

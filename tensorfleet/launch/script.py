@@ -1,0 +1,122 @@
+"""Runs a script in this process as `python script.py` would, with `import tensorflow` meaning TensorFleet."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import re
+import sys
+import threading
+import tokenize
+import traceback
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any, NoReturn
+
+from tensorfleet import alias
+
+# What Python says about statements that were right in Python 2.
+_OLD_SYNTAX = re.compile(
+    r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
+    r"|leading zeros in decimal integer|invalid decimal literal|inconsistent use of tabs"
+)
+_OLD_LINE = re.compile(
+    r"^\s*(print|exec)\s+[^\s(=]|^\s*except\s+\w+\s*,|^\s*raise\s+\w+\s*,|<>|\b0[0-7]+\b|\b\d+[lL]\b|\bur['\"]|`"
+)
+_OLD_NAMES = {
+    "xrange": "range",
+    "raw_input": "input",
+    "unicode": "str",
+    "basestring": "str",
+    "long": "int",
+    "reduce": "functools.reduce",
+    "unichr": "chr",
+    "execfile": "exec(open(...).read())",
+}
+_OLD_MODULES = {
+    "cPickle": "pickle",
+    "Queue": "queue",
+    "urllib2": "urllib.request",
+    "ConfigParser": "configparser",
+    "StringIO": "io",
+    "commands": "subprocess",
+    "thread": "_thread",
+    "SocketServer": "socketserver",
+    "__builtin__": "builtins",
+}
+_OLD_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "in"}
+
+
+def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
+    """Runs the script at `path` as the main program. Returns when it does; its exceptions pass through."""
+    if use_alias:
+        alias.install()
+    if not Path(path).is_file():
+        _give_up(2, f"tensorfleet: no such script: {path} (in {os.getcwd()})")
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    _show_errors_of(path)
+    code = _compile(path)
+    module = ModuleType("__main__")
+    module.__dict__.update(__file__=path, __builtins__=builtins, __spec__=None, __cached__=None)
+    sys.modules["__main__"] = module
+    exec(code, module.__dict__)
+
+
+def _compile(path: str) -> Any:
+    try:
+        with tokenize.open(path) as file:
+            source = file.read()
+        return compile(source, path, "exec")
+    except SyntaxError as error:
+        report = _about_old_syntax(error)
+        if report is None:
+            raise
+        _give_up(1, report)
+
+
+def _about_old_syntax(error: SyntaxError) -> str | None:
+    """A report on a syntax error that Python 2 would not have seen as one; None for any other."""
+    line = error.text or ""
+    if not (_OLD_SYNTAX.search(error.msg or "") or _OLD_LINE.search(line)):
+        return None
+    where = f"{error.filename}:{error.lineno}"
+    return (
+        f"{where}: this is Python 2, and TensorFleet runs on Python {sys.version_info[0]}.\n"
+        f"    {line.strip()}\n"
+        f"Convert it first, for example with `2to3 -w {error.filename}` (Python 3.12 and older) or `modernize`."
+    )
+
+
+def _about_old_names(error: BaseException) -> str | None:
+    """What a name that Python 3 no longer has is called there."""
+    if isinstance(error, NameError) and error.name in _OLD_NAMES:
+        return f"{error.name} is Python 2; in Python 3 it is {_OLD_NAMES[error.name]}."
+    if isinstance(error, ModuleNotFoundError) and error.name in _OLD_MODULES:
+        return f"The module {error.name} is Python 2's; in Python 3 it is {_OLD_MODULES[error.name]}."
+    if isinstance(error, AttributeError) and isinstance(error.obj, dict) and error.name in _OLD_METHODS:
+        return f"dict.{error.name} is Python 2; in Python 3 it is {_OLD_METHODS[error.name]}."
+    return None
+
+
+def _show_errors_of(path: str) -> None:
+    """Tracebacks begin at the script, not at what started it, and say when Python 2 is the reason."""
+
+    def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            return
+        start = trace
+        while start is not None and start.tb_frame.f_code.co_filename != path:
+            start = start.tb_next
+        lines = io.StringIO()
+        traceback.print_exception(kind, error, start or trace, file=lines)
+        old = _about_old_syntax(error) if isinstance(error, SyntaxError) else _about_old_names(error)
+        sys.stderr.write(lines.getvalue() + (f"{old}\n" if old else ""))
+
+    sys.excepthook = show
+
+
+def _give_up(code: int, message: str) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise SystemExit(code)

@@ -1,0 +1,95 @@
+"""Inside a run `import tensorflow` is TensorFleet, whole and in parts."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet import alias
+
+
+@pytest.fixture(autouse=True)
+def installed():
+    alias.install()
+    yield
+    alias.uninstall()
+
+
+def test_tensorflow_is_tensorfleet():
+    import tensorflow
+    import tensorflow.compat.v1 as v1
+
+    assert tensorflow is tf and v1 is tf
+    assert tensorflow.__version__.startswith("1.15")
+    assert tf.__spec__.name == "tensorfleet"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "tensorflow.train",
+        "tensorflow.contrib",
+        "tensorflow.contrib.layers",
+        "tensorflow.contrib.framework",
+        "tensorflow.python.platform.gfile",
+        "tensorflow.python.client.timeline",
+        "tensorflow.python.client.session",
+        "tensorflow.python.framework.ops",
+        "tensorflow.python.framework.graph_util",
+        "tensorflow.python.ops.math_ops",
+        "tensorflow.python.training.training_util",
+        "tensorflow.python.util.nest",
+        "tensorflow.core.framework.summary_pb2",
+        "tensorflow.core.protobuf.config_pb2",
+        "tensorflow.examples.tutorials.mnist.input_data",
+        "tensorflow.examples.tutorials.mnist.mnist",
+        "tensorflow.compat.v1.train",
+        "tensorflow.compat.v1.nn",
+    ],
+)
+def test_modules_that_scripts_import_are_there(module):
+    name = module.replace("compat.v1.", "").partition(".")[2]
+    found = importlib.import_module(module)
+    assert found.__name__ == f"tensorfleet.{name}"
+
+
+def test_names_are_imported_from_modules():
+    from tensorflow.compat.v1.train import GradientDescentOptimizer
+    from tensorflow.python.ops.array_ops import reverse
+    from tensorflow.python.platform import flags, gfile
+
+    assert GradientDescentOptimizer is tf.train.GradientDescentOptimizer
+    assert reverse is tf.reverse
+    assert gfile.Exists is tf.gfile.Exists
+    assert flags is tf.app.flags
+
+
+def test_modules_of_ops_lend_every_public_name():
+    from tensorflow.python.ops import math_ops, nn_ops
+
+    assert math_ops.cumprod is tf.cumprod
+    assert nn_ops.softmax is tf.nn.softmax
+    with pytest.raises(AttributeError, match="docs/compatibility.md"):
+        math_ops.no_such_function  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "statement", ["import tensorflow.contrib.nowhere", "from tensorflow.contrib import nowhere"]
+)
+def test_a_missing_part_is_named(statement):
+    with pytest.raises(ImportError, match=r"no tensorflow\.contrib\.nowhere.*docs/compatibility\.md"):
+        exec(statement)
+
+
+def test_processes_that_a_script_starts_have_the_alias_too():
+    code = "import tensorflow as tf, tensorflow.train; print(tf.__name__, tensorflow.train.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["tensorfleet", "tensorfleet.train"]
+
+
+def test_uninstalling_leaves_nothing():
+    alias.uninstall()
+    assert "tensorflow" not in sys.modules
+    assert not any(type(f).__module__ == alias.__name__ for f in sys.meta_path)
