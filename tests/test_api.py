@@ -24,10 +24,6 @@ UNLISTED = {"__version__", "__git_version__", "__compiler_version__", "compat.v1
 # Where we differ on purpose. An entry that is no longer needed fails the test.
 DIFFERENT = {
     "Operation.__init__": "operations are made by the graph, from the op table",
-    "train.Server.__init__": "so far only the server of this process",
-    "train.Server.join": "so far only the server of this process",
-    "train.Server.server_def": "so far only the server of this process",
-    "train.Server.start": "so far only the server of this process",
 }
 
 

@@ -11,6 +11,7 @@ Every length is checked against a limit before anything is allocated. Nothing is
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import socket
@@ -188,10 +189,8 @@ class Channel:
 
     def close(self) -> None:
         """Closes the connection and wakes whoever is reading from it."""
-        try:
+        with contextlib.suppress(OSError):  # the other side may have been quicker
             self.sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the other side was quicker
         self.sock.close()
 
     def send(self, kind: int, fields: bytes = b"", values: Sequence[Any] = ()) -> None:
@@ -296,7 +295,7 @@ class Channel:
         return body
 
     def _fill(self, target: np.ndarray) -> None:
-        view = memoryview(target)
+        view = memoryview(target)  # type: ignore[arg-type]
         have = min(self._end - self._begin, len(view))
         view[:have] = self._view[self._begin : self._begin + have]
         self._begin += have

@@ -7,6 +7,7 @@ needs one message with what it is to be given, and one back with what it made.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tensorfleet.graph.operation import Operation, Tensor
@@ -52,7 +53,20 @@ def standing(op: Operation) -> bool:
 
 def rereads(op: Operation) -> bool:
     """Whether an operation reads a reference variable: another stage of its task reads again, at no cost."""
-    return op.type == "Identity" and op._inputs[0].dtype._is_ref_dtype and standing(op._inputs[0]._op)
+    return (
+        op.type == "Identity"
+        and bool(op._inputs)
+        and op._inputs[0].dtype._is_ref_dtype
+        and standing(op._inputs[0]._op)
+    )
+
+
+def elsewhere(ops: Iterable[Operation]) -> set[Operation]:
+    """What the operations of a stage wait for and other stages do."""
+    inside = set(ops)
+    waited = {c for op in inside for c in op._control_inputs}
+    waited |= {c for op in inside for t in op._inputs if rereads(t._op) for c in t._op._control_inputs}
+    return {c for c in waited if c not in inside and not standing(c) and not rereads(c)}
 
 
 class _Partition:
@@ -160,7 +174,7 @@ class _Partition:
             stage.outputs = [
                 t for op in stage.ops for t in op._outputs if t in fetched and t not in self.known
             ]
-        for i, stage in enumerate(stages):
+        for stage in stages:
             for t in stage.inputs:
                 if t in self.known:
                     continue

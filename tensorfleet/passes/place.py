@@ -18,12 +18,16 @@ class Placer:
     """Knows the devices of a session and remembers where each operation went."""
 
     def __init__(self, devices: Sequence[str], soft: bool = False) -> None:
-        self.names = list(devices)
-        self._specs = [DeviceSpec.from_string(d) for d in devices]
+        self.names: list[str] = []
+        self._specs: list[DeviceSpec] = []
         self.soft = soft
         self.placed: dict[Operation, str] = {}
-        gpus = [d for d, s in zip(self.names, self._specs, strict=True) if s.device_type == "GPU"]
-        self._default_gpu = gpus[0] if gpus else None
+        self.add(devices)
+
+    def add(self, devices: Sequence[str]) -> None:
+        """Makes more devices known."""
+        self.names += devices
+        self._specs += [DeviceSpec.from_string(d) for d in devices]
 
     def place(self, plan: Plan) -> Plan:
         """Fills `plan.devices`."""
@@ -34,11 +38,12 @@ class Placer:
             self.placed.update(dict.fromkeys(plan.folded, only))
             return plan
         for op in plan.folded:
-            self._of(op)
-        plan.devices = {op: self._of(op) for op in plan.ops}
+            self.device_of(op)
+        plan.devices = {op: self.device_of(op) for op in plan.ops}
         return plan
 
-    def _of(self, op: Operation) -> str:
+    def device_of(self, op: Operation) -> str:
+        """Where an operation runs, decided when first asked."""
         device = self.placed.get(op)
         if device is None:
             device = self.placed[op] = self._choose(op)
@@ -52,7 +57,7 @@ class Placer:
         if not op._device:
             return "default"
         wanted = DeviceSpec.from_string(op._device)
-        if _agrees(wanted, DeviceSpec.from_string(device)):
+        if agrees(wanted, DeviceSpec.from_string(device)):
             return f"tf.device({op._device!r})"
         return f"soft placement: {op._device!r} cannot run it"
 
@@ -60,7 +65,7 @@ class Placer:
         # A reference edge and a colocation group keep operations with the one they follow.
         leader = self._leader(op)
         if leader is not None and leader is not op:
-            return self._of(leader)
+            return self.device_of(leader)
         return self._match(op)
 
     def _leader(self, op: Operation) -> Operation | None:
@@ -77,21 +82,23 @@ class Placer:
         return None
 
     def _match(self, op: Operation) -> str:
-        wanted = DeviceSpec.from_string(op._device)
-        fits = [n for n, s in zip(self.names, self._specs, strict=True) if _agrees(wanted, s)]
+        return self._match_among(op, DeviceSpec.from_string(op._device))
+
+    def _match_among(self, op: Operation, wanted: DeviceSpec) -> str:
+        fits = [n for n, s in zip(self.names, self._specs, strict=True) if agrees(wanted, s)]
         able = [n for n in fits if self._has_kernel(op, n)]
         if able:
             return self._prefer(op, wanted, able)
         if self.soft:
             relaxed = DeviceSpec(wanted.job, wanted.replica, wanted.task, "CPU")
-            near = [n for n, s in zip(self.names, self._specs, strict=True) if _agrees(relaxed, s)]
+            near = [n for n, s in zip(self.names, self._specs, strict=True) if agrees(relaxed, s)]
             if near:
                 return near[0]
         raise self._refusal(op, fits)
 
     def _prefer(self, op: Operation, wanted: DeviceSpec, able: list[str]) -> str:
-        if wanted.device_type is None and self._default_gpu in able:
-            return self._default_gpu
+        if wanted.device_type is None:
+            return next((n for n in able if "/device:GPU" in n), able[0])
         return able[0]
 
     def _has_kernel(self, op: Operation, device: str) -> bool:
@@ -124,6 +131,7 @@ class Placer:
         return errors.InvalidArgumentError(None, op, text)
 
 
-def _agrees(wanted: DeviceSpec, have: DeviceSpec) -> bool:
+def agrees(wanted: DeviceSpec, have: DeviceSpec) -> bool:
+    """Whether a device is one of those that a partly specified name allows."""
     pairs: list[tuple[Any, Any]] = list(zip(wanted.parts(), have.parts(), strict=True))
     return all(w is None or w == h for w, h in pairs)

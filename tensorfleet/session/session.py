@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.api import export
-from tensorfleet.cluster.local import engine_for
+from tensorfleet.cluster.targets import engine_for
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import default_session, get_default_graph
 from tensorfleet.session.feeds import feed_plan
@@ -263,7 +263,7 @@ class Session(BaseSession):
     @staticmethod
     def reset(target: str, containers: Any = None, config: Any = None) -> None:
         """Frees the variables and other state of the server at `target`, or only some containers."""
-        from tensorfleet.cluster.local import reset
+        from tensorfleet.cluster.targets import reset
 
         reset(target, containers)
 

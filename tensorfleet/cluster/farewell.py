@@ -1,0 +1,82 @@
+"""Ending by itself: a task that finishes says goodbye to the others, and one that only serves ends when all have."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.cluster import wire
+from tensorfleet.cluster.peers import Peer
+from tensorfleet.cluster.placing import task_name
+
+_SECONDS = 1.0  # to say goodbye to a task that may be gone itself
+_LOOK_EVERY = 2.0
+
+
+class Farewells:
+    """What one server has heard of the others' ends."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self._gone: set[str] = set()
+        self._looked = 0.0
+
+    def heard(self, task: str) -> None:
+        """Another task has finished."""
+        self._gone.add(task)
+        self._looked = 0.0
+
+    def look(self) -> None:
+        """Stops the server when nobody is left whom it could serve."""
+        if not self._gone or time.monotonic() - self._looked < _LOOK_EVERY:
+            return
+        self._looked = time.monotonic()
+        if all(self._finished(job, index) for job, index in self._others()):
+            self._server._stopping.set()
+
+    def _others(self) -> list[tuple[str, int]]:
+        server = self._server
+        found = [(job, i) for job in server.cluster.jobs for i in server.cluster.task_indices(job)]
+        return [t for t in found if t != (server.job, server.index)]
+
+    def _finished(self, job: str, index: int) -> bool:
+        if task_name(job, index) in self._gone:
+            return True
+        if job == self._server.job == "ps":
+            return True  # they serve, as this one does
+        return self._serves(job, index)
+
+    def _serves(self, job: str, index: int) -> bool:
+        """Whether another task only serves. One that cannot be asked may be about to start."""
+        at = Peer(task_name(job, index), self._server.cluster.task_address(job, index))
+        try:
+            return bool(at.call(wire.DESCRIBE, time.monotonic() + _SECONDS)["joined"])
+        except errors.OpError:
+            return False
+        finally:
+            at.forget()
+
+    def say(self) -> None:
+        """Tells every other task that this one has finished."""
+        if self._server._stopping.is_set():
+            return
+        threads = [
+            threading.Thread(target=self._tell, args=(job, index), daemon=True)
+            for job, index in self._others()
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(2 * _SECONDS)
+        self._server.stop()
+
+    def _tell(self, job: str, index: int) -> None:
+        at = Peer(task_name(job, index), self._server.cluster.task_address(job, index))
+        try:
+            at.call(wire.BYE, time.monotonic() + _SECONDS, task=self._server.task)
+        except (errors.OpError, OSError):
+            return
+        finally:
+            at.forget()

@@ -1,0 +1,281 @@
+"""The master of a session on a cluster: it plans each step over all tasks and drives its stages.
+
+It lives where the session is. Stages of its own task (when the session was made beside that task's server) are
+function calls; all others are one message there and one back, on a connection of their own. The thread that called
+`run` does all of it: it sends what can start, runs its own share, and waits for the answers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.cluster import wire
+from tensorfleet.cluster.peers import Peer, peer
+from tensorfleet.cluster.placing import ClusterPlacer, task_name
+from tensorfleet.cluster.shipping import Shipment, Sources
+from tensorfleet.cluster.spec import ClusterSpec
+from tensorfleet.cluster.stepping import ClusterProgram, Run, Work
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.fold import fold
+from tensorfleet.passes.partition import Stage, elsewhere, partition
+from tensorfleet.passes.plan import Plan
+from tensorfleet.passes.prune import prune
+from tensorfleet.runtime.engine import Engine
+from tensorfleet.runtime.trace import Collector
+
+
+class ClusterEngine:
+    """Plans and runs a session's steps on a cluster. `own` is the engine's local task, if it has one."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        config: Any,
+        cluster: ClusterSpec,
+        default: tuple[str, int],
+        local: Any = None,
+    ) -> None:
+        from tensorfleet.protos import ConfigProto
+
+        self.graph = graph
+        self.config = config if config is not None else ConfigProto()
+        self.cluster = cluster
+        self.handle = secrets.token_hex(8)
+        self._timeout = self.config.operation_timeout_in_ms
+        self._local = local
+        self._own = task_name(*default) if local is not None else None
+        self._engine: Engine | None = None
+        if local is not None:
+            self._engine = Engine(graph, local.session_config(config), self._resources(), self._own)
+        self._peers: dict[str, Peer] = {}
+        self._shipments: dict[str, Shipment] = {}
+        self._planning = threading.RLock()
+        self._lock = threading.Lock()
+        self._running: dict[int, Run] = {}
+        self._steps = itertools.count(1)
+        self._stages = itertools.count(1)
+        self._closed: errors.OpError | None = None
+        filters = list(self.config.device_filters)
+        soft = bool(self.config.allow_soft_placement)
+        self._ask_until = self._deadline(0)
+        self.placer = ClusterPlacer(cluster, default, self._devices_of, filters, soft)
+        self._ask_until = None
+
+    def _resources(self) -> Any:
+        from tensorfleet.runtime.resources import ResourceManager
+
+        return ResourceManager() if self.config.isolate_session_state else self._local.resources
+
+    def _deadline(self, timeout_ms: int) -> float | None:
+        timeout = timeout_ms or self._timeout
+        return time.monotonic() + timeout / 1000 if timeout else None
+
+    # -- planning -------------------------------------------------------------------------------------
+
+    def _peer_of(self, job: str, index: int) -> Peer:
+        task = task_name(job, index)
+        found = self._peers.get(task)
+        if found is None:
+            found = self._peers[task] = peer(task, self.cluster.task_address(job, index))
+        return found
+
+    def _devices_of(self, job: str, index: int) -> list[str]:
+        if task_name(job, index) == self._own:
+            assert self._engine is not None
+            return self._engine.device_names()
+        told = self._peer_of(job, index).call(wire.DESCRIBE, self._ask_until, waits=True)
+        return [str(d) for d in told["devices"]]
+
+    def program(
+        self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
+    ) -> ClusterProgram:
+        """Plans one run, and tells every task its part of it."""
+        with self._planning:
+            self._ask_until = self._deadline(0)
+            plan = Plan(self.graph, tuple(fetches), tuple(targets), tuple(feeds))
+            for one in (prune, fold, self.placer.place):
+                plan = one(plan)
+            stages = partition(plan)
+            return self._build(plan, stages)
+
+    def _build(self, plan: Plan, stages: list[Stage]) -> ClusterProgram:
+        home = {t: stage for stage in stages for t in stage.outputs}
+        slots: dict[Tensor, int] = {}
+        for t in (*plan.feeds, *plan.fetches):
+            slots.setdefault(t, len(slots))
+        steps = [Work(stage) for stage in stages]
+        totals: dict[str, int] = {}
+        for stage in stages:
+            totals[stage.task] = totals.get(stage.task, 0) + 1
+        told: dict[str, list] = {}
+        for i, step in enumerate(steps):
+            stage = step.stage
+            step.total = totals[stage.task]
+            if stage.task == self._own:
+                self._build_local(plan, step, slots)
+                after = stage.after
+            else:
+                after = self._build_remote(plan, step, stages, home, slots, told)
+            step.waits = len(after)
+            for j in after:
+                steps[j].followers.append(i)
+        for task, registered in told.items():
+            self._register(task, registered)
+        return ClusterProgram(plan, steps, slots)
+
+    def _build_local(self, plan: Plan, step: Work, slots: dict[Tensor, int]) -> None:
+        assert self._engine is not None
+        stage = step.stage
+        default = self._engine.placer.names[0]
+        placed = self._engine.placer.placed
+        for op in plan.folded:
+            placed[op] = default
+        for op in stage.ops:
+            placed[op] = plan.devices[op]
+        known = {t: plan.constants[t] for op in stage.ops for t in op._inputs if t in plan.constants}
+        targets = [op for op in stage.ops if not op.spec.variable]
+        step.program = self._engine.program(stage.outputs, targets, stage.inputs, elsewhere(stage.ops), known)
+        step.ins = [slots.setdefault(t, len(slots)) for t in stage.inputs]
+        step.outs = [slots.setdefault(t, len(slots)) for t in stage.outputs]
+
+    def _build_remote(
+        self, plan: Plan, step: Work, stages: list[Stage], home: dict, slots: dict, told: dict
+    ) -> list[int]:
+        stage = step.stage
+        step.number = next(self._stages)
+        step.peer = self._peer_of(*task_parts(stage.task))
+        sources = Sources(stage, home, self._own)
+        step.ins = [slots.setdefault(t, len(slots)) for t in sources.given]
+        users: dict[Tensor, set[str]] = {}
+        for other in stages:
+            if other is not stage:
+                for t in other.inputs:
+                    if home.get(t) is stage:
+                        users.setdefault(t, set()).add(other.task)
+        reply, keep = [], []
+        push: dict[str, list[str]] = {}
+        for t in stage.outputs:
+            tasks = users.get(t, set())
+            if t in plan.fetches or self._own in tasks:
+                reply.append(t)
+            if stage.task in tasks:
+                keep.append(t.name)
+            for task in tasks - {stage.task, self._own}:
+                push.setdefault(task, []).append(t.name)
+        step.outs = [slots.setdefault(t, len(slots)) for t in reply]
+        known = {
+            t: None
+            for op in stage.ops
+            for t in op._inputs
+            if t in plan.constants and not self._here(t, stage)
+        }
+        registered = {
+            "id": step.number,
+            "ops": [op.name for op in stage.ops],
+            "given": [t.name for t in sources.given],
+            "kept": [t.name for t in sources.kept],
+            "awaited": [t.name for t in sources.awaited],
+            "reply": [t.name for t in reply],
+            "keep": keep,
+            "push": [{"task": k, "address": self._address(k), "names": v} for k, v in push.items()],
+            "known": [t.name for t in known],
+        }
+        told.setdefault(stage.task, []).append((registered, stage, {t: plan.constants[t] for t in known}))
+        # What another task pushes here need not be over before this stage is asked for; all else must be.
+        pushed = {j for j in stage.after for t in sources.awaited if home[t] is stages[j]}
+        elsewhere_done = elsewhere(stage.ops)
+        waited = {i for i, s in enumerate(stages) if not elsewhere_done.isdisjoint(s.ops)}
+        return [j for j in stage.after if j not in pushed or j in waited]
+
+    def _here(self, tensor: Tensor, stage: Stage) -> bool:
+        return self.placer.device_of(tensor._op).startswith(stage.task + "/")
+
+    def _address(self, task: str) -> str:
+        job, index = task_parts(task)
+        return self.cluster.task_address(job, index)
+
+    def _register(self, task: str, registered: list) -> None:
+        shipment = self._shipments.get(task)
+        create = shipment is None
+        if shipment is None:
+            shipment = self._shipments[task] = Shipment(self.graph, task, self.placer)
+        known: dict[Tensor, Any] = {}
+        ops: list[Operation] = []
+        for _, stage, values in registered:
+            known.update(values)
+            ops += stage.ops
+            ops += [t._op for t in (*stage.inputs, *values)]
+        nodes = shipment.nodes(ops)
+        job, index = task_parts(task)
+        config = self.config.SerializeToString() if create else b""
+        values = [np.frombuffer(nodes.SerializeToString(), np.uint8), np.frombuffer(config, np.uint8)]
+        self._peer_of(job, index).call(
+            wire.REGISTER,
+            self._ask_until,
+            waits=create,
+            values=[*values, *known.values()],
+            session=self.handle,
+            create=create,
+            known=[t.name for t in known],
+            stages=[told for told, _, _ in registered],
+        )
+
+    # -- running --------------------------------------------------------------------------------------
+
+    def run(
+        self, program: ClusterProgram, feeds: Sequence[Any], timeout_ms: int = 0, collector: Any = None
+    ) -> list:
+        """Runs one step."""
+        run = Run(self, program, next(self._steps), self._deadline(timeout_ms), collector)
+        with self._lock:
+            if self._closed is not None:
+                raise self._closed
+            self._running[run.number] = run
+        try:
+            return run.go(feeds)
+        finally:
+            with self._lock:
+                del self._running[run.number]
+
+    def close(self, reason: errors.OpError) -> None:
+        """Ends the steps that are running and forgets the session everywhere."""
+        with self._lock:
+            if self._closed is not None:
+                return
+            self._closed = reason
+            running = list(self._running.values())
+        for run in running:
+            run.cancel(reason)
+        if self._engine is not None:
+            self._engine.close(reason)
+        for task in self._shipments:
+            job, index = task_parts(task)
+            try:
+                self._peer_of(job, index).call(wire.CLOSE, time.monotonic() + 1.0, session=self.handle)
+            except errors.OpError:
+                continue  # it is gone, and the session with it
+
+    def device_names(self) -> list[str]:
+        """The devices of every task that the session may use."""
+        for job, index in self.placer.tasks():
+            self.placer.ask(job, index)
+        return self.placer.names
+
+    def collector(self) -> Collector:
+        """Something that records what a step does and when."""
+        return Collector()
+
+
+def task_parts(task: str) -> tuple[str, int]:
+    """Job and number of "/job:ps/replica:0/task:1"."""
+    parts = dict(p.split(":") for p in task.split("/")[1:])
+    return parts["job"], int(parts["task"])

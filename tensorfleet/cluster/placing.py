@@ -1,0 +1,70 @@
+"""Devices of a whole cluster: which task an operation belongs to, asked of tasks only when a graph names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tensorfleet.cluster.spec import ClusterSpec
+from tensorfleet.devices import DeviceSpec
+from tensorfleet.graph.operation import Operation
+from tensorfleet.passes.place import Placer
+
+
+def task_name(job: str, index: int) -> str:
+    """The full name of a task."""
+    return f"/job:{job}/replica:0/task:{index}"
+
+
+class ClusterPlacer(Placer):
+    """Places operations over tasks. `devices_of(job, index)` asks a task for its devices."""
+
+    def __init__(
+        self,
+        cluster: ClusterSpec,
+        default: tuple[str, int],
+        devices_of: Callable[[str, int], list[str]],
+        filters: Sequence[str],
+        soft: bool,
+    ) -> None:
+        super().__init__([], soft)
+        self._cluster = cluster
+        self._default = default
+        self._devices_of = devices_of
+        self._filters = [DeviceSpec.from_string(f) for f in filters]
+        self._asked: set[tuple[str, int]] = set()
+        self.ask(*default)
+
+    def visible(self, job: str, index: int) -> bool:
+        """Whether the session's device filters let it use a task. Its own it always can."""
+        if not self._filters or (job, index) == self._default:
+            return True
+        return any(f.job in (None, job) and f.task in (None, index) for f in self._filters)
+
+    def tasks(self) -> list[tuple[str, int]]:
+        """Every task the session may use."""
+        found = [(job, i) for job in sorted(self._cluster.jobs) for i in self._cluster.task_indices(job)]
+        return [t for t in found if self.visible(*t)]
+
+    def ask(self, job: str, index: int) -> None:
+        """Learns the devices of a task."""
+        if (job, index) not in self._asked:
+            self.add(self._devices_of(job, index))
+            self._asked.add((job, index))
+
+    def _match(self, op: Operation) -> str:
+        wanted = DeviceSpec.from_string(op._device)
+        job, index = self._home(wanted)
+        if (job, index) not in self._asked and (job, index) in self.tasks():
+            self.ask(job, index)
+        return self._match_among(op, wanted.replace(job=job, task=index))
+
+    def _home(self, wanted: DeviceSpec) -> tuple[str, int]:
+        """The task an operation goes to: what it names, and for the rest this session's own."""
+        own_job, own_index = self._default
+        job = own_job if wanted.job is None else wanted.job
+        if wanted.task is not None:
+            return job, wanted.task
+        if job == own_job:
+            return job, own_index
+        indices = self._cluster.task_indices(job) if job in self._cluster.jobs else []
+        return job, next((i for i in indices if self.visible(job, i)), 0)

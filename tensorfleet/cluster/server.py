@@ -1,0 +1,340 @@
+"""`tf.train.Server`: one task of a cluster, listening at its address."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import secrets
+import signal
+import socket
+import threading
+import weakref
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.cluster import connection, farewell, wire
+from tensorfleet.cluster.placing import task_name
+from tensorfleet.cluster.spec import ClusterSpec
+from tensorfleet.cluster.stepping import RUN_FIELDS
+from tensorfleet.cluster.token import configured, token
+from tensorfleet.cluster.worker import Worker
+from tensorfleet.platform import logging
+
+_LARGEST_FRAME = 64 << 30
+_CLIENT_SILENT_AFTER = 30.0  # seconds without a ping
+_servers: dict[str, Server] = {}
+_lock = threading.Lock()
+_numbers = itertools.count()
+
+
+def server_at(target: str) -> Server | None:
+    """The server of this process with that target."""
+    return _servers.get(target)
+
+
+@export("train.Server", "distribute.Server")
+class Server:
+    """One task of a cluster. Sessions on its `target`, in any process, can use every task of the cluster.
+
+    `server_or_cluster_def` is a `ClusterSpec` (or what makes one) or a `ServerDef`; `job_name` and `task_index` say
+    which task this is, and may be left out when there is only one.
+    """
+
+    def __init__(
+        self,
+        server_or_cluster_def: Any,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: Any = None,
+        start: bool = True,
+    ) -> None:
+        self._server_def = _server_def(server_or_cluster_def, job_name, task_index, protocol, config)
+        if self._server_def.protocol != "grpc":
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"No server factory registered for the given ServerDef: protocol {self._server_def.protocol!r} is not "
+                "supported; leave it out.",
+            )
+        self.cluster = ClusterSpec(self._server_def.cluster)
+        self.job, self.index = self._server_def.job_name, self._server_def.task_index
+        self.task = task_name(self.job, self.index)
+        self.config = self._server_def.default_session_config
+        self.worker = Worker(self.task, self.config)
+        self.incarnation = secrets.randbits(63)
+        self._stopping = threading.Event()
+        self._channels: weakref.WeakSet[wire.Channel] = weakref.WeakSet()
+        self.joined = False
+        self._farewells = farewell.Farewells(self)
+        self._secret = token()
+        self._listeners = self._bind()
+        self._target = f"grpc://{self.cluster.task_address(self.job, self.index)}"
+        with _lock:
+            _servers[self._target] = self
+        self._started = False
+        if start:
+            self.start()
+
+    @staticmethod
+    def create_local_server(config: Any = None, start: bool = True) -> Server:
+        """A server of its own little cluster: one job `local` with one task, at a free port of this machine."""
+        return Server({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
+
+    @property
+    def server_def(self) -> Any:
+        """What this server was made from, as a `ServerDef`."""
+        return self._server_def
+
+    @property
+    def target(self) -> str:
+        """What to pass to `tf.Session`."""
+        return self._target
+
+    @property
+    def resources(self) -> Any:
+        """The variables and other state that live in this task."""
+        return self.worker.resources
+
+    def session_config(self, config: Any) -> Any:
+        """The configuration of a session beside this server: its own wishes, this task's devices."""
+        from tensorfleet.protos import ConfigProto
+
+        used = ConfigProto()
+        used.CopyFrom(self.config)
+        if config is not None:
+            used.MergeFrom(config)
+            used.device_filters[:] = config.device_filters
+        return used
+
+    # -- listening ------------------------------------------------------------------------------------
+
+    def _bind(self) -> list[socket.socket]:
+        address = self.cluster.task_address(self.job, self.index)
+        host, port = connection.split_address(address)
+        if not connection.is_loopback(host) and not configured():
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                f"{self.task} would listen at {address}, where other machines can reach it, but no cluster token is set. Set "
+                "TENSORFLEET_TOKEN (or TENSORFLEET_TOKEN_FILE) to the same secret on every task, or use localhost.",
+            )
+        try:
+            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+            listener = socket.create_server((host, port), family=family, backlog=256)
+        except OSError as e:
+            raise errors.UnknownError(
+                None,
+                None,
+                f"Could not start gRPC server: {self.task} cannot listen at {address}: {e.strerror or e}. Is another task (or "
+                "an earlier run) still using that port?",
+            ) from None
+        found = [listener]
+        if not port:
+            port = listener.getsockname()[1]
+            self._rename(f"{host}:{port}")
+        if connection.is_loopback(host) and connection.has_local_names():
+            local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            with contextlib.suppress(OSError):  # taken by a task of another cluster: TCP will do
+                local.bind(connection.local_name(port))
+                local.listen(256)
+                found.append(local)
+        return found
+
+    def _rename(self, address: str) -> None:
+        """Puts the port that the system chose into the cluster."""
+        jobs = self.cluster._jobs
+        jobs[self.job][self.index] = address
+        self._server_def.cluster.CopyFrom(self.cluster.as_cluster_def())
+
+    def start(self) -> None:
+        """Begins to serve. A server that was started is left as it is."""
+        if self._stopping.is_set():
+            raise errors.FailedPreconditionError(None, None, "The server was stopped; make a new one.")
+        if self._started:
+            return
+        self._started = True
+        atexit.register(self._farewells.say)
+        logging.info("Started server with target: %s", self._target)
+        for listener in self._listeners:
+            threading.Thread(
+                target=self._accept, args=(listener,), name="tensorfleet-accept", daemon=True
+            ).start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return  # closed: the server was stopped
+            name = f"tensorfleet-serve-{next(_numbers)}"
+            threading.Thread(target=self._serve, args=(sock,), name=name, daemon=True).start()
+
+    def _serve(self, sock: socket.socket) -> None:
+        welcome = {
+            "incarnation": self.incarnation,
+            "task": self.task,
+            "job": self.job,
+            "index": self.index,
+            "cluster": self.cluster.as_dict(),
+        }
+        try:
+            channel, hello = connection.accept(sock, self._secret, welcome, _LARGEST_FRAME)
+        except (OSError, errors.OpError, ValueError):
+            sock.close()
+            return
+        self._channels.add(channel)
+        if self._stopping.is_set():
+            channel.close()
+            return
+        client = str(hello.get("client"))
+        try:
+            if hello.get("control"):
+                self._answer_pings(channel)
+                self.worker.client_gone(client)
+            else:
+                while self._answer(channel, client):
+                    pass
+        except (OSError, errors.OpError):
+            pass  # the other side has gone, or talks nonsense
+        finally:
+            if hello.get("control"):
+                self.worker.client_gone(client)
+            channel.close()
+
+    def _answer_pings(self, channel: wire.Channel) -> None:
+        channel.sock.settimeout(_CLIENT_SILENT_AFTER)
+        with contextlib.suppress(OSError):
+            while channel.receive().kind == wire.PING:
+                channel.send(wire.OK)
+
+    def _answer(self, channel: wire.Channel, client: str) -> bool:
+        """Does what one message asks for and replies."""
+        frame = channel.receive()
+        try:
+            if frame.kind == wire.RUN:
+                handle, step, stage, total, timeout = RUN_FIELDS.unpack(frame.fields)
+                results = self.worker.run(handle.decode(), step, stage, total, timeout, frame.tensors)
+                channel.send(wire.OK, values=results)
+            else:
+                channel.send_json(wire.OK, **self._other(frame, client))
+        except ConnectionError:
+            return False
+        except Exception as e:
+            self._fail(channel, e)
+        return True
+
+    def _fail(self, channel: wire.Channel, error: Exception) -> None:
+        known = error if isinstance(error, errors.OpError) else errors.about(None, error)
+        op = known.op.name if known.op is not None else None
+        channel.send_json(wire.FAILED, code=known.error_code, message=known.message, op=op)
+
+    def _other(self, frame: wire.Frame, client: str) -> dict:
+        told = frame.json()
+        kind = frame.kind
+        if kind == wire.REGISTER:
+            self.worker.register(client, told, frame.tensors)
+        elif kind == wire.PUSH:
+            self.worker.arrived(told, frame.tensors)
+        elif kind == wire.CANCEL:
+            self.worker.cancel(told)
+        elif kind == wire.CLOSE:
+            self.worker.close_session(told["session"])
+        elif kind == wire.RESET:
+            self.worker.resources.clear(told.get("containers"))
+        elif kind == wire.DESCRIBE:
+            return {"devices": self.worker.devices(), "joined": self.joined}
+        elif kind == wire.BYE:
+            self._farewells.heard(told["task"])
+        elif kind == wire.STOP:
+            self._stopping.set()
+        elif kind != wire.PING:
+            raise wire.malformed(f"there is no message of kind {kind}")
+        return {}
+
+    # -- ending ---------------------------------------------------------------------------------------
+
+    def join(self) -> None:
+        """Waits until the server is told to stop: by a signal, by a client, or because all others have finished."""
+        self.joined = True
+        previous: Any = None
+        main = threading.current_thread() is threading.main_thread()
+        if main:
+            previous = signal.signal(signal.SIGTERM, lambda *_: self._stopping.set())
+        try:
+            while not self._stopping.wait(0.5):
+                self._farewells.look()
+        finally:
+            if main:
+                signal.signal(signal.SIGTERM, previous)
+        self.stop()
+
+    def stop(self) -> None:
+        """Stops serving: closes every connection, wakes every wait, frees the state."""
+        self._stopping.set()
+        with _lock:
+            if _servers.get(self._target) is self:
+                del _servers[self._target]
+        for listener in self._listeners:
+            with contextlib.suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+        for channel in list(self._channels):
+            channel.close()
+        self.worker.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_listeners", None) and not self._stopping.is_set() and not self._started:
+            self.stop()
+
+
+def _server_def(given: Any, job: str | None, index: int | None, protocol: str | None, config: Any) -> Any:
+    from tensorfleet.protos import ServerDef
+
+    made = ServerDef()
+    if type(given).__name__ == "ServerDef":
+        made.MergeFromString(given.SerializeToString())
+        if job is not None:
+            made.job_name = job
+        if index is not None:
+            made.task_index = index
+    else:
+        try:
+            cluster = ClusterSpec(given)
+        except TypeError:
+            raise TypeError(
+                "Could not convert `server_or_cluster_def` to a `tf.train.ServerDef` or `tf.train.ClusterSpec`."
+            ) from None
+        made.cluster.CopyFrom(cluster.as_cluster_def())
+        made.job_name, made.task_index = _which(cluster, job, index)
+    if protocol is not None:
+        made.protocol = protocol
+    elif not made.protocol:
+        made.protocol = "grpc"
+    if config is not None:
+        made.default_session_config.MergeFrom(config)
+    if not made.job_name or made.task_index < 0:
+        raise ValueError("A server needs a job name and a task index.")
+    cluster = ClusterSpec(made.cluster)
+    if made.job_name not in cluster.jobs or made.task_index not in cluster.task_indices(made.job_name):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f'Task {made.task_index} was not defined in job "{made.job_name}": the cluster is {cluster.as_dict()}.',
+        )
+    return made
+
+
+def _which(cluster: ClusterSpec, job: str | None, index: int | None) -> tuple[str, int]:
+    if job is None:
+        if len(cluster.jobs) != 1:
+            raise ValueError("Must specify an explicit `job_name`: the cluster has several jobs.")
+        job = cluster.jobs[0]
+    if index is None:
+        indices = cluster.task_indices(job) if job in cluster.jobs else []
+        if len(indices) != 1:
+            raise ValueError("Must specify an explicit `task_index`: the job has several tasks.")
+        index = indices[0]
+    return job, index

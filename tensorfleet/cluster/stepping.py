@@ -1,0 +1,328 @@
+"""One step over several tasks: start the stages that can start, run one's own share, wait for the others' answers."""
+
+from __future__ import annotations
+
+import queue
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.cluster import wire
+from tensorfleet.cluster.peers import Peer, failure
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.passes.partition import Stage
+from tensorfleet.passes.plan import Plan
+
+# session, step, stage, how many stages of the step the task has, milliseconds left (0: no limit)
+RUN_FIELDS = struct.Struct("<16sQIII")
+_SETTLING_SECONDS = 5.0  # how long the rest of a failed step may take to stop
+
+
+class Work:
+    """One stage as the master runs it: a local program, or a number that a peer knows."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.peer: Peer | None = None
+        self.number = 0
+        self.program: Any = None
+        self.ins: list[int] = []
+        self.outs: list[int] = []
+        self.total = 1
+        self.followers: list[int] = []
+        self.waits = 0
+
+
+class ClusterProgram:
+    """What one combination of fetches and feeds runs, over all tasks."""
+
+    def __init__(self, plan: Plan, work: list[Work], slots: dict[Tensor, int]) -> None:
+        self.plan = plan
+        self.work = work
+        self.template: list[Any] = [None] * len(slots)
+        for tensor, slot in slots.items():
+            if tensor in plan.constants:
+                self.template[slot] = plan.constants[tensor]
+        self.feeds = [slots[t] for t in plan.feeds]
+        self.fetches = [slots[t] for t in plan.fetches]
+        self.waits = [w.waits for w in work]
+        self.first = [i for i, n in enumerate(self.waits) if not n]
+
+
+class Run:
+    """One step under way."""
+
+    def __init__(
+        self, engine: Any, program: ClusterProgram, number: int, deadline: float | None, collector: Any
+    ) -> None:
+        self.engine = engine
+        self.program = program
+        self.number = number
+        self.deadline = deadline
+        self.collector = collector
+        self.reason: errors.OpError | None = None
+        self.values: list = []
+        self._waits: list[int] = []
+        self._ready: list[int] = []
+        self._asked: dict[int, tuple[int, Peer, wire.Channel]] = {}  # by file descriptor
+        self._started: set[Peer] = set()
+        self._contexts: list[Any] = []
+        self._threads = 0
+        self._finished: queue.SimpleQueue = queue.SimpleQueue()
+        self._bell: tuple[socket.socket, socket.socket] | None = None
+
+    def go(self, feeds: Sequence[Any]) -> list:
+        """Runs the step and returns the fetched values."""
+        program = self.program
+        values = self.values = program.template.copy()
+        for slot, value in zip(program.feeds, feeds, strict=True):
+            values[slot] = value
+        self._waits = program.waits.copy()
+        self._ready = program.first.copy()
+        try:
+            while True:
+                self._start()
+                if self._asked or self._threads:
+                    self._wait()
+                elif not self._ready:
+                    break
+        except BaseException as e:
+            raise self._failed(e) from None
+        finally:
+            if self._bell is not None:
+                for end in self._bell:
+                    end.close()
+        return [values[s] for s in program.fetches]
+
+    def cancel(self, reason: errors.OpError) -> None:
+        """Ends the step from another thread."""
+        if self.reason is None:
+            self.reason = reason
+        for ctx in list(self._contexts):
+            ctx.cancel(reason)
+        self._cancel_remote(str(reason.message))
+
+    # -- starting -------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Sends what others are to do, then does one's own."""
+        if self.reason is not None:
+            raise self.reason
+        work = self.program.work
+        ready, self._ready = self._ready, []
+        own = []
+        for i in ready:
+            if work[i].peer is None:
+                own.append(i)
+            else:
+                self._ask(i, work[i])
+        for n, i in enumerate(own):
+            alone = not self._asked and not self._threads and n == len(own) - 1
+            if work[i].program.inline or alone:
+                self._done(i, self._local(i))
+            else:
+                self._thread(i)
+
+    def _left(self) -> int:
+        """Milliseconds until the deadline, 0 when there is none."""
+        if self.deadline is None:
+            return 0
+        left = int((self.deadline - time.monotonic()) * 1000)
+        if left <= 0:
+            raise self._late()
+        return left
+
+    def _ask(self, i: int, work: Work) -> None:
+        at = work.peer
+        assert at is not None
+        values = self.values
+        fields = RUN_FIELDS.pack(
+            self.engine.handle.encode(), self.number, work.number, work.total, self._left()
+        )
+        self._started.add(at)
+        channel = at.acquire(self.deadline)
+        try:
+            channel.send(wire.RUN, fields, [values[s] for s in work.ins])
+        except OSError as e:
+            at.drop(channel)
+            raise at.lost(e) from None
+        except BaseException:
+            at.drop(channel)
+            raise
+        self._asked[channel.fileno()] = i, at, channel
+
+    def _local(self, i: int) -> list:
+        work = self.program.work[i]
+        values = self.values
+        return self.engine._engine.run(
+            work.program,
+            [values[s] for s in work.ins],
+            self._left(),
+            self.collector,
+            self._began,
+        )
+
+    def _began(self, ctx: Any) -> None:
+        self._contexts.append(ctx)
+        if self.reason is not None:
+            ctx.cancel(self.reason)
+
+    def _thread(self, i: int) -> None:
+        """Runs a local stage that may wait beside the others."""
+        if self._bell is None:
+            self._bell = socket.socketpair()
+        bell = self._bell[1]
+
+        def attempt() -> None:
+            try:
+                result: Any = self._local(i)
+            except BaseException as e:
+                result = e
+            self._finished.put((i, result))
+            bell.send(b"\0")
+
+        self._threads += 1
+        name = f"tensorfleet-stage-{i}"
+        threading.Thread(target=attempt, name=name, daemon=True).start()
+
+    def _done(self, i: int, results: Sequence[Any]) -> None:
+        work = self.program.work[i]
+        values = self.values
+        for slot, value in zip(work.outs, results, strict=True):
+            values[slot] = value
+        waits = self._waits
+        for follower in work.followers:
+            waits[follower] -= 1
+            if not waits[follower]:
+                self._ready.append(follower)
+
+    # -- waiting --------------------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        """Waits for at least one answer and takes in those that have come."""
+        if len(self._asked) == 1 and not self._threads:
+            (only,) = self._asked
+            self._answer(only)
+            return
+        poll = select.poll()
+        for fd, (_, _, channel) in self._asked.items():
+            if channel.buffered:
+                self._answer(fd)
+                return
+            poll.register(fd, select.POLLIN)
+        if self._bell is not None:
+            poll.register(self._bell[0].fileno(), select.POLLIN)
+        for fd, _ in self._poll(poll):
+            if fd in self._asked:
+                self._answer(fd)
+            else:
+                self._collect()
+
+    def _poll(self, poll: select.poll) -> list:
+        while True:
+            left = self._left() if self.deadline is not None else 1000
+            found = poll.poll(left)
+            if found:
+                return found
+
+    def _answer(self, fd: int) -> None:
+        i, at, channel = self._asked[fd]
+        try:
+            if self.deadline is not None:
+                channel.sock.settimeout(self._left() / 1000)
+            frame = channel.receive()
+            if self.deadline is not None:
+                channel.sock.settimeout(None)
+        except TimeoutError:
+            raise self._late() from None
+        except (OSError, errors.OpError) as e:
+            del self._asked[fd]
+            at.drop(channel)
+            raise at.lost(e) from None
+        del self._asked[fd]
+        at.release(channel)
+        if frame.kind == wire.FAILED:
+            raise self._told(failure(frame))
+        self._done(i, frame.tensors)
+
+    def _collect(self) -> None:
+        assert self._bell is not None
+        self._bell[0].recv(1)
+        i, result = self._finished.get_nowait()
+        self._threads -= 1
+        if isinstance(result, BaseException):
+            raise result
+        self._done(i, result)
+
+    # -- failing --------------------------------------------------------------------------------------
+
+    def _late(self) -> errors.OpError:
+        waiting = [at.name for _, at, _ in self._asked.values()]
+        text = (
+            f"Timed out waiting for {' and '.join(waiting)}."
+            if waiting
+            else "Timed out: the step took too long."
+        )
+        return errors.DeadlineExceededError(
+            None,
+            None,
+            f"{text} Raise timeout_in_ms of tf.RunOptions (or operation_timeout_in_ms of tf.ConfigProto), or see what it "
+            "waits for.",
+        )
+
+    def _told(self, error: errors.OpError) -> errors.OpError:
+        """An error of another task, with the operation of this graph it is about."""
+        name = getattr(error, "remote_op", None)
+        op = self.engine.graph._by_name.get(name) if name else None
+        if op is not None:
+            error._op = op
+        return error
+
+    def _failed(self, error: BaseException) -> BaseException:
+        """Stops what is still running for this step everywhere, and gives the error to raise."""
+        reason = self.reason or errors.CancelledError(
+            None, None, "The step was cancelled by an earlier failure."
+        )
+        for ctx in self._contexts:
+            ctx.cancel(reason)
+        self._cancel_remote(reason.message)
+        self._settle()
+        if self.reason is not None and isinstance(error, errors.CancelledError):
+            return self.reason
+        return error
+
+    def _cancel_remote(self, why: str) -> None:
+        for at in list(self._started):
+            try:
+                at.call(
+                    wire.CANCEL,
+                    time.monotonic() + 1.0,
+                    session=self.engine.handle,
+                    step=self.number,
+                    reason=why,
+                )
+            except errors.OpError:
+                continue  # it is gone, and the step with it
+
+    def _settle(self) -> None:
+        limit = time.monotonic() + _SETTLING_SECONDS
+        for _, at, channel in self._asked.values():
+            try:
+                channel.sock.settimeout(max(limit - time.monotonic(), 0.01))
+                channel.receive()
+                channel.sock.settimeout(None)
+                at.release(channel)
+            except (OSError, errors.OpError):
+                at.drop(channel)
+        self._asked.clear()
+        while self._threads and time.monotonic() < limit:
+            try:
+                self._finished.get(timeout=max(limit - time.monotonic(), 0.01))
+            except queue.Empty:
+                break
+            self._threads -= 1

@@ -1,0 +1,81 @@
+"""From a session's target to what runs its steps: this process alone, a server beside it, or one far away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.cluster.master import ClusterEngine
+from tensorfleet.cluster.peers import Peer, peer
+from tensorfleet.cluster.server import server_at
+from tensorfleet.cluster.spec import ClusterSpec
+from tensorfleet.graph.graph import Graph
+from tensorfleet.runtime.engine import Engine
+
+_SCHEME = "grpc://"
+
+
+def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine:
+    """The engine behind a session's target."""
+    if target in ("", "local"):
+        return Engine(graph, config)
+    server = server_at(target)
+    if server is not None:
+        own = config if config is not None else server.config
+        return ClusterEngine(graph, own, _cluster(config, server.cluster), (server.job, server.index), server)
+    told = _contact(target, config)
+    cluster = _cluster(config, ClusterSpec(_jobs(told["cluster"])))
+    return ClusterEngine(graph, config, cluster, (told["job"], told["index"]))
+
+
+def _jobs(told: dict) -> dict:
+    """Jobs as they came over the wire, where numbers of tasks are texts."""
+    return {
+        job: tasks if isinstance(tasks, list) else {int(i): address for i, address in tasks.items()}
+        for job, tasks in told.items()
+    }
+
+
+def _cluster(config: Any, own: ClusterSpec) -> ClusterSpec:
+    """The cluster a session uses: the server's, unless its configuration brings another."""
+    if config is not None and config.HasField("cluster_def") and config.cluster_def.job:
+        return ClusterSpec(config.cluster_def)
+    return own
+
+
+def _contact(target: str, config: Any) -> dict:
+    if not target.startswith(_SCHEME):
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"No session factory registered for the given session options: {{target: {target!r}}}. Use tf.Session() for a "
+            "local session, or the `target` of a tf.train.Server (grpc://host:port).",
+        )
+    import time
+
+    from tensorfleet.cluster import wire
+
+    address = target.removeprefix(_SCHEME)
+    at = peer(f"the server at {target}", address)
+    timeout = config.operation_timeout_in_ms if config is not None else 0
+    deadline = time.monotonic() + timeout / 1000 if timeout else None
+    at.call(wire.PING, deadline, waits=True)
+    return at.welcome
+
+
+def reset(target: str, containers: Any, config: Any = None) -> None:
+    """Frees the state of every task of a cluster, or some of its containers."""
+    from tensorfleet.cluster import wire
+    from tensorfleet.cluster.placing import task_name
+
+    server = server_at(target)
+    cluster = (
+        server.cluster if server is not None else ClusterSpec(_jobs(_contact(target, config)["cluster"]))
+    )
+    for job in cluster.jobs:
+        for index in cluster.task_indices(job):
+            if server is not None and (job, index) == (server.job, server.index):
+                server.resources.clear(containers)
+                continue
+            at: Peer = peer(task_name(job, index), cluster.task_address(job, index))
+            at.call(wire.RESET, containers=list(containers) if containers else None)

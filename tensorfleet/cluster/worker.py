@@ -1,0 +1,300 @@
+"""A task's own work: it keeps the graphs that sessions registered and runs their stages on its devices.
+
+A session (of any client) sends each task only the operations that run there, once, and then starts stages by
+number. What a stage makes goes back in the reply, stays here for a later stage of the same step, or is pushed
+straight to the task that needs it.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.cluster import wire
+from tensorfleet.cluster.peers import peer
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.graphdef import import_graph_def
+from tensorfleet.passes.partition import elsewhere
+from tensorfleet.runtime.devices import local_device_names
+from tensorfleet.runtime.engine import Engine
+from tensorfleet.runtime.resources import ResourceManager
+
+_REMEMBERED = 4096  # cancelled steps, in case a message about one is still on its way
+
+
+class _Stage:
+    """One registered stage: the program, where its feeds come from and where its results go."""
+
+    def __init__(self, session: _Session, told: dict, known: dict) -> None:
+        graph = session.graph
+        self.given = len(told["given"])
+        self.kept = told["kept"]
+        self.awaited = told["awaited"]
+        feeds = [graph.get_tensor_by_name(n) for n in (*told["given"], *self.kept, *self.awaited)]
+        wanted = dict.fromkeys([*told["reply"], *told["keep"]])
+        for push in told["push"]:
+            wanted.update(dict.fromkeys(push["names"]))
+        place = {name: i for i, name in enumerate(wanted)}
+        ops = [graph.get_operation_by_name(n) for n in told["ops"]]
+        fetches = [graph.get_tensor_by_name(n) for n in wanted]
+        self.program = session.engine.program(
+            fetches,
+            [op for op in ops if not op.spec.variable],
+            feeds,
+            elsewhere(ops),
+            {graph.get_tensor_by_name(n): v for n, v in known.items()},
+        )
+        self.reply = [place[n] for n in told["reply"]]
+        self.keep = [(n, place[n]) for n in told["keep"]]
+        self.push = [
+            (p["task"], p["address"], p["names"], [place[n] for n in p["names"]]) for p in told["push"]
+        ]
+        self.alone = not (self.kept or self.awaited or self.keep)
+
+
+class _Step:
+    """A step under way here: values between its stages, and what runs for it."""
+
+    __slots__ = ("arrived", "contexts", "done", "reason", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.arrived = threading.Condition()
+        self.contexts: list[Any] = []
+        self.done = 0
+        self.reason: errors.OpError | None = None
+
+
+class _Session:
+    """What one client's session has registered here."""
+
+    def __init__(self, worker: Worker, client: str, config: Any, isolated: bool) -> None:
+        self.client = client
+        self.graph = Graph()
+        resources = ResourceManager() if isolated else worker.resources
+        self.engine = Engine(self.graph, _with_devices(config, worker.config), resources, worker.task)
+        self.stages: dict[int, _Stage] = {}
+        self.lock = threading.Lock()
+        self.steps: dict[int, _Step] = {}
+        self.cancelled: collections.OrderedDict[int, errors.OpError] = collections.OrderedDict()
+
+    def extend(self, graph_def: Any) -> None:
+        """Adds the nodes that are new."""
+        have = self.graph._by_name
+        fresh = type(graph_def)(versions=graph_def.versions, library=graph_def.library)
+        fresh.node.extend(n for n in graph_def.node if n.name not in have)
+        names = {n.name for n in fresh.node}
+        mapping: dict[str, Any] = {}
+        for node in fresh.node:
+            for text in node.input:
+                source, _, index = text.lstrip("^").partition(":")
+                if source in names:
+                    continue
+                op = self.graph.get_operation_by_name(source)
+                if text.startswith("^"):
+                    mapping[text] = op
+                else:
+                    mapping[text if ":" in text else f"{text}:0"] = op._outputs[int(index or 0)]
+        with self.graph.as_default():
+            import_graph_def(fresh, mapping, name="")
+
+    def step(self, number: int) -> _Step:
+        """The step of that number, begun by whichever message of it comes first."""
+        with self.lock:
+            found = self.steps.get(number)
+            if found is None:
+                found = self.steps[number] = _Step()
+                found.reason = self.cancelled.get(number)
+            return found
+
+    def cancel(self, number: int, reason: errors.OpError) -> None:
+        """Ends a step: what waits for it wakes up, what arrives for it is thrown away."""
+        with self.lock:
+            self.cancelled[number] = reason
+            if len(self.cancelled) > _REMEMBERED:
+                self.cancelled.popitem(last=False)
+            step = self.steps.pop(number, None)
+        if step is not None:
+            _end(step, reason)
+
+    def close(self, reason: errors.OpError) -> None:
+        """Ends every step and refuses new ones."""
+        with self.lock:
+            steps, self.steps = list(self.steps.values()), {}
+        for step in steps:
+            _end(step, reason)
+        self.engine.close(reason)
+
+
+def _end(step: _Step, reason: errors.OpError) -> None:
+    with step.arrived:
+        step.reason = reason
+        step.arrived.notify_all()
+        contexts = list(step.contexts)
+    for ctx in contexts:
+        ctx.cancel(reason)
+
+
+def _with_devices(config: Any, own: Any) -> Any:
+    """A session's configuration with the devices that this task was started with."""
+    from tensorfleet.protos import ConfigProto
+
+    used = ConfigProto()
+    used.CopyFrom(config)
+    used.device_count.clear()
+    if own is not None:
+        used.device_count.update(own.device_count)
+        used.gpu_options.CopyFrom(own.gpu_options)
+    return used
+
+
+class Worker:
+    """The state and the sessions of one task."""
+
+    def __init__(self, task: str, config: Any) -> None:
+        self.task = task
+        self.config = config
+        self.resources = ResourceManager()
+        self._sessions: dict[str, _Session] = {}
+        self._lock = threading.Lock()
+
+    def devices(self) -> list[str]:
+        """The full names of this task's devices."""
+        return local_device_names(self.config, self.task)
+
+    def register(self, client: str, told: dict, tensors: Sequence[Any]) -> None:
+        """Adds operations and stages to a session, which its first message begins."""
+        from tensorfleet.protos import ConfigProto, GraphDef
+
+        handle = told["session"]
+        if told.get("create"):
+            config = ConfigProto.FromString(tensors[1].tobytes())
+            with self._lock:
+                if handle not in self._sessions:
+                    isolated = bool(config.isolate_session_state)
+                    self._sessions[handle] = _Session(self, client, config, isolated)
+        session = self.session(handle)
+        known = dict(zip(told["known"], tensors[2:], strict=True))
+        session.extend(GraphDef.FromString(tensors[0].tobytes()))
+        for stage in told["stages"]:
+            names = set(stage["known"])
+            session.stages[stage["id"]] = _Stage(
+                session, stage, {n: v for n, v in known.items() if n in names}
+            )
+
+    def session(self, handle: str) -> _Session:
+        """A session by its handle. A handle from before a restart is unknown here."""
+        found = self._sessions.get(handle)
+        if found is None:
+            raise errors.AbortedError(
+                None,
+                None,
+                f"Session handle is not found: {handle}. Possibly {self.task} just restarted, or the session was closed: "
+                "make a new session.",
+            )
+        return found
+
+    def run(self, handle: str, number: int, stage_id: int, total: int, timeout: int, given: list) -> list:
+        """Runs one stage of a step and returns what belongs in the reply."""
+        session = self.session(handle)
+        stage = session.stages.get(stage_id)
+        if stage is None or len(given) != stage.given:
+            raise errors.InvalidArgumentError(
+                None, None, f"Stage {stage_id} is not registered, or takes other values."
+            )
+        if stage.alone and total == 1 and stage.program.inline:
+            results = session.engine.run(stage.program, given, timeout)
+        else:
+            results = self._run_in_step(session, number, stage, total, timeout, given)
+        for task, address, names, places in stage.push:
+            self._push(handle, number, task, address, names, [results[i] for i in places], timeout)
+        return [results[i] for i in stage.reply]
+
+    def _run_in_step(
+        self, session: _Session, number: int, stage: _Stage, total: int, timeout: int, given: list
+    ) -> list:
+        step = session.step(number)
+        deadline = time.monotonic() + timeout / 1000 if timeout else None
+        feeds = list(given) + [step.values[n] for n in stage.kept]
+        if stage.awaited:
+            feeds += self._await(step, stage.awaited, deadline)
+
+        def began(ctx: Any) -> None:
+            with step.arrived:
+                step.contexts.append(ctx)
+                if step.reason is not None:
+                    ctx.cancel(step.reason)
+
+        if step.reason is not None:
+            raise step.reason
+        left = max(int((deadline - time.monotonic()) * 1000), 1) if deadline is not None else 0
+        results = session.engine.run(stage.program, feeds, left, None, began)
+        for name, i in stage.keep:
+            step.values[name] = results[i]
+        step.done += 1
+        if step.done >= total:
+            with session.lock:
+                session.steps.pop(number, None)
+        return results
+
+    def _await(self, step: _Step, names: list[str], deadline: float | None) -> list:
+        """Values that other tasks push."""
+        with step.arrived:
+            while not all(n in step.values for n in names):
+                if step.reason is not None:
+                    raise step.reason
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    missing = ", ".join(n for n in names if n not in step.values)
+                    raise errors.DeadlineExceededError(
+                        None, None, f"{self.task} waited in vain for {missing} from another task."
+                    )
+                step.arrived.wait(left)
+            return [step.values[n] for n in names]
+
+    def _push(
+        self, handle: str, number: int, task: str, address: str, names: list, values: list, timeout: int
+    ) -> None:
+        deadline = time.monotonic() + timeout / 1000 if timeout else None
+        peer(task, address).call(wire.PUSH, deadline, values=values, session=handle, step=number, names=names)
+
+    def arrived(self, told: dict, tensors: list) -> None:
+        """Takes in values that another task pushed."""
+        step = self.session(told["session"]).step(told["step"])
+        with step.arrived:
+            if step.reason is None:
+                step.values.update(zip(told["names"], tensors, strict=True))
+                step.arrived.notify_all()
+
+    def cancel(self, told: dict) -> None:
+        """Ends one step of a session, if it is known here."""
+        session = self._sessions.get(told["session"])
+        if session is not None:
+            session.cancel(
+                told["step"],
+                errors.CancelledError(None, None, str(told.get("reason") or "The step was cancelled.")),
+            )
+
+    def close_session(self, handle: str) -> None:
+        """Forgets a session."""
+        with self._lock:
+            session = self._sessions.pop(handle, None)
+        if session is not None:
+            session.close(errors.CancelledError(None, None, "Session has been closed."))
+
+    def client_gone(self, client: str) -> None:
+        """Forgets the sessions of a client that has ended; what waits for it wakes up."""
+        with self._lock:
+            gone = [h for h, s in self._sessions.items() if s.client == client]
+        for handle in gone:
+            self.close_session(handle)
+
+    def close(self) -> None:
+        """Ends all sessions and frees all state."""
+        for handle in list(self._sessions):
+            self.close_session(handle)
+        self.resources.clear()
