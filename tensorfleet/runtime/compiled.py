@@ -48,7 +48,7 @@ class Compiler:
     def __init__(self, segment: Segment, device: str, others: bool = False) -> None:
         self.segment = segment
         self.device = device
-        self.others = others  # whether the step has arrays of other devices too
+        self.others = others  # whether the step has arrays of other kinds of devices too
         self.lock = threading.Lock()
         self.programs: dict[Any, Compiled | None] = {}
         self.static_inputs: set[int] = set()

@@ -1,15 +1,16 @@
-"""The devices of this process: virtual CPUs, and GPUs where JAX has them. JAX is loaded when first needed."""
+"""The devices of this process: virtual CPUs, and GPUs where JAX has them. JAX is loaded when first needed.
+
+All virtual CPUs are one device of JAX: XLA would divide its work into as many pieces as it has devices, and the
+threads that run a step's parts side by side need no more than one.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import threading
 from typing import Any
 
-# Virtual CPU devices must be fixed before XLA starts; these cost nothing until used.
-_VIRTUAL_CPUS = 16
 # glibc's names of what `mallopt` sets
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 _lock = threading.Lock()
@@ -33,9 +34,6 @@ def _load() -> tuple[Any, Any]:
     jax.config.update("jax_enable_x64", True)
     # Run in the calling thread where XLA can; where it cannot, the step waits for its results.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
-    # The user may have started JAX already; then its devices are the ones there are.
-    with contextlib.suppress(RuntimeError):
-        jax.config.update("jax_num_cpu_devices", _VIRTUAL_CPUS)
     _keep_compilations(jax)
     _keep_memory()
     if _has_driver():
@@ -111,14 +109,14 @@ _jax_devices: dict[str, Any] = {}
 
 
 def jax_device(name: str, others: bool = False) -> Any:
-    """The JAX device behind a device name; None for the default one, which needs no transfer unless the
-    step has arrays of other devices too."""
-    if name.endswith("CPU:0") and not others:
+    """The JAX device behind a device name; None for a CPU, which needs no transfer unless the step has
+    arrays of other kinds of devices too."""
+    cpu = "/device:CPU" in name
+    if cpu and not others:
         return None
     found = _jax_devices.get(name)
     if found is None:
         jax, _ = load_jax()
-        kind, index = name.rsplit("/", 1)[1].split(":")[1:]
-        have = jax.devices("cpu" if kind == "CPU" else "gpu")
-        found = _jax_devices[name] = have[int(index) % len(have)]
+        index = 0 if cpu else int(name.rsplit(":", 1)[1])
+        found = _jax_devices[name] = jax.devices("cpu" if cpu else "gpu")[index]
     return found

@@ -79,7 +79,9 @@ class SegmentItem:
         self.device = part.device
         self.name = part.ops[-1].name
         self.segment = Segment(part, plan)
-        self.compiler = Compiler(self.segment, part.device, len({p.device for p in plan.parts}) > 1)
+        self.compiler = Compiler(
+            self.segment, part.device, any("/device:CPU" not in p.device for p in plan.parts)
+        )
         self.ins = [slots.of(t) for t in self.segment.inputs]
         self.outs = [slots.of(t) for t in self.segment.outputs]
         self.stores = [resources.variable(v) for v in self.segment.variables]
