@@ -1,0 +1,300 @@
+"""Of boxes that overlap, keeping the best: non-max suppression in all its versions."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops.common import SCALAR, static_value, vector_of
+from tensorfleet.ops.examples import case
+from tensorfleet.ops.nn_shapes import of_rank, same_dimension
+from tensorfleet.shapes import TensorShape
+
+_BOXES = np.array(
+    [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1], [0, 100, 1, 101]],
+    np.float32,
+)
+_SCORES = np.array([0.9, 0.75, 0.6, 0.95, 0.5, 0.3], np.float32)
+_HALF, _LOW = np.float32(0.5), np.float32(0.4)
+
+
+def _require(ok: bool, message: str) -> None:
+    if not ok:
+        raise errors.InvalidArgumentError(None, None, message)
+
+
+def _overlaps(boxes: np.ndarray, which: int, others: list[int]) -> np.ndarray:
+    """Intersection over union of one box with others; zero for boxes without area."""
+    y1, x1 = np.minimum(boxes[:, 0], boxes[:, 2]), np.minimum(boxes[:, 1], boxes[:, 3])
+    y2, x2 = np.maximum(boxes[:, 0], boxes[:, 2]), np.maximum(boxes[:, 1], boxes[:, 3])
+    area = (y2 - y1) * (x2 - x1)
+    height = np.minimum(y2[which], y2[others]) - np.maximum(y1[which], y1[others])
+    width = np.minimum(x2[which], x2[others]) - np.maximum(x1[which], x1[others])
+    shared = np.maximum(height, 0) * np.maximum(width, 0)
+    union = area[which] + area[others] - shared
+    real = (area[which] > 0) & (area[others] > 0)
+    return np.where(real, shared / np.where(real, union, 1), 0)
+
+
+def _suppress(
+    similarity: Callable[[int, list[int]], np.ndarray],
+    scores: np.ndarray,
+    limit: int,
+    threshold: float,
+    least: float,
+    sigma: float = 0.0,
+) -> tuple[list[int], list[float]]:
+    """The boxes kept, best first, with their scores: lowered by each overlap when `sigma` is positive."""
+    queue = [(-s, i, 0) for i, s in enumerate(scores.tolist()) if s > least]
+    heapq.heapify(queue)
+    kept: list[int] = []
+    kept_scores: list[float] = []
+    while queue and len(kept) < limit:
+        negative, which, seen = heapq.heappop(queue)
+        score = -negative
+        dropped = False
+        if len(kept) > seen:
+            overlap = similarity(which, kept[seen:])[::-1]
+            if sigma > 0:
+                for each in overlap.tolist():
+                    score = float(np.float32(score * math.exp(-0.5 / sigma * each * each)))
+                    if score <= least:
+                        break
+            else:
+                dropped = bool((overlap > threshold).any())
+        if dropped:
+            continue
+        if score == -negative:
+            kept.append(which)
+            kept_scores.append(score)
+        elif score > least:
+            heapq.heappush(queue, (-score, which, len(kept)))
+    return kept, kept_scores
+
+
+def _check_boxes(boxes: np.ndarray, scores: np.ndarray, threshold: float) -> None:
+    _require(0 <= threshold <= 1, "iou_threshold must be in [0, 1]")
+    _require(boxes.ndim == 2, f"boxes must be 2-D{list(boxes.shape)}")
+    _require(boxes.shape[1] == 4, "boxes must have 4 columns")
+    _require(scores.ndim == 1, f"scores must be 1-D{list(scores.shape)}")
+    _require(
+        len(scores) == len(boxes), f"scores has incompatible shape: {len(scores)} scores, {len(boxes)} boxes"
+    )
+
+
+def _best(
+    boxes: Any, scores: Any, limit: Any, threshold: Any, least: float = -math.inf, sigma: float = 0.0
+) -> Any:
+    boxes, scores = np.asarray(boxes, np.float32), np.asarray(scores)
+    _check_boxes(boxes, scores, float(threshold))
+    _require(int(limit) >= 0, f"max_output_size must be non-negative, got {int(limit)}")
+    find = lambda which, others: _overlaps(boxes, which, others)  # noqa: E731
+    return _suppress(find, scores, int(limit), float(threshold), float(least), sigma)
+
+
+def _kept(op: Operation) -> TensorShape:
+    boxes, scores = of_rank(op._inputs[0].shape, 2), of_rank(op._inputs[1].shape, 1)
+    same_dimension(boxes.as_list()[0], scores.as_list()[0])
+    if boxes.as_list()[1] not in (None, 4):
+        raise ValueError(f"Dimension must be 4 but is {boxes.as_list()[1]}")
+    for t in op._inputs[2:]:
+        of_rank(t.shape, 0)
+    return vector_of(None)
+
+
+def _kept_padded(op: Operation) -> TensorShape:
+    limit = static_value(op, 2)
+    _kept(op)
+    return vector_of(None if limit is None or not op._attrs["pad_to_max_output_size"] else int(limit))
+
+
+def _padded(values: list, limit: Any, pad: bool, dtype: Any) -> np.ndarray:
+    missing = max(int(limit) - len(values), 0) if pad else 0
+    return np.array(values + [0] * missing, dtype)
+
+
+@op(
+    "NonMaxSuppression",
+    "boxes: float, scores: float, max_output_size: int32 -> selected_indices: int32",
+    "iou_threshold: float = 0.5",
+    shape=_kept,
+    host=True,
+    examples=[case(_BOXES, _SCORES, np.int32(3))],
+)
+def _nms(ctx: Any, boxes: Any, scores: Any, limit: Any, *, iou_threshold: float) -> Any:
+    return np.array(_best(boxes, scores, limit, iou_threshold)[0], np.int32)
+
+
+_TYPES = "T: {half, float} = float; T_threshold: {half, float} = float"
+
+
+@op(
+    "NonMaxSuppressionV2",
+    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold -> selected_indices: int32",
+    _TYPES,
+    shape=_kept,
+    host=True,
+    examples=[case(_BOXES, _SCORES, np.int32(3), _HALF)],
+)
+def _nms_v2(ctx: Any, boxes: Any, scores: Any, limit: Any, threshold: Any) -> Any:
+    return np.array(_best(boxes, scores, limit, threshold)[0], np.int32)
+
+
+_V3 = "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, score_threshold: T_threshold -> "
+
+
+@op(
+    "NonMaxSuppressionV3",
+    _V3 + "selected_indices: int32",
+    _TYPES,
+    shape=_kept,
+    host=True,
+    examples=[
+        case(_BOXES, _SCORES, np.int32(30), _HALF, _LOW),
+        case(_BOXES, _SCORES, np.int32(0), _HALF, _LOW),
+    ],
+)
+def _nms_v3(ctx: Any, boxes: Any, scores: Any, limit: Any, threshold: Any, least: Any) -> Any:
+    return np.array(_best(boxes, scores, limit, threshold, least)[0], np.int32)
+
+
+@op(
+    "NonMaxSuppressionV4",
+    _V3 + "selected_indices: int32, valid_outputs: int32",
+    _TYPES + "; pad_to_max_output_size: bool = false",
+    shape=lambda op: [_kept_padded(op), SCALAR],
+    host=True,
+    examples=[
+        case(_BOXES, _SCORES, np.int32(5), _HALF, _LOW, pad_to_max_output_size=p) for p in (True, False)
+    ],
+)
+def _nms_v4(
+    ctx: Any, boxes: Any, scores: Any, limit: Any, threshold: Any, least: Any, *, pad_to_max_output_size: bool
+) -> tuple:
+    kept, _ = _best(boxes, scores, limit, threshold, least)
+    return _padded(kept, limit, pad_to_max_output_size, np.int32), np.int32(len(kept))
+
+
+@op(
+    "NonMaxSuppressionV5",
+    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T, score_threshold: T, soft_nms_sigma: T -> "
+    "selected_indices: int32, selected_scores: T, valid_outputs: int32",
+    "T: {half, float} = float; pad_to_max_output_size: bool = false",
+    shape=lambda op: [_kept_padded(op), _kept_padded(op), SCALAR],
+    host=True,
+    examples=[
+        case(_BOXES, _SCORES, np.int32(6), _HALF, np.float32(0), np.float32(s), grad=False) for s in (0, 0.5)
+    ],
+)
+def _nms_v5(
+    ctx: Any,
+    boxes: Any,
+    scores: Any,
+    limit: Any,
+    threshold: Any,
+    least: Any,
+    sigma: Any,
+    *,
+    pad_to_max_output_size: bool,
+) -> tuple:
+    kept, values = _best(boxes, scores, limit, threshold, least, float(sigma))
+    pad = pad_to_max_output_size
+    dtype = np.asarray(scores).dtype
+    return _padded(kept, limit, pad, np.int32), _padded(values, limit, pad, dtype), np.int32(len(kept))
+
+
+@op(
+    "NonMaxSuppressionWithOverlaps",
+    "overlaps: float, scores: float, max_output_size: int32, overlap_threshold: float, score_threshold: float -> "
+    "selected_indices: int32",
+    shape=lambda op: vector_of(None),
+    host=True,
+    examples=[
+        case(np.eye(3, dtype=np.float32) + np.float32(0.2), _SCORES[:3], np.int32(3), np.float32(t), _LOW)
+        for t in (0.1, 0.5)
+    ],
+)
+def _nms_overlaps(ctx: Any, overlaps: Any, scores: Any, limit: Any, threshold: Any, least: Any) -> Any:
+    overlaps, scores = np.asarray(overlaps), np.asarray(scores)
+    _require(overlaps.ndim == 2 and overlaps.shape[0] == overlaps.shape[1], "overlaps must be square")
+    kept, _ = _suppress(lambda i, js: overlaps[i, js], scores, int(limit), float(threshold), float(least))
+    return np.array(kept, np.int32)
+
+
+def _combined_shapes(op: Operation) -> list[TensorShape]:
+    batch = of_rank(op._inputs[0].shape, 4).as_list()[0]
+    per_class, total = static_value(op, 2), static_value(op, 3)
+    classes = of_rank(op._inputs[1].shape, 3).as_list()[2]
+    count = None if total is None else int(total)
+    if op._attrs["pad_per_class"] and count is not None:
+        known = per_class is not None and classes is not None
+        count = min(count, int(per_class) * classes) if known else None  # type: ignore[arg-type]
+    line = TensorShape([batch, count])
+    return [TensorShape([batch, count, 4]), line, line, TensorShape([batch])]
+
+
+@op(
+    "CombinedNonMaxSuppression",
+    "boxes: float, scores: float, max_output_size_per_class: int32, max_total_size: int32, iou_threshold: float, "
+    "score_threshold: float -> nmsed_boxes: float, nmsed_scores: float, nmsed_classes: float, "
+    "valid_detections: int32",
+    "pad_per_class: bool = false; clip_boxes: bool = true",
+    shape=_combined_shapes,
+    host=True,
+    examples=[
+        case(
+            np.stack([_BOXES, _BOXES / 20])[:, :, None],
+            np.stack([_SCORES, _SCORES[::-1]])[:, :, None] * np.array([1, 0.7], np.float32),
+            np.int32(3),
+            np.int32(5),
+            _HALF,
+            np.float32(0.25),
+            clip_boxes=clip,
+            pad_per_class=not clip,
+        )
+        for clip in (True, False)
+    ],
+)
+def _combined_nms(
+    ctx: Any,
+    boxes: Any,
+    scores: Any,
+    per_class: Any,
+    total: Any,
+    threshold: Any,
+    least: Any,
+    *,
+    pad_per_class: bool,
+    clip_boxes: bool,
+) -> tuple:
+    boxes, scores = np.asarray(boxes), np.asarray(scores)
+    _require(int(per_class) > 0, "max_size_per_class must be positive")
+    batch, classes = scores.shape[0], scores.shape[2]
+    _require(boxes.shape[2] in (1, classes), "third dimension of boxes must be either 1 or num classes")
+    size = min(int(total), int(per_class) * classes) if pad_per_class else int(total)
+    out_boxes = np.zeros((batch, size, 4), np.float32)
+    out_scores, out_classes = np.zeros((2, batch, size), np.float32)
+    valid = np.zeros(batch, np.int32)
+    for b in range(batch):
+        found = []
+        for c in range(classes):
+            mine = boxes[b, :, min(c, boxes.shape[2] - 1)]
+            kept, values = _best(mine, scores[b, :, c], per_class, threshold, least)
+            found += [(-v, c, mine[i]) for i, v in zip(kept, values, strict=True)]
+        found = sorted(found, key=lambda item: item[0])[:size]
+        valid[b] = len(found)
+        for k, (value, c, box) in enumerate(found):
+            out_boxes[b, k] = np.clip(box, 0, 1) if clip_boxes else box
+            out_scores[b, k], out_classes[b, k] = -value, c
+    return out_boxes, out_scores, out_classes, valid
+
+
+not_differentiable("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4")
+not_differentiable("NonMaxSuppressionV5", "NonMaxSuppressionWithOverlaps", "CombinedNonMaxSuppression")

@@ -1,0 +1,379 @@
+"""Image files as tensors: decoding and encoding JPEG, PNG, GIF and BMP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.io import pictures, png
+from tensorfleet.ops.common import UNKNOWN, scalar
+from tensorfleet.ops.examples import case
+from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least
+from tensorfleet.shapes import TensorShape
+
+_PIXELS = (np.arange(4 * 5 * 3) * 4).reshape(4, 5, 3).astype(np.uint8)
+_PNG = np.array(png.encode(_PIXELS), object)
+
+
+def _require(ok: bool, message: str) -> None:
+    if not ok:
+        raise errors.InvalidArgumentError(None, None, message)
+
+
+def _contents(value: Any) -> bytes:
+    array = np.asarray(value, object)
+    _require(array.ndim == 0, f"contents must be scalar, got shape {list(array.shape)}")
+    return array.item()
+
+
+def _text(data: bytes) -> np.ndarray:
+    out = np.empty((), object)
+    out[()] = data
+    return out
+
+
+def _decoded(op: Operation) -> TensorShape:
+    of_rank(op._inputs[0].shape, 0)
+    channels = op._attrs["channels"]
+    if channels < 0:
+        raise ValueError(f"channels must be non-negative, got {channels}")
+    return TensorShape([None, None, channels or None])
+
+
+def _check_channels(channels: int) -> None:
+    _require(channels in (0, 1, 3, 4), f"`channels` must be 0, 1, 3 or 4 but got {channels}")
+
+
+@op(
+    "DecodePng",
+    "contents: string -> image: dtype",
+    "channels: int = 0; dtype: {uint8, uint16} = uint8",
+    shape=_decoded,
+    host=True,
+    examples=[case(_PNG), case(_PNG, channels=1), case(_PNG, channels=4, dtype=dtypes.uint16)],
+)
+def _decode_png(ctx: Any, contents: Any, *, channels: int, dtype: dtypes.DType) -> Any:
+    _check_channels(channels)
+    return pictures.decode(_contents(contents), channels, deep=dtype == dtypes.uint16)
+
+
+_JPEG = (
+    "channels: int = 0; ratio: int = 1; fancy_upscaling: bool = true; try_recover_truncated: bool = false; "
+    "acceptable_fraction: float = 1; dct_method: string = ''"
+)
+
+
+def _check_ratio(channels: int, ratio: int) -> None:
+    _check_channels(channels)
+    _require(ratio in (1, 2, 4, 8), f"ratio must be 1, 2, 4, or 8, got {ratio}")
+
+
+@op(
+    "DecodeJpeg",
+    "contents: string -> image: uint8",
+    _JPEG,
+    shape=_decoded,
+    host=True,
+    examples=[case(_PNG, channels=3)],
+)
+def _decode_jpeg(ctx: Any, contents: Any, *, channels: int, ratio: int) -> Any:
+    _check_ratio(channels, ratio)
+    return pictures.decode(_contents(contents), channels, ratio=ratio)
+
+
+@op(
+    "DecodeAndCropJpeg",
+    "contents: string, crop_window: int32 -> image: uint8",
+    _JPEG,
+    shape=_decoded,
+    host=True,
+)
+def _decode_and_crop_jpeg(ctx: Any, contents: Any, window: Any, *, channels: int, ratio: int) -> Any:
+    _check_ratio(channels, ratio)
+    _require(np.shape(window) == (4,), f"crop_window must have four elements {list(np.shape(window))}")
+    y, x, height, width = np.asarray(window).tolist()
+    image = pictures.decode(_contents(contents), channels, ratio=ratio)
+    inside = y >= 0 and x >= 0 and height > 0 and width > 0
+    inside = inside and y + height <= image.shape[0] and x + width <= image.shape[1]
+    _require(inside, f"Invalid JPEG data or crop window: {[y, x, height, width]} of {list(image.shape)}")
+    return image[y : y + height, x : x + width]
+
+
+@op(
+    "DecodeGif",
+    "contents: string -> image: uint8",
+    shape=lambda op: TensorShape([None, None, None, 3]),
+    host=True,
+)
+def _decode_gif(ctx: Any, contents: Any) -> Any:
+    data = _contents(contents)
+    if pictures.kind_of(data) != "GIF":
+        return pictures.decode(data, 3)[None]
+    return pictures.decode_gif(data)
+
+
+@op("DecodeBmp", "contents: string -> image: uint8", "channels: int = 0", shape=_decoded, host=True)
+def _decode_bmp(ctx: Any, contents: Any, *, channels: int) -> Any:
+    _require(channels in (0, 3, 4), f"`channels` must be 0, 3 or 4 for BMP, but got {channels}")
+    data = _contents(contents)
+    return (
+        pictures.decode(data, channels)
+        if pictures.kind_of(data) != "BMP"
+        else pictures.decode_bmp(data, channels)
+    )
+
+
+def _any_decoded(op: Operation) -> TensorShape:
+    return UNKNOWN if op._attrs["expand_animations"] else _decoded(op)
+
+
+@op(
+    "DecodeImage",
+    "contents: string -> image: dtype",
+    "channels: int = 0; dtype: {uint8, uint16, float} = uint8; expand_animations: bool = true",
+    shape=_any_decoded,
+    host=True,
+    examples=[case(_PNG), case(_PNG, dtype=dtypes.float32, expand_animations=False)],
+)
+def _decode_image(
+    ctx: Any, contents: Any, *, channels: int, dtype: dtypes.DType, expand_animations: bool
+) -> Any:
+    _check_channels(channels)
+    data = _contents(contents)
+    deep = dtype == dtypes.uint16
+    if pictures.kind_of(data) == "GIF" and expand_animations:
+        _require(channels in (0, 3), f"channels must be 0 or 3 for GIF, got {channels}")
+        frames = pictures.decode_gif(data)
+        pixels = frames.astype(np.uint16) * np.uint16(256) if deep else frames
+    else:
+        pixels = pictures.decode(data, channels, deep)
+    return pixels.astype(np.float32) / np.float32(255) if dtype == dtypes.float32 else pixels
+
+
+@op(
+    "ExtractJpegShape",
+    "contents: string -> image_shape: output_type",
+    "output_type: index = int32",
+    shape=lambda op: TensorShape([3]),
+    host=True,
+)
+def _extract_jpeg_shape(ctx: Any, contents: Any, *, output_type: dtypes.DType) -> Any:
+    return np.array(pictures.jpeg_shape(_contents(contents)), output_type.np_dtype)
+
+
+def _encoded_many(op: Operation) -> TensorShape:
+    shape = of_rank_at_least(op._inputs[0].shape, 3)
+    return UNKNOWN if shape.rank is None else TensorShape(shape.as_list()[:-3])
+
+
+@op(
+    "EncodePng",
+    "image: T -> contents: string",
+    "compression: int = -1; T: {uint8, uint16} = uint8",
+    shape=_encoded_many,
+    host=True,
+)
+def _encode_png(ctx: Any, image: Any, *, compression: int) -> Any:
+    image = np.asarray(image)
+    _require(image.ndim >= 3, f"images must be at least rank 3, got {list(image.shape)}")
+    _require(image.size > 0, "image cannot be empty")
+    channels = image.shape[-1]
+    _require(1 <= channels <= 4, f"image must have 1, 2, 3, or 4 channels, got {channels}")
+    flat = image.reshape(-1, *image.shape[-3:])
+    out = np.empty(len(flat), object)
+    out[:] = [png.encode(i, compression) for i in flat]
+    return out.reshape(image.shape[:-3])
+
+
+def _check_jpeg(image: np.ndarray) -> None:
+    _require(image.ndim == 3, f"image must be 3-dimensional {list(image.shape)}")
+    dims = ",".join(map(str, image.shape))
+    _require(image.shape[2] in (1, 3), f"image must have 1 or 3 channels, got [{dims}]")
+
+
+@op(
+    "EncodeJpeg",
+    "image: uint8 -> contents: string",
+    "format: string(|grayscale|rgb) = ''; quality: int = 95; progressive: bool = false; "
+    "optimize_size: bool = false; chroma_downsampling: bool = true; density_unit: string(in|cm) = 'in'; "
+    "x_density: int = 300; y_density: int = 300; xmp_metadata: string = ''",
+    shape=scalar,
+    host=True,
+)
+def _encode_jpeg(ctx: Any, image: Any, *, op: Operation) -> Any:
+    image, attrs = np.asarray(image), op._attrs
+    _check_jpeg(image)
+    wanted = {b"": image.shape[2], b"grayscale": 1, b"rgb": 3}[attrs["format"]]
+    dims = ",".join(map(str, image.shape))
+    _require(
+        image.shape[2] == wanted, f"format {attrs['format'].decode()} expects {wanted} channels, got [{dims}]"
+    )
+    per_inch = 1.0 if attrs["density_unit"] == b"in" else 2.54
+    options: dict[str, Any] = {"progressive": attrs["progressive"], "optimize": attrs["optimize_size"]}
+    options["subsampling"] = 2 if attrs["chroma_downsampling"] else 0
+    if attrs["xmp_metadata"]:
+        options["xmp"] = attrs["xmp_metadata"]
+    density = (attrs["x_density"] * per_inch, attrs["y_density"] * per_inch)
+    return _text(pictures.encode_jpeg(image, attrs["quality"], density, **options))
+
+
+@op(
+    "EncodeJpegVariableQuality",
+    "images: uint8, quality: int32 -> contents: string",
+    shape=scalar,
+    host=True,
+)
+def _encode_jpeg_variable(ctx: Any, image: Any, quality: Any) -> Any:
+    image = np.asarray(image)
+    _check_jpeg(image)
+    _require(0 <= int(quality) <= 100, f"quality must be in [0,100], got {int(quality)}")
+    return _text(pictures.encode_jpeg(image, int(quality), subsampling=2))
+
+
+not_differentiable("DecodePng", "DecodeJpeg", "DecodeAndCropJpeg", "DecodeGif", "DecodeBmp", "DecodeImage")
+not_differentiable("ExtractJpegShape", "EncodePng", "EncodeJpeg", "EncodeJpegVariableQuality")
+
+
+# -- names -------------------------------------------------------------------------------------------
+
+
+@export("image.decode_png", "io.decode_png")
+def decode_png(
+    contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
+) -> Tensor:
+    """The pixels [height, width, channels] of a PNG file; `channels` 0 keeps the file's own."""
+    return apply("DecodePng", contents, channels=channels, dtype=dtype, name=name)
+
+
+@export("image.decode_jpeg", "io.decode_jpeg")
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """The pixels [height, width, channels] of a JPEG file; `ratio` 2, 4 or 8 gives a smaller image fast."""
+    return apply(
+        "DecodeJpeg",
+        contents,
+        channels=channels,
+        ratio=ratio,
+        fancy_upscaling=fancy_upscaling,
+        try_recover_truncated=try_recover_truncated,
+        acceptable_fraction=acceptable_fraction,
+        dct_method=dct_method,
+        name=name,
+    )
+
+
+@export("image.decode_and_crop_jpeg", "io.decode_and_crop_jpeg")
+def decode_and_crop_jpeg(
+    contents: Any,
+    crop_window: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """The window [y, x, height, width] of a JPEG file."""
+    return apply(
+        "DecodeAndCropJpeg",
+        contents,
+        crop_window,
+        channels=channels,
+        ratio=ratio,
+        fancy_upscaling=fancy_upscaling,
+        try_recover_truncated=try_recover_truncated,
+        acceptable_fraction=acceptable_fraction,
+        dct_method=dct_method,
+        name=name,
+    )
+
+
+@export("image.decode_gif", "io.decode_gif")
+def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+    """The frames [frames, height, width, 3] of a GIF file."""
+    return apply("DecodeGif", contents, name=name)
+
+
+@export("image.decode_bmp", "io.decode_bmp")
+def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+    """The pixels [height, width, channels] of a BMP file."""
+    return apply("DecodeBmp", contents, channels=channels, name=name)
+
+
+@export("image.decode_image", "io.decode_image")
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: Any = dtypes.uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Tensor:
+    """The pixels of a JPEG, PNG, GIF or BMP file; a GIF gives all its frames unless `expand_animations` is off."""
+    with name_scope(name, "decode_image", [contents]):
+        kind = dtypes.as_dtype(dtype)
+        if kind not in (dtypes.float32, dtypes.uint8, dtypes.uint16):
+            kind = dtypes.float32 if kind.is_floating else dtypes.uint8
+        image = apply(
+            "DecodeImage", contents, channels=channels or 0, dtype=kind, expand_animations=expand_animations
+        )
+        return image if kind == dtypes.as_dtype(dtype) else apply("Cast", image, DstT=dtypes.as_dtype(dtype))
+
+
+@export("image.encode_png")
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+    """The PNG file of an image [height, width, 1 to 4] of uint8 or uint16."""
+    return apply("EncodePng", to_tensor(image, name="image"), compression=compression, name=name)
+
+
+@export("image.encode_jpeg", "io.encode_jpeg")
+def encode_jpeg(
+    image: Any,
+    format: str = "",
+    quality: int = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+    xmp_metadata: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """The JPEG file of an image [height, width, 1 or 3] of uint8."""
+    return apply(
+        "EncodeJpeg",
+        image,
+        format=format,
+        quality=quality,
+        progressive=progressive,
+        optimize_size=optimize_size,
+        chroma_downsampling=chroma_downsampling,
+        density_unit=density_unit,
+        x_density=x_density,
+        y_density=y_density,
+        xmp_metadata=xmp_metadata,
+        name=name,
+    )
+
+
+@export("image.extract_jpeg_shape", "io.extract_jpeg_shape")
+def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """Height, width and channels of a JPEG file, without decoding it."""
+    return apply("ExtractJpegShape", contents, output_type=output_type, name=name)
