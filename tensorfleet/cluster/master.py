@@ -26,7 +26,7 @@ from tensorfleet.cluster.stepping import ClusterProgram, Run, Work
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.fold import fold
-from tensorfleet.passes.partition import Stage, elsewhere, partition
+from tensorfleet.passes.partition import Stage, elsewhere, partition, task_of
 from tensorfleet.passes.plan import Plan
 from tensorfleet.passes.prune import prune
 from tensorfleet.runtime.engine import Engine
@@ -172,12 +172,7 @@ class ClusterEngine:
             for task in tasks - {stage.task, self._own}:
                 push.setdefault(task, []).append(t.name)
         step.outs = [slots.setdefault(t, len(slots)) for t in reply]
-        known = {
-            t: None
-            for op in stage.ops
-            for t in op._inputs
-            if t in plan.constants and not self._here(t, stage)
-        }
+        known = [t for op in stage.ops for t in op._inputs if t in plan.constants and not self._has(stage, t)]
         registered = {
             "id": step.number,
             "ops": [op.name for op in stage.ops],
@@ -196,8 +191,10 @@ class ClusterEngine:
         waited = {i for i, s in enumerate(stages) if not elsewhere_done.isdisjoint(s.ops)}
         return [j for j in stage.after if j not in pushed or j in waited]
 
-    def _here(self, tensor: Tensor, stage: Stage) -> bool:
-        return self.placer.device_of(tensor._op).startswith(stage.task + "/")
+    def _has(self, stage: Stage, tensor: Tensor) -> bool:
+        """Whether a stage's task knows a constant by itself."""
+        op = tensor._op
+        return op.type == "Const" and task_of(self.placer.device_of(op)) == stage.task
 
     def _address(self, task: str) -> str:
         job, index = task_parts(task)

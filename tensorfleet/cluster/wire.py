@@ -195,7 +195,9 @@ class Channel:
 
     def send(self, kind: int, fields: bytes = b"", values: Sequence[Any] = ()) -> None:
         """Sends one frame."""
-        described, pieces, small, total = [], [], bytearray(), 0
+        described: list[bytes] = []
+        pieces: list[Any] = []
+        small, total = bytearray(), 0
         for value in values:
             array = as_array(value)
             if array.dtype.kind == "O":
