@@ -1,0 +1,309 @@
+"""The operations that take serialized `tf.train.Example` messages apart into tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.dtypes import DType
+from tensorfleet.errors import InvalidArgumentError
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops import parsing_wire as wire
+from tensorfleet.ops.common import vector_of
+from tensorfleet.shapes import TensorShape
+
+KINDS = {"string": wire.BYTES, "float32": wire.FLOATS, "int64": wire.INTS}
+NAMES = ("", "string", "float", "int64")
+TYPES = "{float, int64, string}"
+NONE: wire.Feature = (wire.MISSING, [])
+
+
+def _first(found: list[tuple[int, str]]) -> None:
+    """Raises the error of the first record that has one."""
+    if found:
+        raise InvalidArgumentError(None, None, min(found, key=lambda e: e[0])[1])
+
+
+class Batch:
+    """Serialized Examples and where their features are."""
+
+    def __init__(self, records: list[bytes], names: list[bytes] | None) -> None:
+        self.size = len(records)
+        self.names = names  # None for a single Example, whose errors have no name
+        try:
+            self.groups, self.alone = wire.sort_out(records)
+        except wire.Malformed as e:
+            (at,) = e.args
+            text = repr(records[at][:100])[1:].strip("'\"")
+            told = f"Could not parse example input, value: '{text}'"
+            raise InvalidArgumentError(None, None, f"{told} (record {at} of {len(records)})") from None
+
+    def about(self, at: int) -> str:
+        """How errors name a record."""
+        if self.names is None:
+            return ""
+        name = self.names[at].decode(errors="replace") if self.names else "<unknown>"
+        return f"Name: {name}, "
+
+    def where(self, key: bytes, at: int) -> str:
+        """How errors name a feature of a record."""
+        place = f"Key: {key.decode(errors='replace')}"
+        return f"{place}.  " if self.names is None else f"{self.about(at)}{place}, Index: {at}.  "
+
+    def dense(self, key: bytes, dtype: DType, shape: TensorShape, default: np.ndarray) -> np.ndarray:
+        """A feature that has one shape in all records."""
+        kind, dims = KINDS[dtype.name], tuple(shape.as_list())
+        size = int(np.prod(dims, dtype=np.int64))
+        found: list[tuple[int, str]] = []
+        usable = default.size == size and size > 0
+        out: Any = None
+        for group in self.groups:
+            got = group.layout.kind(key)
+            part = default if got != kind else group.take(key)
+            at = int(group.positions[0])
+            if self._fits(found, key, at, kind, got, part.shape[-1] if got == kind else 0, shape, usable):
+                if len(group.positions) == self.size:
+                    if got == kind:
+                        return part.reshape(self.size, *dims)
+                    out = np.empty((self.size, size), dtype.np_dtype)
+                out = np.empty((self.size, size), dtype.np_dtype) if out is None else out
+                out[group.positions] = part.reshape(-1, size)
+        out = np.empty((self.size, size), dtype.np_dtype) if out is None else out
+        there, values, counts, others = self._alone(key, kind)
+        fits = counts == size
+        if fits.all():
+            out[there] = values.reshape(-1, size)
+        else:
+            at = int(np.argmin(fits))
+            self._fits(found, key, there[at], kind, kind, int(counts[at]), shape, usable)
+        for at, got in others:
+            if self._fits(found, key, at, kind, got, 0, shape, usable):
+                out[at] = default.ravel()
+        _first(found)
+        return out.reshape(self.size, *dims)
+
+    def _fits(
+        self,
+        found: list[tuple[int, str]],
+        key: bytes,
+        at: int,
+        kind: int,
+        got: int,
+        count: int,
+        shape: TensorShape,
+        usable: bool,
+    ) -> bool:
+        """Whether a record can give a dense feature; adds the error to `found` when not."""
+        if got == wire.MISSING:
+            if not usable:
+                found.append((at, self._required(key, kind, at)))
+            return usable
+        if got != kind:
+            text = f"Data types don't match. Data type: {NAMES[got]} but expected type: {NAMES[kind]}"
+        elif count != shape.num_elements():
+            text = self._mismatch(kind, count, shape)
+        else:
+            return True
+        found.append((at, self.where(key, at) + text))
+        return False
+
+    def _mismatch(self, kind: int, count: int, shape: TensorShape) -> str:
+        if self.names is None:
+            return f"Can't parse serialized Example: {count} {NAMES[kind]} values do not fill shape {brackets(shape)}."
+        return f"Number of {NAMES[kind]} values != expected.  Values size: {count} but output shape: {brackets(shape)}"
+
+    def _required(self, key: bytes, kind: int, at: int) -> str:
+        feature = f"Feature: {key.decode(errors='replace')} (data type: {NAMES[kind]})"
+        return f"{self.about(at)}{feature} is required but could not be found."
+
+    def flat(self, key: bytes, dtype: DType) -> tuple[np.ndarray, np.ndarray]:
+        """All values of a feature, record after record, and how many each record has."""
+        kind = KINDS[dtype.name]
+        counts = np.zeros(self.size, np.int64)
+        parts: list[tuple[Any, Any]] = []
+        found: list[tuple[int, str]] = []
+        for group in self.groups:
+            got = group.layout.kind(key)
+            if got == kind:
+                part = group.take(key)
+                counts[group.positions] = part.shape[1]
+                parts.append((group.positions, part))
+            elif got != wire.MISSING:
+                found.append(
+                    (int(group.positions[0]), self._other_type(key, int(group.positions[0]), kind, got))
+                )
+        there, values, lengths, others = self._alone(key, kind)
+        found += [(at, self._other_type(key, at, kind, got)) for at, got in others if got != wire.MISSING]
+        _first(found)
+        counts[there] = lengths
+        if not parts:
+            return values, counts
+        starts = np.cumsum(counts) - counts
+        out = np.empty(int(counts.sum()), dtype.np_dtype)
+        for positions, part in parts:
+            out[starts[positions][:, None] + np.arange(part.shape[1])] = part
+        out[np.repeat(starts[there], lengths) + within(lengths)] = values
+        return out, counts
+
+    def _alone(
+        self, key: bytes, kind: int
+    ) -> tuple[list[int], np.ndarray, np.ndarray, list[tuple[int, int]]]:
+        """A feature in the records outside all groups: where it is, its values, how many, and where it is not."""
+        there, pieces, others = [], [], []
+        for at, record, features in self.alone:
+            feature = features.get(key, NONE)
+            if feature[0] == kind:
+                there.append(at)
+                pieces.append((record, feature))
+            else:
+                others.append((at, feature[0]))
+        return there, *wire.values(pieces, kind), others
+
+    def _other_type(self, key: bytes, at: int, kind: int, got: int) -> str:
+        text = f"Data types don't match. Expected type: {NAMES[kind]}, Actual type: {NAMES[got]}"
+        return self.where(key, at) + text
+
+    def sparse(self, key: bytes, dtype: DType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A feature of any length: indices, values and shape of a sparse matrix with one row per record."""
+        values, counts = self.flat(key, dtype)
+        row, column = np.repeat(np.arange(self.size), counts), within(counts)
+        longest = int(counts.max()) if self.size else 0
+        return np.stack([row, column], axis=1), values, np.array([self.size, longest], np.int64)
+
+    def padded(self, key: bytes, dtype: DType, shape: TensorShape, default: np.ndarray) -> np.ndarray:
+        """A feature of any number of rows, filled up to the longest with the default value."""
+        values, counts = self.flat(key, dtype)
+        inner = tuple(shape.as_list()[1:])
+        stride = int(np.prod(inner, dtype=np.int64))
+        uneven = np.flatnonzero(counts % stride)
+        if len(uneven):
+            at = int(uneven[0])
+            text = (
+                f"Number of {NAMES[KINDS[dtype.name]]} values is not a multiple of stride length. Saw "
+                f"{counts[at]} values but output shape is: {brackets(shape)}"
+            )
+            raise InvalidArgumentError(None, None, self.where(key, at) + text)
+        longest = int(counts.max()) if self.size else 0
+        fill: Any = default.ravel()[0] if default.size else (b"" if dtype.name == "string" else 0)
+        out = np.full((self.size, longest), fill, dtype.np_dtype)
+        out[np.repeat(np.arange(self.size), counts), within(counts)] = values
+        return out.reshape(self.size, longest // stride, *inner)
+
+
+def within(counts: np.ndarray) -> np.ndarray:
+    """0, 1, 2, ... for each count, one after the other."""
+    starts = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) - np.repeat(starts, counts)
+
+
+def brackets(shape: TensorShape) -> str:
+    """A shape as TensorFlow's messages write it."""
+    return "[" + ",".join("?" if d is None else str(d) for d in shape.as_list()) + "]"
+
+
+def flat_strings(value: Any) -> list[bytes]:
+    """The elements of a string tensor."""
+    return np.asarray(value, object).ravel().tolist()
+
+
+def key_list(tensors: list) -> list[bytes]:
+    """The keys that scalar string tensors hold."""
+    return [k for t in tensors for k in flat_strings(t)]
+
+
+def _dense_or_padded(batch: Batch, key: bytes, dtype: DType, shape: TensorShape, default: Any) -> np.ndarray:
+    grows = shape.rank and shape.as_list()[0] is None
+    return (batch.padded if grows else batch.dense)(key, dtype, shape, np.asarray(default))
+
+
+# -- Example -----------------------------------------------------------------------------------------
+
+
+def _parsed_shapes(op: Operation) -> list[TensorShape]:
+    serialized = op._inputs[0].shape
+    if serialized.rank is not None and serialized.rank != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {serialized.rank}")
+    size = serialized.as_list()[0] if serialized.rank else None
+    sparse = len(op._attrs["sparse_types"])
+    shapes = [TensorShape([None, 2])] * sparse + [vector_of(None)] * sparse + [vector_of(2)] * sparse
+    return shapes + [TensorShape([size]).concatenate(s) for s in op._attrs["dense_shapes"]]
+
+
+@op(
+    "ParseExample",
+    "serialized: string, names: string, sparse_keys: Nsparse * string, dense_keys: Ndense * string, "
+    "dense_defaults: list(Tdense) -> sparse_indices: Nsparse * int64, sparse_values: list(sparse_types), "
+    "sparse_shapes: Nsparse * int64, dense_values: list(Tdense)",
+    f"Nsparse: int; Ndense: int; sparse_types: list({TYPES}); Tdense: list({TYPES}); dense_shapes: list(shape)",
+    shape=_parsed_shapes,
+    host=True,
+)
+def _parse_example(
+    ctx: Any,
+    serialized: Any,
+    names: Any,
+    sparse_keys: list,
+    dense_keys: list,
+    defaults: list,
+    *,
+    sparse_types: list[DType],
+    Tdense: list[DType],
+    dense_shapes: list[TensorShape],
+) -> tuple:
+    named = flat_strings(names)
+    if named and len(named) != np.size(serialized):
+        text = f"Expected len(names) == len(serialized) if names non-empty, got {len(named)} and {np.size(serialized)}"
+        raise InvalidArgumentError(None, None, text)
+    batch = Batch(flat_strings(serialized), named)
+    dense = zip(key_list(dense_keys), Tdense, dense_shapes, defaults, strict=True)
+    dense_values = [_dense_or_padded(batch, *each) for each in dense]
+    sparse = [batch.sparse(k, t) for k, t in zip(key_list(sparse_keys), sparse_types, strict=True)]
+    return (*(s[0] for s in sparse), *(s[1] for s in sparse), *(s[2] for s in sparse), *dense_values)
+
+
+def _single_shapes(op: Operation) -> list[TensorShape]:
+    if op._inputs[0].shape.rank not in (None, 0):
+        raise ValueError(f"Shape must be rank 0 but is rank {op._inputs[0].shape.rank}")
+    sparse = len(op._attrs["sparse_types"])
+    shapes = [TensorShape([None, 1])] * sparse + [vector_of(None)] * sparse + [vector_of(1)] * sparse
+    return shapes + list(op._attrs["dense_shapes"])
+
+
+@op(
+    "ParseSingleExample",
+    "serialized: string, dense_defaults: list(Tdense) -> sparse_indices: num_sparse * int64, "
+    "sparse_values: list(sparse_types), sparse_shapes: num_sparse * int64, dense_values: list(Tdense)",
+    f"num_sparse: int; sparse_keys: list(string); dense_keys: list(string); sparse_types: list({TYPES}); "
+    f"Tdense: list({TYPES}); dense_shapes: list(shape)",
+    shape=_single_shapes,
+    host=True,
+)
+def _parse_single_example(
+    ctx: Any,
+    serialized: Any,
+    defaults: list,
+    *,
+    sparse_keys: list[bytes],
+    dense_keys: list[bytes],
+    sparse_types: list[DType],
+    Tdense: list[DType],
+    dense_shapes: list[TensorShape],
+) -> tuple:
+    batch = Batch(flat_strings(serialized), None)
+    dense = zip(dense_keys, Tdense, dense_shapes, defaults, strict=True)
+    dense_values = [_dense_or_padded(batch, *each)[0] for each in dense]
+    sparse = [batch.sparse(k, t) for k, t in zip(sparse_keys, sparse_types, strict=True)]
+    indices, shapes = [s[0][:, 1:] for s in sparse], [s[2][1:] for s in sparse]
+    return (*indices, *(s[1] for s in sparse), *shapes, *dense_values)
+
+
+def parse_each(records: list[bytes], defaults: list, attrs: dict[str, Any]) -> list[np.ndarray]:
+    """What `ParseSingleExample` gives for each of many records, stacked. For features of fixed shapes only."""
+    batch = Batch(records, None)
+    dense = zip(attrs["dense_keys"], attrs["Tdense"], attrs["dense_shapes"], defaults, strict=True)
+    return [batch.dense(key, dtype, shape, np.asarray(default)) for key, dtype, shape, default in dense]
+
+
+not_differentiable("ParseExample", "ParseSingleExample")

@@ -1,0 +1,377 @@
+"""`tf.train.Example` messages read straight from their bytes, whole batches at a time.
+
+Records written by one program mostly have one layout: the same features in the same order with the same number
+of values. The first record of each length is scanned in Python; all others that agree with it in every byte that
+is not a value are then taken apart together, by columns of a matrix of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+MISSING, BYTES, FLOATS, INTS = 0, 1, 2, 3
+_FIXED32, _FIXED64, _LENGTH, _VARINT = 5, 1, 2, 0
+Spans = list[tuple[int, int]]
+#: a feature: which kind of list it holds, and where in the record its values are
+Feature = tuple[int, Spans]
+
+
+class Malformed(ValueError):
+    """The bytes are not the message they should be."""
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    if byte < 0x80:
+        return byte, at + 1
+    value, shift = byte & 0x7F, 7
+    while True:
+        at += 1
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at + 1
+        shift += 7
+        if shift > 63:
+            raise Malformed
+
+
+def _fields(data: bytes, at: int, end: int) -> Any:
+    """The fields of a message as (number, wire type, start, end of the value)."""
+    while at < end:
+        tag, at = _varint(data, at)
+        wire, start = tag & 7, at
+        if wire == _LENGTH:
+            size, start = _varint(data, at)
+            at = start + size
+        elif wire == _VARINT:
+            at = _varint(data, at)[1]
+        elif wire == _FIXED32:
+            at += 4
+        elif wire == _FIXED64:
+            at += 8
+        else:
+            raise Malformed
+        if at > end or tag < 8:
+            raise Malformed
+        yield tag >> 3, wire, start, at
+
+
+def _feature(data: bytes, at: int, end: int) -> Feature:
+    if at == end:
+        return MISSING, []
+    # Nearly always one list, and of numbers one packed field. Anything else takes the long way.
+    kind = data[at] >> 3
+    if data[at] & 7 == _LENGTH and kind <= INTS:
+        size, start = _varint(data, at + 1)
+        if start + size == end:
+            if kind == BYTES:
+                spans = _plain_strings(data, start, end)
+                if spans is not None:
+                    return BYTES, spans
+            elif start < end and data[start] == 0x0A:
+                size, start = _varint(data, start + 1)
+                if start + size == end and not (
+                    size % 4 if kind == FLOATS else size and data[end - 1] >= 0x80
+                ):
+                    return kind, [(start, end)]
+    return _any_feature(data, at, end)
+
+
+def _plain_strings(data: bytes, at: int, end: int) -> Spans | None:
+    spans = []
+    while at < end:
+        if data[at] != 0x0A:
+            return None
+        size, start = _varint(data, at + 1)
+        at = start + size
+        spans.append((start, at))
+    return spans if at == end else None
+
+
+def _any_feature(data: bytes, at: int, end: int) -> Feature:
+    kind = MISSING
+    spans: Spans = []
+    for number, wire, start, stop in _fields(data, at, end):
+        if wire != _LENGTH or number > INTS:
+            continue
+        if number != kind:
+            kind, spans = number, []
+        scalar = _FIXED32 if kind == FLOATS else _VARINT
+        for inner, how, a, b in _fields(data, start, stop):
+            if inner != 1:
+                continue
+            if how != _LENGTH and (how != scalar or kind == BYTES):
+                raise Malformed
+            if (kind == FLOATS and (b - a) % 4) or (kind == INTS and b > a and data[b - 1] >= 0x80):
+                raise Malformed
+            spans.append((a, b))
+    return kind, spans
+
+
+def _features(data: bytes, at: int, end: int, found: dict[bytes, Feature]) -> None:
+    for number, wire, start, stop in _fields(data, at, end):
+        if number != 1 or wire != _LENGTH:
+            continue
+        if start < stop and data[start] == 0x0A:
+            size, after = _varint(data, start + 1)
+            after += size
+            if after < stop and data[after] == 0x12:
+                length, first = _varint(data, after + 1)
+                if first + length == stop:
+                    found[data[after - size : after]] = _feature(data, first, stop)
+                    continue
+        key = b""
+        feature: Feature = (MISSING, [])
+        for inner, how, a, b in _fields(data, start, stop):
+            if how == _LENGTH and inner == 1:
+                key = data[a:b]
+            elif how == _LENGTH and inner == 2:
+                feature = _feature(data, a, b)
+        found[key] = feature
+
+
+def scan(data: bytes) -> dict[bytes, Feature]:
+    """The features of a serialized Example."""
+    found: dict[bytes, Feature] = {}
+    try:
+        for number, wire, start, stop in _fields(data, 0, len(data)):
+            if number == 1 and wire == _LENGTH:
+                _features(data, start, stop, found)
+    except IndexError:
+        raise Malformed from None
+    return found
+
+
+def scan_sequence(data: bytes) -> tuple[dict[bytes, Feature], dict[bytes, list[Feature]]]:
+    """The context and the feature lists of a serialized SequenceExample."""
+    context: dict[bytes, Feature] = {}
+    lists: dict[bytes, list[Feature]] = {}
+    try:
+        for number, wire, start, stop in _fields(data, 0, len(data)):
+            if wire == _LENGTH and number == 1:
+                _features(data, start, stop, context)
+            elif wire == _LENGTH and number == 2:
+                for inner, how, a, b in _fields(data, start, stop):
+                    if inner == 1 and how == _LENGTH:
+                        key, features = _feature_list(data, a, b)
+                        lists[key] = features
+    except IndexError:
+        raise Malformed from None
+    return context, lists
+
+
+def _feature_list(data: bytes, at: int, end: int) -> tuple[bytes, list[Feature]]:
+    key, features = b"", []
+    for number, wire, start, stop in _fields(data, at, end):
+        if wire == _LENGTH and number == 1:
+            key = data[start:stop]
+        elif wire == _LENGTH and number == 2:
+            features = [
+                _feature(data, a, b) for n, w, a, b in _fields(data, start, stop) if n == 1 and w == _LENGTH
+            ]
+    return key, features
+
+
+# -- values ------------------------------------------------------------------------------------------
+
+
+def values(records: Sequence[tuple[bytes, Feature]], kind: int) -> tuple[np.ndarray, np.ndarray]:
+    """The values of features of one kind, one after the other, and how many each has."""
+    if kind == BYTES:
+        counts = [len(spans) for _, (_, spans) in records]
+        return objects([data[a:b] for data, (_, spans) in records for a, b in spans]), np.array(
+            counts, np.int64
+        )
+    pieces = [_packed(data, spans) for data, (_, spans) in records]
+    packed = np.frombuffer(b"".join(pieces), np.uint8)
+    sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+    if kind == FLOATS:
+        return packed.view("<f4"), sizes // 4
+    last = np.concatenate([[0], np.cumsum(packed < 0x80)])
+    ends = np.cumsum(sizes)
+    return _varints(packed), last[ends] - last[ends - sizes]
+
+
+def _packed(data: bytes, spans: Spans) -> bytes:
+    if len(spans) == 1:
+        ((a, b),) = spans
+        return data[a:b]
+    return b"".join([data[a:b] for a, b in spans])
+
+
+def objects(items: Sequence[Any]) -> np.ndarray:
+    """A vector of Python objects."""
+    made = np.empty(len(items), object)
+    made[:] = items
+    return made
+
+
+def _varints(packed: np.ndarray) -> np.ndarray:
+    if (packed < 0x80).all():
+        return packed.astype(np.int64)
+    return _by_width(packed[None], *_ends(packed))[0]
+
+
+def _ends(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each number starts and how many bytes it has."""
+    stops = np.flatnonzero(packed < 0x80) + 1
+    starts = np.concatenate([[0], stops[:-1]])
+    return starts, stops - starts
+
+
+def _by_width(rows: np.ndarray, starts: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    """The numbers of every row, which all start at the same columns."""
+    out = np.zeros((len(rows), len(starts)), np.uint64)
+    for width in np.unique(widths).tolist():
+        if width > 10:
+            raise Malformed
+        chosen = np.flatnonzero(widths == width)
+        number = np.zeros((len(rows), len(chosen)), np.uint64)
+        for i in range(width):
+            number |= (rows[:, starts[chosen] + i] & 0x7F).astype(np.uint64) << np.uint64(7 * i)
+        out[:, chosen] = number
+    return out.view(np.int64)
+
+
+# -- many records of one layout ----------------------------------------------------------------------
+
+
+class Layout:
+    """Where the values are in one record, and in all others that look like it."""
+
+    __slots__ = ("_bits", "_columns", "_expected", "_ints", "data", "features")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.features = scan(data)
+        self._columns: Any = None
+
+    def _prepare(self) -> None:
+        """Which bytes (or bits of them) another record must share."""
+        mask = np.full(len(self.data), 0xFF, np.uint8)
+        for kind, spans in self.features.values():
+            for a, b in spans:
+                mask[a:b] = 0x80 if kind == INTS else 0
+        self._columns = np.flatnonzero(mask)
+        self._bits = mask[self._columns]
+        self._expected = np.frombuffer(self.data, np.uint8)[self._columns] & self._bits
+        self._ints: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+
+    def matches(self, rows: np.ndarray) -> np.ndarray:
+        """Which rows, each the bytes of a record as long as this one, have this layout."""
+        if self._columns is None:
+            self._prepare()
+        return ((rows[:, self._columns] & self._bits) == self._expected).all(axis=1)
+
+    def kind(self, key: bytes) -> int:
+        """Which kind of values a feature has; MISSING when there is none."""
+        return self.features.get(key, (MISSING,))[0]
+
+    def take(self, key: bytes, rows: np.ndarray, records: Sequence[bytes]) -> np.ndarray:
+        """The values of a feature in records of this layout, one row each. `rows` are their bytes."""
+        kind, spans = self.features[key]
+        if kind == BYTES:
+            if len(spans) == 1:
+                ((a, b),) = spans
+                return objects([r[a:b] for r in records])[:, None]
+            flat = objects([r[a:b] for r in records for a, b in spans])
+            return flat.reshape(len(records), len(spans))
+        if len(spans) == 1:
+            ((a, b),) = spans
+            part = rows[:, a:b]
+        else:
+            part = np.concatenate([rows[:, a:b] for a, b in spans] or [rows[:, :0]], axis=1)
+        if kind == FLOATS:
+            return np.ascontiguousarray(part).view("<f4")
+        known = self._ints.get(key)
+        if known is None:
+            known = self._ints[key] = _ends(part[0])
+        return _by_width(part, *known)
+
+
+class Group:
+    """Records of one layout, and their positions in the batch."""
+
+    __slots__ = ("layout", "positions", "records", "rows")
+
+    def __init__(self, positions: np.ndarray, layout: Layout, rows: np.ndarray, records: list[bytes]) -> None:
+        self.positions = positions
+        self.layout = layout
+        self.rows = rows
+        self.records = records
+
+    def take(self, key: bytes) -> np.ndarray:
+        """The values of a feature, one row per record."""
+        return self.layout.take(key, self.rows, self.records)
+
+
+# Fewer records of one length than this are read one by one.
+_WORTH_IT = 6
+_MOST_LENGTHS, _MOST_LAYOUTS = 512, 4
+_known: dict[int, list[Layout]] = {}
+
+
+def sort_out(records: Sequence[bytes]) -> tuple[list[Group], list[tuple[int, bytes, dict[bytes, Feature]]]]:
+    """Serialized Examples as groups of one layout, and the rest as (position, record, features) each.
+
+    The first record that is no Example raises `Malformed` with its position as argument.
+    """
+    by_length: dict[int, list[int]] = {}
+    for i, record in enumerate(records):
+        by_length.setdefault(len(record), []).append(i)
+    groups: list[Group] = []
+    alone: list[int] = []
+    for length, positions in by_length.items():
+        if len(positions) < _WORTH_IT or not length:
+            alone += positions
+        else:
+            chosen = [records[i] for i in positions] if len(by_length) > 1 else list(records)
+            alone += _alike(length, np.array(positions), chosen, groups)
+    rest = []
+    for i in sorted(alone):
+        try:
+            rest.append((i, records[i], scan(records[i])))
+        except Malformed:
+            raise Malformed(i) from None
+    return groups, rest
+
+
+def _alike(length: int, positions: np.ndarray, records: list[bytes], groups: list[Group]) -> list[int]:
+    """Adds the groups among records of one length; the positions of those in none."""
+    known = _known.get(length, [])
+    rows = np.frombuffer(b"".join(records), np.uint8).reshape(len(records), length)
+    tried = new = 0
+    while len(records) >= _WORTH_IT:
+        if tried < len(known):
+            layout = known[tried]
+        elif new < _MOST_LAYOUTS:
+            try:
+                layout = Layout(records[0])
+            except Malformed:
+                break
+            _remember(length, layout)
+            new += 1
+        else:
+            break
+        tried += 1
+        same = layout.matches(rows)
+        if same.all():
+            groups.append(Group(positions, layout, rows, records))
+            return []
+        if same.any():
+            chosen, left = np.flatnonzero(same), np.flatnonzero(~same)
+            groups.append(
+                Group(positions[chosen], layout, rows[chosen], [records[i] for i in chosen.tolist()])
+            )
+            positions, rows, records = positions[left], rows[left], [records[i] for i in left.tolist()]
+    return positions.tolist()
+
+
+def _remember(length: int, layout: Layout) -> None:
+    if len(_known) >= _MOST_LENGTHS:
+        _known.clear()
+    _known[length] = [layout, *_known.get(length, [])][:_MOST_LAYOUTS]
