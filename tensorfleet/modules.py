@@ -91,6 +91,7 @@ _LATER = (
     "losses",
     "metrics",
     "layers",
+    "saved_model",
     "contrib",
     "tutorials",
     "renamed",

@@ -85,6 +85,8 @@ def _write_collection(meta: Any, name: str, items: list, scope: str | None) -> N
         target.int64_list.value.extend(int(i) for i in items)
     elif items and all(isinstance(i, float) for i in items):
         target.float_list.value.extend(items)
+    elif items and all(type(i).__name__ == "Any" and hasattr(i, "type_url") for i in items):
+        target.any_list.value.extend(items)
     elif items and all(isinstance(i, (str, bytes)) for i in items):
         target.bytes_list.value.extend(i.encode() if isinstance(i, str) else i for i in items)
     else:  # objects that have no written form stay behind, as in TensorFlow
