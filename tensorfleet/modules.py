@@ -84,6 +84,7 @@ _LATER = (
     "io",
     "variables",
     "summary",
+    "image",
     "nn",
     "session",
     "fleet",

@@ -15,7 +15,7 @@ STAGES = [
     {"io"},
     {"graph"},
     {"ops"},
-    {"variables", "summary"},
+    {"variables", "summary", "image"},
     {"passes"},
     {"runtime"},
     {"cluster"},
