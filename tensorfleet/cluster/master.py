@@ -26,7 +26,7 @@ from tensorfleet.cluster.stepping import ClusterProgram, Run, Work
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.fold import fold
-from tensorfleet.passes.partition import Stage, elsewhere, partition, task_of
+from tensorfleet.passes.partition import Stage, elsewhere, ends, partition, task_of
 from tensorfleet.passes.plan import Plan
 from tensorfleet.passes.prune import prune
 from tensorfleet.runtime.engine import Engine
@@ -142,8 +142,9 @@ class ClusterEngine:
         for op in stage.ops:
             placed[op] = plan.devices[op]
         known = {t: plan.constants[t] for op in stage.ops for t in op._inputs if t in plan.constants}
-        targets = [op for op in stage.ops if not op.spec.variable]
-        step.program = self._engine.program(stage.outputs, targets, stage.inputs, elsewhere(stage.ops), known)
+        step.program = self._engine.program(
+            stage.outputs, ends(stage), stage.inputs, elsewhere(stage.ops), known
+        )
         step.ins = [slots.setdefault(t, len(slots)) for t in stage.inputs]
         step.outs = [slots.setdefault(t, len(slots)) for t in stage.outputs]
 
@@ -176,6 +177,7 @@ class ClusterEngine:
         registered = {
             "id": step.number,
             "ops": [op.name for op in stage.ops],
+            "targets": [op.name for op in ends(stage)],
             "given": [t.name for t in sources.given],
             "kept": [t.name for t in sources.kept],
             "awaited": [t.name for t in sources.awaited],

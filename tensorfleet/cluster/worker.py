@@ -43,7 +43,7 @@ class _Stage:
         fetches = [graph.get_tensor_by_name(n) for n in wanted]
         self.program = session.engine.program(
             fetches,
-            [op for op in ops if not op.spec.variable],
+            [graph.get_operation_by_name(n) for n in told["targets"]],
             feeds,
             elsewhere(ops),
             {graph.get_tensor_by_name(n): v for n, v in known.items()},
