@@ -17,6 +17,11 @@ def explain_placement(session: Any, fetches: Any = None) -> str:
     placer = session._engine.placer
     if fetches is not None:
         session._plan(fetches, [])
+    return placement_table(placer)
+
+
+def placement_table(placer: Any) -> str:
+    """The table of what a placer has placed."""
     rows = [("operation", "type", "device", "because")]
     for op, device in sorted(placer.placed.items(), key=lambda pair: pair[0]._id):
         rows.append((op.name, op.type, _short(device), placer.reason(op, device)))
@@ -28,4 +33,4 @@ def explain_placement(session: Any, fetches: Any = None) -> str:
 
 
 def _short(device: str) -> str:
-    return device.replace("/replica:0", "").replace("/job:localhost", "").replace("/task:0", "") or device
+    return device.replace("/replica:0", "").replace("/job:localhost/task:0", "")

@@ -11,6 +11,7 @@ import threading
 
 # Set for launched tasks: the launcher's process id, or "stdin" where the launcher is at the end of an ssh.
 LAUNCHER = "TENSORFLEET_LAUNCHER"
+_TOKEN = "TENSORFLEET_TOKEN"
 _PR_SET_PDEATHSIG = 1
 
 
@@ -32,8 +33,16 @@ def _follow_process(pid: int) -> None:
 
 
 def _follow_stdin() -> None:
-    """The launcher keeps our stdin open; the connection's end closes it."""
+    """The launcher sends the token's line and keeps our stdin open; the connection's end closes it."""
     lifeline = os.dup(0)
+    token = b""
+    while not token.endswith(b"\n"):
+        byte = os.read(lifeline, 1)
+        if not byte:
+            os._exit(128 + signal.SIGKILL)
+        token += byte
+    if token.strip():
+        os.environ[_TOKEN] = token.strip().decode()
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)

@@ -1,8 +1,265 @@
-"""The `tensorfleet` command."""
+"""The `tensorfleet` command line."""
 
 from __future__ import annotations
 
+import datetime
+import os
+import secrets
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tensorfleet.launch import plan as planning
+from tensorfleet.launch.hosts import Host, read_cluster
+
+app = typer.Typer(
+    help="Runs TensorFlow 1 scripts as they are, on this machine or on a cluster.",
+    epilog="`tensorfleet run --ps 1 --workers 2 train.py` is the place to start; docs/launch.md has the rest.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+_LOOPBACK = "127.0.0.1"
+
 
 def main() -> None:
-    """Runs it."""
-    raise SystemExit("tensorfleet: only `python -m tensorfleet script.py [arguments]` is here so far.")
+    """The entry point of the console script."""
+    app(prog_name="tensorfleet")
+
+
+@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
+def run(
+    script: Annotated[str, typer.Argument(help="The script, unchanged.", show_default=False)],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Its own arguments, best after `--`. {job_name}, {task_index}, {ps_hosts} and {worker_hosts} in "
+            "them stand for the task's own.",
+            show_default=False,
+        ),
+    ] = None,
+    ps: Annotated[int | None, typer.Option(min=0, help="How many parameter servers.")] = None,
+    workers: Annotated[int | None, typer.Option(min=0, help="How many workers.")] = None,
+    chief: Annotated[
+        bool, typer.Option("--chief", help="A task of job `chief` besides the workers.")
+    ] = False,
+    evaluator: Annotated[
+        bool, typer.Option("--evaluator", help="An evaluator, outside the cluster.")
+    ] = False,
+    cluster: Annotated[
+        Path | None, typer.Option(help="A YAML file with hosts and jobs: tasks are started there by ssh.")
+    ] = None,
+    gpus_per_worker: Annotated[int | None, typer.Option(min=0, help="GPUs that each worker sees.")] = None,
+    restart: Annotated[int, typer.Option(min=0, help="How often a task that died is started again.")] = 0,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="When a task fails, let the others finish.")
+    ] = False,
+    timeout: Annotated[float | None, typer.Option(help="Seconds after which the run is stopped.")] = None,
+    env: Annotated[list[str] | None, typer.Option(metavar="K=V", help="Set for every task.")] = None,
+    flag_names: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=FLAG,...",
+            help="What the script calls its flags, for job_name, task_index, ps_hosts, worker_hosts.",
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The run's name.")] = None,
+    log_dir: Annotated[Path, typer.Option(help="Where the logs go: NAME/TASK.log in it.")] = Path("runs"),
+    no_alias: Annotated[
+        bool, typer.Option("--no-alias", help="Leave `import tensorflow` to an installed TensorFlow.")
+    ] = False,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="LOGDIR", help="Start TensorBoard beside the run.")
+    ] = None,
+    tui: Annotated[bool, typer.Option("--tui", help="A pane for each task.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print each task's command.")] = False,
+) -> None:
+    """Runs a script as all the tasks of a cluster, and ends when its workers have ended.
+
+    Each task is told what it is in every customary way: `TF_CONFIG`, the script's own flags (`--ps_hosts`,
+    `--worker_hosts`, `--job_name`, `--task_index` or its spelling of them), `CLUSTER_SPEC`, `JOB_NAME`,
+    `TASK_INDEX`.
+
+    `tensorfleet run --ps 1 --workers 2 train.py -- --train_steps 200`
+    """
+    if not Path(script).is_file() and cluster is None:
+        raise typer.BadParameter(f"{script} is not a file here ({os.getcwd()}).", param_hint="SCRIPT")
+    given = list(arguments or [])
+    wishes = planning.Wishes(
+        script=script,
+        arguments=given[1:] if given[:1] == ["--"] else given,
+        use_alias=not no_alias,
+        gpus_per_worker=gpus_per_worker,
+        environment=_pairs(env or [], "--env"),
+        flag_names=_pairs(flag_names.split(",") if flag_names else [], "--flag-names"),
+    )
+    try:
+        tasks = _tasks(wishes, ps, workers, chief, evaluator, cluster)
+    except (ValueError, OSError) as error:
+        raise typer.BadParameter(str(error)) from None
+    if dry_run:
+        for task in tasks:
+            typer.echo(f"[{task.label}] {task.shown()}")
+        return
+    _go(tasks, script, name, log_dir, restart, timeout, keep_going, tensorboard, tui)
+
+
+def _tasks(
+    wishes: planning.Wishes,
+    ps: int | None,
+    workers: int | None,
+    chief: bool,
+    evaluator: bool,
+    cluster: Path | None,
+) -> list[planning.Task]:
+    from tensorfleet.launch.run import free_ports
+
+    token = os.environ.get(planning.TOKEN) or secrets.token_hex(32)
+    if cluster is not None:
+        if ps is not None or workers is not None or chief:
+            raise ValueError(f"The tasks come from {cluster}: leave out --ps, --workers and --chief.")
+        hosts = read_cluster(cluster)
+        evaluators = [planning.Place("", host) for host in hosts.pop("evaluator", [])]
+        return planning.plan(wishes, _placed(hosts), token, evaluators)
+    if ps is None and workers is None and not chief:
+        if not planning.is_for_clusters(Path(wishes.script)) and not evaluator:
+            return planning.plan_alone(wishes)
+        ps, workers = 1, 2
+        print(
+            f"tensorfleet: {wishes.script} is written for a cluster: 1 ps and 2 workers "
+            "(choose with --ps and --workers)",
+            file=sys.stderr,
+        )
+    counts = {"ps": ps or 0, "chief": int(chief), "worker": 1 if workers is None else workers}
+    ports = iter(free_ports(sum(counts.values())))
+    places = {
+        job: [planning.Place(f"{_LOOPBACK}:{next(ports)}") for _ in range(count)]
+        for job, count in counts.items()
+        if count
+    }
+    if not places:
+        raise ValueError("A run needs a task: --workers 1.")
+    return planning.plan(wishes, places, token, [planning.Place("")] if evaluator else [])
+
+
+def _placed(hosts: dict[str, list[Host]]) -> planning.Cluster:
+    """Every task's address: the ports of a host are counted up."""
+    used: dict[str, int] = {}
+    found: planning.Cluster = {}
+    for job, tasks in hosts.items():
+        for host in tasks:
+            port = host.first_port + used.get(host.name, 0)
+            used[host.name] = used.get(host.name, 0) + 1
+            found.setdefault(job, []).append(planning.Place(f"{host.address}:{port}", host))
+    return found
+
+
+def _go(
+    tasks: list[planning.Task],
+    script: str,
+    name: str | None,
+    log_dir: Path,
+    restart: int,
+    timeout: float | None,
+    keep_going: bool,
+    tensorboard: Path | None,
+    tui: bool,
+) -> None:
+    from tensorfleet.launch.beside import tensorboard as show
+    from tensorfleet.launch.run import Run
+
+    name = name or _fresh_name(script, log_dir)
+    logs = log_dir / name
+    output = None
+    if tui:
+        from tensorfleet.launch.panes import Panes
+
+        output = Panes([task.label for task in tasks], logs)
+    with show(tensorboard):
+        going = Run(tasks, name, script, logs, restart, timeout, keep_going, output)
+        raise typer.Exit(going.go())
+
+
+def _fresh_name(script: str, log_dir: Path) -> str:
+    stem = f"{Path(script).stem}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+    taken = [n for n in range(1, 1000) if (log_dir / (stem if n == 1 else f"{stem}-{n}")).exists()]
+    return f"{stem}-{taken[-1] + 1}" if taken else stem
+
+
+def _pairs(texts: list[str], option: str) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"{text!r} is not NAME=VALUE.", param_hint=option)
+        found[key.strip()] = value
+    return found
+
+
+@app.command()
+def ps() -> None:
+    """Lists the runs on this machine, and their tasks."""
+    from tensorfleet.launch.registry import runs
+
+    found = list(runs())
+    if not found:
+        typer.echo("Nothing is running.")
+    for entry in found:
+        typer.echo(
+            f"{entry['name']}  {entry['script']}  (launcher {entry['launcher']}, logs in {entry['logs']})"
+        )
+        for label, task in entry["tasks"].items():
+            typer.echo(f"  {label:<12} {task['state']:<8} pid {task['pid']:<8} {task['address'] or ''}")
+
+
+@app.command()
+def stop(
+    name: Annotated[str | None, typer.Argument(help="A run's name; all of them when not given.")] = None,
+) -> None:
+    """Stops a run and everything it has started."""
+    from tensorfleet.launch.registry import runs, stop_run
+
+    found = [entry for entry in runs() if name in (None, entry["name"])]
+    if not found:
+        known = ", ".join(entry["name"] for entry in runs())
+        typer.echo(
+            f"No run {name or ''} here. {'Running: ' + known if known else 'Nothing is running.'}", err=True
+        )
+        raise typer.Exit(1)
+    for entry in found:
+        typer.echo(f"{entry['name']}: {stop_run(entry)}")
+
+
+@app.command()
+def explain(
+    script: Annotated[str, typer.Argument(help="The script, unchanged.", show_default=False)],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="Its own arguments.", show_default=False)
+    ] = None,
+) -> None:
+    """Prints which device each operation of a script's graph runs on, and why, without training."""
+    from tensorfleet.launch.explain import explain_script
+
+    given = list(arguments or [])
+    explain_script(script, given[1:] if given[:1] == ["--"] else given)
+
+
+@app.command()
+def doctor() -> None:
+    """Looks at this machine: Python, JAX, devices, ports, the token, the clock, the loopback's speed."""
+    from tensorfleet.launch.doctor import examine
+
+    raise typer.Exit(examine())
+
+
+@app.command(hidden=True)
+def version() -> None:
+    """Prints which version this is."""
+    from importlib.metadata import version
+
+    typer.echo(f"tensorfleet {version('tensorfleet')} ({shlex.quote(sys.executable)})")

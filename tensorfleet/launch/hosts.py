@@ -1,0 +1,86 @@
+"""`cluster.yaml`: which machines there are, and which tasks run on them."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_FIRST_PORT = 2222
+_HOST_KEYS = {"address", "user", "port", "python", "directory", "first_port"}
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine to be reached by ssh."""
+
+    name: str
+    address: str
+    user: str | None = None
+    port: int | None = None
+    python: str = "python3"
+    directory: str | None = None
+    first_port: int = _FIRST_PORT
+
+    @property
+    def destination(self) -> str:
+        """user@address, as ssh takes it."""
+        return f"{self.user}@{self.address}" if self.user else self.address
+
+    def ssh(self, command: list[str], environment: dict[str, str]) -> list[str]:
+        """The local command that runs another one over there and ends with it."""
+        pairs = [f"{key}={value}" for key, value in sorted(environment.items())]
+        there = f"exec env {shlex.join(pairs)} {shlex.join(command)}"
+        if self.directory:
+            there = f"cd {shlex.quote(self.directory)} && {there}"
+        options = ["-o", "BatchMode=yes", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3"]
+        if self.port is not None:
+            options += ["-p", str(self.port)]
+        return ["ssh", *options, self.destination, there]
+
+
+def read_cluster(path: Path) -> dict[str, list[Host]]:
+    """The host of every task, by job, from a cluster file.
+
+    hosts:
+      alpha: {address: 10.0.0.1, user: me, python: /opt/venv/bin/python, directory: /home/me/project}
+      beta: 10.0.0.2
+    jobs:
+      ps: {alpha: 1}
+      worker: {alpha: 2, beta: 2}
+    """
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is no YAML: {error}") from None
+    if not isinstance(content, dict) or not isinstance(content.get("jobs"), dict):
+        raise ValueError(f"{path} needs `jobs`: how many tasks of each job run on which host.")
+    if unknown := set(content) - {"hosts", "jobs"}:
+        raise ValueError(f"{path} has {', '.join(sorted(unknown))}, but only `hosts` and `jobs` are known.")
+    hosts = {name: _host(path, name, entry) for name, entry in (content.get("hosts") or {}).items()}
+    return {job: _tasks(path, job, entry, hosts) for job, entry in content["jobs"].items()}
+
+
+def _host(path: Path, name: str, entry: Any) -> Host:
+    if entry is None or isinstance(entry, str):
+        return Host(name, entry or name)
+    if not isinstance(entry, dict):
+        raise ValueError(f"{path}: host {name!r} is {entry!r}; give an address, or {sorted(_HOST_KEYS)}.")
+    if unknown := set(entry) - _HOST_KEYS:
+        raise ValueError(
+            f"{path}: host {name!r} has {sorted(unknown)}, but only {sorted(_HOST_KEYS)} are known."
+        )
+    return Host(name, **{"address": name, **entry})
+
+
+def _tasks(path: Path, job: str, entry: Any, hosts: dict[str, Host]) -> list[Host]:
+    if isinstance(entry, list):
+        entry = {name: entry.count(name) for name in entry}
+    if not isinstance(entry, dict) or not all(isinstance(n, int) and n >= 0 for n in entry.values()):
+        raise ValueError(f"{path}: job {job!r} is {entry!r}; give the number of tasks per host, or a list.")
+    if unknown := [name for name in entry if name not in hosts]:
+        raise ValueError(f"{path}: job {job!r} wants host {unknown[0]!r}, but `hosts` has {sorted(hosts)}.")
+    return [hosts[name] for name, count in entry.items() for _ in range(count)]

@@ -1,0 +1,153 @@
+"""What to start: each task of a run with its command and environment. Decides only; starts nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tensorfleet.launch.bootstrap import LAUNCHER
+from tensorfleet.launch.flags import Flag, flags_of, roles
+from tensorfleet.launch.hosts import Host
+
+TOKEN = "TENSORFLEET_TOKEN"
+SERVER_JOBS = ("ps",)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One process of a run."""
+
+    job: str
+    index: int
+    address: str | None
+    command: list[str]
+    environment: dict[str, str]  # in addition to the launcher's own
+    host: Host | None = None  # None: this machine
+
+    @property
+    def label(self) -> str:
+        """How people and log files call it: worker/1."""
+        return f"{self.job}/{self.index}"
+
+    @property
+    def serves(self) -> bool:
+        """Whether it is there for others, and ends when they have ended."""
+        return self.job in SERVER_JOBS
+
+    def shown(self) -> str:
+        """The command with its environment as one could type it, without secrets."""
+        shown = {k: ("..." if k == TOKEN else v) for k, v in self.environment.items() if k != LAUNCHER}
+        pairs = " ".join(f"{k}={shlex.quote(v)}" for k, v in sorted(shown.items()))
+        where = f"ssh {self.host.destination} " if self.host else ""
+        return f"{where}{pairs} {shlex.join(self.command)}"
+
+
+@dataclass
+class Wishes:
+    """What the user asked for."""
+
+    script: str
+    arguments: list[str] = field(default_factory=list)
+    use_alias: bool = True
+    gpus_per_worker: int | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    flag_names: dict[str, str] = field(default_factory=dict)
+    python: str = sys.executable
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a task of the cluster runs and listens."""
+
+    address: str
+    host: Host | None = None
+
+
+Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
+
+
+def is_for_clusters(script: Path) -> bool:
+    """Whether a script expects to be told which task of a cluster it is."""
+    found = roles(flags_of(script))
+    return "job_name" in found and "task_index" in found
+
+
+def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] | None = None) -> list[Task]:
+    """Every task of a run: the servers first, then the chief, the workers, the evaluators."""
+    told = roles(flags_of(Path(wishes.script)), wishes.flag_names)
+    order = sorted(cluster, key=lambda job: (job not in SERVER_JOBS, job not in ("chief", "master"), job))
+    tasks = [_task(wishes, cluster, told, token, j, i, p) for j in order for i, p in enumerate(cluster[j])]
+    for i, place in enumerate(evaluators or []):
+        tasks.append(_task(wishes, cluster, told, token, "evaluator", i, place))
+    return tasks
+
+
+def plan_alone(wishes: Wishes) -> list[Task]:
+    """A script by itself, told nothing about clusters."""
+    return [
+        Task("main", 0, None, _command(wishes, wishes.python, wishes.arguments), dict(wishes.environment))
+    ]
+
+
+def _task(
+    wishes: Wishes, cluster: Cluster, told: dict[str, Flag], token: str, job: str, index: int, place: Place
+) -> Task:
+    addresses = {j: [p.address for p in places] for j, places in cluster.items() if places}
+    values: dict[str, str | list[str]] = {
+        "ps_hosts": addresses.get("ps", []),
+        "worker_hosts": addresses.get("worker", []),
+        "chief_hosts": addresses.get("chief", []),
+        "job_name": job,
+        "task_index": str(index),
+        "ps_count": str(len(addresses.get("ps", []))),
+        "worker_count": str(len(addresses.get("worker", []))),
+    }
+    arguments = [a for role, flag in told.items() for a in _as_arguments(flag, values[role])]
+    arguments += [_filled(a, values) for a in wishes.arguments]
+    environment = {
+        "TF_CONFIG": json.dumps({"cluster": addresses, "task": {"type": job, "index": index}}),
+        "CLUSTER_SPEC": json.dumps(addresses),
+        "JOB_NAME": job,
+        "TASK_INDEX": str(index),
+        TOKEN: token,
+        **_devices(wishes.gpus_per_worker, job, index, "chief" in addresses),
+        **wishes.environment,
+    }
+    python = place.host.python if place.host else wishes.python
+    command = _command(wishes, python, arguments)
+    return Task(job, index, place.address, command, environment, place.host)
+
+
+def _command(wishes: Wishes, python: str, arguments: list[str]) -> list[str]:
+    alias = [] if wishes.use_alias else ["--no-alias"]
+    return [python, "-m", "tensorfleet", *alias, wishes.script, *arguments]
+
+
+def _as_arguments(flag: Flag, value: str | list[str]) -> list[str]:
+    if flag.many and isinstance(value, list):
+        return [f"--{flag.name}", *value] if value else []
+    return [f"--{flag.name}={','.join(value) if isinstance(value, list) else value}"]
+
+
+def _filled(argument: str, values: dict[str, str | list[str]]) -> str:
+    """An argument in which {job_name}, {task_index} and the like stand for the task's own."""
+    for role, value in values.items():
+        argument = argument.replace(f"{{{role}}}", ",".join(value) if isinstance(value, list) else value)
+    return argument
+
+
+def _devices(per_worker: int | None, job: str, index: int, has_chief: bool) -> dict[str, str]:
+    """Which GPUs a task sees: servers none, workers their own."""
+    if job in SERVER_JOBS:
+        return {"CUDA_VISIBLE_DEVICES": ""}
+    if per_worker is None or job not in ("worker", "chief"):
+        return {}
+    place = index + (1 if has_chief and job == "worker" else 0)
+    start = place * per_worker
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    ours = visible.split(",") if visible else [str(i) for i in range(start + per_worker)]
+    return {"CUDA_VISIBLE_DEVICES": ",".join(ours[start : start + per_worker])}

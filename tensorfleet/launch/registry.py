@@ -1,0 +1,97 @@
+"""Which runs there are on this machine: a small file for each while it lasts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def directory() -> Path:
+    """Where the files are: ours alone, and gone with the machine's state."""
+    given = os.environ.get("TENSORFLEET_STATE")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_STATE_HOME")
+    home = Path(base) if base else Path.home() / ".local" / "state"
+    if os.access(home if home.exists() else Path.home(), os.W_OK):
+        return home / "tensorfleet" / "runs"
+    return Path(tempfile.gettempdir()) / f"tensorfleet-{os.getuid()}" / "runs"
+
+
+class Entry:
+    """The file of a run that this process has started."""
+
+    def __init__(self, name: str, script: str, log_dir: Path | None) -> None:
+        self._content: dict[str, Any] = {
+            "name": name,
+            "script": script,
+            "logs": str(log_dir) if log_dir else None,
+            "launcher": os.getpid(),
+            "started": _started(os.getpid()),
+            "tasks": {},
+        }
+        self._path = directory() / f"{name}-{os.getpid()}.json"
+
+    def update(self, label: str, pid: int, address: str | None, state: str) -> None:
+        """What became of a task."""
+        self._content["tasks"][label] = {"pid": pid, "address": address, "state": state}
+        with contextlib.suppress(OSError):  # a run is not worth less for not being listed
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            new = self._path.with_suffix(".new")
+            new.write_text(json.dumps(self._content))
+            new.replace(self._path)
+
+    def remove(self) -> None:
+        """The run is over."""
+        self._path.unlink(missing_ok=True)
+
+
+def runs() -> Iterator[dict[str, Any]]:
+    """The runs that are going on; files of those that were killed are taken away."""
+    for path in sorted(directory().glob("*.json")):
+        try:
+            content = json.loads(path.read_text())
+        except (OSError, ValueError):
+            continue
+        if _started(content["launcher"]) == content["started"]:
+            yield content
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _started(pid: int) -> str | None:
+    """When a process began, in the machine's own count: a later process of the same number differs."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if fields[0] == "Z" else fields[19]
+    except OSError:
+        pass
+    if Path("/proc/self/stat").exists():
+        return None
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return None
+    return "running"
+
+
+def stop_run(entry: dict[str, Any], patience: float = 5.0) -> str:
+    """Asks a run to end and waits until it has; ends its tasks itself when the launcher does not."""
+    pid = entry["launcher"]
+    deadline = time.monotonic() + patience
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    while _started(pid) == entry["started"]:
+        if time.monotonic() > deadline:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)  # its guardian ends the tasks
+            return "killed, as it did not stop"
+        time.sleep(0.05)
+    return "stopped"

@@ -1,0 +1,165 @@
+"""A run from start to end: starts the tasks, passes their output on, does what the policy says."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tensorfleet.launch.failure import reason_in, report
+from tensorfleet.launch.output import Output, Progress, log_path
+from tensorfleet.launch.plan import Task
+from tensorfleet.launch.policy import Policy, Send, Start
+from tensorfleet.launch.process import Guardian, Running
+from tensorfleet.launch.registry import Entry
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_REDRAW = 0.5
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on."""
+    with contextlib.ExitStack() as open_sockets:
+        found = []
+        for _ in range(count):
+            listener = open_sockets.enter_context(socket.socket())
+            listener.bind(("127.0.0.1", 0))
+            found.append(listener.getsockname()[1])
+        return found
+
+
+class Run:
+    """One run of a script's tasks. `go()` returns the exit code."""
+
+    def __init__(
+        self,
+        tasks: list[Task],
+        name: str,
+        script: str,
+        log_dir: Path | None = None,
+        restarts: int = 0,
+        timeout: float | None = None,
+        keep_going: bool = False,
+        output: Any = None,
+    ) -> None:
+        self._tasks = {task.label: task for task in tasks}
+        self._script = script
+        self._log_dir = log_dir
+        self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
+        self._start_time = time.monotonic()
+        self._end_time = self._start_time + timeout if timeout else None
+        self._timeout = timeout
+        self._policy = Policy(keep_going=keep_going)
+        for task in tasks:
+            self._policy.add(task.label, task.serves, restarts)
+        self._output = output or Output(list(self._tasks), sys.stdout, log_dir)
+        self._progress = Progress(self._start_time)
+        self._entry = Entry(name, script, log_dir)
+        self._running: dict[str, Running] = {}
+        self._failed: list[str] = []
+
+    def go(self) -> int:
+        """Starts everything and stays until everything has ended."""
+        guardian = Guardian()
+        try:
+            with self._signals():
+                for label in self._tasks:
+                    self._start(label, guardian)
+                while self._policy.exit_code is None:
+                    self._step(guardian)
+        finally:
+            for running in self._running.values():
+                running.send(signal.SIGKILL)
+            guardian.close()
+            self._entry.remove()
+            self._output.close()
+        self._explain()
+        return self._policy.exit_code
+
+    def _step(self, guardian: Guardian) -> None:
+        now = time.monotonic()
+        for action in self._due(now):
+            self._do(action, guardian)
+        self._output.status(self._progress.text(now, len(self._policy.running), len(self._tasks)))
+        deadlines = [t for t in (self._policy.deadline, self._end_time) if t is not None and t > now]
+        try:
+            event = self._events.get(timeout=min([_REDRAW, *(t - now for t in deadlines)]))
+        except queue.Empty:
+            return
+        for action in self._take(event):
+            self._do(action, guardian)
+
+    def _due(self, now: float) -> list[Start | Send]:
+        if self._end_time is not None and now >= self._end_time:
+            self._end_time = None
+            self._output.note(f"{self._timeout:g} s are over: stopping")
+            return self._policy.on_timeout(now)
+        return self._policy.on_time(now)
+
+    def _take(self, event: tuple) -> list[Start | Send]:
+        """What follows from a line, an exit or a signal."""
+        kind, *what = event
+        now = time.monotonic()
+        if kind == "line":
+            self._progress.line(what[0], what[1], now)
+            self._output.line(what[0], what[1])
+            return []
+        if kind == "signal":
+            self._output.note(f"{signal.Signals(what[0]).name}: stopping")
+            return self._policy.on_signal(what[0], now)
+        label, code = what
+        running = self._running.pop(label)
+        stopping = self._policy.stopping
+        actions = self._policy.on_exit(label, code, now)
+        state = "ended" if code == 0 or stopping else "failed"
+        if state == "failed" and actions[:1] != [Start(label)]:
+            self._failed.append(label)
+        self._entry.update(label, running.pid, running.task.address, state)
+        return actions
+
+    def _do(self, action: Start | Send, guardian: Guardian) -> None:
+        if isinstance(action, Start):
+            self._output.note(f"{action.label} died: starting it again")
+            self._start(action.label, guardian)
+        elif action.label in self._running:
+            self._running[action.label].send(action.number)
+
+    def _start(self, label: str, guardian: Guardian) -> None:
+        task = self._tasks[label]
+        running = Running(
+            task,
+            lambda label, text: self._events.put(("line", label, text)),
+            lambda label, code: self._events.put(("exit", label, code)),
+            guardian,
+        )
+        self._running[label] = running
+        self._entry.update(label, running.pid, task.address, "running")
+
+    def _explain(self) -> None:
+        failure = self._policy.failure
+        if failure is None:
+            return
+        reason = reason_in(self._output.tails[failure.label], self._script)
+        log = log_path(self._log_dir, failure.label) if self._log_dir else None
+        others = [label for label in self._failed if label != failure.label]
+        print(report(failure, reason, time.monotonic(), log, others), file=sys.stderr, flush=True)
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Signals become events; as they were again afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {n: signal.signal(n, lambda n, _: self._events.put(("signal", n))) for n in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,96 @@
+"""Runs of the real command as child processes, with a check that nothing of them is left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+SECONDS = 120
+_MARK = "TENSORFLEET_TEST_RUN"
+
+
+class Launch:
+    """The command, started in a directory of its own."""
+
+    def __init__(self, directory: Path, *arguments: str, **environment: str) -> None:
+        self.mark = f"{_MARK}={uuid.uuid4()}"
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("TENSORFLEET_TOKEN", "TF_CONFIG"))}
+        environment = {
+            **clean,
+            "TENSORFLEET_STATE": str(directory / "state"),
+            _MARK: self.mark.partition("=")[2],
+            **environment,
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tensorfleet", *arguments],
+            cwd=directory,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.stdout = ""
+        self.stderr = ""
+
+    @property
+    def code(self) -> int | None:
+        return self.process.returncode
+
+    def end(self) -> Launch:
+        """Waits for the end."""
+        more, self.stderr = self.process.communicate(timeout=SECONDS)
+        self.stdout += more
+        return self
+
+    def read_until(self, text: str, times: int = 1) -> None:
+        """Reads the output until it has said this so often."""
+        assert self.process.stdout is not None
+        while self.stdout.count(text) < times:
+            line = self.process.stdout.readline()
+            if not line:
+                self.end()
+                raise AssertionError(f"ended without saying {text!r}:\n{self.stdout}\n{self.stderr}")
+            self.stdout += line
+
+    def left(self) -> list[str]:
+        """The processes of this run that are still there."""
+        found = []
+        for process in Path("/proc").iterdir():
+            if not process.name.isdigit() or int(process.name) == os.getpid():
+                continue
+            with contextlib.suppress(OSError):
+                if self.mark.encode() in (process / "environ").read_bytes():
+                    found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        return found
+
+    def kill_all(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+
+
+@contextlib.contextmanager
+def launched(directory: Path, *arguments: str, **environment: str) -> Iterator[Launch]:
+    """The command, running; at the end of the block nothing of it may be left."""
+    launch = Launch(directory, *arguments, **environment)
+    try:
+        yield launch
+    finally:
+        launch.kill_all()
+    deadline = time.monotonic() + 10
+    while launch.left() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert launch.left() == []
+
+
+def run(directory: Path, *arguments: str, **environment: str) -> Launch:
+    """The command, run to its end."""
+    with launched(directory, *arguments, **environment) as launch:
+        return launch.end()

@@ -1,0 +1,111 @@
+"""Lines of tasks, the status line, the block about a failure."""
+
+import io
+from pathlib import Path
+
+from tensorfleet.launch.failure import Reason, reason_in, report
+from tensorfleet.launch.output import Output, Progress
+from tensorfleet.launch.policy import Failure
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_lines_carry_the_tasks_name_and_are_kept_in_files(tmp_path):
+    stream = io.StringIO()
+    output = Output(["ps/0", "worker/1"], stream, tmp_path)
+    output.line("ps/0", "hello")
+    output.line("worker/1", "10%\r20%\r30%")
+    output.status("not shown where there is no terminal")
+    output.close()
+    assert stream.getvalue() == "[ps/0]     hello\n[worker/1] 30%\n"
+    assert (tmp_path / "ps-0.log").read_text() == "hello\n"
+
+
+def test_a_single_task_needs_no_name():
+    stream = io.StringIO()
+    Output(["main/0"], stream, None).line("main/0", "hello")
+    assert stream.getvalue() == "hello\n"
+
+
+def test_terminals_get_colours_and_a_status_line_that_lines_do_not_break():
+    stream = Terminal()
+    output = Output(["ps/0", "worker/0"], stream, None)
+    output.status("working")
+    output.line("ps/0", "hello")
+    output.close()
+    text = stream.getvalue()
+    assert "\x1b[36m[ps/0]" in text
+    assert text.count("working") == 2
+    assert text.endswith("\r\x1b[2K")
+
+
+def test_progress_is_read_from_what_tasks_print():
+    progress = Progress(0.0)
+    progress.line("worker/0", "1447.3: Worker 0: training step 10 done (global step: 20)", 1.0)
+    progress.line("worker/0", "1448.3: Worker 0: training step 60 done (global step: 120)", 3.0)
+    progress.line("worker/1", "INFO:tensorflow:global_step/sec: 31.5", 3.0)
+    progress.line("worker/1", "nothing here", 3.0)
+    text = progress.text(65.0, 3, 4)
+    for part in ("0:01:05", "3/4 tasks", "step 120", "worker/0 50 steps/s", "worker/1 31.5 steps/s"):
+        assert part in text
+
+
+TRACE = """step 3
+Traceback (most recent call last):
+  File "/home/me/old.py", line 1, in <module>
+ValueError: an earlier one
+Traceback (most recent call last):
+  File "/home/me/train.py", line 50, in <module>
+    tf.app.run()
+  File "/opt/lib/python3.11/site-packages/absl/app.py", line 10, in run
+    main()
+  File "/home/me/train.py", line 41, in main
+    sess.run(train)
+    ^^^^^^^^^^^^^^^
+  File "/opt/lib/python3.11/site-packages/tensorfleet/session.py", line 10, in run
+    raise error
+tensorfleet.errors.InvalidArgumentError: Cannot place 'w'
+  made at train.py:12
+""".splitlines()
+
+
+def test_the_reason_is_the_last_traceback_and_the_scripts_own_line():
+    reason = reason_in(TRACE, "/home/me/train.py")
+    assert reason.error.splitlines() == [
+        "tensorfleet.errors.InvalidArgumentError: Cannot place 'w'",
+        "  made at train.py:12",
+    ]
+    assert reason.place == "/home/me/train.py:41"
+    assert reason.code == "sess.run(train)"
+
+
+def test_without_a_traceback_the_last_line_is_the_reason():
+    assert reason_in(["a", "usage: no such flag", ""], "train.py") == Reason("usage: no such flag")
+    assert reason_in([], "train.py") == Reason()
+
+
+def test_the_block_names_task_code_error_line_and_time():
+    block = report(
+        Failure("worker/1", 1, 10.0),
+        Reason("E: x", "train.py:3", "f()"),
+        15.2,
+        Path("r/worker-1.log"),
+        ["worker/0"],
+    )
+    assert block.splitlines() == [
+        "FAILED: worker/1 exited with code 1, 5 s ago",
+        "  E: x",
+        "  at train.py:3:  f()",
+        "  Failed after it: worker/0.",
+        "  All of its output: r/worker-1.log",
+    ]
+
+
+def test_the_block_names_signals():
+    assert (
+        report(Failure("ps/0", -9, 1.0), Reason(), 1.5, None, [])
+        == "FAILED: ps/0 was killed by SIGKILL, just now"
+    )

@@ -1,0 +1,146 @@
+"""What each task is told, in every customary form."""
+
+import json
+
+import pytest
+
+from tensorfleet.launch.hosts import Host, read_cluster
+from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, plan, plan_alone
+
+CLUSTER = {
+    "worker": [Place("127.0.0.1:2"), Place("127.0.0.1:3")],
+    "ps": [Place("127.0.0.1:1")],
+}
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    lines = [
+        f"flags.DEFINE_string('{n}', '', '')" for n in ("ps_hosts", "worker_hosts", "job_name", "task_index")
+    ]
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_servers_come_first_and_tasks_are_numbered(script):
+    assert [t.label for t in plan(Wishes(script), CLUSTER, "t")] == ["ps/0", "worker/0", "worker/1"]
+
+
+def test_a_task_gets_its_flags_before_the_users(script):
+    task = plan(Wishes(script, ["--steps", "5"]), CLUSTER, "t")[2]
+    assert task.command[task.command.index(script) + 1 :] == [
+        "--ps_hosts=127.0.0.1:1",
+        "--worker_hosts=127.0.0.1:2,127.0.0.1:3",
+        "--job_name=worker",
+        "--task_index=1",
+        "--steps",
+        "5",
+    ]
+
+
+def test_the_environment_says_it_too(script):
+    environment = plan(Wishes(script), CLUSTER, "secret")[0].environment
+    addresses = {"ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2", "127.0.0.1:3"]}
+    assert json.loads(environment["TF_CONFIG"]) == {"cluster": addresses, "task": {"type": "ps", "index": 0}}
+    assert json.loads(environment["CLUSTER_SPEC"]) == addresses
+    assert (environment["JOB_NAME"], environment["TASK_INDEX"]) == ("ps", "0")
+    assert environment["TENSORFLEET_TOKEN"] == "secret"
+
+
+def test_a_script_without_such_flags_gets_none(tmp_path):
+    path = tmp_path / "plain.py"
+    path.write_text("print(1)")
+    task = plan(Wishes(str(path), ["x"]), CLUSTER, "t")[1]
+    assert task.command[-2:] == [str(path), "x"]
+
+
+def test_arguments_can_name_what_is_the_tasks_own(tmp_path):
+    path = tmp_path / "plain.py"
+    path.write_text("import sys; print(sys.argv)")
+    task = plan(Wishes(str(path), ["{job_name}", "{task_index}", "{ps_hosts}"]), CLUSTER, "t")[2]
+    assert task.command[-3:] == ["worker", "1", "127.0.0.1:1"]
+
+
+def test_gpus_are_shared_out_among_workers(script, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    tasks = plan(Wishes(script, gpus_per_worker=2), CLUSTER, "t")
+    assert [t.environment.get("CUDA_VISIBLE_DEVICES") for t in tasks] == ["", "0,1", "2,3"]
+
+
+def test_only_the_gpus_that_the_launcher_may_use_are_given(script, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
+    tasks = plan(Wishes(script, gpus_per_worker=1), CLUSTER, "t")
+    assert [t.environment.get("CUDA_VISIBLE_DEVICES") for t in tasks] == ["", "4", "6"]
+
+
+def test_an_evaluator_is_no_part_of_the_cluster(script):
+    task = plan(Wishes(script), {"chief": [Place("a:1")], **CLUSTER}, "t", [Place("")])[-1]
+    assert task.label == "evaluator/0"
+    config = json.loads(task.environment["TF_CONFIG"])
+    assert config["task"] == {"type": "evaluator", "index": 0}
+    assert set(config["cluster"]) == {"chief", "ps", "worker"}
+
+
+def test_secrets_are_not_shown(script):
+    shown = plan(Wishes(script), CLUSTER, "s3cr3t")[0].shown()
+    assert "s3cr3t" not in shown and "TENSORFLEET_TOKEN=..." in shown
+
+
+def test_scripts_for_clusters_are_recognized(script, tmp_path):
+    (tmp_path / "alone.py").write_text("import tensorflow as tf")
+    from pathlib import Path
+
+    assert is_for_clusters(Path(script))
+    assert not is_for_clusters(tmp_path / "alone.py")
+    (task,) = plan_alone(Wishes(str(tmp_path / "alone.py"), ["a"]))
+    assert "TF_CONFIG" not in task.environment and task.command[-1] == "a"
+
+
+def write(tmp_path, text):
+    path = tmp_path / "cluster.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_cluster_file_places_tasks_on_hosts(tmp_path):
+    path = write(
+        tmp_path,
+        """
+hosts:
+  alpha: {address: 10.0.0.1, user: me, port: 2200, python: /opt/python, directory: /home/me}
+  beta: 10.0.0.2
+  gamma:
+jobs:
+  ps: [alpha]
+  worker: {alpha: 1, beta: 2, gamma: 1}
+""",
+    )
+    jobs = read_cluster(path)
+    assert [h.name for h in jobs["worker"]] == ["alpha", "beta", "beta", "gamma"]
+    alpha = jobs["ps"][0]
+    assert alpha == Host("alpha", "10.0.0.1", "me", 2200, "/opt/python", "/home/me")
+    command = alpha.ssh(["/opt/python", "train.py", "a b"], {"K": "v w"})
+    assert command[:3] == ["ssh", "-o", "BatchMode=yes"]
+    assert command[-4:] == [
+        "-p",
+        "2200",
+        "me@10.0.0.1",
+        "cd /home/me && exec env 'K=v w' /opt/python train.py 'a b'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hosts: {a: 1.2.3.4}", "needs `jobs`"),
+        ("jobs: {ps: {a: 1}}", "job 'ps' wants host 'a', but `hosts` has \\[\\]"),
+        ("hosts: {a: {adress: x}}\njobs: {ps: {a: 1}}", "host 'a' has \\['adress'\\], but only"),
+        ("hosts: {a: x}\njobs: {ps: {a: many}}", "give the number of tasks per host"),
+        ("jobs: {}\nnodes: {}", "has nodes, but only `hosts` and `jobs`"),
+        ("jobs: [", "is no YAML"),
+    ],
+)
+def test_mistakes_in_a_cluster_file_are_named(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        read_cluster(write(tmp_path, text))

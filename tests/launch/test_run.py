@@ -1,0 +1,206 @@
+"""`tensorfleet run` with real processes: their output, their end, what is left of them."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from launching import launched, run
+
+# Stands for any script with the customary flags; what it does is in `what`.
+SCRIPT = """
+import argparse, json, os, signal, subprocess, sys, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--job_name")
+parser.add_argument("--task_index", type=int)
+parser.add_argument("--ps_hosts")
+parser.add_argument("--what", default="")
+args = parser.parse_args()
+me = "%s %d" % (args.job_name, args.task_index)
+print("started", me, flush=True)
+def fail():
+    raise ValueError("out of luck")
+if args.job_name == "ps":
+    if args.what == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(300)
+if args.what == "grandchild":
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+if args.what in ("wait", "grandchild"):
+    print("waiting", flush=True)
+    time.sleep(300)
+if args.what == "fail" and args.task_index == 1:
+    fail()
+if args.what == "die" and args.task_index == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+if args.what == "once" and not os.path.exists("died"):
+    open("died", "w").close()
+    sys.exit(3)
+if args.what == "fail":
+    time.sleep(300)
+print("done", me, os.environ.get("EXTRA"), json.loads(os.environ["TF_CONFIG"])["task"])
+"""
+
+
+@pytest.fixture
+def here(tmp_path):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    return tmp_path
+
+
+CLUSTER = ("run", "--ps", "1", "--workers", "2", "--name", "r")
+
+
+def test_the_run_ends_when_its_workers_have_ended(here):
+    done = run(here, *CLUSTER, "--env", "EXTRA=x=y", "train.py")
+    assert done.code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "[ps/0]     started ps 0" in lines
+    assert "[worker/0] done worker 0 x=y {'type': 'worker', 'index': 0}" in lines
+    assert "[worker/1] done worker 1 x=y {'type': 'worker', 'index': 1}" in lines
+    assert done.stderr == ""
+    log = (here / "runs" / "r" / "worker-1.log").read_text()
+    assert log.splitlines()[0] == "started worker 1"
+
+
+def test_a_server_that_will_not_end_is_killed_and_the_run_has_succeeded(here):
+    done = run(here, *CLUSTER, "train.py", "--", "--what", "stubborn")
+    assert done.code == 0, done.stderr
+
+
+def test_the_last_block_names_the_first_failure(here):
+    done = run(here, *CLUSTER, "train.py", "--", "--what", "fail")
+    assert done.code == 1
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("FAILED: worker/1 exited with code 1, ")
+    assert lines[1] == "  ValueError: out of luck"
+    number = SCRIPT.splitlines().index('    raise ValueError("out of luck")') + 1
+    assert lines[2] == f'  at train.py:{number}:  raise ValueError("out of luck")'
+    assert lines[3] == "  All of its output: runs/r/worker-1.log"
+
+
+def test_a_task_killed_by_a_signal_gives_its_shell_code(here):
+    done = run(here, "run", "--ps", "0", "--workers", "2", "train.py", "--", "--what", "die")
+    assert done.code == 128 + signal.SIGKILL
+    assert "FAILED: worker/1 was killed by SIGKILL" in done.stderr
+
+
+def test_a_task_that_died_is_started_again(here):
+    done = run(
+        here, "run", "--ps", "1", "--workers", "1", "--restart", "1", "train.py", "--", "--what", "once"
+    )
+    assert done.code == 0, done.stderr
+    assert "worker/0 died: starting it again" in done.stdout
+    assert "done worker 0" in done.stdout
+
+
+def test_an_interrupt_stops_everything_within_two_seconds(here):
+    with launched(here, *CLUSTER, "train.py", "--", "--what", "wait") as launch:
+        launch.read_until("waiting", 2)
+        begin = time.monotonic()
+        launch.process.send_signal(signal.SIGINT)
+        launch.end()
+        assert time.monotonic() - begin < 4  # two, and patience with a busy machine
+        assert launch.code == 130
+        assert "Traceback" not in launch.stdout
+
+
+def test_nothing_is_left_when_the_launcher_is_killed(here):
+    with launched(here, *CLUSTER, "train.py", "--", "--what", "grandchild") as launch:
+        launch.read_until("waiting", 2)
+        assert len(launch.left()) >= 6  # launcher, guardian, three tasks, what they started
+        launch.process.send_signal(signal.SIGKILL)
+
+
+def test_a_run_that_takes_too_long_is_stopped(here):
+    done = run(
+        here, "run", "--ps", "0", "--workers", "1", "--timeout", "3", "train.py", "--", "--what", "wait"
+    )
+    assert done.code == 124
+    assert "3 s are over" in done.stdout
+
+
+def test_runs_are_listed_and_can_be_stopped(here):
+    with launched(here, *CLUSTER, "train.py", "--", "--what", "wait") as launch:
+        launch.read_until("waiting", 2)
+        listed = run(here, "ps").stdout
+        assert listed.startswith("r  train.py  (launcher ")
+        assert "worker/1" in listed and "running" in listed
+        stopped = run(here, "stop", "r")
+        assert (stopped.code, stopped.stdout) == (0, "r: stopped\n")
+        assert launch.end().code == 143
+    assert run(here, "stop").code == 1
+    assert run(here, "ps").stdout == "Nothing is running.\n"
+
+
+def test_a_dry_run_prints_and_starts_nothing(here):
+    done = run(here, "run", "--ps", "1", "--workers", "1", "--dry-run", "train.py", "--", "--what", "wait")
+    assert done.code == 0
+    first, second = done.stdout.splitlines()
+    assert first.startswith("[ps/0] ") and "--job_name=ps --task_index=0 --what wait" in first
+    assert "JOB_NAME=worker" in second and "TF_CONFIG=" in second
+    assert not (here / "runs").exists()
+
+
+def test_a_script_for_clusters_gets_one_without_asking(here):
+    done = run(here, "run", "train.py")
+    assert done.code == 0
+    assert "written for a cluster: 1 ps and 2 workers" in done.stderr
+    assert done.stdout.count("done worker") == 2
+
+
+def test_another_script_runs_alone_with_its_own_output(tmp_path):
+    (tmp_path / "alone.py").write_text("import os, sys; print(sys.argv[1:], 'TF_CONFIG' in os.environ)")
+    done = run(tmp_path, "run", "alone.py", "--steps", "3")
+    assert (done.code, done.stdout) == (0, "['--steps', '3'] False\n")
+
+
+def test_mistakes_on_the_command_line_are_explained(here):
+    assert "nowhere.py is not a file" in " ".join(run(here, "run", "nowhere.py").stderr.split())
+    assert "'K' is not NAME=VALUE" in " ".join(run(here, "run", "--env", "K", "train.py").stderr.split())
+
+
+SSH = """#!/usr/bin/env python3
+# Stands for ssh: what is to run there runs here, out of our reach but for its stdin, output and exit code.
+import json, os, subprocess, sys
+with open(os.environ["SSH_LOG"], "a") as log:
+    log.write(json.dumps(sys.argv[1:]) + "\\n")
+command = sys.argv[-1].replace("exec env", "exec env THERE=1", 1)
+sys.exit(subprocess.run(["sh", "-c", command], start_new_session=True).returncode)
+"""
+
+
+@pytest.fixture
+def two_hosts(here):
+    ssh = here / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(SSH)
+    ssh.chmod(0o755)
+    import sys
+
+    host = f"{{address: 127.0.0.1, user: me, python: {sys.executable}, directory: {here}, first_port: 21000}}"
+    (here / "cluster.yaml").write_text(
+        f"hosts:\n  alpha: {host}\n  beta: {host}\njobs:\n  ps: {{alpha: 1}}\n  worker: {{alpha: 1, beta: 1}}\n"
+    )
+    return {"PATH": f"{ssh.parent}:{os.environ['PATH']}", "SSH_LOG": str(here / "ssh.log")}
+
+
+def test_tasks_are_started_on_hosts_by_ssh(here, two_hosts):
+    done = run(here, "run", "--cluster", "cluster.yaml", "train.py", **two_hosts)
+    assert done.code == 0, done.stderr
+    assert done.stdout.count("done worker") == 2
+    calls = [json.loads(line) for line in Path(two_hosts["SSH_LOG"]).read_text().splitlines()]
+    assert len(calls) == 3
+    for call in calls:
+        assert "BatchMode=yes" in call and call[-2] == "me@127.0.0.1"
+        assert "TENSORFLEET_TOKEN" not in call[-1]  # it does not travel on a command line
+        assert "127.0.0.1:21000" in call[-1]
+
+
+def test_tasks_on_hosts_end_with_the_connection(here, two_hosts):
+    arguments = ("run", "--cluster", "cluster.yaml", "train.py", "--", "--what", "grandchild")
+    with launched(here, *arguments, **two_hosts) as launch:
+        launch.read_until("waiting", 2)
+        launch.process.send_signal(signal.SIGKILL)
