@@ -19,7 +19,7 @@ def _forward(f: Callable, scope_name: str) -> Callable:
         with name_scope(None, scope_name, [x, y]) as name:
             if not isinstance(y, Tensor):
                 if is_sparse(y):
-                    return NotImplemented
+                    return _times_sparse(x, y, name) if scope_name == "mul" else NotImplemented
                 try:
                     y = to_tensor(y, name="y", preferred=x.dtype.base_dtype)
                 except (TypeError, ValueError):
@@ -30,6 +30,11 @@ def _forward(f: Callable, scope_name: str) -> Callable:
             return f(x, y, name=name)
 
     return operate
+
+
+def _times_sparse(x: Tensor, y: Any, name: str) -> Any:
+    values = apply("SparseDenseCwiseMul", y.indices, y.values, y.dense_shape, x, name=name)
+    return type(y)(y.indices, values, y.dense_shape)
 
 
 def _reflects(value: Any, scope_name: str) -> bool:

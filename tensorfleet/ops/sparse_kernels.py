@@ -52,7 +52,7 @@ def check_places(indices: np.ndarray, shape: Any) -> None:
     dims = np.asarray(shape, np.int64)
     if not len(indices):
         return
-    inside = ((indices >= 0) & (indices < dims)).all(axis=1)
+    inside = np.asarray(((indices >= 0) & (indices < dims)).all(axis=1))
     order = _steps(indices)
     wrong = ~inside
     wrong[1:] |= order <= 0

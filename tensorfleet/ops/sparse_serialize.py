@@ -1,0 +1,342 @@
+"""Sparse tensors as strings, for queues and files, and kept in the session under a number."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
+from tensorfleet.graph.tensor_proto import array_of
+from tensorfleet.io.varint import read_varint, write_varint
+from tensorfleet.ops.common import SCALAR, vector_of
+from tensorfleet.ops.examples import case
+from tensorfleet.ops.sparse_arrange import sparse_shapes
+from tensorfleet.ops.sparse_kernels import bracketed, check_places, check_sparse, invalid
+from tensorfleet.shapes import TensorShape
+
+_A = (np.array([[0, 1], [1, 0], [1, 2]], np.int64), np.array([1.5, 2.5, 3.5]), np.array([3, 4], np.int64))
+_WORDS = (_A[0], np.array([b"a", b"", b"b" * 200], object), _A[2])
+_PARTS = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
+
+
+def _written(array: np.ndarray) -> bytes:
+    """An array as the bytes of a TensorProto, its elements as raw content."""
+    from tensorfleet.protos import TensorProto
+
+    array = np.ascontiguousarray(array)
+    kind = dtypes.as_dtype(array.dtype)
+    proto: Any = TensorProto(tensor_shape=TensorShape(array.shape).as_proto())
+    proto.dtype = kind.as_datatype_enum
+    if kind == dtypes.string:
+        words = array.ravel().tolist()
+        proto.tensor_content = b"".join([write_varint(len(w)) for w in words] + words)
+    else:
+        proto.tensor_content = array.tobytes()
+    return proto.SerializeToString(deterministic=True)
+
+
+def _read(data: bytes) -> np.ndarray:
+    """The array of a serialized TensorProto."""
+    from google.protobuf.message import DecodeError
+
+    from tensorfleet.protos import TensorProto
+
+    proto: Any = TensorProto()
+    try:
+        proto.ParseFromString(data)
+        if proto.dtype == dtypes.string.as_datatype_enum and proto.tensor_content:
+            return _words(proto.tensor_content, tuple(d.size for d in proto.tensor_shape.dim))
+        return array_of(proto)
+    except (DecodeError, TypeError, ValueError, KeyError, IndexError):
+        raise invalid("Could not parse serialized proto") from None
+
+
+def _words(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
+    position, lengths = 0, []
+    for _ in range(int(np.prod(shape, dtype=np.int64))):
+        length, position = read_varint(content, position)
+        lengths.append(length)
+    made = np.empty(len(lengths), object)
+    for i, length in enumerate(lengths):
+        made[i] = content[position : position + length]
+        position += length
+    return made.reshape(shape)
+
+
+def _strings(rows: list) -> np.ndarray:
+    made = np.empty(np.shape(rows) or (0,), object)
+    made[...] = rows
+    return made
+
+
+def _rows(indices: Any, values: Any, shape: Any) -> list[tuple]:
+    """A sparse tensor of rank above 1 as one sparse tensor per row."""
+    check_sparse(indices, values, shape)
+    if len(shape) < 2:
+        raise invalid(f"Rank of input SparseTensor should be > 1, but saw rank: {len(shape)}")
+    check_places(indices, shape)
+    ends = np.searchsorted(indices[:, 0], np.arange(int(shape[0]) + 1))
+    pairs = itertools.pairwise(ends.tolist())
+    return [(indices[a:b, 1:], values[a:b], np.array(shape[1:], np.int64)) for a, b in pairs]
+
+
+@op(
+    "SerializeSparse",
+    f"{_PARTS} -> serialized_sparse: out_type",
+    "T: type; out_type: {string, variant} = string",
+    shape=lambda op: vector_of(3),
+    host=True,
+    examples=[case(*_A), case(*_WORDS)],
+)
+def _serialize(ctx: Any, indices: Any, values: Any, shape: Any, *, out_type: Any) -> Any:
+    _only_strings(out_type)
+    check_sparse(indices, values, shape)
+    return _strings([_written(np.asarray(part)) for part in (indices, values, shape)])
+
+
+def _only_strings(out_type: dtypes.DType) -> None:
+    if out_type != dtypes.string:
+        raise errors.UnimplementedError(None, None, "Sparse tensors are serialized to strings only.")
+
+
+def _many_shape(op: Operation) -> TensorShape:
+    return TensorShape([None, 3])
+
+
+@op(
+    "SerializeManySparse",
+    f"{_PARTS} -> serialized_sparse: out_type",
+    "T: type; out_type: {string, variant} = string",
+    shape=_many_shape,
+    host=True,
+    examples=[case(*_A), case(*_WORDS)],
+)
+def _serialize_many(ctx: Any, indices: Any, values: Any, shape: Any, *, out_type: Any) -> Any:
+    _only_strings(out_type)
+    rows = [[_written(part) for part in row] for row in _rows(indices, values, shape)]
+    return _strings(rows) if rows else np.empty((0, 3), object)
+
+
+def _joined(parts: list[tuple], dtype: dtypes.DType) -> tuple:
+    """Sparse tensors of one rank as one, with a first dimension that counts them."""
+    rank = len(parts[0][2])
+    places, dims = [], np.zeros(rank, np.int64)
+    for n, (indices, values, shape) in enumerate(parts):
+        if values.dtype != dtype.np_dtype:
+            raise invalid(
+                f"Requested SparseTensor of type {_c_name(dtype)} but SparseTensor[{n}].values.dtype() == "
+                f"{_c_name(dtypes.as_dtype(values.dtype))}"
+            )
+        if len(shape) != rank:
+            raise invalid(
+                f"Inconsistent shape across SparseTensors: rank prior to SparseTensor[{n}] was: {rank} but rank of "
+                f"SparseTensor[{n}] is: {len(shape)}"
+            )
+        check_sparse(indices, values, shape, f"SparseTensor[{n}]")
+        places.append(np.concatenate([np.full((len(indices), 1), n, np.int64), indices], axis=1))
+        dims = np.maximum(dims, shape)
+    shape = np.concatenate([np.array([len(parts)], np.int64), dims])
+    return np.concatenate(places), np.concatenate([p[1] for p in parts]), shape
+
+
+def _c_name(dtype: dtypes.DType) -> str:
+    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)
+
+
+def _three_columns(op: Operation) -> list[TensorShape]:
+    shape = op._inputs[0].shape.with_rank(2)
+    if shape[1].value not in (None, 3):
+        raise ValueError(f"Dimension must be 3 but is {shape[1]}")
+    return sparse_shapes(None)
+
+
+_SAVED = _strings([_written(part) for part in _A])
+
+
+@op(
+    "DeserializeManySparse",
+    "serialized_sparse: string -> sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
+    "dtype: type",
+    shape=_three_columns,
+    host=True,
+    examples=[case(np.stack([_SAVED, _SAVED]), dtype="double")],
+)
+def _deserialize_many(ctx: Any, serialized: Any, *, dtype: Any) -> tuple:
+    if serialized.ndim != 2 or serialized.shape[1] != 3:
+        raise invalid(
+            f"Serialized sparse should be a matrix of 3 columns but has shape {bracketed(serialized.shape)}"
+        )
+    if not len(serialized):
+        raise invalid(
+            "Serialized sparse should have at least 1 serialized tensor, but has a zero dimension "
+            f"{bracketed(serialized.shape)}"
+        )
+    return _joined([tuple(_read(part) for part in row) for row in serialized], dtype)
+
+
+not_differentiable("SerializeSparse", "SerializeManySparse", "DeserializeManySparse")
+
+
+@export("io.serialize_sparse", "serialize_sparse")
+def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
+    """A sparse tensor as three strings: its indices, values and dense shape."""
+    sp = to_sparse(sp_input)
+    return apply("SerializeSparse", sp.indices, sp.values, sp.dense_shape, out_type=out_type, name=name)
+
+
+@export("io.serialize_many_sparse", "serialize_many_sparse")
+def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
+    """Each row of a sparse tensor as three strings."""
+    sp = to_sparse(sp_input)
+    return apply("SerializeManySparse", sp.indices, sp.values, sp.dense_shape, out_type=out_type, name=name)
+
+
+@export("io.deserialize_many_sparse", "deserialize_many_sparse")
+def deserialize_many_sparse(
+    serialized_sparse: Any, dtype: Any, rank: Any = None, name: str | None = None
+) -> SparseTensor:
+    """The sparse tensors that rows of three strings hold, as one with a first dimension more."""
+    indices, values, shape = apply("DeserializeManySparse", serialized_sparse, dtype=dtype, name=name)
+    indices.set_shape([None, rank])
+    shape.set_shape([rank])
+    return SparseTensor(indices, values, shape)
+
+
+# -- kept under a number -----------------------------------------------------------------------------
+
+
+class SparseTensorsMap:
+    """Sparse tensors by number: each is put in once and taken out once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._kept: dict[int, tuple] = {}
+
+    def add(self, parts: list[tuple]) -> np.ndarray:
+        """Keeps sparse tensors; their numbers."""
+        with self._lock:
+            numbers = [next(self._numbers) for _ in parts]
+            self._kept.update(zip(numbers, parts, strict=True))
+        return np.array(numbers, np.int64)
+
+    def take(self, numbers: list[int]) -> list[tuple]:
+        """The sparse tensors of these numbers, no longer kept."""
+        with self._lock:
+            missing = [n for n in numbers if n not in self._kept]
+            if missing:
+                raise invalid(f"Unable to find SparseTensor: {missing[0]} in map")
+            return [self._kept.pop(n) for n in numbers]
+
+
+def _map_of(ctx: Any, container: bytes, shared_name: bytes) -> SparseTensorsMap:
+    name = shared_name.decode() or ctx.op.name
+    return ctx.resources.get(container.decode(), "sparse_tensors_map", name, SparseTensorsMap)
+
+
+@op(
+    "AddSparseToTensorsMap",
+    f"{_PARTS} -> sparse_handle: int64",
+    "T: type; container: string = ''; shared_name: string = ''",
+    shape=lambda op: SCALAR,
+    host=True,
+    stateful=True,
+)
+def _add(ctx: Any, indices: Any, values: Any, shape: Any, *, container: bytes, shared_name: bytes) -> Any:
+    check_sparse(indices, values, shape)
+    return _map_of(ctx, container, shared_name).add([(indices, values, shape)])[0]
+
+
+@op(
+    "AddManySparseToTensorsMap",
+    f"{_PARTS} -> sparse_handles: int64",
+    "T: type; container: string = ''; shared_name: string = ''",
+    shape=lambda op: vector_of(None),
+    host=True,
+    stateful=True,
+)
+def _add_many(
+    ctx: Any, indices: Any, values: Any, shape: Any, *, container: bytes, shared_name: bytes
+) -> Any:
+    return _map_of(ctx, container, shared_name).add(_rows(indices, values, shape))
+
+
+@op(
+    "TakeManySparseFromTensorsMap",
+    "sparse_handles: int64 -> sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
+    "dtype: type; container: string = ''; shared_name: string = ''",
+    shape=lambda op: sparse_shapes(None),
+    host=True,
+    stateful=True,
+)
+def _take_many(ctx: Any, handles: Any, *, dtype: Any, container: bytes, shared_name: bytes) -> tuple:
+    kept = _map_of(ctx, container, shared_name).take(handles.tolist())
+    return _joined(kept, dtype)
+
+
+not_differentiable("AddSparseToTensorsMap", "AddManySparseToTensorsMap", "TakeManySparseFromTensorsMap")
+
+
+@export("python.ops.sparse_ops.add_sparse_to_tensors_map")
+def add_sparse_to_tensors_map(
+    sp_input: Any, container: Any = None, shared_name: Any = None, name: str | None = None
+) -> Tensor:
+    """Keeps a sparse tensor in the session; its number, with which it can be taken out."""
+    return _kept("AddSparseToTensorsMap", sp_input, container, shared_name, name)
+
+
+@export("python.ops.sparse_ops.add_many_sparse_to_tensors_map")
+def add_many_sparse_to_tensors_map(
+    sp_input: Any, container: Any = None, shared_name: Any = None, name: str | None = None
+) -> Tensor:
+    """Keeps each row of a sparse tensor in the session; their numbers."""
+    return _kept("AddManySparseToTensorsMap", sp_input, container, shared_name, name)
+
+
+def _kept(op_type: str, sp_input: Any, container: Any, shared_name: Any, name: str | None) -> Tensor:
+    sp = to_sparse(sp_input)
+    return apply(
+        op_type,
+        sp.indices,
+        sp.values,
+        sp.dense_shape,
+        container=container,
+        shared_name=shared_name,
+        name=name,
+    )
+
+
+@export("python.ops.sparse_ops.take_many_sparse_from_tensors_map")
+def take_many_sparse_from_tensors_map(
+    sparse_map_op: Operation, sparse_handles: Any, rank: Any = None, name: str | None = None
+) -> SparseTensor:
+    """The kept sparse tensors of some numbers, as one with a first dimension more.
+
+    `sparse_map_op` is the operation that kept them.
+    """
+    if sparse_map_op.type not in ("AddSparseToTensorsMap", "AddManySparseToTensorsMap"):
+        raise TypeError(
+            "sparse_map_op must be one of AddSparseToTensorsMap or AddSparseToTensorsMap. Instead, found "
+            f"`{sparse_map_op.type}`."
+        )
+    container = sparse_map_op.get_attr("container")
+    shared = sparse_map_op.get_attr("shared_name") or sparse_map_op.name
+    indices, values, shape = apply(
+        "TakeManySparseFromTensorsMap",
+        sparse_handles,
+        dtype=sparse_map_op.get_attr("T"),
+        container=container,
+        shared_name=shared,
+        name=name,
+    )
+    indices.set_shape([None, rank])
+    shape.set_shape([rank])
+    return SparseTensor(indices, values, shape)

@@ -1,0 +1,85 @@
+"""Sparse tensors rearranged, computed with, kept, inside one session."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.ops import sparse_serialize
+
+
+@pytest.fixture(autouse=True)
+def session():
+    with tf.Graph().as_default(), tf.Session() as s:
+        yield s
+
+
+def sparse():
+    return tf.SparseTensor([[0, 1], [1, 0], [2, 2]], [1.0, 2.0, 3.0], [3, 4])
+
+
+def test_static_shapes_survive():
+    s = sparse()
+    assert tf.sparse_reorder(s).shape.as_list() == [3, 4]
+    assert tf.sparse_transpose(s).shape.as_list() == [4, 3]
+    assert tf.sparse_reshape(s, [2, -1]).shape.as_list() == [2, 6]
+    assert tf.sparse_concat(1, [s, s]).shape.as_list() == [3, 8]
+    assert tf.sparse_retain(s, [True, True, False]).shape.as_list() == [3, 4]
+    assert tf.sparse_reset_shape(s, [5, 6]).shape.as_list() == [5, 6]
+    assert tf.sparse.expand_dims(s, 1).shape.as_list() == [3, 1, 4]
+    assert tf.sparse_reduce_sum(s, 1).shape.as_list() == [3]
+    assert tf.sparse_reduce_sum(s, 1, keepdims=True).shape.as_list() == [3, 1]
+    assert tf.sparse_fill_empty_rows(s, 0.0)[1].shape.as_list() == [3]
+    assert tf.sparse_to_indicator(tf.cast(s, tf.int32), 6).shape.as_list() == [3, 6]
+    assert (s * 2.0).shape.as_list() == [3, 4]
+
+
+def test_operators_have_tensorflows_names():
+    s = sparse()
+    assert (s * 2.0).values.op.type == "SparseDenseCwiseMul"
+    assert (s / 2.0).values.name == "truediv:0"
+    assert (tf.constant(2.0) * s).values.name == "mul_1:0"
+    with pytest.raises(TypeError, match="unsupported operand"):
+        s + 1
+
+
+def test_training_through_a_sparse_product(session):
+    inputs = tf.sparse_placeholder(tf.float32, [None, 4])
+    weights = tf.Variable(np.ones((4, 1), np.float32))
+    loss = tf.reduce_sum(tf.square(tf.sparse_tensor_dense_matmul(inputs, weights) - 3.0))
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    session.run(tf.global_variables_initializer())
+    for size in (2, 3, 2, 3, 2, 3) * 5:
+        places = [[i, i] for i in range(size)]
+        session.run(step, {inputs: (places, np.ones(size), [size, 4])})
+    found = session.run(weights)[:, 0]
+    np.testing.assert_allclose(found[:2], [3, 3], atol=1e-2)
+    assert found[3] == 1
+
+
+def test_gradients_that_tensorflow_does_not_have_are_refused():
+    s = sparse()
+    for y in (tf.sparse_maximum(s, s), tf.sparse_minimum(s, s)):
+        with pytest.raises(NotImplementedError, match="not implemented"):
+            tf.gradients(y.values, s.values)
+
+
+def test_kept_sparse_tensors_are_taken_once(session):
+    s = sparse()
+    handles = sparse_serialize.add_many_sparse_to_tensors_map(s)
+    taken = sparse_serialize.take_many_sparse_from_tensors_map(handles.op, handles)
+    got = session.run(taken)
+    assert got.indices.tolist() == [[0, 1], [1, 0], [2, 2]] and got.dense_shape.tolist() == [3, 4]
+    one = sparse_serialize.add_sparse_to_tensors_map(s, shared_name="shelf")
+    number = session.run(one)
+    back = sparse_serialize.take_many_sparse_from_tensors_map(one.op, [number], rank=3)
+    assert session.run(back).dense_shape.tolist() == [1, 3, 4]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Unable to find SparseTensor"):
+        session.run(back)
+    with pytest.raises(TypeError, match="sparse_map_op must be one of"):
+        sparse_serialize.take_many_sparse_from_tensors_map(s.op, [0])
+
+
+def test_a_batch_through_a_queue_of_strings_comes_back(session):
+    rows = [tf.serialize_sparse(sparse()), tf.serialize_sparse(sparse())]
+    got = session.run(tf.deserialize_many_sparse(tf.stack(rows), tf.float32, rank=3))
+    assert got.dense_shape.tolist() == [2, 3, 4] and got.values.tolist() == [1, 2, 3, 1, 2, 3]
