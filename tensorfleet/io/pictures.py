@@ -12,7 +12,7 @@ from tensorfleet import errors
 from tensorfleet.io import png
 
 # libpng's integer weights (of 32768) of red, green and blue in a gray.
-_GRAY = np.array([9798, 19235, 3735], np.int64)
+_GRAY = np.array([9797, 19234, 3737], np.int64)
 
 
 def _pillow() -> Any:

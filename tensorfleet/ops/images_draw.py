@@ -121,7 +121,7 @@ class _Words:
     def unit(self) -> np.float32:
         """A number in [0, 1): the low 23 bits as its mantissa."""
         bits = np.array((self.next() & 0x7FFFFF) | 0x3F800000, np.uint32)
-        return bits.view(np.float32)[()] - np.float32(1)
+        return np.float32(bits.view(np.float32) - np.float32(1))
 
     def below(self, n: int) -> int:
         """A whole number below n, all equally likely."""
