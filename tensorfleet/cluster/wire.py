@@ -16,6 +16,7 @@ import json
 import math
 import socket
 import struct
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ _DIMENSIONS = 254
 _LONGEST_TEXT = 64 << 20  # of the fields and of the descriptors
 _ALIGNMENT = 64
 _SMALL = 1 << 14  # tensors up to this many bytes are copied into one buffer: fewer pieces to send
+_LARGE = 1 << 20
+_OWN_REFERENCES = 3  # this channel's, a local name's, and the argument of getrefcount
 _MOST_PIECES = 512  # a system call takes only so many
 
 # The kinds of message.
@@ -177,6 +180,7 @@ class Channel:
         self._buffer = bytearray(1 << 16)
         self._view = memoryview(self._buffer)
         self._begin = self._end = 0
+        self._spare: np.ndarray | None = None
 
     def fileno(self) -> int:
         """The file descriptor, for `poll`."""
@@ -290,7 +294,12 @@ class Channel:
 
     def _body(self, size: int) -> np.ndarray:
         """Fresh memory, aligned, with the next `size` bytes in it."""
-        raw = np.empty(size + _ALIGNMENT, np.uint8)
+        raw = self._spare
+        # Large memory is used again when nobody holds any of the tensors that were in it: fresh pages cost time.
+        if raw is None or raw.size != size + _ALIGNMENT or sys.getrefcount(raw) > _OWN_REFERENCES:
+            raw = np.empty(size + _ALIGNMENT, np.uint8)
+            if size >= _LARGE:
+                self._spare = raw
         shift = -raw.ctypes.data % _ALIGNMENT
         body = raw[shift : shift + size]
         self._fill(body)

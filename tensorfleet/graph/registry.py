@@ -89,6 +89,8 @@ class OpSpec:
     reads: tuple[int, ...] = ()
     #: an updating op that does not look at the old value
     overwrites: bool = False
+    #: an updating op whose every element depends on the same element of each array it is given
+    elementwise: bool = False
     #: stands for a variable: its output is a reference or a handle, not a value
     variable: bool = False
     #: updates only the rows that input `rows` names, in place (see runtime/rows.py)

@@ -142,6 +142,7 @@ def _updating(name: str) -> Any:
         "T: number; use_locking: bool = false",
         shape=_same_shape,
         updates=["ref"],
+        elementwise=True,
     )
 
 
@@ -195,6 +196,7 @@ def _assign_variable(xp: Any, current: Any, value: Any, *, op: Operation) -> Any
     "resource: resource, value: dtype ->",
     "dtype: type",
     updates=["resource"],
+    elementwise=True,
     stateful=True,
 )
 def _assign_add_variable(xp: Any, current: Any, value: Any) -> Any:
@@ -207,6 +209,7 @@ def _assign_add_variable(xp: Any, current: Any, value: Any) -> Any:
     "resource: resource, value: dtype ->",
     "dtype: type",
     updates=["resource"],
+    elementwise=True,
     stateful=True,
 )
 def _assign_sub_variable(xp: Any, current: Any, value: Any) -> Any:

@@ -39,6 +39,8 @@ def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
         return "gather"
     if op.spec.rows is not None:
         return "rows"
+    if op.spec.elementwise and _arrives(op, plan):
+        return "chunks"
     inputs: list[Tensor] = list(op._inputs)
     if op.type == "Assert":  # its texts are used only in the message of a failure
         inputs = [t for t in inputs if t not in plan.constants]
@@ -47,6 +49,18 @@ def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
         # A read or write of a string variable goes through the variable's store, but never through XLA.
         return "alone" if not op.spec.host and _touches_variable(op) else "host"
     return "segment"
+
+
+def _arrives(op: Operation, plan: Plan) -> bool:
+    """Whether an update of a large variable gets its values from outside: nothing here to fuse it with."""
+    variable = variable_of(op._inputs[0])
+    if variable is None or (variable._attrs["shape"].num_elements() or 0) < _LARGE:
+        return False
+    references = {op.input_list(u)[0] for u in op.spec.updates}
+    known = plan.constants
+    return all(
+        i in references or t in known or t in plan.feeds or t.shape.rank == 0 for i, t in enumerate(op._inputs)
+    )
 
 
 def _touches_variable(op: Operation) -> bool:

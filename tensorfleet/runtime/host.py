@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,12 @@ from tensorfleet.runtime.segment import uninitialized
 if TYPE_CHECKING:
     from tensorfleet.runtime.program import Slots, StepContext
     from tensorfleet.runtime.resources import ResourceManager
+
+
+# Elements of an array that are changed at a time.
+_PIECE = 1 << 14
+# The inputs of updating ops that are as large as the variable; the rest are scalars.
+_VALUES = ("grad", "delta", "value")
 
 
 class HostContext:
@@ -123,23 +130,52 @@ class RowsItem(_Item):
     def run(self, ctx: StepContext, values: list) -> None:
         """Runs the update."""
         args = self.arguments(values)
+        opened = []
         try:
             for store in self.locking:
                 store.lock.acquire()
+            for store in self.locking:
+                store.gate.acquire()
+                opened.append(store)
             for i, store in zip(self.updated, self.stores, strict=True):
                 if store.value is None:
                     variable = variable_of(self.op._inputs[i])
                     assert variable is not None
                     raise uninitialized(variable)
-                args[i] = store.rows()
+                args[i] = store.writable()
             with np.errstate(all="ignore"):
-                self.kernel.call(np, args)
+                self.change(args)
             for store in self.stores:
                 store.touched()
         except Exception as e:
             raise errors.about(self.op, e) from e
         finally:
+            for store in opened:
+                store.gate.release()
             release(self.locking)
+
+    def change(self, args: list) -> None:
+        """Changes the arrays."""
+        self.kernel.call(np, args)
+
+
+class ChunksItem(RowsItem):
+    """An update of whole variables, element by element, in place: piece by piece, so that no piece leaves the cache."""
+
+    def change(self, args: list) -> None:
+        """Applies the kernel to one piece of every array after the other."""
+        shape = args[self.updated[0]].shape
+        whole = [i for i, a in enumerate(self.op.spec.inputs) if i in self.updated or a.name in _VALUES]
+        if any(np.shape(args[i]) != shape for i in whole):
+            self.kernel.call(np, args)  # it says what is wrong
+        flat = [(i, np.ascontiguousarray(args[i]).reshape(-1)) for i in whole]
+        piece = list(args)
+        for start in range(0, math.prod(shape), _PIECE):
+            for i, array in flat:
+                piece[i] = array[start : start + _PIECE]
+            results = self.kernel.call(np, piece)
+            for i, result in zip(self.updated, results, strict=False):
+                piece[i][:] = result
 
 
 class GatherItem:

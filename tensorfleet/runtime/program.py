@@ -12,7 +12,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.plan import Part, Plan
-from tensorfleet.runtime.host import GatherItem, HostItem, RowsItem
+from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager, VariableStore, release
 from tensorfleet.runtime.segment import Segment, uninitialized
 from tensorfleet.runtime.threads import Pool
@@ -216,7 +216,7 @@ class Slots:
         return len(self._of)
 
 
-_KINDS: dict[str, Any] = {"host": HostItem, "rows": RowsItem, "gather": GatherItem}
+_KINDS: dict[str, Any] = {"host": HostItem, "rows": RowsItem, "chunks": ChunksItem, "gather": GatherItem}
 
 
 class Program:

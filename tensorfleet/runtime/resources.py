@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,50 +11,50 @@ from typing import Any
 import numpy as np
 
 _order = itertools.count()
+# Of an array that only its store holds: the store's, a local name's, and the argument of getrefcount.
+_OWN_REFERENCES = 3
 
 
 class VariableStore:
     """A variable's memory: an immutable value, a version that counts its updates, a lock for writers.
 
     A reader takes the reference: a consistent snapshot, no copy. A writer holds the lock, computes and
-    swaps. The exception are updates by rows: then the store owns a private, writable numpy array that it
-    changes in place, and copies only after somebody has been handed the whole of it.
+    swaps. Updates in place are the exception: while nobody else holds the array, which its count of references
+    tells, a writer may change it; otherwise it changes a copy and makes that current. The gate is held for as long
+    as the array is being changed or handed out, and nothing else is waited for inside it.
     """
 
-    __slots__ = ("_private", "lock", "name", "order", "value", "version")
+    __slots__ = ("gate", "lock", "name", "order", "value", "version")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.value: Any = None
         self.version = 0
         self.lock = threading.RLock()
+        self.gate = threading.Lock()
         self.order = next(_order)  # locks are taken in this order, so writers cannot deadlock
-        self._private = False
 
     def read(self) -> Any:
         """The current value, or None before initialization."""
-        if self._private:
-            with self.lock:
-                self._private = False  # the next update by rows starts from a copy
-                return self.value
-        return self.value
+        with self.gate:
+            return self.value
 
     def swap(self, value: Any) -> None:
         """Makes `value` current. The caller holds the lock."""
-        self._private = False
         self.value = value
         self.version += 1
 
-    def rows(self) -> np.ndarray:
-        """The writable array to change in place. The caller holds the lock and calls `touched`."""
-        if not self._private:
-            self.value = np.array(self.value)
-            self._private = True
-        return self.value
+    def writable(self) -> np.ndarray:
+        """The array to change in place. The caller holds the lock and the gate, and calls `touched`."""
+        value = self.value
+        mine = type(value) is np.ndarray and value.flags.owndata and value.flags.writeable
+        if not mine or sys.getrefcount(value) > _OWN_REFERENCES:
+            value = self.value = np.array(value)
+        return value
 
     def take_rows(self, indices: np.ndarray) -> np.ndarray:
         """A copy of some rows, without handing out the whole."""
-        with self.lock:
+        with self.gate:
             value = self.value
             if not isinstance(value, np.ndarray):
                 value = np.asarray(value)
@@ -67,7 +68,6 @@ class VariableStore:
         """Back to uninitialized."""
         with self.lock:
             self.value = None
-            self._private = False
 
 
 def release(stores: Sequence[VariableStore]) -> None:
