@@ -59,7 +59,8 @@ def _arrives(op: Operation, plan: Plan) -> bool:
     references = {op.input_list(u)[0] for u in op.spec.updates}
     known = plan.constants
     return all(
-        i in references or t in known or t in plan.feeds or t.shape.rank == 0 for i, t in enumerate(op._inputs)
+        i in references or t in known or t in plan.feeds or t.shape.rank == 0
+        for i, t in enumerate(op._inputs)
     )
 
 
