@@ -65,7 +65,9 @@ def _arrives(op: Operation, plan: Plan) -> bool:
 
 
 def _touches_variable(op: Operation) -> bool:
-    return any(t.dtype._is_ref_dtype or t.dtype.name == "resource" for t in op._inputs)
+    return any(
+        (t.dtype._is_ref_dtype or t.dtype.name == "resource") and variable_of(t) is not None for t in op._inputs
+    )
 
 
 def _objects(tensor: Tensor) -> bool:

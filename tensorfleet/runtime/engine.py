@@ -50,6 +50,7 @@ class Engine:
         self.graph = graph
         self.config = config
         self.resources = resources or ResourceManager()
+        self.private = ResourceManager()
         self.streams = RandomStreams()
         names = local_device_names(config, prefix) if prefix else local_device_names(config)
         soft = bool(config.allow_soft_placement) if config is not None else False
@@ -95,6 +96,7 @@ class Engine:
         timeout = timeout_ms or self._timeout
         deadline = time.monotonic() + timeout / 1000 if timeout else None
         ctx = StepContext(self.resources, self.streams, deadline, not program.inline)
+        ctx.private = self.private
         ctx.trace = collector
         if program.inline:
             if self._closed is not None:

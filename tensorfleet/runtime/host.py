@@ -38,6 +38,11 @@ class HostContext:
         """The resources of the session or server."""
         return self.step.resources
 
+    @property
+    def private(self) -> ResourceManager:
+        """The resources that belong to this session alone."""
+        return self.step.private
+
     def random(self, blocks: int) -> np.ndarray:
         """The state of this op's random stream, which then moves on by `blocks`."""
         return self.step.streams.take(self.op, blocks)
@@ -52,7 +57,11 @@ class _Item:
         self.device = part.device
         self.blocks = self.op.spec.blocks
         self.kernel = Kernel(self.op)
-        self.outs = [None if t.dtype._is_ref_dtype else slots.of(t) for t in self.op._outputs]
+        # A reference to a variable is no value; another is a handle, as a resource is.
+        self.outs = [
+            None if t.dtype._is_ref_dtype and variable_of(t) is not None else slots.of(t)
+            for t in self.op._outputs
+        ]
         refs = {
             i for p, a in enumerate(self.op.spec.inputs) if a.is_ref for i in range(*self.op.input_list(p))
         }
@@ -106,16 +115,44 @@ class _Read:
 
 
 class HostItem(_Item):
-    """A host op: its kernel gets a `HostContext`. An op of the numpy life on strings gets numpy."""
+    """A host op: its kernel gets a `HostContext`. An op of the numpy life on strings gets numpy.
+
+    A handle is the resource itself for a host op, and an array holding it for others (Identity, Pack, Gather).
+    """
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        super().__init__(part, plan, slots, resources)
+        self._handles = [
+            i
+            for i, t in enumerate(self.op._inputs)
+            if type(self.args[i]) is int and (t.dtype.name == "resource" or t.dtype._is_ref_dtype)
+        ]
 
     def run(self, ctx: StepContext, values: list) -> None:
         """Runs the operation."""
-        first: Any = HostContext(self.op, ctx) if self.op.spec.host else np
+        host = self.op.spec.host
+        first: Any = HostContext(self.op, ctx) if host else np
+        args = self.arguments(values)
+        for i in self._handles:
+            if host:
+                args[i] = _unboxed(args[i])
+            elif not isinstance(args[i], np.ndarray):
+                args[i] = _boxed(args[i])
         try:
             with np.errstate(all="ignore"):
-                self.finish(values, self.kernel.call(first, self.arguments(values)))
+                self.finish(values, self.kernel.call(first, args))
         except Exception as e:
             raise errors.about(self.op, e) from e
+
+
+def _boxed(resource: Any) -> np.ndarray:
+    box = np.empty((), object)
+    box[()] = resource
+    return box
+
+
+def _unboxed(handle: Any) -> Any:
+    return handle[()] if isinstance(handle, np.ndarray) and handle.ndim == 0 else handle
 
 
 class RowsItem(_Item):

@@ -21,12 +21,13 @@ from tensorfleet.runtime.threads import Pool
 class StepContext:
     """One run of a program: its cancellation, its deadline, and the trace it leaves if asked to."""
 
-    __slots__ = ("_lock", "_waiting", "deadline", "reason", "resources", "streams", "trace")
+    __slots__ = ("_lock", "_waiting", "deadline", "private", "reason", "resources", "streams", "trace")
 
     def __init__(
         self, resources: ResourceManager, streams: RandomStreams, deadline: float | None, waits: bool = True
     ) -> None:
         self.resources = resources
+        self.private = resources  # where operations keep what only their own session may see
         self.streams = streams
         self.deadline = deadline
         self._lock = threading.Lock() if waits else None  # a step that never waits needs no waking
@@ -241,8 +242,22 @@ class Program:
         for tensor, value in plan.constants.items():
             if tensor in slots._of:
                 self.template[slots.of(tensor)] = value
-        # Nothing to wait for and nothing beside it: no thread is worth waking.
-        self.inline = not any(item.blocks for item in self.items) and len({p.device for p in plan.parts}) <= 1
+        # Nothing to run beside an item, even one that waits: no thread is worth waking.
+        self.sequential = len({p.device for p in plan.parts}) <= 1 and self._one_after_the_other()
+        # Nothing to wait for either: such a step needs no cancelling.
+        self.inline = self.sequential and not any(item.blocks for item in self.items)
+
+    def _one_after_the_other(self) -> bool:
+        """Whether all work that is not before a waiting item needs what that item waits for."""
+        blocking = [i for i, item in enumerate(self.items) if item.blocks]
+        if not blocking:
+            return True
+        before: list[set[int]] = []
+        for part in self.plan.parts:
+            before.append(set(part.after).union(*(before[j] for j in part.after)))
+        return all(
+            i in before[j] for i in blocking for j in range(len(before)) if j != i and j not in before[i]
+        )
 
     def _fetch(self, tensor: Tensor, plan: Plan, slots: Slots, resources: ResourceManager) -> int | _Fetched:
         from tensorfleet.passes.plan import variable_of
@@ -259,7 +274,7 @@ class Program:
         values = self.template.copy()
         for slot, value in zip(self.feed_slots, feeds, strict=True):
             values[slot] = value
-        if self.inline:
+        if self.sequential:
             if ctx.trace is None:
                 for item in self._work:
                     item.run(ctx, values)

@@ -43,6 +43,8 @@ class Pool:
             if failure is None:
                 # Keep one piece of ordinary work for this thread; hand out the rest.
                 own = next((i for i in ready if not program.items[i].blocks), None)
+                if own is None and not running and len(ready) == 1:
+                    own = ready[0]  # until it is done, there is nothing to hand out
                 for i in ready:
                     if i != own:
                         running += 1

@@ -1,0 +1,437 @@
+"""Queues as the runtime keeps them: who waits first is served first, and nothing is lost or doubled.
+
+A queue is elements and two lines of attempts, one of those who put and one of those who take. Whatever happens
+(an attempt arrives, one is withdrawn, the queue is closed) ends in `_serve`, which advances the first of each
+line as far as it can. Nothing here waits: an attempt that is not complete at once gets an event.
+
+An element is a pair of arrays and a row: row -1 stands for the arrays themselves, another for one row of each,
+so that a batch put in by `enqueue_many` and taken out by `dequeue_many` is never cut up.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.dtypes import DType
+from tensorfleet.shapes import TensorShape
+
+Element = tuple[Sequence[np.ndarray], int]
+
+# What became of an attempt when it was its turn.
+STUCK, MOVED, COMPLETE = range(3)
+_numbers = itertools.count()
+_UNLIMITED = 1 << 62
+
+
+def private_name(op_name: str) -> str:
+    """The name of a resource that no other operation shares."""
+    return f"_{next(_numbers)}_{op_name}"
+
+
+def own(value: Any) -> np.ndarray:
+    """An array that nobody else can change."""
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    array = value if type(value) is np.ndarray else np.asarray(value)
+    base = array.base
+    if array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable):
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+class Attempt:
+    """Something to be done to a queue: `advance` does what is possible now, with the queue's lock held."""
+
+    __slots__ = ("done", "error", "event")
+    verb = ""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.error: errors.OpError | None = None
+        self.event: threading.Event | None = None
+
+    def advance(self, queue: Queue) -> int:
+        """STUCK, MOVED or COMPLETE."""
+        return STUCK
+
+    def undo(self, queue: Queue) -> None:
+        """Gives back what an unfinished attempt holds."""
+
+
+class Put(Attempt):
+    """Adds elements, as many as there is room for, until all are in."""
+
+    __slots__ = ("elements", "next")
+    verb = "Enqueue"
+
+    def __init__(self, elements: Sequence[Element]) -> None:
+        super().__init__()
+        self.elements = elements
+        self.next = 0
+
+    def advance(self, queue: Queue) -> int:
+        """STUCK, MOVED or COMPLETE."""
+        if queue.closed:
+            text = f"{queue.kind} '{queue.name}' is closed."
+            self.error = errors.CancelledError(None, None, text)
+            return COMPLETE
+        first, count = self.next, len(self.elements)
+        end = min(count, first + queue.capacity - queue.size())
+        if end <= first:
+            return STUCK
+        for i in range(first, end):
+            queue.push(self.elements[i])
+        self.next = end
+        return COMPLETE if end == count else MOVED
+
+
+class Take(Attempt):
+    """Takes `count` elements as they come; of a closed queue, with `up_to`, as many as are left."""
+
+    __slots__ = ("count", "taken", "up_to")
+    verb = "Dequeue"
+
+    def __init__(self, count: int, up_to: bool = False) -> None:
+        super().__init__()
+        self.count = count
+        self.up_to = up_to
+        self.taken: list = []
+
+    def advance(self, queue: Queue) -> int:
+        """STUCK, MOVED or COMPLETE."""
+        size, missing = queue.size(), self.count - len(self.taken)
+        if queue.closed and size < missing:
+            return self._end(queue, size, missing)
+        available = min(missing, size if queue.closed else size - queue.min_after)
+        if available <= 0:
+            return STUCK
+        for _ in range(available):
+            self.taken.append(queue.pop())
+        return COMPLETE if available == missing else MOVED
+
+    def _end(self, queue: Queue, size: int, missing: int) -> int:
+        self.undo(queue)
+        if self.up_to and queue.size():
+            self.taken = [queue.pop() for _ in range(queue.size())]
+            return COMPLETE
+        self.error = errors.OutOfRangeError(
+            None,
+            None,
+            f"{queue.kind} '{queue.name}' is closed and has insufficient elements (requested {missing}, "
+            f"current size {size})",
+        )
+        return COMPLETE
+
+    def undo(self, queue: Queue) -> None:
+        """Puts the elements taken so far back in their place."""
+        queue.put_back(self.taken)
+        self.taken = []
+
+
+class Close(Attempt):
+    """Closes the queue once those who put before are done."""
+
+    __slots__ = ()
+    verb = "Close"
+
+    def advance(self, queue: Queue) -> int:
+        """STUCK, MOVED or COMPLETE."""
+        if queue.closed:
+            self.error = errors.CancelledError(None, None, f"Queue '{queue.name}' is already closed.")
+        queue.closed = True
+        return COMPLETE
+
+
+class Queue:
+    """First in, first out."""
+
+    kind = "FIFOQueue"
+
+    def __init__(
+        self, name: str, capacity: int, types: Sequence[DType], shapes: Sequence[TensorShape]
+    ) -> None:
+        self.name = name
+        self.capacity = capacity if capacity >= 0 else _UNLIMITED
+        self.types = list(types)
+        self.shapes = list(shapes)
+        self.min_after = 0
+        self.closed = False
+        self.elements: Any = self._storage()
+        self._dims = [s._d for s in shapes]
+        self._lock = threading.Lock()
+        self._putting: deque[Attempt] = deque()
+        self._taking: deque[Attempt] = deque()
+
+    # -- the order of the elements -------------------------------------------------------------------
+
+    def _storage(self) -> Any:
+        return deque()
+
+    def size(self) -> int:
+        """How many elements there are."""
+        return len(self.elements)
+
+    def push(self, element: Element) -> None:
+        """Adds one."""
+        self.elements.append(element)
+
+    def pop(self) -> Any:
+        """Removes the next one."""
+        return self.elements.popleft()
+
+    def put_back(self, taken: Sequence[Any]) -> None:
+        """Undoes as many `pop`s."""
+        self.elements.extendleft(reversed(taken))
+
+    def elements_of(self, taken: Sequence[Any]) -> Sequence[Element]:
+        """What several `pop`s gave, as elements."""
+        return taken
+
+    # -- attempts ------------------------------------------------------------------------------------
+
+    def submit(self, attempt: Attempt) -> bool:
+        """Starts an attempt. True when it is complete at once; otherwise its event tells."""
+        with self._lock:
+            line = self._taking if isinstance(attempt, Take) else self._putting
+            line.append(attempt)
+            self._serve()
+            if not attempt.done:
+                attempt.event = threading.Event()
+            return attempt.done
+
+    def withdraw(self, attempt: Attempt) -> bool:
+        """Takes an attempt back; False when it is complete already."""
+        with self._lock:
+            if attempt.done:
+                return False
+            line = self._taking if isinstance(attempt, Take) else self._putting
+            line.remove(attempt)
+            attempt.undo(self)
+            self._serve()
+            return True
+
+    def close_now(self) -> None:
+        """Closes the queue without waiting for those who still put: their attempts are cancelled."""
+        with self._lock:
+            self.closed = True
+            self._cancel(self._putting)
+            self._serve()
+
+    def clear(self) -> None:
+        """Drops everything: the container that held the queue is gone."""
+        with self._lock:
+            self.closed = True
+            self._cancel(self._putting)
+            self._cancel(self._taking)
+            self.elements = self._storage()
+
+    def _cancel(self, line: deque[Attempt]) -> None:
+        while line:
+            attempt = line.popleft()
+            attempt.error = errors.CancelledError(None, None, f"{attempt.verb} operation was cancelled")
+            _finish(attempt)
+
+    def _serve(self) -> None:
+        moved = True
+        while moved:
+            moved = self._advance(self._putting)
+            moved = self._advance(self._taking) or moved
+
+    def _advance(self, line: deque[Attempt]) -> bool:
+        moved = False
+        while line:
+            state = line[0].advance(self)
+            if state == STUCK:
+                break
+            moved = True
+            if state == MOVED:
+                break  # now the other side may have something to do
+            _finish(line.popleft())
+        return moved
+
+    # -- what is put in and taken out ----------------------------------------------------------------
+
+    def element(self, values: Sequence[Any]) -> Element:
+        """One element, checked."""
+        arrays = [own(v) for v in values]
+        for i, dims in enumerate(self._dims):
+            if arrays[i].shape != dims and not self.shapes[i].is_compatible_with(arrays[i].shape):
+                raise _mismatch(i, dims, arrays[i].shape)
+        return arrays, -1
+
+    def rows(self, values: Sequence[Any]) -> list[Element]:
+        """One element per row, checked."""
+        arrays = [own(v) for v in values]
+        if arrays[0].ndim == 0:
+            dims = self._dims[0] if self._dims else ()
+            raise _mismatch(0, (None, *(dims or ())), ())
+        count = arrays[0].shape[0]
+        for i, dims in enumerate(self._dims):
+            shape = arrays[i].shape
+            fits = len(shape) > 0 and shape[0] == count and self.shapes[i].is_compatible_with(shape[1:])
+            if not fits:
+                raise _mismatch(i, None if dims is None else (count, *dims), shape)
+        for i, array in enumerate(arrays):
+            if array.ndim == 0 or array.shape[0] != count:
+                got = array.shape[0] if array.ndim else "no 0th dimension"
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    "All input tensors must have the same size in the 0th dimension. Component "
+                    f"{i} has {got}, and should have {count}",
+                )
+        return [(arrays, row) for row in range(count)]
+
+    def check_batches(self) -> None:
+        """Raises unless elements can be taken as one batch."""
+        if not self.shapes:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes.",
+            )
+
+    def single(self, taken: Sequence[Any]) -> tuple:
+        """The components of one element."""
+        ((arrays, row),) = self.elements_of(taken)
+        return tuple(arrays) if row < 0 else tuple([a[row, ...] for a in arrays])
+
+    def batch(self, taken: Sequence[Any]) -> tuple:
+        """The components of several elements, stacked."""
+        elements = self.elements_of(taken)
+        return tuple([self._stack(elements, i) for i in range(len(self.types))])
+
+    def _stack(self, elements: Sequence[Element], i: int) -> np.ndarray:
+        if not elements:
+            dims = [d or 0 for d in self._dims[i] or ()]
+            return np.empty((0, *dims), self.types[i].np_dtype)
+        arrays, first = elements[0]
+        if first >= 0 and all([a is arrays for a, _ in elements]):
+            rows = [row for _, row in elements]
+            if rows == list(range(first, first + len(rows))):
+                return arrays[i][first : first + len(rows)]
+            return arrays[i][rows]
+        return np.stack([a[i] if row < 0 else a[i][row, ...] for a, row in elements])
+
+
+def _finish(attempt: Attempt) -> None:
+    attempt.done = True
+    if attempt.event is not None:
+        attempt.event.set()
+
+
+def _text(dims: Iterable[int | None] | None) -> str:
+    if dims is None:
+        return "<unknown>"
+    return f"[{','.join('?' if d is None else str(d) for d in dims)}]"
+
+
+def _mismatch(i: int, want: Iterable[int | None] | None, got: Iterable[int]) -> errors.OpError:
+    text = f"Shape mismatch in tuple component {i}. Expected {_text(want)}, got {_text(got)}"
+    return errors.InvalidArgumentError(None, None, text)
+
+
+class PaddingQueue(Queue):
+    """First in, first out; elements of a batch are padded with zeros to the longest of each dimension."""
+
+    kind = "PaddingFIFOQueue"
+
+    def _stack(self, elements: Sequence[Element], i: int) -> np.ndarray:
+        if self.shapes[i].is_fully_defined() or not elements:
+            return super()._stack(elements, i)
+        arrays = [a[i] if row < 0 else a[i][row, ...] for a, row in elements]
+        shape = [max(dims) for dims in zip(*(np.shape(a) for a in arrays), strict=True)]
+        empty = b"" if self.types[i].name == "string" else 0
+        out = np.full((len(arrays), *shape), empty, self.types[i].np_dtype)
+        for target, a in zip(out, arrays, strict=True):
+            target[tuple(slice(n) for n in np.shape(a))] = a
+        return out
+
+
+class ShuffleQueue(Queue):
+    """Gives elements in random order, out of at least `min_after` + 1 until the queue is closed."""
+
+    kind = "RandomShuffleQueue"
+
+    def __init__(
+        self,
+        name: str,
+        capacity: int,
+        types: Sequence[DType],
+        shapes: Sequence[TensorShape],
+        min_after: int,
+        seeds: tuple[int, int],
+    ) -> None:
+        super().__init__(name, capacity, types, shapes)
+        self.min_after = min_after
+        self.seeds = seeds
+        self._numbers = _random_words(seeds)
+
+    def _storage(self) -> Any:
+        return []
+
+    def pop(self) -> Any:
+        """Removes one at random; the last takes its place."""
+        elements = self.elements
+        i = next(self._numbers) % len(elements)
+        found = elements[i]
+        elements[i] = elements[-1]
+        elements.pop()
+        return found
+
+    def put_back(self, taken: Sequence[Any]) -> None:
+        """Undoes as many `pop`s, as far as that matters: the order is random anyway."""
+        self.elements.extend(taken)
+
+
+def _random_words(seeds: tuple[int, int]) -> Any:
+    """TensorFlow's stream of 32-bit numbers for these seeds."""
+    from tensorfleet.ops import philox
+
+    state = philox.initial_state(*seeds) if any(seeds) else philox.random_state()
+    for start in itertools.count(0, 64):
+        words = philox.blocks(np, state, np.arange(start, start + 64, dtype=np.uint64))
+        yield from words.ravel().tolist()
+
+
+class PriorityQueue(Queue):
+    """Gives the element with the smallest first component; of equal ones, the one put in first."""
+
+    kind = "PriorityQueue"
+
+    def __init__(
+        self, name: str, capacity: int, types: Sequence[DType], shapes: Sequence[TensorShape]
+    ) -> None:
+        super().__init__(name, capacity, types, shapes)
+        self._order = itertools.count()
+
+    def _storage(self) -> Any:
+        return []
+
+    def push(self, element: Element) -> None:
+        """Adds one."""
+        arrays, row = element
+        priority = int(arrays[0] if row < 0 else arrays[0][row])
+        heapq.heappush(self.elements, (priority, next(self._order), element))
+
+    def pop(self) -> Any:
+        """Removes the next one."""
+        return heapq.heappop(self.elements)
+
+    def put_back(self, taken: Sequence[Any]) -> None:
+        """Undoes as many `pop`s."""
+        for entry in taken:
+            heapq.heappush(self.elements, entry)
+
+    def elements_of(self, taken: Sequence[Any]) -> Sequence[Element]:
+        """What several `pop`s gave, as elements."""
+        return [element for _, _, element in taken]
