@@ -78,10 +78,10 @@ def _build(graph: Graph, spec: OpSpec, inputs: Sequence[Any], attrs: dict[str, A
         flat: list[Tensor] = []
         for arg, value in zip(spec.inputs, inputs, strict=True):
             flat += _convert_input(spec, arg, value, known)
+        full = complete_attrs(spec, known)
+        return graph.add_op(spec, flat, full, output_types(spec, full), scope + "/")
     finally:
         state.name_scope = outer
-    full = complete_attrs(spec, known)
-    return graph.add_op(spec, flat, full, output_types(spec, full), scope + "/")
 
 
 def add_raw(

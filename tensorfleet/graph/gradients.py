@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import heapq
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -103,7 +104,12 @@ class _Walk:
     """One call of `gradients`."""
 
     def __init__(
-        self, ys: Sequence[Tensor], xs: Sequence[Tensor], stops: Sequence[Tensor], scope: str
+        self,
+        ys: Sequence[Tensor],
+        xs: Sequence[Tensor],
+        stops: Sequence[Tensor],
+        scope: str,
+        loop: Any = None,
     ) -> None:
         self.ys = list(ys)
         self.xs = list(xs)
@@ -113,29 +119,43 @@ class _Walk:
         self.method: Any = None
         self.stops = {t._op for t in stops}
         self._kept = {id(t) for t in xs}
+        #: the loop that everything walked over lies in; loops inside it are taken as one piece each
+        self.loop = loop if loop is not None or not self.ys else _loop_of(self.ys[0])
         self.between = self._between()
         self.pending: dict[Tensor, list] = {}
         self.final: dict[Tensor, Any] = {}
 
-    def _between(self) -> set[Operation]:
-        """The operations on some path from xs to ys."""
-        from_xs: set[Operation] = set()
+    def _node(self, op: Operation) -> Any:
+        """An operation, or the loop around it that this walk takes as one piece."""
+        context = op._control_flow_context
+        found: Any = op
+        while context is not None and context is not self.loop:
+            if context.IsWhileContext():
+                found = context
+            context = context.outer_context
+        return found if context is self.loop else op
+
+    def _between(self) -> set:
+        """The operations, and loops, on some path from xs to ys."""
+        from_xs: set = set()
         stack: list[Operation] = [c for x in self.xs if _trainable(x) for c in x._consumers]
         while stack:
             op = stack.pop()
-            if op in from_xs:
+            node = self._node(op) if op._control_flow_context is not None else op
+            if node in from_xs or (op.type == "NextIteration" and node is op):
                 continue
-            from_xs.add(op)
-            for t in op._outputs:
+            from_xs.add(node)
+            for t in _results(node):
                 if _trainable(t):
                     stack.extend(t._consumers)
-        reach: set[Operation] = set()
-        back = [y._op for y in self.ys]
+        self.reached = from_xs
+        reach: set = set()
+        back: list = [self._node(y._op) for y in self.ys]
         while back:
-            op = back.pop()
-            if op in from_xs and op not in reach:
-                reach.add(op)
-                back.extend(t._op for t in op._inputs)
+            node = back.pop()
+            if node in from_xs and node not in reach:
+                reach.add(node)
+                back.extend(self._node(t._op) for t in _arguments(node))
         return reach
 
     def seed(self, i: int, given: Any) -> None:
@@ -165,23 +185,94 @@ class _Walk:
 
     def run(self) -> None:
         """Visits the operations between, each after all its users."""
-        for op in sorted(self.between, key=_position, reverse=True):
-            grads = [self._summed(t) for t in op._outputs]
-            if op in self.stops or all(g is None for g in grads):
+        for node in self._order():
+            if not isinstance(node, Operation):
+                self._visit_loop(node)
                 continue
-            self._visit(op, grads)
+            grads = [self._summed(t) for t in node._outputs]
+            if node in self.stops or all(g is None for g in grads):
+                continue
+            self._visit(node, grads)
+
+    def _order(self) -> list:
+        """The operations between, users first, otherwise the last made first."""
+        if not any(not isinstance(n, Operation) or n._control_flow_context is not None for n in self.between):
+            return sorted(self.between, key=_position, reverse=True)
+        waiting = dict.fromkeys(self.between, 0)
+        before: dict[Any, set] = {}
+        for node in self.between:
+            before[node] = {self._node(t._op) for t in _arguments(node)} & self.between - {node}
+            for b in before[node]:
+                waiting[b] += 1
+        ready = [(-_position(n), n) for n, count in waiting.items() if not count]
+        heapq.heapify(ready)
+        found = []
+        while ready:
+            node = heapq.heappop(ready)[1]
+            found.append(node)
+            for b in before[node]:
+                waiting[b] -= 1
+                if not waiting[b]:
+                    heapq.heappush(ready, (-_position(b), b))
+        return found
+
+    def _visit_loop(self, loop: Any) -> None:
+        """The gradient of a whole loop is a loop."""
+        grads = {i: self._summed(t) for i, t in enumerate(loop.exits) if _trainable(t)}
+        grads = {i: g for i, g in grads.items() if g is not None}
+        if not grads or not loop.back_prop or loop in self.stops:
+            return
+        active = self._active(loop, grads)
+        if active is None:
+            return
+
+        def walk(ys: list, given: list, xs: list) -> list:
+            inner = _Walk(ys, xs, [], self.scope, loop)
+            inner.colocate, inner.gate, inner.method = self.colocate, self.gate, self.method
+            for i, g in enumerate(given):
+                inner.seed(i, g)
+            inner.run()
+            return [inner.result(x) for x in xs]
+
+        for t, g in loop.gradient(grads, active, walk):
+            if self._node(t._op) in self.reached or id(t) in self._kept:
+                self.pending.setdefault(t, []).append(g)
+
+    def _active(self, loop: Any, grads: dict) -> list[int] | None:
+        """The loop variables that carry a gradient from one iteration to the one before."""
+        count = len(loop.exits)
+        nexts = [t._op._inputs[0] for t in loop.nexts]
+        movable = [i for i in range(count) if _trainable(loop.exits[i])]
+        starts = {i for i in movable if self._reaches(loop.enters[i]._op._inputs[0])}
+        wanted = [t for out, t in loop.invariants.items() if t._op.type == "Enter" and _trainable(t)]
+        wanted = [t for t in wanted if self._reaches(t._op._inputs[0])]
+        inner = {i: _Walk(nexts, [loop.switches[i][1]], [], self.scope, loop) for i in movable}
+        feeds = {i: {j for j in movable if inner[i].touches(nexts[j])} for i in movable}
+        outside = _Walk(nexts, wanted, [], self.scope, loop)
+        from_outside = starts | {j for j in movable if outside.touches(nexts[j])}
+        from_outside = _closure(from_outside, feeds)
+        towards = _closure(set(grads), {j: {i for i in movable if j in feeds[i]} for j in movable})
+        found = sorted(from_outside & towards)
+        return found or None
+
+    def _reaches(self, tensor: Tensor) -> bool:
+        return id(tensor) in self._kept or self._node(tensor._op) in self.reached
+
+    def touches(self, tensor: Tensor) -> bool:
+        """Whether a tensor depends on one of the xs."""
+        return id(tensor) in self._kept or self._node(tensor._op) in self.reached
 
     def _visit(self, op: Operation, grads: list) -> None:
         function = self._function(op)
         if function is None:
             return
         with name_scope(op.name + "_grad"), self._near(op), op.graph._original_op_block(op):
-            filled = [
-                apply("ZerosLike", t) if g is None and _trainable(t) and not t.dtype._is_ref_dtype else g
-                for g, t in zip(grads, op._outputs, strict=True)
-            ]
-            if len(grads) > 1 and op.spec.gradient is not None:
-                filled = grads if getattr(function, "accepts_none", False) else filled
+            filled = grads
+            if not getattr(function, "accepts_none", False):
+                filled = [
+                    apply("ZerosLike", t) if g is None and _trainable(t) and not t.dtype._is_ref_dtype else g
+                    for g, t in zip(grads, op._outputs, strict=True)
+                ]
             results = function(op, *filled)
             results = list(results) if isinstance(results, (list, tuple)) else [results]
             if len(results) != len(op._inputs):
@@ -295,8 +386,40 @@ def _joined(slices: list[IndexedSlices]) -> IndexedSlices:
     )
 
 
-def _position(op: Operation) -> int:
-    return op._id
+def _position(node: Any) -> int:
+    return node._id if isinstance(node, Operation) else max(t._op._id for t in node.exits)
+
+
+def _results(node: Any) -> Sequence[Tensor]:
+    return node._outputs if isinstance(node, Operation) else node.exits
+
+
+def _arguments(node: Any) -> list[Tensor]:
+    """The inputs of an operation; for a loop, all that enters it."""
+    if isinstance(node, Operation):
+        return list(node._inputs)
+    captured = [t._op._inputs[0] for t in node.invariants.values() if t._op.type in ("Enter", "RefEnter")]
+    return [t._op._inputs[0] for t in node.enters] + captured
+
+
+def _loop_of(tensor: Tensor) -> Any:
+    """The loop that a tensor lies in."""
+    context = tensor._op._control_flow_context
+    if context is not None and tensor._op.type in ("Exit", "RefExit"):
+        context = context.outer_context
+    while context is not None and not context.IsWhileContext():
+        context = context.outer_context
+    return context
+
+
+def _closure(start: set[int], follow: dict[int, set[int]]) -> set[int]:
+    found, stack = set(start), list(start)
+    while stack:
+        for j in follow[stack.pop()]:
+            if j not in found:
+                found.add(j)
+                stack.append(j)
+    return found
 
 
 def _trainable(tensor: Tensor) -> bool:

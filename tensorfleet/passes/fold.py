@@ -19,7 +19,13 @@ def fold(plan: Plan) -> Plan:
     constants = plan.constants
     fed = set(plan.feeds)
     rest: list[Operation] = []
+    inside = set(plan.ops) if plan.inert else set()
     for op in plan.ops:
+        if op._control_inputs and not (
+            plan.inert and all(c in plan.inert or c not in inside for c in op._control_inputs)
+        ):
+            rest.append(op)  # it may stand between two operations that must keep their order
+            continue
         values = _value(op, constants, fed)
         if values is None:
             rest.append(op)
@@ -33,10 +39,10 @@ def fold(plan: Plan) -> Plan:
 
 
 def _value(op: Operation, constants: dict, fed: set) -> Any:
-    if op._control_inputs:
-        return None  # it may stand between two operations that must keep their order
     if op.type == "Const":
         return (op._attrs["value"],)
+    if op.type == "Switch" and op._inputs[0] in constants and op._inputs[0] not in fed:
+        return (constants[op._inputs[0]],) * 2
     if op.type in SHAPE_OPS:
         known = of_shape(op)
         if known is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.plan import Part, Plan, variable_of
+from tensorfleet.passes.plan import Part, Plan, updated_by, variable_of
 
 # Variables of at least this many elements are gathered from by rows, without handing out the whole.
 _LARGE = 1 << 15
@@ -37,6 +37,8 @@ def fuse(plan: Plan) -> Plan:
 def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
     if op in gathers:
         return "gather"
+    if op in plan.loops:
+        return "loop"
     if op.spec.rows is not None:
         return "rows"
     if op.spec.elementwise and _arrives(op, plan):
@@ -45,6 +47,8 @@ def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
     if op.type == "Assert":  # its texts are used only in the message of a failure
         inputs = [t for t in inputs if t not in plan.constants]
     objects = any(_objects(t) for t in (*inputs, *op._outputs))
+    if objects and op in plan.merges:
+        return "merge"
     if op.spec.host or objects:
         # A read or write of a string variable goes through the variable's store, but never through XLA.
         return "alone" if not op.spec.host and _touches_variable(op) else "host"
@@ -66,7 +70,8 @@ def _arrives(op: Operation, plan: Plan) -> bool:
 
 def _touches_variable(op: Operation) -> bool:
     return any(
-        (t.dtype._is_ref_dtype or t.dtype.name == "resource") and variable_of(t) is not None for t in op._inputs
+        (t.dtype._is_ref_dtype or t.dtype.name == "resource") and variable_of(t) is not None
+        for t in op._inputs
     )
 
 
@@ -148,8 +153,12 @@ def _before(op: Operation, plan: Plan, known: set[Tensor], hidden: set[Operation
     """The operations of the plan that must come first."""
     found: dict[Operation, None] = {}
     stack = [t._op for t in op._inputs if t not in known] + op._control_inputs
+    stack += [p._op for p, _ in plan.guards.get(op, ()) if p not in known]
+    for choice in plan.merges.get(op, ()):
+        stack += [p._op for p, _ in choice if p not in known]
     while stack:
         b = stack.pop()
+        b = plan.inside.get(b, b)
         if b.spec.variable or b in hidden:
             # Nothing runs for these; what they wait for must still come first.
             stack.extend(b._control_inputs)
@@ -205,8 +214,8 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
     for op in ops:
         if kinds[op] == "segment":
             last[plan.devices[op]] = max(last.get(plan.devices[op], 0), levels[op])
-        for u in op.spec.updates:
-            variable = variable_of(op._inputs[op.input_list(u)[0]])
+        for tensor in updated_by(op):
+            variable = variable_of(tensor)
             if variable is not None:
                 updated[variable] = min(updated.get(variable, 1 << 30), levels[op])
     if not any(last.values()):
@@ -247,7 +256,8 @@ def _group(plan: Plan, ops: list, kinds: dict, levels: dict[Operation, int]) -> 
             elif kinds[op] == "alone":
                 hosts.append(Part("segment", [op], device))
             else:
-                hosts.append(Part(kinds[op], [op], device, list(op._outputs)))
+                guard = plan.guards.get(op, frozenset())
+                hosts.append(Part(kinds[op], [op], device, list(op._outputs), guard=guard))
         parts += [*itertools.chain(*segments.values()), *hosts]
     return parts
 
@@ -255,6 +265,7 @@ def _group(plan: Plan, ops: list, kinds: dict, levels: dict[Operation, int]) -> 
 def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
     """Works out what each part gives to others, and which parts it must wait for."""
     owner = {op: i for i, part in enumerate(parts) for op in part.ops}
+    owner.update((op, owner[loop]) for op, loop in plan.inside.items() if loop in owner)
     wanted = set(plan.fetches)
     for i, part in enumerate(parts):
         for op in part.ops:
@@ -263,6 +274,9 @@ def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
                 if j is not None and j != i and j not in part.after:
                     part.after.append(j)
             wanted.update(t for t in op._inputs if owner.get(t._op, i) != i)
+            if op in plan.guards or op in plan.merges:
+                decided = set(plan.guards.get(op, ())).union(*plan.merges.get(op, ()))
+                wanted.update(p for p, _ in decided if owner.get(p._op, i) != i)
     for part in parts:
         if part.kind == "segment":
             part.outputs = [t for op in part.ops for t in op._outputs if t in wanted]

@@ -9,7 +9,7 @@ an update, its argument becomes a live view of the variable instead.
 from __future__ import annotations
 
 from tensorfleet.graph.operation import Operation
-from tensorfleet.passes.plan import Plan, variable_of
+from tensorfleet.passes.plan import Plan, updated_by, variable_of
 
 
 def order(plan: Plan) -> Plan:
@@ -23,9 +23,9 @@ def order(plan: Plan) -> Plan:
         before = 0
         for t in op._inputs:
             if t not in fed:
-                before |= seen.get(t._op, 0)
+                before |= seen.get(plan.inside.get(t._op, t._op), 0)
         for c in op._control_inputs:
-            before |= seen.get(c, 0)
+            before |= seen.get(plan.inside.get(c, c), 0)
         if before:
             for i, t in enumerate(op._inputs):
                 variable = None if t in fed else _read_of(t._op)
@@ -39,8 +39,7 @@ def _updated_variables(plan: Plan) -> dict[Operation, int]:
     """A bit for every reference variable that the plan updates."""
     bits: dict[Operation, int] = {}
     for op in plan.ops:
-        for u in op.spec.updates:
-            tensor = op._inputs[op.input_list(u)[0]]
+        for tensor in updated_by(op):
             variable = variable_of(tensor)
             if tensor.dtype._is_ref_dtype and variable is not None and variable not in bits:
                 bits[variable] = 1 << len(bits)
@@ -49,8 +48,8 @@ def _updated_variables(plan: Plan) -> dict[Operation, int]:
 
 def _own(op: Operation, bits: dict[Operation, int]) -> int:
     mine = 0
-    for u in op.spec.updates:
-        variable = variable_of(op._inputs[op.input_list(u)[0]])
+    for tensor in updated_by(op):
+        variable = variable_of(tensor)
         if variable is not None:
             mine |= bits.get(variable, 0)
     return mine

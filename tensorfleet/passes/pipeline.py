@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.control import control
 from tensorfleet.passes.fold import fold
 from tensorfleet.passes.fuse import fuse
 from tensorfleet.passes.order import order
@@ -31,6 +32,15 @@ def make_plan(
     """
     plan = Plan(graph, tuple(fetches), tuple(targets), tuple(feeds), frozenset(done))
     plan.constants.update(known or {})
-    for one in (prune, fold, order, placer.place, fuse, products):
+    return refine(prune(plan), placer)
+
+
+def refine(plan: Plan, placer: Placer) -> Plan:
+    """The passes after pruning; the condition and the body of every loop go through them too."""
+    plan = control(plan)
+    for loop in plan.loops:
+        refine(loop.cond, placer)
+        refine(loop.body, placer)
+    for one in (fold, order, placer.place, fuse, products):
         plan = one(plan)
     return plan

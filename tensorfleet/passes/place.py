@@ -34,7 +34,7 @@ class Placer:
         if len(self.names) == 1 and not any(op._device for op in (*plan.ops, *plan.folded)):
             only = self.names[0]
             plan.devices = dict.fromkeys(plan.ops, only)
-            self.placed.update(plan.devices)
+            self.placed.update((op, only) for op in plan.ops if op not in plan.loops)
             self.placed.update(dict.fromkeys(plan.folded, only))
             return plan
         for op in plan.folded:
@@ -44,6 +44,7 @@ class Placer:
 
     def device_of(self, op: Operation) -> str:
         """Where an operation runs, decided when first asked."""
+        op = getattr(op, "start", op)  # a loop is where its first node is
         device = self.placed.get(op)
         if device is None:
             device = self.placed[op] = self._choose(op)

@@ -10,6 +10,9 @@ from tensorfleet import errors
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 
+#: conditions, each with the value it must have for an operation to run
+Guard = frozenset[tuple[Tensor, bool]]
+
 
 @dataclass
 class Part:
@@ -29,6 +32,8 @@ class Part:
     products: dict[Operation, list[Operation]] = field(default_factory=dict)
     #: the operations that need not run because of that
     hidden: set[Operation] = field(default_factory=set)
+    #: what must hold for a single operation to run; those of a segment have theirs in the plan
+    guard: Guard = frozenset()
 
 
 @dataclass
@@ -53,14 +58,35 @@ class Plan:
     live: dict[tuple[Operation, int], Operation] = field(default_factory=dict)
     #: the units of work, each after what it depends on
     parts: list[Part] = field(default_factory=list)
+    #: the loops, each one of `ops`; and which of them an operation is part of
+    loops: list[Any] = field(default_factory=list)
+    inside: dict[Operation, Operation] = field(default_factory=dict)
+    #: what must hold for an operation to run
+    guards: dict[Operation, Guard] = field(default_factory=dict)
+    #: for each Merge, what must hold for each of its inputs to be the one
+    merges: dict[Operation, list[Guard]] = field(default_factory=dict)
+    #: whether this is the plan of a loop's condition or body
+    nested: bool = False
+    #: operations that have no effect and depend on none
+    inert: set[Operation] = field(default_factory=set)
 
 
-def ordered(ops: set[Operation], feeds: set[Tensor]) -> list[Operation]:
-    """The operations such that each follows its inputs, and otherwise in the order they were made."""
+def ordered(
+    ops: set[Operation], feeds: set[Tensor], inside: dict[Operation, Operation] | None = None
+) -> list[Operation]:
+    """The operations such that each follows its inputs, and otherwise in the order they were made.
+
+    The edge that leads back to the start of a loop does not count. `inside` tells which operations stand for
+    which others.
+    """
     waiting: dict[Operation, int] = {}
     after: dict[Operation, list[Operation]] = {}
     for op in ops:
         before = {t._op for t in op._inputs if t not in feeds} | set(op._control_inputs)
+        if op.type == "Merge":
+            before = {b for b in before if b.type != "NextIteration"}
+        if inside:
+            before = {inside.get(b, b) for b in before}
         before &= ops
         waiting[op] = len(before)
         for b in before:
@@ -87,6 +113,16 @@ def ordered(ops: set[Operation], feeds: set[Tensor]) -> list[Operation]:
     return found
 
 
+# What a reference or handle can go through on its way.
+_PASSING = {"Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch"}
+
+
+def updated_by(op: Operation) -> list[Tensor]:
+    """The references or handles of the variables that an operation, or what it stands for, updates."""
+    found = getattr(op, "updated", None)
+    return found if found is not None else [op._inputs[op.input_list(u)[0]] for u in op.spec.updates]
+
+
 def variable_of(tensor: Tensor) -> Operation | None:
     """The variable operation that a reference or a handle leads to, or None."""
     op = tensor._op
@@ -95,7 +131,7 @@ def variable_of(tensor: Tensor) -> Operation | None:
             return op
         if op.spec.updates:
             op = op._inputs[op.spec.updates[0]]._op
-        elif op.type in ("Identity", "RefIdentity") and op._inputs:
+        elif op.type in _PASSING and op._inputs:
             op = op._inputs[0]._op
         else:
             return None

@@ -107,7 +107,7 @@ class Compiler:
 
     def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Any:
         """What tells one program from another: shapes, and the values of what must be static."""
-        shapes: tuple = tuple([x.shape for x in inputs])
+        shapes: tuple = tuple([None if x is None else x.shape for x in inputs])
         if self.loose:
             shapes += tuple([state[i].shape for i in self.loose])
         if not self.static_inputs and not self.static_variables:
@@ -133,7 +133,7 @@ class Compiler:
         skips: list[int] = [0] * len(segment.rng_steps)
         checked: list[bool] = [False]
         barriers = Barriers(segment, jax) if "/device:CPU" in self.device else None
-        fixed_inputs = {i: np.asarray(inputs[i]) for i in self.static_inputs}
+        fixed_inputs = {i: None if inputs[i] is None else np.asarray(inputs[i]) for i in self.static_inputs}
         fixed_state = {i: np.asarray(state[i]) for i in self.static_variables}
 
         def trace(args: tuple, variables: tuple, streams: tuple) -> tuple:
@@ -157,7 +157,7 @@ class Compiler:
             for i, step in enumerate(segment.rng_steps):
                 outs = [values[o] for o in step.outs if o is not None]
                 assert step.op.spec.rng is not None
-                skips[i] = step.op.spec.rng(step.op, outs)
+                skips[i] = 0 if outs[0] is None else step.op.spec.rng(step.op, outs)
             checked[0] = bool(flags)
             ok = jnp.all(jnp.stack(flags)) if flags else jnp.array(True)
             return segment.collect(values, current), [current[w] for w in segment.writes], ok

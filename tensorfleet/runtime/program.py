@@ -13,6 +13,7 @@ from tensorfleet import errors
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.plan import Part, Plan
 from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem
+from tensorfleet.runtime.loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager, VariableStore, release
 from tensorfleet.runtime.segment import Segment, uninitialized
 from tensorfleet.runtime.threads import Pool
@@ -94,7 +95,7 @@ class SegmentItem:
         inputs = [values[i] for i in self.ins]
         compiler = self.compiler
         compiled = None
-        if compiler.wanted():
+        if compiler.wanted() and not self._lacking():
             compiled = compiler.program(inputs, self._state())
         try:
             for store in self.writing:
@@ -108,17 +109,23 @@ class SegmentItem:
             else:
                 outputs = self._in_xla(ctx, compiled, inputs, state)
             for w in self.segment.writes:
-                self.stores[w].swap(state[w])
+                if state[w] is not None:
+                    self.stores[w].swap(state[w])
         finally:
             release(self.writing)
         for slot, value in zip(self.outs, outputs, strict=True):
             values[slot] = value
 
+    def _lacking(self) -> bool:
+        """Whether a variable that perhaps nobody needs has no value."""
+        optional = self.segment.optional
+        return bool(optional) and any(self.stores[i].read() is None for i in optional)
+
     def _state(self) -> list:
         state: list = [None] * len(self.stores)
         for i in self.segment.reads:
             value = self.stores[i].read()
-            if value is None:
+            if value is None and i not in self.segment.optional:
                 raise uninitialized(self.segment.variables[i])
             state[i] = value
         return state
@@ -134,9 +141,10 @@ class SegmentItem:
         started = time.perf_counter()
         values = segment.template.copy()
         for slot, value in zip(segment.input_slots, inputs, strict=True):
-            values[slot] = value if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value)
+            known = value is None or isinstance(value, (np.ndarray, np.generic))
+            values[slot] = value if known else np.asarray(value)
         for i in segment.reads:
-            if not isinstance(state[i], np.ndarray):
+            if not isinstance(state[i], np.ndarray) and state[i] is not None:
                 state[i] = np.asarray(state[i])
         streams = [ctx.streams.take(step.op, 0) for step in segment.rng_steps]
         with np.errstate(all="ignore"):
@@ -145,7 +153,8 @@ class SegmentItem:
         for step in segment.rng_steps:
             assert step.op.spec.rng is not None
             outs = [values[o] for o in step.outs if o is not None]
-            ctx.streams.take(step.op, step.op.spec.rng(step.op, outs))
+            if outs[0] is not None:  # None in a branch not taken
+                ctx.streams.take(step.op, step.op.spec.rng(step.op, outs))
         self.compiler.timed(time.perf_counter() - started)
         return outputs
 
@@ -177,7 +186,7 @@ class SegmentItem:
     def _explain(self, inputs: list, state: list, streams: list) -> None:
         values = self.segment.template.copy()
         for slot, value in zip(self.segment.input_slots, inputs, strict=True):
-            values[slot] = np.asarray(value)
+            values[slot] = None if value is None else np.asarray(value)
         state = [None if v is None else np.asarray(v) for v in state]
         with np.errstate(all="ignore"):
             self.segment.interpret(values, state, streams)
@@ -218,6 +227,7 @@ class Slots:
 
 
 _KINDS: dict[str, Any] = {"host": HostItem, "rows": RowsItem, "chunks": ChunksItem, "gather": GatherItem}
+_KINDS["merge"] = MergeItem
 
 
 class Program:
@@ -229,7 +239,9 @@ class Program:
         self.feed_slots = [slots.of(t) for t in plan.feeds]
         self.items: list[Any] = []
         for part in plan.parts:
-            self.items.append(_KINDS.get(part.kind, SegmentItem)(part, plan, slots, resources))
+            kind = LoopItem if part.kind == "loop" else _KINDS.get(part.kind, SegmentItem)
+            item = kind(part, plan, slots, resources)
+            self.items.append(Guarded(item, part.guard, slots) if part.guard else item)
         # A segment of NoOps only orders others, which the list does already.
         self._work = [i for i in self.items if not (isinstance(i, SegmentItem) and not i.segment.steps)]
         self.after = [len(part.after) for part in plan.parts]

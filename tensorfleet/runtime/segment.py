@@ -15,9 +15,14 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.control import is_variable
 from tensorfleet.passes.plan import Part, Plan, variable_of
+from tensorfleet.runtime.control import guard, run_guarded
 
 _CONCRETE = (np.ndarray, np.generic)
+# Operations that only order others, and those that only pass a variable's handle on.
+_NOTHING = {"NoOp", "ControlTrigger"}
+_PASSES = {"Switch", "RefSwitch"}
 
 
 class Step:
@@ -26,7 +31,7 @@ class Step:
     An argument or result code >= 0 is a slot of the segment's values; ~code is the index of a variable.
     """
 
-    __slots__ = ("args", "kernel", "op", "outs", "rng", "static", "updates", "variables")
+    __slots__ = ("args", "choices", "guard", "kernel", "op", "outs", "rng", "static", "updates", "variables")
 
     def __init__(self, op: Operation, args: list[int], outs: list[int | None], updates: list[int]) -> None:
         self.op = op
@@ -37,6 +42,13 @@ class Step:
         self.static = _flat_positions(op, op.spec.static)
         self.variables = [i for i, a in enumerate(args) if a < 0]
         self.rng: int | None = None
+        self.guard: tuple[tuple[int, bool], ...] = ()
+        self.choices: list[tuple[tuple[int, bool], ...]] | None = None
+
+
+def _hands_on(op: Operation) -> bool:
+    """Whether an operation only passes on what stands for a variable."""
+    return op.type in _PASSES and is_variable(op._inputs[0])
 
 
 def _flat_positions(op: Operation, declared: frozenset[int]) -> tuple[int, ...]:
@@ -87,12 +99,15 @@ class Segment:
         self._slots: dict[Tensor, int] = {}
         self._variable_index: dict[Operation, int] = {}
         self._written: set[int] = set()
+        #: variables that only operations in branches need: they may be uninitialized if no such branch is taken
+        self.optional: set[int] = set()
         made = {t for op in ops for t in op._outputs if t not in fed}
         for op in ops:
             if op in part.products:
                 self._add_products(op, part.products[op], made, constants)
-            elif not op.spec.variable and op.type != "NoOp" and op not in part.hidden:
+            elif not (op.spec.variable or op.type in _NOTHING or op in part.hidden or _hands_on(op)):
                 self._add(op, made, constants)
+        self.guarded = bool(plan.guards or plan.merges) and guard(self, plan, made)
         self.input_slots = [self._slots[t] for t in self.inputs]
         self.output_codes = [self._code(t, made, constants) for t in self.outputs]
         self.writes = sorted(self._written)
@@ -181,14 +196,20 @@ class Segment:
         jnp: Any = None,
         check: Any = None,
         traced: Any = None,
+        steps: list[Step] | None = None,
     ) -> None:
         """Runs every step, filling `values` and `state`. With `jnp`, arguments that are not concrete trace.
 
         `traced(step, args, results)`, if given, may replace the results of a step that was traced.
         """
+        if steps is None:
+            if self.guarded:
+                run_guarded(self, values, state, streams, jnp, check, traced)
+                return
+            steps = self.steps
         step: Any = None
         try:
-            for step in self.steps:
+            for step in steps:
                 args = [values[a] if a >= 0 else state[~a] for a in step.args]
                 if step.variables:
                     _need_initialized(step, args)

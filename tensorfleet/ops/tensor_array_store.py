@@ -1,0 +1,195 @@
+"""What a TensorArray or a Stack holds while a step runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.dtypes import DType
+from tensorfleet.shapes import TensorShape
+
+
+def _refuse(text: str) -> errors.OpError:
+    return errors.InvalidArgumentError(None, None, text)
+
+
+class ArrayStore:
+    """The elements of one TensorArray, in one step."""
+
+    __slots__ = (
+        "adds",
+        "clears",
+        "closed",
+        "dtype",
+        "dynamic",
+        "elements",
+        "flags",
+        "grads",
+        "identical",
+        "name",
+        "shape",
+        "shapes",
+    )
+
+    def __init__(
+        self,
+        dtype: DType,
+        size: int,
+        shape: TensorShape,
+        dynamic: bool = False,
+        clears: bool = True,
+        identical: bool = False,
+        name: str = "",
+        adds: bool = False,
+    ) -> None:
+        if size < 0:
+            raise _refuse(f"Size should be >= 0. Got: {size}")
+        self.dtype = dtype
+        self.shape = shape
+        self.dynamic = dynamic
+        self.clears = clears
+        self.identical = identical
+        self.name = name
+        self.adds = adds  # a gradient: what is written twice is added up
+        self.closed = False
+        self.elements: list[Any] = [None] * size
+        self.flags: list[str] = [""] * size  # "w" written, "r" read, "c" cleared
+        self.shapes: list[Any] = [None] * size
+        self.grads: dict[bytes, ArrayStore] = {}
+
+    def _open(self) -> None:
+        if self.closed:
+            raise _refuse(f"TensorArray {self.name} has already been closed.")
+
+    def write(self, index: int, value: Any) -> None:
+        """Sets one element."""
+        self._open()
+        size = len(self.elements)
+        if index < 0:
+            raise _refuse(f"Tried to write to index {index} but array size is: {size}")
+        if index >= size:
+            if not self.dynamic:
+                raise _refuse(
+                    f"Tried to write to index {index} but array is not resizeable and size is: {size}"
+                )
+            more = index + 1 - size
+            self.elements += [None] * more
+            self.flags += [""] * more
+            self.shapes += [None] * more
+        self._check_shape(index, value)
+        flags = self.flags[index]
+        if self.adds and self.elements[index] is not None:
+            if self.elements[index].shape != value.shape:
+                raise _refuse(
+                    f"Could not aggregate to TensorArray index {index} because the existing shape is "
+                    f"{_text(self.elements[index].shape)} but the new input shape is {_text(value.shape)}."
+                )
+            self.elements[index] = np.add(self.elements[index], value)
+            return
+        if "r" in flags:
+            raise _refuse(f"Could not write to TensorArray index {index} because it has already been read.")
+        if "w" in flags:
+            raise _refuse(
+                f"Could not write to TensorArray index {index} because it has already been written to."
+            )
+        self.elements[index] = value
+        self.shapes[index] = value.shape
+        self.flags[index] = "w"
+
+    def _check_shape(self, index: int, value: Any) -> None:
+        known = self.shape._d
+        if known is not None and (
+            len(known) != value.ndim
+            or any(k is not None and k != d for k, d in zip(known, value.shape, strict=True))
+        ):
+            raise _refuse(
+                f"Could not write to TensorArray index {index} because the value shape is {_text(value.shape)} "
+                f"which is incompatible with the TensorArray's inferred element shape: {self.shape} (consider "
+                "setting infer_shape=False)."
+            )
+        if self.identical and (known is None or None in known):
+            self.shape = TensorShape._of(value.shape)
+
+    def read(self, index: int) -> Any:
+        """One element; it is gone then, if the array clears after reading."""
+        self._open()
+        size = len(self.elements)
+        if not 0 <= index < size:
+            raise _refuse(f"Tried to read from index {index} but array size is: {size}")
+        flags = self.flags[index]
+        if "c" in flags:
+            raise _refuse(
+                f"Could not read index {index} twice because it was cleared after a previous read (perhaps try "
+                "setting clear_after_read = false?)."
+            )
+        value = self.elements[index]
+        if value is None:
+            value = self._missing(index)
+        self.flags[index] = "wrc" if self.clears else "wr"
+        if self.clears:
+            self.elements[index] = None
+        return value
+
+    def _missing(self, index: int) -> Any:
+        shape = self.shapes[index]
+        if shape is None and self.shape.is_fully_defined():
+            shape = tuple(self.shape.as_list())
+        if shape is None:
+            raise _refuse(
+                f"Could not read from TensorArray index {index}.  Furthermore, the element shape is not fully "
+                f"defined: {self.shape}.  It is possible you are working with a resizeable TensorArray and "
+                "stop_gradients is not allowing the gradients to be written.  If you set the full element_shape "
+                "property on the forward TensorArray, the proper all-zeros tensor will be returned instead of "
+                "incurring this error."
+            )
+        return np.zeros(shape, self.dtype.np_dtype)
+
+    def grad(self, source: bytes, prepended: tuple[int, ...] = ()) -> ArrayStore:
+        """The array that collects the gradients of this one's elements for one call of `tf.gradients`."""
+        self._open()
+        found = self.grads.get(source)
+        if found is None:
+            shape = TensorShape(prepended).concatenate(self.shape)
+            found = ArrayStore(
+                self.dtype, len(self.elements), shape, False, self.clears, self.identical, self.name, True
+            )
+            found.shapes = [None if s is None else (*prepended, *s) for s in self.shapes]
+            self.grads[source] = found
+            self.dynamic = False
+        return found
+
+
+def _text(shape: Any) -> str:
+    return "[" + ",".join(str(d) for d in shape) + "]"
+
+
+class StackStore:
+    """Values that a loop leaves for its gradient, last in first out."""
+
+    __slots__ = ("closed", "items", "most", "name")
+
+    def __init__(self, most: int, name: str) -> None:
+        self.most = most
+        self.name = name
+        self.items: list = []
+        self.closed = False
+
+    def push(self, value: Any) -> None:
+        """Puts a value on top."""
+        self._open()
+        if 0 <= self.most <= len(self.items):
+            raise _refuse(f"Stack[{self.name}] overflowed its max_size ({self.most})")
+        self.items.append(value)
+
+    def pop(self) -> Any:
+        """Takes the value on top."""
+        self._open()
+        if not self.items:
+            raise _refuse(f"Stack[{self.name}] is empty when calling Pop().")
+        return self.items.pop()
+
+    def _open(self) -> None:
+        if self.closed:
+            raise _refuse(f"Stack[{self.name}] has already been closed.")

@@ -1,0 +1,310 @@
+"""Resolve branches and loops: what runs only if a condition holds, and what runs again and again.
+
+A loop becomes one operation of the plan, with a plan of its own for its condition and one for its body. What
+lies in a branch stays where it is, with a guard: the conditions, and how each must turn out, for it to run. It
+all follows from the nodes (Switch, Merge, Enter, ...), so that graphs made elsewhere run as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import OpSpec
+from tensorfleet.passes.plan import Guard, Plan, variable_of
+
+_ENTERS = ("Enter", "RefEnter")
+_EXITS = ("Exit", "RefExit")
+_SWITCHES = ("Switch", "RefSwitch")
+_MERGES = ("Merge", "RefMerge")
+_NEXTS = ("NextIteration", "RefNextIteration")
+_NODES = {*_ENTERS, *_SWITCHES, *_MERGES}
+
+Frame = tuple[str, ...]
+
+
+def control(plan: Plan) -> Plan:
+    """Replaces loops by one operation each, and fills `plan.guards` and `plan.merges`."""
+    resolved = any(op.type in _NODES for op in plan.ops)
+    if resolved:
+        if any(op.type in _ENTERS for op in plan.ops):
+            _lift_loops(plan)
+        _find_guards(plan)
+    if resolved or plan.nested:
+        _find_inert(plan)
+    return plan
+
+
+# -- loops --------------------------------------------------------------------------------------------
+
+
+class Loop(Operation):
+    """A whole loop, as one operation of a plan."""
+
+    __slots__ = ("body", "cond", "fixed", "initial", "inside", "results", "start", "updated", "variables")
+
+    def __init__(self, plan: Plan, frame: Frame, ops: list[Operation], frames: dict) -> None:
+        enters = [op for op in ops if op.type in _ENTERS and frames[op] == frame]
+        self.graph = plan.graph
+        self.spec = _SPEC
+        self.type = "Loop"
+        self._name = frame[-1]
+        self._attrs: dict[str, Any] = {}
+        self._device = ""
+        self._constant = None
+        self._original_op = None
+        self._gradient_function = None
+        self._control_flow_context = None
+        self._stack = enters[0]._stack
+        self._id = min(op._id for op in ops)
+        self.inside = set(ops)
+        self.start = enters[0]
+        fed = set(plan.feeds)
+        #: the initial value of each loop variable; the tensors it is in the loop; its next value
+        self.variables = _Variables(ops, frame, frames)
+        self.initial = [m._inputs[0]._op._inputs[0] for m in self.variables.merges]
+        #: what stays the same in every iteration: (outside, inside)
+        self.fixed = [
+            (e._inputs[0], e._outputs[0])
+            for e in enters
+            if e._attrs["is_constant"] and not is_variable(e._outputs[0])
+        ]
+        exits = [op for op in ops if op.type in _EXITS and frames[op] == frame]
+        #: (position of the variable, tensor outside)
+        self.results = [(self.variables.position(e._inputs[0]), e._outputs[0]) for e in exits]
+        self._outputs = tuple(t for _, t in self.results)
+        outside = [*self.initial, *(t for t, _ in self.fixed)]
+        self._inputs = tuple(dict.fromkeys(t for t in outside if not (is_variable(t) and t not in fed)))
+        waited = dict.fromkeys(c for op in ops for c in op._control_inputs if c not in self.inside)
+        self._control_inputs = list(waited)
+        self.updated = [
+            op._inputs[op.input_list(u)[0]] for op in ops for u in op.spec.updates if op.spec.updates
+        ]
+        self.cond, self.body = self._plans(plan, ops, frame, frames)
+
+    def _plans(self, plan: Plan, ops: list[Operation], frame: Frame, frames: dict) -> tuple[Plan, Plan]:
+        variables = self.variables
+        nodes = variables.nodes
+        own = [
+            op
+            for op in ops
+            if op not in nodes and not (frames[op] == frame and op.type in (*_ENTERS, *_EXITS))
+        ]
+        test = _ancestors(variables.test, set(own))
+        first = [op for op in own if op in test]
+        rest = [op for op in own if op not in test]
+        fixed = [t for _, t in self.fixed]
+        merged = [m._outputs[0] for m in variables.merges]
+        wanted = [variables.test._inputs[0]]
+        lent = [t for t in dict.fromkeys(t for op in rest for t in op._inputs) if t._op in test]
+        lent += [t for t in (n._inputs[0] for n in variables.nexts) if t._op in test and t not in lent]
+        cond = Plan(plan.graph, (*wanted, *lent), (), (*merged, *fixed), ops=first, nested=True)
+        inner = [
+            *merged,
+            *(s._outputs[1] if s is not None else m for s, m in zip(variables.switches, merged, strict=True)),
+        ]
+        body = Plan(
+            plan.graph,
+            tuple(n._inputs[0] for n in variables.nexts),
+            (),
+            (*inner, *fixed, *lent),
+            ops=rest,
+            nested=True,
+        )
+        return cond, body
+
+
+_SPEC = OpSpec("Loop", (), (), {}, kernel=lambda: None, kernel_attrs=(), host=True, stateful=True)
+
+
+class _Variables:
+    """The nodes of the loop variables of one frame."""
+
+    def __init__(self, ops: list[Operation], frame: Frame, frames: dict) -> None:
+        mine = [op for op in ops if frames[op] == frame]
+        tests = [op for op in mine if op.type == "LoopCond"]
+        if len(tests) != 1:
+            raise errors.InvalidArgumentError(
+                None, None, f"The loop '{frame[-1]}' has {len(tests)} LoopCond nodes instead of one."
+            )
+        self.test = tests[0]
+        self.merges = [op for op in mine if op.type in _MERGES and op._inputs[1]._op.type in _NEXTS]
+        self.nexts = [m._inputs[1]._op for m in self.merges]
+        by_merge: dict[Operation, list[Operation]] = {}
+        for op in mine:
+            if op.type in _SWITCHES and op._inputs[1]._op is self.test:
+                by_merge.setdefault(op._inputs[0]._op, []).append(op)
+        self.switches = [by_merge[m][0] if m in by_merge else None for m in self.merges]
+        self.nodes = {
+            self.test,
+            *self.merges,
+            *self.nexts,
+            *(s for found in by_merge.values() for s in found),
+        }
+        self._places = {m: i for i, m in enumerate(self.merges)}
+
+    def position(self, tensor: Tensor) -> int:
+        """Which variable leaves the loop as this output of a Switch."""
+        return self._places[tensor._op._inputs[0]._op]
+
+
+def is_variable(tensor: Tensor) -> bool:
+    """Whether a tensor is a reference or handle that leads to a variable."""
+    return (tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource") and variable_of(tensor) is not None
+
+
+def _ancestors(op: Operation, inside: set[Operation]) -> set[Operation]:
+    found: set[Operation] = set()
+    stack = [t._op for t in op._inputs] + list(op._control_inputs)
+    while stack:
+        b = stack.pop()
+        if b in inside and b not in found:
+            found.add(b)
+            stack += [t._op for t in b._inputs]
+            stack += b._control_inputs
+    return found
+
+
+def frames_of(ops: Iterable[Operation]) -> dict[Operation, Frame]:
+    """The loops that each operation lies in, outermost first. `ops` must be in order."""
+    found: dict[Operation, Frame] = {}
+    for op in ops:
+        inner: Frame = ()
+        before = [t._op for t in op._inputs if not (op.type in _MERGES and t._op.type in _NEXTS)]
+        for b in (*before, *op._control_inputs):
+            frame = found.get(b, ())
+            if b.type in _EXITS:
+                frame = frame[:-1]
+            if len(frame) > len(inner):
+                inner = frame
+        if op.type in _ENTERS:
+            source = op._inputs[0]._op
+            outer = found.get(source, ())
+            outer = outer[:-1] if source.type in _EXITS else outer
+            inner = max(inner, outer, key=len)
+            inner = (*inner, op._attrs["frame_name"].decode())
+        found[op] = inner
+    return found
+
+
+def _lift_loops(plan: Plan) -> None:
+    frames = frames_of(plan.ops)
+    members: dict[Frame, list[Operation]] = {}
+    for op in plan.ops:
+        if frames[op]:
+            members.setdefault(frames[op][:1], []).append(op)
+    loops = {frame: Loop(plan, frame, ops, frames) for frame, ops in members.items()}
+    plan.loops = list(loops.values())
+    plan.inside = {op: loop for loop in loops.values() for op in loop.inside}
+    plan.ops = _in_order([op for op in plan.ops if not frames[op]] + plan.loops, plan)
+
+
+def _in_order(ops: list[Operation], plan: Plan) -> list[Operation]:
+    """Sorts operations and loops so that each follows what it needs; else in the order they were made."""
+    from tensorfleet.passes.plan import ordered
+
+    return ordered(set(ops), set(plan.feeds) | plan.constants.keys(), plan.inside)
+
+
+# -- branches -----------------------------------------------------------------------------------------
+
+
+def _find_guards(plan: Plan) -> None:
+    known = set(plan.feeds) | plan.constants.keys()
+    guards = plan.guards
+
+    def of(tensor: Tensor) -> Guard:
+        if tensor in known:
+            return frozenset()
+        producer = plan.inside.get(tensor._op, tensor._op)
+        found = guards.get(producer, frozenset())
+        if tensor._op.type in _SWITCHES and producer is tensor._op:
+            found |= {(condition(tensor._op._inputs[1], known), tensor.value_index == 1)}
+        return found
+
+    for op in plan.ops:
+        guard: Guard = frozenset()
+        if op.type in _MERGES:
+            choices = [of(t) for t in op._inputs]
+            guard = frozenset.intersection(*choices)
+            plan.merges[op] = [c - guard for c in choices]
+        else:
+            for t in op._inputs:
+                guard |= of(t)
+        for c in op._control_inputs:
+            guard |= guards.get(plan.inside.get(c, c), frozenset())
+        if guard:
+            guards[op] = guard
+
+
+def condition(pred: Tensor, known: Any = ()) -> Tensor:
+    """The tensor that a condition is a copy of."""
+    while pred not in known and pred._op.type == "Identity" and not pred._op._inputs[0].dtype._is_ref_dtype:
+        pred = pred._op._inputs[0]
+    return pred
+
+
+def _find_inert(plan: Plan) -> None:
+    """What may be waited for without waiting for any effect: constants behind it can be computed now."""
+    inside = set(plan.ops)
+    known = set(plan.feeds) | plan.constants.keys()
+    inert = plan.inert
+    for op in plan.ops:
+        if (op.spec.pure or op.type in _SWITCHES) and not op.spec.checks:
+            before = [t._op for t in op._inputs if t not in known] + op._control_inputs
+            if all(b in inert or b not in inside for b in before):
+                inert.add(op)
+
+
+# -- for those who divide a plan before it is resolved ------------------------------------------------
+
+
+def frames(ops: Sequence[Operation]) -> list[list[Operation]]:
+    """The operations, among these, that must stay together: those of one loop, or of one cond.
+
+    `ops` must be in order. What a cond's gradient runs in the branches is a group of its own.
+    """
+    if not any(op.type in _NODES for op in ops):
+        return []
+    loops: dict[Any, list[Operation]] = {}
+    found = frames_of(ops)
+    inside = set(ops)
+    guards: dict[Operation, tuple[Tensor, ...]] = {}
+    rounds: dict[Operation, dict[Tensor, int]] = {}
+    for op in ops:
+        if found[op]:
+            loops.setdefault(found[op][0], []).append(op)
+            continue
+        before = [b for b in (*(t._op for t in op._inputs), *op._control_inputs) if b in inside]
+        preds = _outer_conditions(op, before, guards)
+        guards[op] = preds
+        passed: dict[Tensor, int] = {}
+        for b in before:
+            for p, n in rounds.get(b, {}).items():
+                left = p in guards.get(b, ()) and p not in preds
+                passed[p] = max(passed.get(p, 0), n + left)
+        rounds[op] = passed
+        own = preds or tuple(p for b in before if op.type in _MERGES for p in guards.get(b, ()))[:1]
+        if op.type in _SWITCHES and not own:
+            own = (condition(op._inputs[1]),)
+        if own:
+            passed.setdefault(own[0], 0)
+            loops.setdefault((own[0], passed[own[0]] - (op.type in _MERGES and not preds)), []).append(op)
+    return [group for group in loops.values() if len(group) > 1]
+
+
+def _outer_conditions(
+    op: Operation, before: list[Operation], guards: dict[Operation, tuple[Tensor, ...]]
+) -> tuple[Tensor, ...]:
+    """The conditions that an operation runs under, outermost first."""
+    each = [
+        (*guards.get(b, ()), *((condition(b._inputs[1]),) if b.type in _SWITCHES else ())) for b in before
+    ]
+    if not each:
+        return ()
+    if op.type in _MERGES:
+        shortest = min(each, key=len)
+        return shortest[:-1]
+    return max(each, key=len)
