@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import itertools
+import json
 import secrets
 import signal
 import socket
@@ -21,6 +22,7 @@ from tensorfleet.cluster.stepping import RUN_FIELDS
 from tensorfleet.cluster.token import configured, token
 from tensorfleet.cluster.worker import Worker
 from tensorfleet.platform import logging
+from tensorfleet.runtime.trace import Collector
 
 _LARGEST_FRAME = 64 << 30
 _CLIENT_SILENT_AFTER = 30.0  # seconds without a ping
@@ -215,9 +217,11 @@ class Server:
         frame = channel.receive()
         try:
             if frame.kind == wire.RUN:
-                handle, step, stage, total, timeout = RUN_FIELDS.unpack(frame.fields)
-                results = self.worker.run(handle.decode(), step, stage, total, timeout, frame.tensors)
-                channel.send(wire.OK, values=results)
+                handle, *numbers, traced = RUN_FIELDS.unpack(frame.fields)
+                collector = Collector() if traced else None
+                results = self.worker.run(handle.decode(), *numbers, frame.tensors, collector)
+                told = json.dumps({"events": collector.events}).encode() if collector is not None else b""
+                channel.send(wire.OK, told, results)
             else:
                 channel.send_json(wire.OK, **self._other(frame, client))
         except ConnectionError:

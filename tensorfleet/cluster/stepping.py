@@ -18,8 +18,8 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.partition import Stage
 from tensorfleet.passes.plan import Plan
 
-# session, step, stage, how many stages of the step the task has, milliseconds left (0: no limit)
-RUN_FIELDS = struct.Struct("<16sQIII")
+# session, step, stage, how many stages of the step the task has, milliseconds left (0: no limit), whether to trace
+RUN_FIELDS = struct.Struct("<16sQIII?")
 _SETTLING_SECONDS = 5.0  # how long the rest of a failed step may take to stop
 
 
@@ -142,7 +142,12 @@ class Run:
         assert at is not None
         values = self.values
         fields = RUN_FIELDS.pack(
-            self.engine.handle.encode(), self.number, work.number, work.total, self._left()
+            self.engine.handle.encode(),
+            self.number,
+            work.number,
+            work.total,
+            self._left(),
+            self.collector is not None,
         )
         self._started.add(at)
         channel = at.acquire(self.deadline)
@@ -248,6 +253,8 @@ class Run:
         at.release(channel)
         if frame.kind == wire.FAILED:
             raise self._told(failure(frame))
+        if frame.fields and self.collector is not None:
+            self.collector.add(frame.json()["events"])
         self._done(i, frame.tensors)
 
     def _collect(self) -> None:

@@ -198,7 +198,16 @@ class Worker:
             )
         return found
 
-    def run(self, handle: str, number: int, stage_id: int, total: int, timeout: int, given: list) -> list:
+    def run(
+        self,
+        handle: str,
+        number: int,
+        stage_id: int,
+        total: int,
+        timeout: int,
+        given: list,
+        collector: Any = None,
+    ) -> list:
         """Runs one stage of a step and returns what belongs in the reply."""
         session = self.session(handle)
         stage = session.stages.get(stage_id)
@@ -207,15 +216,22 @@ class Worker:
                 None, None, f"Stage {stage_id} is not registered, or takes other values."
             )
         if stage.alone and total == 1 and stage.program.inline:
-            results = session.engine.run(stage.program, given, timeout)
+            results = session.engine.run(stage.program, given, timeout, collector)
         else:
-            results = self._run_in_step(session, number, stage, total, timeout, given)
+            results = self._run_in_step(session, number, stage, total, timeout, given, collector)
         for task, address, names, places in stage.push:
             self._push(handle, number, task, address, names, [results[i] for i in places], timeout)
         return [results[i] for i in stage.reply]
 
     def _run_in_step(
-        self, session: _Session, number: int, stage: _Stage, total: int, timeout: int, given: list
+        self,
+        session: _Session,
+        number: int,
+        stage: _Stage,
+        total: int,
+        timeout: int,
+        given: list,
+        collector: Any,
     ) -> list:
         step = session.step(number)
         deadline = time.monotonic() + timeout / 1000 if timeout else None
@@ -232,7 +248,7 @@ class Worker:
         if step.reason is not None:
             raise step.reason
         left = max(int((deadline - time.monotonic()) * 1000), 1) if deadline is not None else 0
-        results = session.engine.run(stage.program, feeds, left, None, began)
+        results = session.engine.run(stage.program, feeds, left, collector, began)
         for name, i in stage.keep:
             step.values[name] = results[i]
         step.done += 1

@@ -161,6 +161,8 @@ class _Partition:
                 continue
             latest = last[self.tasks[op]]
             for user in after.get(op, ()):
+                if standing(op) and self.tasks[user] == self.tasks[op]:
+                    continue  # they find it by themselves
                 latest = min(latest, self.levels[user] - self._step(op, user))
             self.levels[op] = max(self.levels[op], latest)
 

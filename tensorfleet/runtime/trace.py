@@ -12,7 +12,8 @@ class Collector:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.events: list[tuple[Any, int, int, int]] = []
+        #: (device, name, label, began, ended, thread), times in nanoseconds
+        self.events: list[tuple[str, str, str, int, int, int]] = []
 
     def run(self, item: Any, ctx: Any, values: list) -> None:
         """Runs one part and notes when it began and ended."""
@@ -22,18 +23,24 @@ class Collector:
         finally:
             ended = time.time_ns()
             with self._lock:
-                self.events.append((item, started, ended, threading.get_ident()))
+                self.events.append(
+                    (item.device, item.name, label(item), started, ended, threading.get_ident())
+                )
+
+    def add(self, events: Any) -> None:
+        """Takes in what another task recorded of the same step."""
+        with self._lock:
+            self.events += [tuple(e) for e in events]
 
     def fill(self, run_metadata: Any, plan: Any, graphs: bool) -> None:
         """Writes the events, and on request the graph of each device, into a `RunMetadata`."""
         threads: dict[int, int] = {}
         by_device: dict[str, Any] = {}
-        for item, started, ended, thread in self.events:
-            device = item.device
+        for device, name, text, started, ended, thread in self.events:
             if device not in by_device:
                 by_device[device] = run_metadata.step_stats.dev_stats.add(device=device)
             stats = by_device[device].node_stats.add()
-            stats.node_name = item.name
+            stats.node_name = name
             stats.all_start_micros = started // 1000
             stats.op_end_rel_micros = max((ended - started) // 1000, 1)
             stats.all_end_rel_micros = stats.op_end_rel_micros
@@ -41,7 +48,7 @@ class Collector:
             stats.op_end_rel_nanos = ended - started
             stats.scheduled_micros = stats.all_start_micros
             stats.thread_id = threads.setdefault(thread, len(threads))
-            stats.timeline_label = label(item)
+            stats.timeline_label = text
         if graphs:
             _partition_graphs(run_metadata, plan)
 

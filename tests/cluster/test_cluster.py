@@ -211,6 +211,23 @@ def test_devices_of_the_cluster_and_filters(cluster, graph):
     ]
 
 
+def test_a_trace_has_the_lanes_of_every_task(cluster, graph):
+    with tf.device("/job:ps/task:0"):
+        a = tf.Variable(2.0, name="a")
+    with tf.device("/job:worker/task:1"):
+        b = a * 2.0
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    metadata = tf.RunMetadata()
+    with tf.Session(cluster.target("worker", 0)) as s:
+        s.run(a.initializer)
+        assert s.run(b, options=options, run_metadata=metadata) == 4.0
+    lanes = {d.device.split("/device")[0] for d in metadata.step_stats.dev_stats}
+    assert lanes == {"/job:ps/replica:0/task:0", "/job:worker/replica:0/task:1"}
+    from tensorfleet.fleet.timeline import Timeline
+
+    assert "a/read" in Timeline(metadata.step_stats).generate_chrome_trace_format()
+
+
 def test_partial_runs(cluster, graph):
     with tf.device("/job:ps/task:0"):
         a = tf.placeholder(tf.float32, [])

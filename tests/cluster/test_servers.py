@@ -1,0 +1,146 @@
+"""`tf.train.Server` itself: what it is made from, where it listens, how it ends."""
+
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.testing.cluster import ProcessCluster, free_addresses, free_ports
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def test_a_local_server():
+    server = tf.train.Server.create_local_server()
+    try:
+        assert server.target.startswith("grpc://localhost:")
+        assert server.server_def.job_name == "local" and server.server_def.task_index == 0
+        v = tf.Variable(3.0)
+        with tf.Session(server.target) as s:
+            s.run(v.initializer)
+        with tf.Session(server.target) as s:
+            assert s.run(v) == 3.0
+    finally:
+        server.stop()
+
+
+def test_five_servers_in_one_process():
+    spec = free_addresses(ps=2, worker=3)
+    servers = [tf.train.Server(spec, job, i) for job, n in (("ps", 2), ("worker", 3)) for i in range(n)]
+    try:
+        values = []
+        for i in range(2):
+            with tf.device(f"/job:ps/task:{i}"):
+                values.append(tf.Variable(float(i + 1)))
+        with tf.device("/job:worker/task:2"):
+            total = tf.add_n(values)
+        with tf.Session(servers[2].target) as s:
+            s.run(tf.global_variables_initializer())
+            assert s.run(total) == 3.0
+    finally:
+        for server in servers:
+            server.stop()
+
+
+def test_what_a_server_is_made_from():
+    spec = tf.train.ClusterSpec({"worker": ["localhost:1", "localhost:2"], "ps": ["localhost:3"]})
+    with pytest.raises(ValueError, match="job_name"):
+        tf.train.Server(spec)
+    with pytest.raises(ValueError, match="task_index"):
+        tf.train.Server(spec, job_name="worker")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Task 7 was not defined"):
+        tf.train.Server(spec, "worker", 7)
+    with pytest.raises(TypeError, match="server_or_cluster_def"):
+        tf.train.Server("localhost:2222")
+    with pytest.raises(tf.errors.NotFoundError, match="No server factory"):
+        tf.train.Server(spec, "ps", 0, protocol="carrier pigeon")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="host-port pair"):
+        tf.train.Server({"local": ["nowhere"]})
+    definition = tf.train.ServerDef(
+        cluster=tf.train.ClusterSpec(free_addresses(a=1)).as_cluster_def(), job_name="a", protocol="grpc"
+    )
+    server = tf.train.Server(definition, start=False)
+    assert server.server_def.job_name == "a"
+    server.stop()
+
+
+def test_a_port_in_use_is_named():
+    held = socket.create_server(("localhost", 0))
+    address = f"localhost:{held.getsockname()[1]}"
+    with pytest.raises(tf.errors.UnknownError, match=f"Could not start gRPC server.*{address}"):
+        tf.train.Server({"local": [address]})
+    held.close()
+
+
+def test_beyond_this_machine_a_token_must_be_set(monkeypatch):
+    monkeypatch.delenv("TENSORFLEET_TOKEN", raising=False)
+    monkeypatch.delenv("TENSORFLEET_TOKEN_FILE", raising=False)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="TENSORFLEET_TOKEN"):
+        tf.train.Server({"local": ["0.0.0.0:0"]})
+
+
+def test_another_token_is_refused(monkeypatch):
+    with ProcessCluster(env={"TENSORFLEET_TOKEN": "theirs"}, worker=1) as cluster:
+        monkeypatch.setenv("TENSORFLEET_TOKEN", "ours")
+        with pytest.raises(tf.errors.UnauthenticatedError, match="another cluster token"):
+            tf.Session(cluster.target("worker", 0))
+
+
+def test_a_target_that_is_none():
+    with pytest.raises(tf.errors.NotFoundError, match="No session factory"):
+        tf.Session("nonsense")
+    port = free_ports(1)[0]
+    config = tf.ConfigProto(operation_timeout_in_ms=300)
+    with pytest.raises(tf.errors.DeadlineExceededError, match=str(port)):
+        tf.Session(f"grpc://localhost:{port}", config=config)
+
+
+def test_join_ends_at_a_signal():
+    with ProcessCluster(ps=1) as cluster:
+        cluster.signal("ps", 0, signal.SIGTERM)
+        assert cluster.process("ps", 0).wait(10) == 0
+
+
+def test_servers_end_when_all_workers_have_finished():
+    with ProcessCluster(here=[("worker", 0), ("worker", 1)], ps=2, worker=2) as cluster:
+        program = textwrap.dedent(f"""
+            import tensorfleet as tf
+            import sys
+            index = int(sys.argv[1])
+            server = tf.train.Server({cluster.cluster!r}, "worker", index)
+            with tf.device("/job:ps/task:0"):
+                v = tf.Variable(0.0)
+            with tf.Session(server.target) as s:
+                if index == 0:
+                    s.run(v.initializer)
+        """)
+        for index in range(2):
+            assert cluster.process("ps", 0).poll() is None
+            subprocess.run([sys.executable, "-c", program, str(index)], check=True, timeout=60)
+        assert cluster.process("ps", 0).wait(20) == 0
+        assert cluster.process("ps", 1).wait(20) == 0
+
+
+def test_a_silent_task_is_given_up():
+    with ProcessCluster(ps=1, worker=1) as cluster:
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(1.0)
+        with tf.Session(cluster.target("worker", 0)) as s:
+            s.run(v.initializer)
+            cluster.signal("ps", 0, signal.SIGSTOP)
+            began = time.monotonic()
+            with pytest.raises(tf.errors.UnavailableError, match="/job:ps/replica:0/task:0"):
+                s.run(v.read_value())
+            assert time.monotonic() - began < 20  # it would be for ever
+            cluster.signal("ps", 0, signal.SIGCONT)
+        with tf.Session(cluster.target("worker", 0)) as s:
+            assert s.run(v) == 1.0
