@@ -217,9 +217,11 @@ class Server:
         frame = channel.receive()
         try:
             if frame.kind == wire.RUN:
-                handle, *numbers, traced = RUN_FIELDS.unpack(frame.fields)
+                handle, step, stage, total, timeout, traced = RUN_FIELDS.unpack(frame.fields)
                 collector = Collector() if traced else None
-                results = self.worker.run(handle.decode(), *numbers, frame.tensors, collector)
+                results = self.worker.run(
+                    handle.decode(), step, stage, total, timeout, frame.tensors, collector
+                )
                 told = json.dumps({"events": collector.events}).encode() if collector is not None else b""
                 channel.send(wire.OK, told, results)
             else:

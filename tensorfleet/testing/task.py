@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 
-import tensorfleet as tf
+from tensorfleet.cluster.server import Server
 
 
 def _end_with_parent() -> None:
@@ -18,5 +18,5 @@ def _end_with_parent() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    server = tf.train.Server(json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    server = Server(json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
     server.join()

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pytest
@@ -144,3 +145,29 @@ def test_a_silent_task_is_given_up():
             cluster.signal("ps", 0, signal.SIGCONT)
         with tf.Session(cluster.target("worker", 0)) as s:
             assert s.run(v) == 1.0
+
+
+def test_closing_a_session_wakes_its_runs():
+    with ProcessCluster(worker=1) as cluster:
+        q = tf.FIFOQueue(1, [tf.float32], shared_name="q")
+        take = q.dequeue()
+        s = tf.Session(cluster.target("worker", 0))
+        found = []
+
+        def wait() -> None:
+            try:
+                s.run(take)
+            except tf.errors.CancelledError as e:
+                found.append(e)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while not s._engine._running:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        s.close()
+        thread.join(10)
+        assert not thread.is_alive() and len(found) == 1
+        with tf.Session(cluster.target("worker", 0)) as s:
+            s.run(q.enqueue(1.0))
+            assert s.run(take) == 1.0  # the withdrawn dequeue took nothing
