@@ -93,6 +93,7 @@ _LATER = (
     "metrics",
     "layers",
     "saved_model",
+    "config_names",
     "contrib",
     "tutorials",
     "renamed",

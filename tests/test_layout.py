@@ -23,7 +23,7 @@ STAGES = [
     {"train", "nn"},
     {"losses", "metrics"},
     {"layers"},
-    {"saved_model", "fleet", "contrib", "tutorials", "renamed", "internal_names"},
+    {"saved_model", "fleet", "config_names", "contrib", "tutorials", "renamed", "internal_names"},
     {"testing"},
     {"modules"},
     {"alias"},
