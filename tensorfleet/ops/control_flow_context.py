@@ -306,7 +306,6 @@ class WhileContext(ControlFlowContext):
     def add_variable(self, initial: Tensor, name: str = "", shape: Any = None) -> Tensor:
         """Adds a loop variable; the tensor it is in the loop's condition."""
         outside = initial if self._outer is None else self._outer.AddValue(initial)
-        self._known.add(initial)
         with control_dependencies(None):
             entered = enter(outside, self._name, False, self.parallel_iterations, name or "Enter")
         if shape is not None:

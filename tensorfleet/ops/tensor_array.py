@@ -13,6 +13,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
 from tensorfleet.ops import tensor_array_ops
+from tensorfleet.ops.array_shape import shape
 from tensorfleet.shapes import TensorShape, as_shape
 
 assert tensor_array_ops  # its ops are used below
@@ -199,9 +200,7 @@ class TensorArray:
         """Sets the elements to the slices of `value` along its first dimension."""
         with name_scope(name, "TensorArrayUnstack", [self._handle, value]):
             value = to_tensor(value, None if isinstance(value, Tensor) else self._dtype, name="value")
-            count = apply(
-                "StridedSlice", apply("Shape", value), [0], [1], [1], shrink_axis_mask=1, name="strided_slice"
-            )
+            count = shape(value)[0]
             return self.scatter(apply("Range", 0, count, 1, name="range"), value, name=name)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
