@@ -25,6 +25,7 @@ from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import ClusterProgram, Run, Work
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.control import frames
 from tensorfleet.passes.fold import fold
 from tensorfleet.passes.partition import Stage, elsewhere, ends, partition, task_of
 from tensorfleet.passes.plan import Plan
@@ -104,7 +105,9 @@ class ClusterEngine:
             plan = Plan(self.graph, tuple(fetches), tuple(targets), tuple(feeds))
             for one in (prune, fold, self.placer.place):
                 plan = one(plan)
-            stages = partition(plan)
+            groups = frames(plan.ops)
+            self.placer.gather(plan, groups)
+            stages = partition(plan, groups)
             return self._build(plan, stages)
 
     def _build(self, plan: Plan, stages: list[Stage]) -> ClusterProgram:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tensorfleet import errors
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.operation import Operation
+from tensorfleet.passes.partition import task_of
 from tensorfleet.passes.place import Placer
+from tensorfleet.passes.plan import Plan
 
 
 def task_name(job: str, index: int) -> str:
@@ -32,6 +35,7 @@ class ClusterPlacer(Placer):
         self._devices_of = devices_of
         self._filters = [DeviceSpec.from_string(f) for f in filters]
         self._asked: set[tuple[str, int]] = set()
+        self._gathered: dict[Operation, str] = {}
         self.ask(*default)
 
     def visible(self, job: str, index: int) -> bool:
@@ -51,6 +55,25 @@ class ClusterPlacer(Placer):
             self.add(self._devices_of(job, index))
             self._asked.add((job, index))
 
+    def gather(self, plan: Plan, groups: list[list[Operation]]) -> None:
+        """Brings the operations of every group (a branch, a loop) to one task: that of the state they change."""
+        for group in groups:
+            tasks = [task_of(plan.devices[op]) for op in group]
+            held = {t for op, t in zip(group, tasks, strict=True) if op.spec.updates or _uses_resource(op)}
+            held |= {self._gathered[op] for op in group if op in self._gathered}
+            if len(held) > 1:
+                raise errors.UnimplementedError(
+                    None,
+                    group[0],
+                    f"The branch or loop around '{group[0].name}' changes state on several tasks ({', '.join(sorted(held))}). "
+                    "Change each outside of it, or place all of it on one task.",
+                )
+            task = held.pop() if held else max(set(tasks), key=tasks.count)
+            for op in group:
+                self._gathered[op] = task
+                if task_of(plan.devices[op]) != task:
+                    plan.devices[op] = self.placed[op] = next(n for n in self.names if task_of(n) == task)
+
     def _match(self, op: Operation) -> str:
         wanted = DeviceSpec.from_string(op._device)
         job, index = self._home(wanted)
@@ -68,3 +91,7 @@ class ClusterPlacer(Placer):
             return job, own_index
         indices = self._cluster.task_indices(job) if job in self._cluster.jobs else []
         return job, next((i for i in indices if self.visible(job, i)), 0)
+
+
+def _uses_resource(op: Operation) -> bool:
+    return any(t.dtype.name == "resource" for t in (*op._inputs, *op._outputs))

@@ -45,7 +45,7 @@ class Shipment:
         return task_of(self.placer.device_of(op)) == self.task
 
     def _node(self, op: Operation) -> Any:
-        node = node_def(op)
+        node = node_def(op, add_shapes=op.type in ("Merge", "RefMerge"))
         node.device = self.placer.device_of(op)
         node.attr.pop("_class", None)  # the device says it all
         away = {f"^{c.name}" for c in op._control_inputs if not self._here(c)}

@@ -216,6 +216,10 @@ def _as_graph_def(graph_def: Any) -> Any:
     raise TypeError(f"Argument `graph_def` must be a GraphDef proto, but got {type(graph_def).__name__}.")
 
 
+_MERGES = ("Merge", "RefMerge")
+_NEXTS = ("NextIteration", "RefNextIteration")
+
+
 def _tensor_name(name: str) -> str:
     return name if name.startswith("^") or ":" in name else name + ":0"
 
@@ -230,11 +234,16 @@ class _Import:
         self.used: set[str] = set()
         self.prefix = scope.rstrip("/")
         self.made: dict[str, Operation] = {}
+        #: (operation, input, what it comes from) of the edges that lead back to the start of a loop
+        self.back: list[tuple[Operation, int, str]] = []
 
     def run(self, return_elements: Any) -> list | None:
         """Adds every node after its inputs, then looks up what is to be returned."""
         for name in self.nodes:
             self._add(name)
+        for op, i, text in self.back:
+            source, _, index = text.partition(":")
+            op._update_input(i, self.made[source]._outputs[int(index or 0)])
         unused = [k for k in self.mapping if k not in self.used]
         if unused:
             raise ValueError(
@@ -262,7 +271,7 @@ class _Import:
             if missing:
                 if any(m in stack for m in missing):
                     raise ValueError(
-                        f"The graph_def has a cycle through node '{current}'; loops cannot be imported."
+                        f"The graph_def has a cycle through node '{current}' that is not a loop of control flow."
                     )
                 stack.extend(missing)
                 continue
@@ -272,7 +281,7 @@ class _Import:
     def _needs(self, node: Any) -> list[str]:
         found = []
         for text in node.input:
-            if _tensor_name(text) in self.mapping:
+            if _tensor_name(text) in self.mapping or self._leads_back(node, text):
                 continue
             source = text.lstrip("^").partition(":")[0]
             if source not in self.nodes:
@@ -280,10 +289,22 @@ class _Import:
             found.append(source)
         return found
 
+    def _leads_back(self, node: Any, text: str) -> bool:
+        """Whether an input closes a loop: it is set when everything is made."""
+        if node.op not in _MERGES or text.startswith("^"):
+            return False
+        source = self.nodes.get(text.partition(":")[0])
+        return source is not None and source.op in _NEXTS
+
     def _make(self, node: Any) -> Operation:
         inputs: list[Tensor] = []
         controls: list[Operation] = []
+        back: list[tuple[int, str]] = []
         for text in node.input:
+            if self._leads_back(node, text):
+                back.append((len(inputs), text))
+                inputs.append(inputs[0])
+                continue
             mapped = self.mapping.get(_tensor_name(text))
             if mapped is not None:
                 self.used.add(_tensor_name(text))
@@ -318,6 +339,11 @@ class _Import:
             op._set_device(op._device)
         if controls:
             op._add_control_inputs(controls)
+        if back:
+            # What comes round may have another shape than what went in.
+            told = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()
+            op._outputs[0]._shape = TensorShape(told[0]) if told else TensorShape(None)
+            self.back += [(op, i, text) for i, text in back]
         return op
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tensorfleet import errors
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan
 
@@ -85,7 +86,6 @@ class _Partition:
         self.tasks = {op: task_of(plan.devices[op]) for op in plan.ops}
         self.working = [op for op in plan.ops if not self._implied(op)]
         self.leader = {op: group[0] for group in groups for op in group}
-        self.members = {group[0]: group for group in groups}
         self.levels: dict[Operation, int] = {}
         self.before = {op: self._before(op) for op in self.working}
 
@@ -130,20 +130,49 @@ class _Partition:
         return 1 if before.spec.blocks or op.spec.blocks else 0
 
     def _rise(self) -> None:
-        """The earliest level of every operation."""
-        for op in self.working:
-            leader = self.leader.get(op, op)
-            if leader in self.levels:
-                self.levels[op] = self.levels[leader]
-                continue
-            members = self.members.get(leader, [op])
+        """The earliest level of every operation; those of one group share theirs."""
+        for members in self._units():
             inside = set(members)
             level = 0
             for member in members:
-                for b in self.before.get(member, ()):
+                for b in self.before[member]:
                     if b not in inside and b in self.levels:
-                        level = max(level, self.levels[b] + self._step(b, op))
-            self.levels[op] = self.levels[leader] = level
+                        level = max(level, self.levels[b] + self._step(b, member))
+            self.levels.update(dict.fromkeys(members, level))
+
+    def _units(self) -> list[list[Operation]]:
+        """The operations, and the groups of them, each after what it waits for."""
+        units: dict[Operation, list[Operation]] = {}
+        for op in self.working:
+            units.setdefault(self.leader.get(op, op), []).append(op)
+        if len(units) == len(self.working):
+            return list(units.values())
+        waiting: dict[Operation, int] = {}
+        after: dict[Operation, list[Operation]] = {}
+        for lead, members in units.items():
+            before = {self.leader.get(b, b) for m in members for b in self.before[m]} - {lead}
+            before &= units.keys()
+            waiting[lead] = len(before)
+            for b in before:
+                after.setdefault(b, []).append(lead)
+        ready = [lead for lead, n in waiting.items() if not n]
+        found = []
+        while ready:
+            lead = ready.pop()
+            found.append(units[lead])
+            for follower in after.get(lead, ()):
+                waiting[follower] -= 1
+                if not waiting[follower]:
+                    ready.append(follower)
+        if len(found) != len(units):
+            stuck = next(lead for lead, n in waiting.items() if n)
+            raise errors.UnimplementedError(
+                None,
+                stuck,
+                f"The branch or loop around '{stuck.name}' takes values from other tasks that themselves come out of it. Place "
+                "all of it on one task with tf.device.",
+            )
+        return found
 
     def _settle(self) -> None:
         """Moves what has no effect to the level of its users, so that a task's work is in few stages."""

@@ -138,6 +138,23 @@ def test_rows_of_a_sharded_embedding(cluster, graph):
         assert s.run(rows, {ids: [0, 1, 99]})[:, 0].tolist() == [0.0, -6.0, -3.0]
 
 
+def test_branches_and_loops_over_state_of_other_tasks(cluster, graph):
+    with tf.device("/job:ps/task:0"):
+        a = tf.Variable(2.0, name="a")
+    flag = tf.placeholder(tf.bool, [])
+    with tf.device("/job:worker/task:0"):
+        either = tf.cond(flag, lambda: a * 10.0, lambda: a - 1.0)
+        _, power = tf.while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * a), [0, 1.0])
+        slope = tf.gradients(power, a)[0]
+    count = tf.cond(flag, lambda: tf.assign_add(a, 1.0), lambda: tf.identity(a))
+    with tf.Session(cluster.target("worker", 0)) as s:
+        s.run(a.initializer)
+        assert s.run([either, power, slope], {flag: True}) == [20.0, 32.0, 80.0]
+        assert s.run(either, {flag: False}) == 1.0
+        assert s.run(count, {flag: True}) == 3.0
+        assert s.run(count, {flag: False}) == 3.0
+
+
 def test_many_threads_share_a_session(cluster, graph):
     with tf.device("/job:ps/task:0"):
         count = tf.Variable(0, name="count", dtype=tf.int64)
