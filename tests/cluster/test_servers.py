@@ -11,6 +11,8 @@ import time
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.cluster import wire
+from tensorfleet.cluster.peers import Peer
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses, free_ports
 
 
@@ -107,6 +109,9 @@ def test_a_target_that_is_none():
 
 def test_join_ends_at_a_signal():
     with ProcessCluster(ps=1) as cluster:
+        at = Peer("/job:ps/replica:0/task:0", cluster.cluster["ps"][0])
+        while not at.call(wire.DESCRIBE)["joined"]:
+            time.sleep(0.01)
         cluster.signal("ps", 0, signal.SIGTERM)
         assert cluster.process("ps", 0).wait(10) == 0
 
