@@ -213,40 +213,101 @@ class _Inflated:
             raise errors.DataLossError(None, None, text) from None
 
 
+def again(error: errors.OpError) -> errors.OpError:
+    """An error to be raised once more, without the traces of the first time."""
+    return type(error)(None, None, error.message)  # type: ignore[call-arg]
+
+
+def inflated(file: BinaryIO, compression: str) -> Any:
+    """What is in a file: its own bytes, or what "ZLIB" or "GZIP" made of them."""
+    return _Inflated(file, compression) if compression else file
+
+
 class RecordReader:
-    """The records of a file, one by one. A file whose last header is cut off ends before it."""
+    """The records of a file, in order. A file whose last header is cut off ends before it.
+
+    A damaged record is an error only when its turn comes, and then for good.
+    """
 
     def __init__(self, path: Any, compression: str = "") -> None:
         self._path = local_path(path)
-        self._position = 0
         with errors_about(self._path):
-            self._file: BinaryIO = open(self._path, "rb", buffering=_CHUNK)  # noqa: SIM115
-        self._source: Any = _Inflated(self._file, compression) if compression else self._file
+            self._file: BinaryIO = open(self._path, "rb", buffering=0)  # noqa: SIM115
+        self._source: Any = inflated(self._file, compression)
         self._at_end = "EOF reached" if compression else "Read less bytes than requested"
+        self._buffer = b""
+        self._at = 0  # where in the buffer the next record starts
+        self._passed = 0  # bytes of the file before the buffer
+        self._count = 0
+        self._failure: errors.OpError | None = None
+        #: where in the file the last record read starts
+        self.start = 0
 
     def read(self) -> bytes | None:
         """The next record, or None at the end. DataLossError when the file is damaged."""
-        with errors_about(self._path):
-            header = self._source.read(_HEADER.size)
-            if len(header) < _HEADER.size:
-                return None
-            start = self._position
-            length, crc = _HEADER.unpack(header)
-            if masked_crc(header[:8]) != crc:
-                raise self._corrupted(start)
-            body = self._source.read(length + _CHECKSUM.size)
-        if len(body) < length + _CHECKSUM.size:
-            text = f"truncated record at {start}' failed with {self._at_end}"
-            raise errors.DataLossError(None, None, f"{text} (file: {self._path})")
-        record = body[:length]
-        if masked_crc(record) != _CHECKSUM.unpack_from(body, length)[0]:
-            raise self._corrupted(start + _HEADER.size)
-        self._position = start + _HEADER.size + len(body)
-        return record
+        found = self.read_many(1)
+        return found[0] if found else None
+
+    def read_many(self, count: int) -> list[bytes]:
+        """Up to `count` records; none only at the end."""
+        found: list[bytes] = []
+        if self._failure is not None:
+            raise again(self._failure)
+        try:
+            with errors_about(self._path):
+                while len(found) < count and self._one(found):
+                    pass
+        except errors.OpError as e:
+            self._failure = e
+            if not found:
+                raise
+        return found
+
+    def _one(self, found: list[bytes]) -> bool:
+        at = self._at
+        if at + _HEADER.size > len(self._buffer):
+            if not self._fill(_HEADER.size):
+                return False
+            at = 0
+        length, crc = _HEADER.unpack_from(self._buffer, at)
+        if masked_crc(self._buffer[at : at + 8]) != crc:
+            raise self._corrupted(self._passed + at)
+        size = _HEADER.size + length + _CHECKSUM.size
+        if at + size > len(self._buffer):
+            if not self._fill(size):
+                text = f"truncated record at {self._passed}' failed with {self._at_end}"
+                raise errors.DataLossError(None, None, f"{text} ({self._place()})")
+            at = 0
+        end = at + size - _CHECKSUM.size
+        record = self._buffer[at + _HEADER.size : end]
+        if masked_crc(record) != _CHECKSUM.unpack_from(self._buffer, end)[0]:
+            raise self._corrupted(self._passed + at + _HEADER.size)
+        found.append(record)
+        self.start = self._passed + at
+        self._at = at + size
+        self._count += 1
+        return True
+
+    def _fill(self, size: int) -> bool:
+        """Moves on in the file until `size` bytes are ready; False when there are not so many."""
+        self._passed += self._at
+        parts = [self._buffer[self._at :]]
+        have = len(parts[0])
+        while have < size:
+            more = self._source.read(max(_CHUNK, min(size - have, 64 * _CHUNK)))
+            if not more:
+                break
+            parts.append(more)
+            have += len(more)
+        self._buffer, self._at = b"".join(parts), 0
+        return have >= size
+
+    def _place(self) -> str:
+        return f"file: {self._path}, record {self._count}"
 
     def _corrupted(self, position: int) -> errors.DataLossError:
         hint = " (Is this even a TFRecord file?)" if position == 0 else ""
-        return errors.DataLossError(None, None, f"corrupted record at {position}{hint} (file: {self._path})")
+        return errors.DataLossError(None, None, f"corrupted record at {position}{hint} ({self._place()})")
 
     def close(self) -> None:
         """Closes the file."""

@@ -1,0 +1,148 @@
+"""Files as streams of records: lines of text, or pieces of equal length."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, BinaryIO
+
+from tensorfleet import errors
+from tensorfleet.io.records import again, inflated
+from tensorfleet.platform.gfile import _errors_about as errors_about
+from tensorfleet.platform.gfile import local_path
+
+_CHUNK = 1 << 18
+
+
+class _Source(abc.ABC):
+    """A file being read in blocks. What fails is an error when its turn comes, and then for good."""
+
+    def __init__(self, path: Any, compression: str) -> None:
+        self.path = local_path(path)
+        with errors_about(self.path):
+            self._file: BinaryIO = open(self.path, "rb", buffering=0)  # noqa: SIM115
+        self._stream = inflated(self._file, compression)
+        self._failure: errors.OpError | None = None
+
+    def read_many(self, count: int) -> list[bytes]:
+        """Up to `count` records; none only at the end."""
+        found: list[bytes] = []
+        if self._failure is not None:
+            raise again(self._failure)
+        try:
+            with errors_about(self.path):
+                self._read(count, found)
+        except errors.OpError as e:
+            self._failure = e
+            if not found:
+                raise
+        return found
+
+    @abc.abstractmethod
+    def _read(self, count: int, found: list[bytes]) -> None:
+        """Adds up to `count` records."""
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
+
+class Lines(_Source):
+    """The lines of a text file, without what ends them; carriage returns are dropped wherever they are."""
+
+    def __init__(self, path: Any, compression: str = "", skip: int = 0) -> None:
+        super().__init__(path, compression)
+        self._lines: list[bytes] = []  # whole ones, the next one last
+        self._rest = b""
+        self._ended = False
+        self.number = 0  # of the last line read
+        while skip > 0:
+            skipped = len(self.read_many(skip))
+            if not skipped:
+                break
+            skip -= skipped
+
+    def _read(self, count: int, found: list[bytes]) -> None:
+        while not self._lines and not self._ended:
+            self._fill()
+        ready = self._lines
+        if count >= len(ready):
+            found.extend(reversed(ready))
+            ready.clear()
+        else:
+            found.extend(ready[: -count - 1 : -1])
+            del ready[-count:]
+        self.number += len(found)
+
+    def _fill(self) -> None:
+        data = self._stream.read(_CHUNK)
+        if not data:
+            self._ended = True
+            if self._rest:
+                self._lines = [self._rest.replace(b"\r", b"")]
+            return
+        text = self._rest + data
+        cut = text.rfind(b"\n")
+        if cut < 0:
+            self._rest = text
+            return
+        self._rest, text = text[cut + 1 :], text[:cut]
+        if b"\r" in text:
+            text = text.replace(b"\r", b"")
+        self._lines = text.split(b"\n")
+        self._lines.reverse()
+
+
+class Pieces(_Source):
+    """Records of equal length between a header and a footer; with `hop`, each starts so many bytes after the last."""
+
+    def __init__(
+        self,
+        path: Any,
+        size: int,
+        header: int = 0,
+        footer: int = 0,
+        hop: int = 0,
+        compression: str = "",
+        exact: bool = True,
+    ) -> None:
+        super().__init__(path, compression)
+        self._size, self._hop, self._footer = size, hop or size, footer
+        self._ready = b""
+        self._ended = False
+        self.number = -1  # of the last record read
+        with errors_about(self.path):
+            if exact and not compression:
+                self._check_length(header, footer)
+            while len(self._ready) < header and not self._ended:
+                self._fill(header)
+            self._ready = self._ready[header:]
+
+    def _check_length(self, header: int, footer: int) -> None:
+        body = self._file.seek(0, 2) - header - footer
+        self._file.seek(0)
+        if body % self._size:
+            text = (
+                f'Excluding the header ({header} bytes) and footer ({footer} bytes), input file "{self.path}" has '
+                f"body length {body} bytes, which is not an exact multiple of the record length ({self._size} bytes)."
+            )
+            self._failure = errors.InvalidArgumentError(None, None, text)
+
+    def _fill(self, size: int) -> None:
+        data = self._stream.read(max(size, _CHUNK))
+        self._ended = not data
+        self._ready += data
+
+    def _read(self, count: int, found: list[bytes]) -> None:
+        size, hop = self._size, self._hop
+        while len(self._ready) < size + (count - 1) * hop + self._footer and not self._ended:
+            self._fill(size + (count - 1) * hop)
+        possible = (len(self._ready) - self._footer - size) // hop + 1
+        taken = max(0, min(count, possible))
+        data = self._ready
+        found.extend([data[i : i + size] for i in range(0, taken * hop, hop)])
+        self._ready = data[taken * hop :]
+        self.number += taken
