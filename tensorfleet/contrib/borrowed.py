@@ -1,0 +1,47 @@
+"""Parts of `tf.contrib` that are other modules' names in another place."""
+
+from __future__ import annotations
+
+from tensorfleet.api import publish_module
+
+# Where scripts look, and where the names are; "" is `tf` itself.
+_LENDERS: dict[str, tuple[str, ...]] = {
+    "contrib.slim": ("contrib.layers", "contrib.framework"),
+    "contrib.slim.layers": ("contrib.layers",),
+    "contrib.slim.ops": ("contrib.layers",),
+    "contrib.slim.metrics": ("contrib.metrics",),
+    "contrib.slim.variables": ("contrib.framework",),
+    "contrib.slim.summaries": ("contrib.layers",),
+    "contrib.layers.python.layers.layers": ("contrib.layers",),
+    "contrib.layers.python.layers.initializers": ("contrib.layers",),
+    "contrib.layers.python.layers.regularizers": ("contrib.layers",),
+    "contrib.layers.python.layers.optimizers": ("contrib.layers",),
+    "contrib.layers.python.layers.summaries": ("contrib.layers",),
+    "contrib.framework.python.ops.variables": ("contrib.framework",),
+    "contrib.framework.python.ops.arg_scope": ("contrib.framework",),
+    "contrib.framework.python.framework.checkpoint_utils": ("contrib.framework", "train"),
+    "contrib.framework": ("train", ""),
+    "contrib.losses": ("contrib.slim.losses",),
+    "contrib.losses.python.losses.loss_ops": ("contrib.slim.losses",),
+    "contrib.metrics.python.ops.metric_ops": ("contrib.metrics",),
+    "contrib.rnn": ("nn.rnn_cell", "nn"),
+    "contrib.rnn.python.ops.core_rnn_cell": ("nn.rnn_cell", "nn"),
+    "contrib.rnn.python.ops.rnn_cell": ("nn.rnn_cell", "nn"),
+    "contrib.data": ("data", "data.experimental"),
+    "contrib.distribute": ("distribute", "distribute.experimental"),
+    "contrib.lookup": ("lookup", ""),
+    "contrib.estimator": ("estimator",),
+    "contrib.image": ("image",),
+    "contrib.training": ("train",),
+    "contrib.training.python.training.training": ("contrib.training", "train"),
+    "contrib.training.python.training.hparam": ("contrib.training",),
+    "contrib.training.python.training.device_setter": ("contrib.training",),
+    "contrib.util": ("",),
+    "contrib.summary": ("summary",),
+    "contrib.deprecated": ("",),
+    "contrib.staging": ("",),
+    "contrib.opt": ("train",),
+}
+
+for _module, _lenders in _LENDERS.items():
+    publish_module(_module, *_lenders)

@@ -1,0 +1,383 @@
+"""`tf.contrib.layers`: fully connected and convolutional layers with their weights, biases and activations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api import export, find, publish
+from tensorfleet.contrib.arg_scope import add_arg_scope
+from tensorfleet.contrib.layers import xavier_initializer
+from tensorfleet.contrib.variables import add_model_variable
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import add_to_collection, get_collection
+from tensorfleet.layers.conv_separable import SeparableConv2D
+from tensorfleet.layers.conv_transpose import Conv2DTranspose
+from tensorfleet.layers.convolutional import Conv1D, Conv2D, Conv3D
+from tensorfleet.layers.core import Dense
+from tensorfleet.ops.nn_activations import relu
+from tensorfleet.variables.initializers import Zeros
+from tensorfleet.variables.scope import variable_scope
+
+_ZEROS = Zeros()
+_NAMES = {"kernel": "weights", "bias": "biases"}
+
+
+def renaming(names: dict[str, str], collections: Any = None) -> Callable:
+    """A custom getter under which layers make model variables with other names, in the user's collections."""
+
+    def get(getter: Callable, name: str, *args: Any, **kwargs: Any) -> Any:
+        head, slash, leaf = name.rpartition("/")
+        leaf = names.get(leaf, leaf)
+        found = getter(f"{head}{slash}{leaf}", *args, **kwargs)
+        for part in found if isinstance(found, (list, tuple)) else [found]:
+            add_model_variable(part)
+            for collection in collections_for(collections, leaf):
+                if not any(part is known for known in get_collection(collection)):
+                    add_to_collection(collection, part)
+        return found
+
+    return get
+
+
+def collections_for(collections: Any, name: str) -> list:
+    """Which of the user's collections a variable belongs to: all, or those under its name in a dict."""
+    if isinstance(collections, dict):
+        collections = collections.get(name)
+    if isinstance(collections, str):
+        return [collections]
+    return list(collections or [])
+
+
+def collected(collections: Any, alias: str, outputs: Tensor) -> Tensor:
+    """A layer's result, also put into the user's collections."""
+    for collection in collections_for(collections, ""):
+        add_to_collection(collection, outputs)
+    if collections:
+        outputs.alias = alias  # type: ignore[attr-defined]
+    return outputs
+
+
+def finish(
+    outputs: Tensor,
+    normalizer_fn: Any,
+    normalizer_params: Any,
+    activation_fn: Any,
+    collections: Any,
+    alias: str,
+) -> Tensor:
+    """What comes after the weights: normalization, activation, collections."""
+    if normalizer_fn is not None:
+        outputs = normalizer_fn(outputs, **(normalizer_params or {}))
+    if activation_fn is not None:
+        outputs = activation_fn(outputs)
+    return collected(collections, alias, outputs)
+
+
+@export("contrib.layers.fully_connected")
+@add_arg_scope
+def fully_connected(
+    inputs: Any,
+    num_outputs: int,
+    activation_fn: Any = relu,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = None,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = _ZEROS,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Tensor:
+    """`activation(inputs @ weights + biases)`; with a `normalizer_fn`, that in place of the biases."""
+    if not isinstance(num_outputs, int):
+        raise ValueError(f"num_outputs type should be one of [int], got {num_outputs!r}.")
+    getter = renaming(_NAMES, variables_collections)
+    with variable_scope(scope, "fully_connected", [inputs], reuse=reuse, custom_getter=getter) as sc:
+        inputs = to_tensor(inputs)
+        layer = Dense(
+            units=num_outputs,
+            use_bias=normalizer_fn is None and biases_initializer is not None,
+            kernel_initializer=weights_initializer or xavier_initializer(),
+            bias_initializer=biases_initializer,
+            kernel_regularizer=weights_regularizer,
+            bias_regularizer=biases_regularizer,
+            trainable=trainable,
+            name=sc.name,
+            dtype=inputs.dtype.base_dtype,
+            _scope=sc,
+            _reuse=reuse,
+        )
+        outputs = layer.apply(inputs)
+        return finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, sc.name)
+
+
+@export("contrib.layers.convolution")
+@add_arg_scope
+def convolution(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    rate: Any = 1,
+    activation_fn: Any = relu,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = None,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = _ZEROS,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    conv_dims: int | None = None,
+) -> Tensor:
+    """A convolution of sequences, images or volumes, as the rank of `inputs` says."""
+    if data_format not in (None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"):
+        raise ValueError(f"Invalid data_format: {data_format!r}")
+    getter = renaming(_NAMES, variables_collections)
+    with variable_scope(scope, "Conv", [inputs], reuse=reuse, custom_getter=getter) as sc:
+        inputs = to_tensor(inputs)
+        rank = inputs.shape.ndims
+        if rank not in (3, 4, 5):
+            raise ValueError(f"Convolution not supported for input with rank {rank}")
+        if conv_dims is not None and conv_dims + 2 != rank:
+            raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
+        layer = {3: Conv1D, 4: Conv2D, 5: Conv3D}[rank](
+            filters=num_outputs,
+            kernel_size=kernel_size,
+            strides=stride,
+            padding=padding,
+            data_format=_layout(data_format),
+            dilation_rate=rate,
+            use_bias=normalizer_fn is None and biases_initializer is not None,
+            kernel_initializer=weights_initializer or xavier_initializer(),
+            bias_initializer=biases_initializer,
+            kernel_regularizer=weights_regularizer,
+            bias_regularizer=biases_regularizer,
+            trainable=trainable,
+            name=sc.name,
+            dtype=inputs.dtype.base_dtype,
+            _scope=sc,
+            _reuse=reuse,
+        )
+        outputs = layer.apply(inputs)
+        return finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, sc.name)
+
+
+def _layout(data_format: str | None) -> str:
+    return "channels_first" if data_format and data_format.startswith("NC") else "channels_last"
+
+
+def _of_rank(dims: int, name: str) -> Callable:
+    def conv(
+        inputs: Any,
+        num_outputs: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: str = "SAME",
+        data_format: str | None = None,
+        rate: Any = 1,
+        activation_fn: Any = relu,
+        normalizer_fn: Any = None,
+        normalizer_params: Any = None,
+        weights_initializer: Any = None,
+        weights_regularizer: Any = None,
+        biases_initializer: Any = _ZEROS,
+        biases_regularizer: Any = None,
+        reuse: Any = None,
+        variables_collections: Any = None,
+        outputs_collections: Any = None,
+        trainable: bool = True,
+        scope: Any = None,
+    ) -> Tensor:
+        given = {**locals(), "conv_dims": dims}
+        del given["dims"]
+        return convolution(**given)
+
+    conv.__name__ = conv.__qualname__ = name
+    conv.__doc__ = f"`convolution` for inputs of rank {dims + 2}."
+    return add_arg_scope(conv)
+
+
+@export("contrib.layers.conv2d_transpose", "contrib.layers.convolution2d_transpose")
+@add_arg_scope
+def conv2d_transpose(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = "NHWC",
+    activation_fn: Any = relu,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = None,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = _ZEROS,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Tensor:
+    """The transpose of a convolution of images: it enlarges them."""
+    getter = renaming(_NAMES, variables_collections)
+    with variable_scope(scope, "Conv2d_transpose", [inputs], reuse=reuse, custom_getter=getter) as sc:
+        inputs = to_tensor(inputs)
+        layer = Conv2DTranspose(
+            filters=num_outputs,
+            kernel_size=kernel_size,
+            strides=stride,
+            padding=padding,
+            data_format=_layout(data_format),
+            use_bias=normalizer_fn is None and biases_initializer is not None,
+            kernel_initializer=weights_initializer or xavier_initializer(),
+            bias_initializer=biases_initializer,
+            kernel_regularizer=weights_regularizer,
+            bias_regularizer=biases_regularizer,
+            trainable=trainable,
+            name=sc.name,
+            dtype=inputs.dtype.base_dtype,
+            _scope=sc,
+            _reuse=reuse,
+        )
+        outputs = layer.apply(inputs)
+        return finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, sc.name)
+
+
+@export("contrib.layers.separable_conv2d", "contrib.layers.separable_convolution2d")
+@add_arg_scope
+def separable_conv2d(
+    inputs: Any,
+    num_outputs: int | None,
+    kernel_size: Any,
+    depth_multiplier: int = 1,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = "NHWC",
+    rate: Any = 1,
+    activation_fn: Any = relu,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = None,
+    pointwise_initializer: Any = None,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = _ZEROS,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Tensor:
+    """Filters each channel by itself, then mixes the channels; without `num_outputs` only the first."""
+    names = {
+        "bias": "biases",
+        "depthwise_kernel": "depthwise_weights",
+        "pointwise_kernel": "pointwise_weights",
+    }
+    getter = renaming(names, variables_collections)
+    weights_initializer = weights_initializer or xavier_initializer()
+    with variable_scope(scope, "SeparableConv2d", [inputs], reuse=reuse, custom_getter=getter) as sc:
+        inputs = to_tensor(inputs)
+        if num_outputs is None:
+            outputs = _depthwise(
+                inputs,
+                kernel_size,
+                depth_multiplier,
+                stride,
+                padding,
+                data_format,
+                rate,
+                weights_initializer,
+                weights_regularizer,
+                trainable,
+            )
+            if normalizer_fn is None and biases_initializer is not None:
+                biases = find("get_variable")(
+                    "bias",
+                    [outputs.shape.as_list()[-1]],
+                    inputs.dtype.base_dtype,
+                    biases_initializer,
+                    biases_regularizer,
+                    trainable=trainable,
+                )
+                outputs = find("nn.bias_add")(outputs, biases, data_format=data_format)
+        else:
+            outputs = SeparableConv2D(
+                filters=num_outputs,
+                kernel_size=kernel_size,
+                strides=stride,
+                padding=padding,
+                data_format=_layout(data_format),
+                dilation_rate=rate,
+                depth_multiplier=depth_multiplier,
+                use_bias=normalizer_fn is None and biases_initializer is not None,
+                depthwise_initializer=weights_initializer,
+                pointwise_initializer=pointwise_initializer or weights_initializer,
+                bias_initializer=biases_initializer,
+                depthwise_regularizer=weights_regularizer,
+                pointwise_regularizer=weights_regularizer,
+                bias_regularizer=biases_regularizer,
+                trainable=trainable,
+                name=sc.name,
+                dtype=inputs.dtype.base_dtype,
+                _scope=sc,
+                _reuse=reuse,
+            ).apply(inputs)
+        return finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, sc.name)
+
+
+def _depthwise(
+    inputs: Tensor,
+    kernel_size: Any,
+    multiplier: int,
+    stride: Any,
+    padding: str,
+    data_format: str,
+    rate: Any,
+    initializer: Any,
+    regularizer: Any,
+    trainable: bool,
+) -> Tensor:
+    """Each channel filtered by itself."""
+    height, width = pair(kernel_size)
+    vertical, horizontal = pair(stride)
+    first = _layout(data_format) == "channels_first"
+    channels = inputs.shape.as_list()[1 if first else 3]
+    weights = find("get_variable")(
+        "depthwise_kernel",
+        [height, width, channels, multiplier],
+        inputs.dtype.base_dtype,
+        initializer,
+        regularizer,
+        trainable=trainable,
+    )
+    strides = [1, 1, vertical, horizontal] if first else [1, vertical, horizontal, 1]
+    return find("nn.depthwise_conv2d")(
+        inputs, weights, strides, padding, rate=pair(rate), data_format=data_format
+    )
+
+
+def pair(value: Any) -> tuple[int, int]:
+    """Two sizes from one or two."""
+    if isinstance(value, int):
+        return value, value
+    first, second = value
+    return int(first), int(second)
+
+
+convolution1d, convolution2d, convolution3d = (_of_rank(d, f"convolution{d}d") for d in (1, 2, 3))
+publish(convolution1d, "contrib.layers.conv1d", "contrib.layers.convolution1d")
+publish(convolution2d, "contrib.layers.conv2d", "contrib.layers.convolution2d")
+publish(convolution3d, "contrib.layers.conv3d", "contrib.layers.convolution3d")

@@ -1,0 +1,78 @@
+"""Variables by role and by name."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+framework = tf.contrib.framework
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def names(variables):
+    return [v.op.name for v in variables]
+
+
+def test_model_variables_are_global_and_listed():
+    with tf.variable_scope("net"):
+        v = framework.model_variable("w", [2], initializer=tf.ones_initializer(), collections=["mine"])
+    framework.variable("v", [1])
+    assert v in tf.global_variables() and v in tf.trainable_variables()
+    assert names(framework.get_model_variables()) == ["net/w"]
+    assert tf.get_collection("mine") == [v]
+    assert names(framework.get_variables("net")) == ["net/w"]
+    assert names(framework.get_variables_by_suffix("w")) == ["net/w"]
+    assert names(framework.get_variables_by_name("v")) == ["v"]
+    assert framework.get_unique_variable("net/w") is v
+    with pytest.raises(ValueError, match="Variable w not found"):
+        framework.get_unique_variable("w")
+
+
+def test_local_variables_are_this_processs():
+    v = framework.local_variable(0, name="count")
+    assert tf.local_variables() == [v] and not tf.global_variables()
+
+
+def test_variables_to_restore_leave_some_out():
+    for scope in ("a", "b"):
+        with tf.variable_scope(scope):
+            framework.variable("w", [1])
+            framework.variable("v", [1])
+    assert names(framework.get_variables_to_restore(exclude=["b"])) == ["a/w", "a/v"]
+    assert names(framework.get_variables_to_restore(include=["a", "b/w"])) == ["a/w", "a/v", "b/w"]
+    with pytest.raises(TypeError, match="include is provided but is not a list"):
+        framework.get_variables_to_restore(include="a")
+    everything = tf.global_variables()
+    assert names(framework.filter_variables(everything, ["w"], ["^b"])) == ["a/w"]
+
+
+def test_a_chooser_gives_servers_in_turn():
+    chooser = framework.VariableDeviceChooser(num_tasks=2)
+    with framework.arg_scope([framework.variable], device=chooser):
+        devices = [framework.variable(n, [1]).device for n in "abc"]
+    assert devices == [f"/job:ps/task:{i}/device:CPU:0" for i in (0, 1, 0)]
+
+
+def test_values_and_checkpoints_are_assigned(tmp_path):
+    v = framework.variable("v", [2], initializer=tf.zeros_initializer())
+    w = framework.variable("w", [2], initializer=tf.zeros_initializer())
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        framework.assign_from_values_fn({"v": np.array([1.0, 2.0], np.float32)})(sess)
+        path = tf.train.Saver([v]).save(sess, str(tmp_path / "model"))
+        assert sess.run(v).tolist() == [1, 2]
+        sess.run(tf.global_variables_initializer())
+        assign, feeds = framework.assign_from_checkpoint(path, {"v": w})
+        sess.run(assign, feeds)
+        assert sess.run([v, w])[1].tolist() == [1, 2]
+        restore = framework.assign_from_checkpoint_fn(path, [v, w], ignore_missing_vars=True)
+        restore(sess)
+        assert sess.run(v).tolist() == [1, 2]
+        with pytest.raises(ValueError, match=r"Checkpoint is missing variable \[w\]"):
+            framework.assign_from_checkpoint(path, [w])
+        assert framework.assign_from_checkpoint_fn(path, [w], ignore_missing_vars=True) is None
