@@ -50,7 +50,7 @@ class Farewells:
 
     def _serves(self, job: str, index: int) -> bool:
         """Whether another task only serves. One that cannot be asked may be about to start."""
-        at = Peer(task_name(job, index), self._server.cluster.task_address(job, index))
+        at = Peer(task_name(job, index), self._server.cluster.task_address(job, index), watched=False)
         try:
             return bool(at.call(wire.DESCRIBE, time.monotonic() + _SECONDS)["joined"])
         except errors.OpError:
@@ -73,7 +73,7 @@ class Farewells:
         self._server.stop()
 
     def _tell(self, job: str, index: int) -> None:
-        at = Peer(task_name(job, index), self._server.cluster.task_address(job, index))
+        at = Peer(task_name(job, index), self._server.cluster.task_address(job, index), watched=False)
         try:
             at.call(wire.BYE, time.monotonic() + _SECONDS, task=self._server.task)
         except (errors.OpError, OSError):

@@ -65,6 +65,7 @@ class ClusterEngine:
         self._steps = itertools.count(1)
         self._stages = itertools.count(1)
         self._closed: errors.OpError | None = None
+        self._edits = graph._edits
         filters = list(self.config.device_filters)
         soft = bool(self.config.allow_soft_placement)
         self._ask_until = self._deadline(0)
@@ -102,6 +103,8 @@ class ClusterEngine:
         """Plans one run, and tells every task its part of it."""
         with self._planning:
             self._ask_until = self._deadline(0)
+            if self._edits != self.graph._edits:
+                self._start_over()
             plan = Plan(self.graph, tuple(fetches), tuple(targets), tuple(feeds))
             for one in (prune, fold, self.placer.place):
                 plan = one(plan)
@@ -109,6 +112,14 @@ class ClusterEngine:
             self.placer.gather(plan, groups)
             stages = partition(plan, groups)
             return self._build(plan, stages)
+
+    def _start_over(self) -> None:
+        """Operations that other tasks know of have been changed: tells them everything anew."""
+        self._edits = self.graph._edits
+        if self._shipments:
+            self._forget_session()
+            self._shipments.clear()
+            self.handle = secrets.token_hex(8)
 
     def _build(self, plan: Plan, stages: list[Stage]) -> ClusterProgram:
         home = {t: stage for stage in stages for t in stage.outputs}
@@ -259,6 +270,9 @@ class ClusterEngine:
             run.cancel(reason)
         if self._engine is not None:
             self._engine.close(reason)
+        self._forget_session()
+
+    def _forget_session(self) -> None:
         for task in self._shipments:
             job, index = task_parts(task)
             try:

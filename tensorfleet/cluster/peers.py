@@ -28,11 +28,15 @@ def patience() -> float:
 
 
 class Peer:
-    """One other task: a pool of connections to it, one for each request under way."""
+    """One other task: a pool of connections to it, one for each request under way.
 
-    def __init__(self, name: str, address: str) -> None:
+    When the connection on which it is `watched` ends, the task forgets the sessions of this process.
+    """
+
+    def __init__(self, name: str, address: str, watched: bool = True) -> None:
         self.name = name
         self.address = address
+        self._watched = watched
         self.incarnation: int | None = None
         self.welcome: dict = {}
         self._lock = threading.Lock()
@@ -96,7 +100,8 @@ class Peer:
         if changed:
             self.forget()  # what was open led to the task's former life
         self.incarnation, self.welcome = welcome["incarnation"], welcome
-        self._watch()
+        if self._watched:
+            self._watch()
         return channel
 
     def _unreachable(self, error: OSError, waited: float, gave_up: bool) -> errors.OpError:

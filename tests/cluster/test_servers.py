@@ -109,9 +109,10 @@ def test_a_target_that_is_none():
 
 def test_join_ends_at_a_signal():
     with ProcessCluster(ps=1) as cluster:
-        at = Peer("/job:ps/replica:0/task:0", cluster.cluster["ps"][0])
+        at = Peer("/job:ps/replica:0/task:0", cluster.cluster["ps"][0], watched=False)
         while not at.call(wire.DESCRIBE)["joined"]:
             time.sleep(0.01)
+        at.forget()
         cluster.signal("ps", 0, signal.SIGTERM)
         assert cluster.process("ps", 0).wait(10) == 0
 
