@@ -59,12 +59,18 @@ class Attempt:
         self.error: errors.OpError | None = None
         self.event: threading.Event | None = None
 
-    def advance(self, queue: Queue) -> int:
+    def advance(self, queue: Any) -> int:
         """STUCK, MOVED or COMPLETE."""
         return STUCK
 
     def undo(self, queue: Queue) -> None:
         """Gives back what an unfinished attempt holds."""
+
+    def finish(self) -> None:
+        """Marks the attempt complete and wakes who waits for it."""
+        self.done = True
+        if self.event is not None:
+            self.event.set()
 
 
 class Put(Attempt):
@@ -238,7 +244,7 @@ class Queue:
         while line:
             attempt = line.popleft()
             attempt.error = errors.CancelledError(None, None, f"{attempt.verb} operation was cancelled")
-            _finish(attempt)
+            attempt.finish()
 
     def _serve(self) -> None:
         moved = True
@@ -255,7 +261,7 @@ class Queue:
             moved = True
             if state == MOVED:
                 break  # now the other side may have something to do
-            _finish(line.popleft())
+            line.popleft().finish()
         return moved
 
     # -- what is put in and taken out ----------------------------------------------------------------
@@ -321,12 +327,6 @@ class Queue:
                 return arrays[i][first : first + len(rows)]
             return arrays[i][rows]
         return np.stack([a[i] if row < 0 else a[i][row, ...] for a, row in elements])
-
-
-def _finish(attempt: Attempt) -> None:
-    attempt.done = True
-    if attempt.event is not None:
-        attempt.event.set()
 
 
 def _text(dims: Iterable[int | None] | None) -> str:

@@ -1,0 +1,207 @@
+"""Accumulators as the runtime keeps them: sums of gradients that are not stale, taken once there are enough.
+
+A gradient carries the step it was computed for. One from before the accumulator's own step is dropped, and counted
+in `dropped`. Taking needs a number of gradients; it gives their mean or sum and moves the step on by one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt, own
+from tensorfleet.shapes import TensorShape
+
+
+def bracketed(dims: Sequence[int | None] | None) -> str:
+    """A shape as TensorFlow's messages write it."""
+    if dims is None:
+        return "<unknown>"
+    return f"[{','.join('?' if d is None else str(d) for d in dims)}]"
+
+
+def _invalid(text: str) -> errors.OpError:
+    return errors.InvalidArgumentError(None, None, text)
+
+
+class TakeGrad(Attempt):
+    """Takes what has been accumulated, once it is made of enough gradients."""
+
+    __slots__ = ("required", "result")
+    verb = "TakeGrad"
+
+    def __init__(self, required: int) -> None:
+        super().__init__()
+        self.required = required
+        self.result: Any = None
+
+    def advance(self, queue: Any) -> int:
+        """STUCK or COMPLETE."""
+        if queue.count < self.required:
+            return STUCK
+        self.result = queue.finish()
+        return COMPLETE
+
+
+class Accumulator:
+    """The sum of dense gradients."""
+
+    def __init__(self, name: str, shape: TensorShape, reduction: str) -> None:
+        self.name = name
+        self.shape = shape
+        self.reduction = reduction
+        self.count = 0
+        self.step = 0
+        self.dropped: Counter[int] = Counter()
+        self._sum: Any = None
+        self._lock = threading.Lock()
+        self._taking: deque[Attempt] = deque()
+
+    def apply(self, local_step: int, *gradient: Any) -> bool:
+        """Adds a gradient; False when it is stale."""
+        with self._lock:
+            if local_step < self.step:
+                self.dropped[local_step] += 1
+                return False
+            self._add(*gradient)
+            self.count += 1
+            self._serve()
+            return True
+
+    def set_step(self, step: int) -> None:
+        """Gradients computed for earlier steps are stale from now on."""
+        with self._lock:
+            self.step = step
+
+    def submit(self, attempt: Attempt) -> bool:
+        """Starts taking. True when that is complete at once; otherwise its event tells."""
+        with self._lock:
+            self._taking.append(attempt)
+            self._serve()
+            if not attempt.done:
+                attempt.event = threading.Event()
+            return attempt.done
+
+    def withdraw(self, attempt: Attempt) -> bool:
+        """Takes an attempt back; False when it is complete already."""
+        with self._lock:
+            if attempt.done:
+                return False
+            self._taking.remove(attempt)
+            self._serve()
+            return True
+
+    def clear(self) -> None:
+        """Drops everything: the container that held the accumulator is gone."""
+        with self._lock:
+            self.count, self._sum = 0, None
+            while self._taking:
+                attempt = self._taking.popleft()
+                attempt.error = errors.CancelledError(None, None, f"{attempt.verb} operation was cancelled")
+                attempt.finish()
+
+    def _serve(self) -> None:
+        while self._taking and self._taking[0].advance(self) == COMPLETE:
+            self._taking.popleft().finish()
+
+    def finish(self) -> Any:
+        """What was accumulated; the accumulator starts again for the next step."""
+        total, self._sum = self._reduced(), None
+        self.count = 0
+        self.step += 1
+        return total
+
+    def _add(self, *gradients: Any) -> None:
+        (gradient,) = gradients
+        if not self.shape.is_compatible_with(gradient.shape):
+            raise _invalid(
+                f"Shape mismatch: expected {bracketed(self.shape._d)}, got {bracketed(gradient.shape)}"
+            )
+        if not self.count:
+            self._sum = own(gradient)
+        elif self._sum.shape != gradient.shape:
+            raise _invalid(
+                f"Shape mismatch: expected {bracketed(self._sum.shape)}, got {bracketed(gradient.shape)}"
+            )
+        elif self._sum.flags.writeable:
+            self._sum += gradient
+        else:
+            self._sum = np.asarray(self._sum + gradient)
+
+    def _reduced(self) -> Any:
+        total = self._sum
+        if self.reduction == "MEAN" and self.count > 1:
+            total = (total / total.dtype.type(self.count)).astype(total.dtype, copy=False)
+        return total
+
+
+class SparseAccumulator(Accumulator):
+    """The sum of gradients that are given for some rows; the mean of a row is over those that had it."""
+
+    def _add(self, *gradients: Any) -> None:
+        indices, values, dims = gradients
+        self._check(indices, values, dims)
+        rows, where = np.unique(indices, return_inverse=True)
+        if len(rows) == len(indices):
+            part = values[np.argsort(indices)]
+        else:
+            part = np.zeros((len(rows), *values.shape[1:]), values.dtype)
+            np.add.at(part, where.reshape(-1), values)
+        seen = np.ones(len(rows), np.int64)
+        if not self.count:
+            self._sum = rows, np.array(part), seen
+            return
+        old_rows, old_values, old_seen = self._sum
+        merged = np.union1d(old_rows, rows)
+        total = np.zeros((len(merged), *values.shape[1:]), values.dtype)
+        counts = np.zeros(len(merged), np.int64)
+        for r, v, n in ((old_rows, old_values, old_seen), (rows, part, seen)):
+            at = np.searchsorted(merged, r)
+            total[at] += v
+            counts[at] += n
+        self._sum = merged, total, counts
+
+    def _check(self, indices: np.ndarray, values: np.ndarray, dims: np.ndarray | None) -> None:
+        if indices.ndim != 1:
+            raise _invalid(f"Input indices should be vector but received shape: {bracketed(indices.shape)}")
+        if values.ndim == 0:
+            raise _invalid("Values cannot be 0-dimensional.")
+        if len(indices) != len(values):
+            raise _invalid(f"Expected {len(indices)} non-empty input values, got {len(values)}")
+        if dims is not None and len(dims) and len(indices):
+            worst = int(indices.max() if dims[0] >= 0 else 0)
+            if dims[0] >= 0 and worst >= dims[0]:
+                where = int(np.argmax(indices))
+                raise _invalid(
+                    f"Shape mismatch: index of slice {where} exceeded limits of shape; index is {worst} exceeded "
+                    f"{int(dims[0])}"
+                )
+        if self.shape._d is not None:
+            if dims is not None:
+                _same_dims(self.shape._d, dims.tolist(), "shape", 0)
+            _same_dims(self.shape._d, values.shape, "values", 1)
+        if self.count:
+            _same_dims((None, *self._sum[1].shape[1:]), values.shape, "values", 1)
+
+    def _reduced(self) -> Any:
+        rows, values, seen = self._sum
+        if self.reduction == "MEAN":
+            column = seen.reshape(-1, *[1] * (values.ndim - 1)).astype(values.dtype)
+            values = (values / column).astype(values.dtype, copy=False)
+        known = self.shape._d
+        dims = [-1, *values.shape[1:]] if known is None else [-1 if d is None else d for d in known]
+        return rows, values, np.array(dims, np.int64)
+
+
+def _same_dims(want: Sequence[int | None], got: Sequence[int], what: str, start: int) -> None:
+    if len(got) < len(want):
+        raise _invalid(f"Shape mismatch: expected {what} rank at least {len(want)}, got {len(got)}")
+    for i in range(start, len(want)):
+        expected = want[i]
+        if expected is not None and got[i] >= 0 and expected != got[i]:
+            raise _invalid(f"Shape mismatch: expected {what} dim {i} to be {expected}, got {got[i]}")

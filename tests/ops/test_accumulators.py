@@ -1,0 +1,249 @@
+"""Accumulators of gradients: mean and sum, stale gradients, waiting, rows."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.ops.accumulator_core import Accumulator, SparseAccumulator
+from tensorfleet.shapes import TensorShape
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+def test_take_gives_the_mean_and_starts_again():
+    q = tf.ConditionalAccumulator(tf.float32, shape=[2], name="q")
+    with tf.Session() as sess:
+        for g in ([1.0, 2.0], [3.0, 5.0]):
+            sess.run(q.apply_grad(g))
+        assert sess.run(q.num_accumulated()) == 2
+        taken = q.take_grad(1)
+        assert taken.shape.as_list() == [2]
+        assert sess.run(taken).tolist() == [2.0, 3.5]
+        assert sess.run(q.num_accumulated()) == 0
+
+
+def test_sum_reduction():
+    q = tf.ConditionalAccumulator(tf.float64, reduction_type="SUM")
+    with tf.Session() as sess:
+        for g in (1.0, 2.0, 4.0):
+            sess.run(q.apply_grad(g))
+        assert sess.run(q.take_grad(2)) == 7.0
+    with pytest.raises(ValueError, match="Attr 'reduction_type'"):
+        tf.ConditionalAccumulator(tf.float32, reduction_type="MAX")
+
+
+def test_names_and_types_are_those_of_tensorflow(graph):
+    q = tf.ConditionalAccumulator(tf.float32, name="Q")
+    q.apply_grad((10.0,))
+    q.take_grad(1)
+    q.num_accumulated()
+    q.set_global_step(1)
+    assert [(o.name, o.type) for o in graph.get_operations()] == [
+        ("Q", "ResourceConditionalAccumulator"),
+        ("Const", "Const"),
+        ("Const_1", "Const"),
+        ("Cast", "Cast"),
+        ("ResourceAccumulatorApplyGradient", "ResourceAccumulatorApplyGradient"),
+        ("ResourceAccumulatorTakeGradient/num_required", "Const"),
+        ("ResourceAccumulatorTakeGradient", "ResourceAccumulatorTakeGradient"),
+        ("Q_NumAccumulated", "ResourceAccumulatorNumAccumulated"),
+        ("Const_2", "Const"),
+        ("Cast_1", "Cast"),
+        ("ResourceAccumulatorSetGlobalStep", "ResourceAccumulatorSetGlobalStep"),
+    ]
+    assert (q.name, q.dtype) == ("Q", tf.float32)
+
+
+def test_stale_gradients_are_dropped_without_an_error():
+    q = tf.ConditionalAccumulator(tf.float32, shape=[])
+    step = tf.placeholder(tf.int64, [])
+    add = q.apply_grad(10.0, local_step=step)
+    count, take = q.num_accumulated(), q.take_grad(1)
+    with tf.Session() as sess:
+        sess.run(add, {step: 0})
+        sess.run(take)  # now it is step 1
+        sess.run(add, {step: 0})
+        assert sess.run(count) == 0
+        sess.run(add, {step: 1})
+        assert sess.run(count) == 1
+        sess.run(q.set_global_step(5))
+        assert sess.run(count) == 1
+        sess.run(add, {step: 3})
+        assert sess.run(count) == 1
+        sess.run(add, {step: 5})
+        assert sess.run(take) == 10.0
+
+
+def test_the_dropped_are_counted_by_their_step():
+    a = Accumulator("a", TensorShape([]), "MEAN")
+    a.set_step(3)
+    for step in (0, 2, 2, 3):
+        a.apply(step, np.float32(1))
+    assert a.dropped == {0: 1, 2: 2}
+    assert a.count == 1
+
+
+def test_take_waits_for_enough_gradients_and_the_first_waits_first():
+    q = tf.ConditionalAccumulator(tf.float32, shape=[])
+    x = tf.placeholder(tf.float32)
+    add, take = q.apply_grad(x, local_step=100), q.take_grad(2)
+    got = []
+    with tf.Session() as sess:
+        taker = threading.Thread(target=lambda: got.append(sess.run(take)))
+        taker.start()
+        sess.run(add, {x: 1.0})
+        sess.run(add, {x: 2.0})
+        taker.join(60)
+        assert got == [1.5]
+
+
+def test_a_waiting_take_is_cancelled_when_the_session_closes():
+    q = tf.ConditionalAccumulator(tf.float32, shape=[])
+    take = q.take_grad(1)
+    sess = tf.Session()
+    started, raised = threading.Event(), []
+
+    def body():
+        started.set()
+        try:
+            sess.run(take)
+        except (tf.errors.CancelledError, RuntimeError) as e:
+            raised.append(e)
+
+    taker = threading.Thread(target=body)
+    taker.start()
+    started.wait(60)
+    sess.close()
+    taker.join(60)
+    assert len(raised) == 1
+
+
+def test_a_withdrawn_take_leaves_the_gradients():
+    q = tf.ConditionalAccumulator(tf.float32, shape=[])
+    with tf.Session() as sess:
+        sess.run(q.apply_grad(1.0))
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            sess.run(q.take_grad(2), options=tf.RunOptions(timeout_in_ms=20))
+        sess.run(q.apply_grad(3.0))
+        assert sess.run(q.take_grad(2)) == 2.0
+
+
+def test_shapes_are_checked_in_the_graph_and_when_running():
+    q = tf.ConditionalAccumulator(tf.float32, shape=[2])
+    with pytest.raises(ValueError, match="incompatible"):
+        q.apply_grad([1.0, 2.0, 3.0])
+    x = tf.placeholder(tf.float32)
+    free = tf.ConditionalAccumulator(tf.float32)
+    with tf.Session() as sess:
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"Shape mismatch: expected \[2\], got \[3\]"
+        ):
+            sess.run(q.apply_grad(x), {x: [1, 2, 3]})
+        add = free.apply_grad(x, local_step=9)
+        sess.run(add, {x: [1, 2]})
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"Shape mismatch: expected \[2\], got \[3\]"
+        ):
+            sess.run(add, {x: [1, 2, 3]})
+        assert sess.run(free.take_grad(1)).tolist() == [1, 2]
+        sess.run(add, {x: [[1, 2, 3]]})  # a new sum may have a new shape
+        for n in (0, -1):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="num_required must be positive"):
+                sess.run(free.take_grad(n))
+
+
+def test_gradients_are_the_accumulators_own():
+    """The caller may change the array it fed."""
+    q = tf.ConditionalAccumulator(tf.float32, shape=[2])
+    x = tf.placeholder(tf.float32)
+    fed = np.array([1, 2], np.float32)
+    with tf.Session() as sess:
+        sess.run(q.apply_grad(x), {x: fed})
+        fed[:] = 7
+        assert sess.run(q.take_grad(1)).tolist() == [1, 2]
+
+
+def test_accumulators_of_one_shared_name_are_one():
+    a = tf.ConditionalAccumulator(tf.float32, shape=[], shared_name="same")
+    b = tf.ConditionalAccumulator(tf.float32, shape=[], shared_name="same")
+    with tf.Session() as sess:
+        sess.run(a.apply_grad(4.0))
+        assert sess.run(b.take_grad(1)) == 4.0
+
+
+# -- rows ----------------------------------------------------------------------------------------------
+
+
+def slices(values, indices, shape=None):
+    return tf.IndexedSlices(
+        tf.constant(values, tf.float32),
+        tf.constant(indices, tf.int64),
+        None if shape is None else tf.constant(shape, tf.int64),
+    )
+
+
+def test_rows_are_averaged_over_the_gradients_that_had_them():
+    q = tf.SparseConditionalAccumulator(tf.float32, name="S")
+    with tf.Session() as sess:
+        sess.run(q.apply_grad([0, 2], [[0.0, 1.0], [2.0, 3.0]], [3, 2]))
+        sess.run(q.apply_indexed_slices_grad(slices([[10, 1], [20, 3]], [0, 1], [3, 2])))
+        taken = sess.run(q.take_grad(1))
+    assert taken.indices.tolist() == [0, 1, 2]
+    assert taken.values.tolist() == [[5, 1], [20, 3], [2, 3]]
+    assert taken.shape.tolist() == [-1, 2]
+
+
+def test_rows_come_back_as_indexed_slices_with_the_declared_shape():
+    q = tf.SparseConditionalAccumulator(tf.float32, shape=[3, 1], reduction_type="SUM")
+    with tf.Session() as sess:
+        sess.run(q.apply_indexed_slices_grad(slices([[1], [2], [4]], [2, 0, 2])))
+        sess.run(q.apply_indexed_slices_grad(slices([[8]], [0])))
+        got = sess.run(q.take_indexed_slices_grad(2))
+    assert got.indices.tolist() == [0, 2]
+    assert got.values.tolist() == [[10], [5]]
+    assert got.dense_shape.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("indices", "values", "shape", "text"),
+    [
+        ([[0]], [[0, 1]], [3, 2], "Input indices should be vector but received shape"),
+        ([0], 1.0, [3, 2], "Values cannot be 0-dimensional"),
+        ([0], [[0, 1], [1, 2]], [3, 2], "Expected 1 non-empty input values, got 2"),
+        ([0], [[0, 1, 2]], [3, 2], "Shape mismatch: expected values dim 1 to be 2, got 3"),
+        ([0], [[0, 1]], [3, 3], "Shape mismatch: expected shape dim 1 to be 2, got 3"),
+        ([0], [[0, 1]], [3], "Shape mismatch: expected shape rank at least 2, got 1"),
+        ([5], [[0, 1]], [3, 2], "exceeded limits of shape"),
+    ],
+)
+def test_rows_are_checked(indices, values, shape, text):
+    q = tf.SparseConditionalAccumulator(tf.float32, shape=[None, 2])
+    i, v, s = tf.placeholder(tf.int64), tf.placeholder(tf.float32), tf.placeholder(tf.int64)
+    with tf.Session() as sess:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            sess.run(q.apply_grad(i, v, s), {i: indices, v: values, s: shape})
+        assert sess.run(q.num_accumulated()) == 0
+
+
+def test_rows_agree_with_dense_sums():
+    random = np.random.RandomState(0)
+    q = SparseAccumulator("q", TensorShape([20, 3]), "SUM")
+    dense = np.zeros((20, 3))
+    for _ in range(30):
+        rows = random.randint(0, 20, random.randint(0, 6))
+        values = random.randn(len(rows), 3)
+        np.add.at(dense, rows, values)
+        q.apply(0, rows, values, None)
+    rows, values, _ = q.finish()
+    assert (np.diff(rows) > 0).all()
+    full = np.zeros((20, 3))
+    full[rows] = values
+    np.testing.assert_allclose(full, dense)
