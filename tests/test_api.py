@@ -26,6 +26,7 @@ UNLISTED |= {"config.list_physical_devices"}  # its name since 2.1
 DIFFERENT = {
     "Operation.__init__": "operations are made by the graph, from the op table",
     "train.Coordinator.stop_on_exception": "the arguments of a decorated method are known here",
+    "train.Supervisor.managed_session": "the arguments of a decorated method are known here",
 }
 
 

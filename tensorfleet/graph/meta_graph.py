@@ -76,7 +76,7 @@ def _keep_scope(graph_def: Any, scope: str) -> None:
 
 def _write_collection(meta: Any, name: str, items: list, scope: str | None) -> None:
     target = meta.collection_def[name]
-    if name in _PROTO_COLLECTIONS or (all(hasattr(i, "to_proto") for i in items) and items):
+    if all(hasattr(i, "to_proto") for i in items) and (items or name in _PROTO_COLLECTIONS):
         protos = [i.to_proto(scope) if scope else i.to_proto() for i in items]
         target.bytes_list.value.extend(p.SerializeToString() for p in protos if p is not None)
     elif items and all(isinstance(i, (Tensor, Operation)) for i in items):

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.api import export
-from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.graph.scopes import add_to_collection, get_collection, get_default_graph, name_scope
 from tensorfleet.platform import logging
 from tensorfleet.train.global_step import get_global_step
 from tensorfleet.train.session_run_hook import (
@@ -20,6 +20,8 @@ from tensorfleet.train.session_run_hook import (
     SessionRunValues,
 )
 
+_STEP_READ = "global_step_read_op_cache"
+
 
 def _names(name: str) -> list[str]:
     """Where TensorFlow publishes a hook."""
@@ -27,11 +29,17 @@ def _names(name: str) -> list[str]:
 
 
 def step_for(hook: str) -> Any:
-    """The global step, which this hook cannot do without."""
+    """A copy of the global step, which this hook cannot do without, usually from before a run increases it."""
+    found = get_collection(_STEP_READ)
+    if found:
+        return found[0]
     step = get_global_step()
     if step is None:
         raise RuntimeError(f"Global step should be created to use {hook}.")
-    return step
+    with name_scope(None), name_scope(f"{step.op.name}/"):
+        copy = step + 0
+    add_to_collection(_STEP_READ, copy)
+    return copy
 
 
 @export("train.SecondOrStepTimer", "python.training.basic_session_run_hooks.SecondOrStepTimer")
@@ -173,7 +181,7 @@ class LoggingTensorHook(SessionRunHook):
             logging.info(self._formatter(values))
             return
         with np.printoptions(suppress=True):
-            text = ", ".join(f"{tag} = {value}" for tag, value in values.items())
+            text = ", ".join(f"{tag} = {value!s}" for tag, value in values.items())
         if elapsed is None:
             logging.info("%s", text)
         else:

@@ -10,6 +10,7 @@ from tensorfleet.graph.meta_graph import export_meta_graph, write_graph
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
 from tensorfleet.platform import logging
 from tensorfleet.summary.writer import FileWriterCache
+from tensorfleet.train.global_step import get_global_step
 from tensorfleet.train.hooks import SecondOrStepTimer, _names, step_for
 from tensorfleet.train.session_run_hook import (
     SessionRunArgs,
@@ -176,8 +177,8 @@ class StepCounterHook(SessionRunHook):
         """Finds the global step and the writer of events."""
         if self._summary_writer is None and self._output_dir:
             self._summary_writer = FileWriterCache.get(self._output_dir)
-        step = step_for("StepCounterHook")
-        self._args = SessionRunArgs(step)
+        self._args = SessionRunArgs(step_for("StepCounterHook"))
+        step = get_global_step()
         self._summary_tag = f"{step.op.name}/sec"
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:

@@ -1,0 +1,187 @@
+"""Sessions are restored, initialized or waited for."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.train import session_manager
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """Sleeping takes no time; the list tells how long it would have."""
+    clock, slept = [0.0], []
+
+    def sleep(seconds):
+        clock[0] += seconds
+        slept.append(seconds)
+
+    monkeypatch.setattr(session_manager.time, "sleep", sleep)
+    monkeypatch.setattr(session_manager.time, "monotonic", lambda: clock[0])
+    return slept
+
+
+def manager(**kwargs) -> tf.train.SessionManager:
+    return tf.train.SessionManager(ready_op=tf.report_uninitialized_variables(), **kwargs)
+
+
+def checkpoint(folder, value: float) -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        v = tf.Variable(value, name="v")
+        sess.run(v.initializer)
+        tf.train.Saver({"v": v}).save(sess, str(folder / "ckpt"))
+
+
+def test_prepare_runs_the_init_op_with_its_feeds_and_then_the_function():
+    p = tf.placeholder(tf.float32, [])
+    v = tf.Variable(p, name="v")
+    called = []
+    sess = manager().prepare_session(
+        "", init_op=tf.global_variables_initializer(), init_feed_dict={p: 3.0}, init_fn=called.append
+    )
+    assert sess.run(v) == 3.0
+    assert called == [sess]
+
+
+def test_prepare_fails_when_nothing_initializes():
+    tf.Variable(1.0, name="v")
+    with pytest.raises(RuntimeError, match="no init_op or init_fn or local_init_op was given"):
+        manager().prepare_session("")
+
+
+def test_prepare_names_what_the_init_op_forgot():
+    v = tf.Variable(1.0, name="v")
+    tf.Variable(1.0, name="w")
+    with pytest.raises(RuntimeError, match="did not make model ready.*error: Variables not initialized: w"):
+        manager().prepare_session("", init_op=v.initializer)
+
+
+def test_prepare_restores_instead_of_initializing(tmp_path):
+    checkpoint(tmp_path, 7.0)
+    v = tf.Variable(1.0, name="v")
+    saver = tf.train.Saver({"v": v})
+    sess = manager().prepare_session(
+        "", init_op=v.initializer, saver=saver, checkpoint_dir=str(tmp_path), init_fn=lambda s: 1 / 0
+    )
+    assert sess.run(v) == 7.0
+    assert saver.last_checkpoints == [str(tmp_path / "ckpt")]
+
+
+def test_prepare_restores_a_given_file(tmp_path):
+    checkpoint(tmp_path, 7.0)
+    v = tf.Variable(1.0, name="v")
+    sess = manager().prepare_session(
+        "",
+        init_op=v.initializer,
+        saver=tf.train.Saver({"v": v}),
+        checkpoint_filename_with_path=str(tmp_path / "ckpt"),
+    )
+    assert sess.run(v) == 7.0
+
+
+def test_a_directory_and_a_file_are_too_much(tmp_path):
+    v = tf.Variable(1.0, name="v")
+    with pytest.raises(ValueError, match="Can not provide both"):
+        manager().recover_session("", tf.train.Saver([v]), str(tmp_path), str(tmp_path / "ckpt"))
+
+
+def test_local_initialization_waits_for_what_it_needs():
+    v = tf.Variable(1.0, name="v")
+    local = tf.Variable(v.initialized_value(), name="local", collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    sm = manager(
+        ready_for_local_init_op=tf.report_uninitialized_variables(tf.global_variables()),
+        local_init_op=local.initializer,
+    )
+    with pytest.raises(RuntimeError, match="not make model ready for local_init.*not initialized: v"):
+        sm.prepare_session("", init_op=tf.no_op())
+    assert sm.prepare_session("", init_op=v.initializer).run(local) == 1.0
+
+
+def test_a_check_for_local_initialization_needs_the_operation():
+    with pytest.raises(ValueError, match="you must also pass a local_init_op"):
+        tf.train.SessionManager(ready_for_local_init_op=tf.no_op())
+
+
+def test_recover_tells_whether_a_checkpoint_made_the_model_ready(tmp_path):
+    v = tf.Variable(1.0, name="v")
+    saver = tf.train.Saver({"v": v})
+    sm = manager()
+    sess, ready = sm.recover_session("", saver=saver, checkpoint_dir=str(tmp_path))
+    assert not ready
+    checkpoint(tmp_path, 7.0)
+    sess, ready = sm.recover_session("", saver=saver, checkpoint_dir=str(tmp_path))
+    assert ready
+    assert sess.run(v) == 7.0
+    tf.Variable(1.0, name="w")
+    sess, ready = manager().recover_session("", saver=saver, checkpoint_dir=str(tmp_path))
+    assert not ready
+
+
+def test_recover_waits_for_a_checkpoint(tmp_path, pauses, monkeypatch):
+    v = tf.Variable(1.0, name="v")
+    saver = tf.train.Saver({"v": v})
+    sm = manager()
+    assert not sm.recover_session("", saver, str(tmp_path), wait_for_checkpoint=True, max_wait_secs=3)[1]
+    assert sum(pauses) == pytest.approx(3)
+    states = iter([None, None, tf.train.generate_checkpoint_state_proto("", str(tmp_path / "ckpt"))])
+    checkpoint(tmp_path, 7.0)
+    monkeypatch.setattr(session_manager, "get_checkpoint_state", lambda folder: next(states))
+    assert sm.recover_session("", saver, str(tmp_path), wait_for_checkpoint=True)[1]
+
+
+def test_a_worker_starts_soon_after_the_chief():
+    server = tf.train.Server.create_local_server()
+    v = tf.Variable(2.0, name="v")
+    sm = manager()
+    init = v.initializer
+    found = []
+    worker = threading.Thread(target=lambda: found.append(sm.wait_for_session(server.target).run(v)))
+    worker.start()
+    with tf.Session(server.target) as chief:
+        chief.run(init)
+        worker.join(timeout=60)
+        assert found == [2.0]
+
+
+def test_waiting_looks_often_at_first_and_then_every_second(pauses):
+    tf.Variable(1.0, name="v")
+    with pytest.raises(
+        tf.errors.DeadlineExceededError, match=r"after waiting 20 secs. Variables not init.*: v"
+    ):
+        manager(recovery_wait_secs=300).wait_for_session("", max_wait_secs=20)
+    assert pauses[0] == 0.1
+    assert max(pauses) == 1.0
+    assert sum(pauses) == pytest.approx(20)
+
+
+def test_waiting_goes_on_while_a_task_is_unreachable(pauses, monkeypatch):
+    v = tf.Variable(1.0, name="v")
+    sm = manager(local_init_op=v.initializer)
+    failures = iter([tf.errors.UnavailableError(None, None, "ps is not there")] * 3)
+    original = sm._try_run_local_init_op
+
+    def sometimes(sess):
+        for error in failures:
+            raise error
+        return original(sess)
+
+    monkeypatch.setattr(sm, "_try_run_local_init_op", sometimes)
+    assert sm.wait_for_session("").run(v) == 1.0
+    assert len(pauses) == 3
+
+
+def test_an_old_ready_op_that_fails_means_not_ready():
+    v = tf.Variable(1.0, name="v")
+    sm = tf.train.SessionManager(ready_op=tf.assert_variables_initialized())
+    with pytest.raises(RuntimeError, match="did not make model ready"):
+        sm.prepare_session("", init_op=tf.no_op())
+    assert sm.prepare_session("", init_op=v.initializer).run(v) == 1.0
