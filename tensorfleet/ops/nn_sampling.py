@@ -45,7 +45,8 @@ def _check(true_classes: np.ndarray, num_true: int, num_sampled: int, unique: bo
         )
     if unique and num_sampled > range_max:
         raise errors.InvalidArgumentError(None, None, "Sampler's range is too small.")
-    if true_classes.size and not 0 <= true_classes.min() <= true_classes.max() < range_max:
+    # as unsigned numbers, negative ones are huge
+    if true_classes.size and int(true_classes.view(np.uint64).max()) >= range_max:
         odd = true_classes[(true_classes < 0) | (true_classes >= range_max)][0]
         text = f"`true_candidate` out of range [0, {range_max}), received {odd}"
         raise errors.InvalidArgumentError(None, None, text)
@@ -146,9 +147,11 @@ def _accidental_hits(ctx: Any, true_classes: Any, sampled: Any, *, num_true: int
         text = "true_classes must be a batch_size * num_true matrix"
         raise errors.InvalidArgumentError(None, None, text)
     # where a class was sampled more than once, its last place counts
-    places = {value: i for i, value in enumerate(sampled.tolist())}
+    places = dict(zip(sampled.tolist(), range(sampled.size), strict=True))
     flat = classes.ravel().tolist()
-    hits = [k for k, value in enumerate(flat) if value in places]
+    hits: list[int] = []
+    if not places.keys().isdisjoint(flat):
+        hits = [k for k, value in enumerate(flat) if value in places]
     return (
         np.array([k // num_true for k in hits], np.int32),
         np.array([places[flat[k]] for k in hits], np.int64),

@@ -62,9 +62,17 @@ def _occurrences(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
     """`rows[i] = combine(rows[i], update)` for each index in turn; `updates` may be one scalar for all."""
-    if distinct(flat):
-        rows[flat] = combine(rows.take(flat, axis=0), updates)
+    if isinstance(combine, np.ufunc) and rows.ndim == 1:
+        combine.at(rows, flat, updates)
         return
+    if flat.size <= _FEW:
+        repeats = _repeats(flat)
+        if len(repeats) <= _MANY_TIMES:
+            new = combine(rows.take(flat, axis=0), updates)
+            for before, i in repeats:
+                new[i] = combine(new[before], updates[i] if updates.ndim else updates)
+            rows[flat] = new  # the last of several rows for one index remains
+            return
     order, occurrence = _occurrences(flat)
     if isinstance(combine, np.ufunc) and occurrence.max() >= _MANY_TIMES:
         combine.at(rows, flat, updates)
@@ -73,3 +81,20 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
         where = order[occurrence == k]
         at = flat[where]
         rows[at] = combine(rows.take(at, axis=0), updates[where] if updates.ndim else updates)
+
+
+def _repeats(flat: np.ndarray) -> list[tuple[int, int]]:
+    """Positions of indices that have occurred before, each with the last position where they did."""
+    values = flat.tolist()
+    if len(set(values)) == len(values):
+        return []
+    values.reverse()
+    places = dict(zip(values, range(len(values) - 1, -1, -1), strict=True))  # the first place of each
+    again = np.ones(len(values), bool)
+    again[list(places.values())] = False
+    found = []
+    for i in again.nonzero()[0].tolist():
+        value = values[-1 - i]
+        found.append((places[value], i))
+        places[value] = i
+    return found

@@ -85,11 +85,13 @@ def _sparse_to_dense(
     _check_parts(indices, shape, values, default)
     dims = tuple(int(d) for d in shape)
     rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
+    if is_numpy(xp) and not len(rows):
+        return np.full(dims, default, values.dtype)
     inside = ((rows >= 0) & (rows < np.array(dims, np.int64))).all(axis=1)
     if is_numpy(xp):
         if validate_indices:
             check_places(rows, dims)
-        check(inside, f"Indices are not valid (out of bounds).  Shape: {bracketed(dims)}")
+        check(inside, lambda: f"Indices are not valid (out of bounds).  Shape: {bracketed(dims)}")
         made = np.full(dims, default, values.dtype)
         made[tuple(rows.T)] = values
         return made

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.indices import index_ops
 from tensorfleet.passes.plan import Part, Plan, updated_by, variable_of
 
 # Variables of at least this many elements are gathered from by rows, without handing out the whole.
@@ -26,9 +27,10 @@ def fuse(plan: Plan) -> Plan:
     before = {op: _before(op, plan, known, hidden) for op in ops}
     _read_after_initializing(ops, before)
     kinds = {op: _kind(op, plan, gathers) for op in ops}
+    kinds.update(dict.fromkeys(index_ops(plan, kinds, known), "index"))
     levels = _levels(plan, ops, kinds, before)
     _delay(plan, ops, kinds, before, levels)
-    parts = _group(plan, ops, kinds, levels)
+    parts = _group(plan, ops, kinds, levels, before)
     _connect(plan, parts, before)
     plan.parts = parts
     return plan
@@ -225,7 +227,7 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
         for b in before[op]:
             after.setdefault(b, []).append(op)
     for op in reversed(ops):
-        if kinds[op] != "segment" or op.spec.updates:
+        if kinds[op] != "segment" or op.spec.updates or (levels[op] and op not in after):
             continue
         latest = last[plan.devices[op]]
         for user in after.get(op, ()):
@@ -239,7 +241,9 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
         levels[op] = max(levels[op], latest)
 
 
-def _group(plan: Plan, ops: list, kinds: dict, levels: dict[Operation, int]) -> list[Part]:
+def _group(
+    plan: Plan, ops: list, kinds: dict, levels: dict[Operation, int], before: dict[Operation, list[Operation]]
+) -> list[Part]:
     parts: list[Part] = []
     by_level: dict[int, list[Operation]] = {}
     for op in ops:
@@ -255,11 +259,23 @@ def _group(plan: Plan, ops: list, kinds: dict, levels: dict[Operation, int]) -> 
                 segments[device][-1].ops.append(op)
             elif kinds[op] == "alone":
                 hosts.append(Part("segment", [op], device))
+            elif kinds[op] == "index":
+                _add_index(hosts, op, device, before[op])
             else:
                 guard = plan.guards.get(op, frozenset())
                 hosts.append(Part(kinds[op], [op], device, list(op._outputs), guard=guard))
         parts += [*itertools.chain(*segments.values()), *hosts]
     return parts
+
+
+def _add_index(hosts: list[Part], op: Operation, device: str, before: list[Operation]) -> None:
+    """Adds an operation to the first part of its kind that comes after all it needs, or makes a new one."""
+    first = max((i for i, part in enumerate(hosts) if not set(before).isdisjoint(part.ops)), default=0)
+    for part in hosts[first:]:
+        if part.kind == "index" and part.device == device:
+            part.ops.append(op)
+            return
+    hosts.append(Part("index", [op], device))
 
 
 def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
@@ -278,5 +294,5 @@ def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
                 decided = set(plan.guards.get(op, ())).union(*plan.merges.get(op, ()))
                 wanted.update(p for p, _ in decided if owner.get(p._op, i) != i)
     for part in parts:
-        if part.kind == "segment":
+        if part.kind in ("segment", "index"):
             part.outputs = [t for op in part.ops for t in op._outputs if t in wanted]

@@ -18,8 +18,9 @@ Guard = frozenset[tuple[Tensor, bool]]
 class Part:
     """One unit of work: a segment of operations to run as one, or a single host operation.
 
-    `kind` is "segment", "host", "rows" (an update of some rows of variables, in place), "chunks" (one of whole
-    variables, in place) or "gather" (some rows of a variable, fetched without touching the rest).
+    `kind` is "segment", "index" (the same, never worth compiling), "host", "rows" (an update of some rows of
+    variables, in place), "chunks" (one of whole variables, in place) or "gather" (some rows of a variable, fetched
+    without touching the rest).
     """
 
     kind: str

@@ -34,12 +34,11 @@ _MOVES = {"Assign", "AssignVariableOp", "Const", "Identity", "NoOp", "ReadVariab
 class Compiled:
     """One signature of a segment as an XLA program."""
 
-    __slots__ = ("call", "checked", "skips")
+    __slots__ = ("call", "skips")
 
-    def __init__(self, call: Any, skips: list[int], checked: bool) -> None:
+    def __init__(self, call: Any, skips: list[int]) -> None:
         self.call = call
         self.skips = skips
-        self.checked = checked
 
 
 class Compiler:
@@ -131,7 +130,6 @@ class Compiler:
         jax, jnp = load_jax()
         segment = self.segment
         skips: list[int] = [0] * len(segment.rng_steps)
-        checked: list[bool] = [False]
         barriers = Barriers(segment, jax) if "/device:CPU" in self.device else None
         fixed_inputs = {i: None if inputs[i] is None else np.asarray(inputs[i]) for i in self.static_inputs}
         fixed_state = {i: np.asarray(state[i]) for i in self.static_variables}
@@ -158,14 +156,13 @@ class Compiler:
                 outs = [values[o] for o in step.outs if o is not None]
                 assert step.op.spec.rng is not None
                 skips[i] = 0 if outs[0] is None else step.op.spec.rng(step.op, outs)
-            checked[0] = bool(flags)
-            ok = jnp.all(jnp.stack(flags)) if flags else jnp.array(True)
+            ok = [jnp.all(jnp.stack(flags))] if flags else []
             return segment.collect(values, current), [current[w] for w in segment.writes], ok
 
         args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips))
         lowered = jax.jit(trace).lower(*args)
         program = lowered.compile(OPTIONS if barriers is not None and barriers.placed else None)
-        return Compiled(program, skips, checked[0])
+        return Compiled(program, skips)
 
     def arguments(self, inputs: Sequence[Any], state: Sequence[Any], streams: Sequence[Any]) -> tuple:
         """The arguments of a compiled program, on its device."""

@@ -13,6 +13,7 @@ from tensorfleet import errors
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.plan import Part, Plan
 from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem
+from tensorfleet.runtime.indices import IndexItem
 from tensorfleet.runtime.loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager, VariableStore, release
 from tensorfleet.runtime.segment import Segment, uninitialized
@@ -166,7 +167,7 @@ class SegmentItem:
             outputs, written, ok = compiled.call(*args)
             # All results of a program become ready together. The step is over when they are: XLA may still
             # be reading the caller's arrays until then.
-            ok.block_until_ready()
+            _wait(ok or written or outputs)
         except TypeError as e:
             if self.compiler.loose:
                 raise self._failure(e) from e
@@ -175,7 +176,7 @@ class SegmentItem:
             return self._numpy_life(ctx, inputs, state)
         except Exception as e:
             raise self._failure(e) from e
-        if compiled.checked and not ok:
+        if ok and not ok[0]:
             # The flag says only that a check failed. The numpy life knows which, and says so.
             self._explain(inputs, state, streams)
             raise self._unexplained()
@@ -212,6 +213,14 @@ class SegmentItem:
         return errors.about(self.segment.ops[-1], error)
 
 
+def _wait(results: list) -> None:
+    """Waits for one of several results; some may be missing."""
+    for result in results:
+        if result is not None:
+            result.block_until_ready()
+            return
+
+
 class Slots:
     """Numbers the values that pass between the parts of one program."""
 
@@ -227,7 +236,7 @@ class Slots:
 
 
 _KINDS: dict[str, Any] = {"host": HostItem, "rows": RowsItem, "chunks": ChunksItem, "gather": GatherItem}
-_KINDS["merge"] = MergeItem
+_KINDS |= {"index": IndexItem, "merge": MergeItem}
 
 
 class Program:

@@ -1,0 +1,48 @@
+"""Find the operations that only prepare indices, and keep them out of XLA's programs.
+
+Rows are gathered and scattered on the host, by indices that are mostly fed or sampled there. Sending these
+through a compiled program, only to reshape or join them, costs more than the operation. So does a program for
+every number of elements that a host operation may give, where the result always has the same shape.
+"""
+
+from __future__ import annotations
+
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.plan import Plan
+
+_MOVES = {"Cast", "ConcatV2", "ExpandDims", "Identity", "Pack", "Reshape", "Squeeze", "StopGradient"}
+_HOST = {"gather", "host"}
+_MOST = 1 << 16  # elements that numpy fills as fast as XLA
+
+
+def index_ops(plan: Plan, kinds: dict[Operation, str], known: set[Tensor]) -> set[Operation]:
+    """The operations of segments that are better done in numpy, beside the host operations they serve."""
+    able: set[Operation] = set()
+    for op, kind in kinds.items():
+        if kind == "segment" and _prepares(op, plan) and _on_host(op, plan, kinds, known, able):
+            able.add(op)
+    found: set[Operation] = set()
+    serving: set[Operation] = set()
+    for op in reversed(kinds):
+        if op in able and (op in serving or op.type == "SparseToDense"):
+            found.add(op)
+        if op in found or kinds[op] != "segment":
+            serving.update(t._op for t in op._inputs if t not in known)
+    return found
+
+
+def _prepares(op: Operation, plan: Plan) -> bool:
+    if "/device:CPU" not in plan.devices[op] or op in plan.guards or plan.nested:
+        return False
+    if op.type == "SparseToDense":
+        size = op._outputs[0].shape.num_elements()
+        return size is not None and size <= _MOST and not op._inputs[0].shape.is_fully_defined()
+    return op.type in _MOVES and op._outputs[0].dtype.is_integer
+
+
+def _on_host(op: Operation, plan: Plan, kinds: dict, known: set[Tensor], able: set[Operation]) -> bool:
+    """Whether all that an operation needs is there before any segment has run."""
+    return all(
+        (op, i) not in plan.live and (t in known or t._op in able or kinds.get(t._op, "segment") in _HOST)
+        for i, t in enumerate(op._inputs)
+    )
