@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import sys
+import time
 from typing import Any
 
 from tensorfleet import errors
@@ -97,16 +98,17 @@ def connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[w
         raise
 
 
-def accept(sock: socket.socket, secret: bytes, welcome: dict, largest: int) -> tuple[wire.Channel, dict]:
-    """The other side of `connect`: reads nothing but the proof until it is right."""
+def accept(
+    sock: socket.socket, theirs: bytes, secret: bytes, welcome: dict, largest: int
+) -> tuple[wire.Channel, dict]:
+    """The other side of `connect`, after its first bytes: reads nothing but the proof until it is right."""
+    sock.setblocking(True)
     tuned(sock)
+    limit = time.monotonic() + HANDSHAKE_SECONDS
     sock.settimeout(HANDSHAKE_SECONDS)
-    if _exactly(sock, len(PREFACE)) != PREFACE:
-        raise wire.malformed("it does not begin as a connection of TensorFleet")
-    theirs = _exactly(sock, NONCE)
     mine = secrets.token_bytes(NONCE)
     sock.sendall(mine + proof(secret, b"server", theirs, mine))
-    if not same(_exactly(sock, _PROOF), proof(secret, b"client", mine, theirs)):
+    if not same(_exactly(sock, _PROOF, limit), proof(secret, b"client", mine, theirs)):
         raise errors.UnauthenticatedError(None, None, "A connection with a wrong cluster token was refused.")
     channel = wire.Channel(sock, largest)
     frame = channel.receive()
@@ -118,9 +120,12 @@ def accept(sock: socket.socket, secret: bytes, welcome: dict, largest: int) -> t
     return channel, hello
 
 
-def _exactly(sock: socket.socket, size: int) -> bytes:
+def _exactly(sock: socket.socket, size: int, limit: float | None = None) -> bytes:
+    """So many bytes, before `limit` however slowly they come."""
     found = b""
     while len(found) < size:
+        if limit is not None:
+            sock.settimeout(max(limit - time.monotonic(), 0.01))
         more: Any = sock.recv(size - len(found))
         if not more:
             raise ConnectionError("the connection was closed before the token was proved")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import itertools
 import json
 import secrets
 import signal
@@ -16,6 +15,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.cluster import connection, farewell, wire
+from tensorfleet.cluster.listener import Listener
 from tensorfleet.cluster.placing import task_name
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import RUN_FIELDS
@@ -28,7 +28,6 @@ _LARGEST_FRAME = 64 << 30
 _CLIENT_SILENT_AFTER = 30.0  # seconds without a ping
 _servers: dict[str, Server] = {}
 _lock = threading.Lock()
-_numbers = itertools.count()
 
 
 def server_at(target: str) -> Server | None:
@@ -72,7 +71,8 @@ class Server:
         self.joined = False
         self._farewells = farewell.Farewells(self)
         self._secret = token()
-        self._listeners = self._bind()
+        self._sockets = self._bind()
+        self._listener: Listener | None = None
         self._target = f"grpc://{self.cluster.task_address(self.job, self.index)}"
         with _lock:
             _servers[self._target] = self
@@ -160,33 +160,20 @@ class Server:
         self._started = True
         atexit.register(self._farewells.say)
         logging.info("Started server with target: %s", self._target)
-        for listener in self._listeners:
-            threading.Thread(
-                target=self._accept, args=(listener,), name="tensorfleet-accept", daemon=True
-            ).start()
+        self._listener = Listener(self._sockets, self._secret, self._welcome, self._serve, _LARGEST_FRAME)
+        self._listener.start()
 
-    def _accept(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                sock, _ = listener.accept()
-            except OSError:
-                return  # closed: the server was stopped
-            name = f"tensorfleet-serve-{next(_numbers)}"
-            threading.Thread(target=self._serve, args=(sock,), name=name, daemon=True).start()
-
-    def _serve(self, sock: socket.socket) -> None:
-        welcome = {
+    def _welcome(self) -> dict:
+        return {
             "incarnation": self.incarnation,
             "task": self.task,
             "job": self.job,
             "index": self.index,
             "cluster": self.cluster.as_dict(),
         }
-        try:
-            channel, hello = connection.accept(sock, self._secret, welcome, _LARGEST_FRAME)
-        except (OSError, errors.OpError, ValueError):
-            sock.close()
-            return
+
+    def _serve(self, channel: wire.Channel, hello: dict) -> None:
+        """Answers one client's messages until it leaves."""
         self._channels.add(channel)
         if self._stopping.is_set():
             channel.close()
@@ -195,7 +182,6 @@ class Server:
         try:
             if hello.get("control"):
                 self._answer_pings(channel)
-                self.worker.client_gone(client)
             else:
                 while self._answer(channel, client):
                     pass
@@ -283,16 +269,17 @@ class Server:
         with _lock:
             if _servers.get(self._target) is self:
                 del _servers[self._target]
-        for listener in self._listeners:
-            with contextlib.suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)
-            listener.close()
+        if self._listener is not None:
+            self._listener.close()
+        else:
+            for sock in self._sockets:
+                sock.close()
         for channel in list(self._channels):
             channel.close()
         self.worker.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_listeners", None) and not self._stopping.is_set() and not self._started:
+        if getattr(self, "_sockets", None) and not self._stopping.is_set() and not self._started:
             self.stop()
 
 

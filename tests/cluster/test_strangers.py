@@ -1,0 +1,202 @@
+"""What comes to an open port: strangers, nonsense, liars. Everybody else is served all the while."""
+
+import json
+import random
+import socket
+import struct
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.cluster import connection, wire
+from tensorfleet.cluster.token import token
+
+SECONDS = 5
+
+
+@pytest.fixture(scope="module")
+def server():
+    made = tf.train.Server.create_local_server()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(autouse=True)
+def still_serves(server):
+    yield
+    channel, _ = talk(server)
+    channel.send_json(wire.DESCRIBE)
+    assert channel.receive().json()["devices"]
+    channel.close()
+
+
+def port(server):
+    return int(server.target.rpartition(":")[2])
+
+
+def stranger(server):
+    sock = socket.create_connection(("localhost", port(server)), timeout=SECONDS)
+    return sock
+
+
+def talk(server):
+    return connection.connect(f"localhost:{port(server)}", token(), {"client": "test"}, SECONDS)
+
+
+def ends(sock):
+    """Whether the other side closes the connection, after whatever it says."""
+    try:
+        while sock.recv(1 << 16):
+            pass
+    except ConnectionError:
+        pass
+    sock.close()
+    return True
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        bytes(1000),
+        random.Random(1).randbytes(1000),
+        connection.PREFACE[:-1] + b"x" * 60,
+    ],
+)
+def test_a_stranger_is_shown_out(server, said):
+    sock = stranger(server)
+    sock.sendall(said)
+    assert ends(sock)
+
+
+def test_a_wrong_proof_is_refused_before_anything_is_read(server):
+    for kind in range(14):
+        sock = stranger(server)
+        sock.sendall(connection.PREFACE + bytes(connection.NONCE))
+        assert len(sock.recv(64)) > 0
+        frame = struct.pack("<4sBxHIIQ", b"TFLT", kind, 0, 0, 0, 0)
+        sock.sendall(bytes(32) + frame)
+        assert ends(sock)
+
+
+def test_crowds_that_say_nothing_do_not_keep_others_out(server):
+    crowd = [stranger(server) for _ in range(400)]
+    half = [stranger(server) for _ in range(50)]
+    for sock in half:
+        sock.sendall(connection.PREFACE[:5])
+    channel, _ = talk(server)
+    channel.send_json(wire.PING)
+    assert channel.receive().kind == wire.OK
+    channel.close()
+    for sock in (*crowd, *half):
+        sock.close()
+
+
+def header(kind, count=0, fields=0, described=0, body=0, magic=b"TFLT"):
+    return struct.pack("<4sBxHIIQ", magic, kind, count, fields, described, body)
+
+
+LIES = {
+    "another magic": header(wire.PING, magic=b"XXXX"),
+    "fields of 4 GB": header(wire.PING, fields=(1 << 32) - 1),
+    "a body of 2**60 bytes": header(wire.RUN, count=1, described=10, body=1 << 60),
+    "a tensor of 2**62 elements": header(wire.RUN, 1, 0, 18, 64) + struct.pack("<BBQq", 1, 1, 64, 1 << 62),
+    "a negative dimension": header(wire.RUN, 1, 0, 18, 64) + struct.pack("<BBQq", 1, 1, 64, -4),
+    "255 dimensions": header(wire.RUN, 1, 0, 10, 0) + struct.pack("<BBQ", 1, 255, 0),
+    "an unknown element type": header(wire.RUN, 1, 0, 18, 64) + struct.pack("<BBQq", 99, 1, 4, 1),
+    "a type that holds objects": header(wire.RUN, 1, 0, 10, 64) + struct.pack("<BBQ", 20, 0, 8),
+    "strings beyond their table": header(wire.RUN, 1, 0, 18, 64) + struct.pack("<BBQq", 7, 1, 8, 1 << 40),
+    "strings that overlap": header(wire.RUN, 1, 0, 18, 64)
+    + struct.pack("<BBQq", 7, 1, 24, 2)
+    + struct.pack("<QQ", 9, 3).ljust(64, b"a"),
+    "descriptions cut off": header(wire.RUN, 2, 0, 10, 0) + struct.pack("<BBQ", 1, 0, 4),
+    "a body without tensors": header(wire.RUN, 0, 0, 0, 64) + bytes(64),
+    "half a frame": header(wire.RUN, 1, 0, 18, 64)[:7],
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_lies_about_sizes_are_found_before_memory_is_taken(server, lie):
+    channel, _ = talk(server)
+    channel.sock.settimeout(SECONDS)
+    channel.sock.sendall(LIES[lie])
+    channel.sock.shutdown(socket.SHUT_WR)
+    assert ends(channel.sock)
+
+
+EVIL = [
+    (wire.REGISTER, {}),
+    (wire.REGISTER, {"session": "x", "create": True, "known": [], "stages": []}),
+    (wire.REGISTER, {"session": ["x"], "known": "no", "stages": 3}),
+    (wire.PUSH, {"session": "nobody", "step": 1, "names": []}),
+    (wire.CANCEL, {"session": "nobody"}),
+    (wire.CLOSE, {}),
+    (wire.RESET, {"containers": 5}),
+    (wire.BYE, {}),
+    (200, {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "fields"), EVIL)
+def test_messages_that_make_no_sense_get_an_error_or_nothing(server, kind, fields):
+    channel, _ = talk(server)
+    channel.sock.settimeout(SECONDS)
+    channel.send(kind, json.dumps(fields).encode())
+    assert channel.receive().kind in (wire.FAILED, wire.OK)
+    channel.send_json(wire.PING)  # the connection is as good as before
+    assert channel.receive().kind == wire.OK
+    channel.close()
+
+
+def test_deeply_nested_fields(server):
+    channel, _ = talk(server)
+    channel.sock.settimeout(SECONDS)
+    channel.send(wire.DESCRIBE, b"[" * 100_000)
+    assert channel.receive().kind == wire.FAILED
+    channel.close()
+
+
+def test_thousands_of_altered_frames(server):
+    seed = 20261115
+    r = random.Random(seed)
+    parts: list[bytes] = []
+
+    class Recorder:
+        def sendall(self, data):
+            parts.append(bytes(data))
+
+        def sendmsg(self, views):
+            parts.extend(bytes(v) for v in views)
+            return sum(len(v) for v in views)
+
+    recorder = wire.Channel(Recorder())  # type: ignore[arg-type]
+    recorder.send(wire.RUN, struct.pack("<16sQIII?", b"0" * 16, 1, 1, 1, 0, False), [np.ones((3, 4), "f")])
+    recorder.send_json(
+        wire.REGISTER, [np.zeros(9, np.uint8), np.zeros(0, np.uint8)], session="s", create=True
+    )
+    frames = [b"".join(parts[:1]), b"".join(parts[1:])]
+    channel = None
+    for _ in range(2000):
+        data = bytearray(r.choice(frames))
+        for _ in range(r.randint(1, 4)):
+            data[r.randrange(len(data))] = r.randrange(256)
+        if r.random() < 0.3:
+            del data[r.randrange(len(data)) :]
+        if channel is None:
+            channel, _ = talk(server)
+            channel.sock.settimeout(SECONDS)
+        try:
+            channel.sock.sendall(data)
+            channel.sock.settimeout(0.002)
+            channel.receive()
+        except TimeoutError:  # it waits for the rest of what it believes to be a frame
+            channel.close()
+            channel = None
+        except (ConnectionError, tf.errors.OpError):
+            channel.close()
+            channel = None
+    if channel is not None:
+        channel.close()
