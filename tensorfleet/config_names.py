@@ -88,7 +88,7 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 @export("config.experimental.list_logical_devices")
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices that operations can be placed on, of one type when asked for one."""
-    found = []
+    found: list[LogicalDevice] = []
     for device in get_visible_devices(device_type):
         for _ in _settings.virtual.get(device) or [None]:
             index = sum(d.device_type == device.device_type for d in found)

@@ -85,6 +85,7 @@ _LATER = (
     "variables",
     "summary",
     "image",
+    "signal",
     "nn",
     "session",
     "fleet",

@@ -15,7 +15,7 @@ STAGES = [
     {"io"},
     {"graph"},
     {"ops"},
-    {"variables", "summary", "image"},
+    {"variables", "summary", "image", "signal"},
     {"passes"},
     {"runtime"},
     {"cluster"},

@@ -89,7 +89,7 @@ def _fitted(name: str, kind: type, value: Any) -> Any:
         raise ValueError(problem)
     if issubclass(kind, numbers.Number) and not isinstance(value, numbers.Number):
         raise ValueError(problem)
-    return kind(value)  # type: ignore[call-arg]
+    return kind(value)
 
 
 @export("contrib.training.HParams")

@@ -1,0 +1,63 @@
+"""`tf.signal`: what TensorFlow cannot be asked, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+SIGNAL = np.random.RandomState(0).rand(2, 30).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def session():
+    with tf.Graph().as_default(), tf.Session() as s:
+        yield s
+
+
+def test_a_short_time_transform_can_be_undone(session):
+    spectra = tf.signal.stft(SIGNAL, 8, 2)
+    back = tf.signal.inverse_stft(spectra, 8, 2, window_fn=tf.signal.inverse_stft_window_fn(2))
+    inside = slice(8, -8)
+    np.testing.assert_allclose(session.run(back)[:, inside], SIGNAL[:, inside], rtol=1e-4, atol=1e-5)
+
+
+def test_cosine_transforms_go_along_any_axis(session):
+    there = tf.signal.dct(SIGNAL, norm="ortho", axis=0)
+    assert there.shape.as_list() == [2, 30]
+    back = tf.signal.idct(there, norm="ortho", axis=0)
+    np.testing.assert_allclose(session.run(back), SIGNAL, rtol=1e-4, atol=1e-5)
+
+
+def test_the_gradient_of_a_shortened_transform_is_that_of_the_kept_part(session):
+    x = tf.constant(SIGNAL)
+    power = tf.reduce_sum(tf.square(tf.abs(tf.signal.rfft(x, [16]))))
+    (dx,) = tf.gradients(power, x)
+    value = session.run(dx)
+    assert (value[:, 16:] == 0).all() and (value[:, :16] != 0).any()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: s.rfft(tf.constant([1, 2, 3])), "requires tf.float32 or float64 inputs"),
+        (lambda s: s.dct(SIGNAL, type=5), "Types I, II, III and IV"),
+        (lambda s: s.dct(SIGNAL, type=1, norm="ortho"), "Normalization is not supported for the Type-I DCT."),
+        (lambda s: s.dct(SIGNAL, norm="bad"), "Unknown normalization"),
+        (lambda s: s.linear_to_mel_weight_matrix(0), "num_mel_bins must be positive"),
+        (lambda s: s.linear_to_mel_weight_matrix(upper_edge_hertz=9000.0), "Nyquist"),
+        (lambda s: s.hann_window(3, dtype=tf.int32), "dtype must be a floating point type"),
+        (lambda s: s.frame(SIGNAL, 2.5, 1), "frame_length must be an integer"),
+        (lambda s: s.overlap_and_add(SIGNAL[0], 2), "must have rank at least 2"),
+    ],
+)
+def test_impossible_requests_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(tf.signal)
+
+
+def test_lengths_come_from_inputs_known_at_run_time(session):
+    short = tf.placeholder(tf.float32, [None])
+    spectrum = tf.abs(tf.signal.rfft(short))
+    assert session.run(spectrum, {short: [1.0, 2.0]}).shape == (2,)
