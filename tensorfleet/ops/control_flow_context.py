@@ -354,9 +354,12 @@ def _adopt(tensor: Tensor, context: ControlFlowContext) -> None:
     op = tensor._op
     op._set_control_flow_context(context)
     op.graph.prevent_fetching(op)
+    around: Any = context
+    while around is not None:  # a result of this context may be this very tensor
+        around._known.update(op._outputs)
+        around = around._outer
     for t in op._outputs:
         op.graph.prevent_feeding(t)
-        context._known.add(t)
 
 
 def enter(
