@@ -1,8 +1,7 @@
-"""Strings joined, and matched against a pattern: what names of files are made with."""
+"""Strings joined: what names of files are made with."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from tensorfleet.errors import InvalidArgumentError
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.ops.common import SCALAR, same_as_input
+from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape
 
@@ -28,8 +27,16 @@ def _joined_shape(op: Operation) -> TensorShape:
     found = SCALAR
     for shape in shapes:
         if shape.rank:
-            found = found.merge_with(shape) if found.rank else shape
+            found = _merged(found, shape) if found.rank else shape
     return found
+
+
+def _merged(a: TensorShape, b: TensorShape) -> TensorShape:
+    if a.rank == b.rank:
+        for d, (m, n) in enumerate(zip(a.as_list(), b.as_list(), strict=True)):
+            if None not in (m, n) and m != n:
+                raise ValueError(f"Dimension {d} in both shapes must be equal, but are {m} and {n}")
+    return a.merge_with(b)
 
 
 @op(
@@ -42,11 +49,10 @@ def _joined_shape(op: Operation) -> TensorShape:
 )
 def _string_join(ctx: Any, inputs: list, *, separator: bytes) -> Any:
     arrays = [np.asarray(a, object) for a in inputs]
-    shapes = {a.shape for a in arrays if a.ndim}
+    shapes = list(dict.fromkeys(a.shape for a in arrays if a.ndim))
     if len(shapes) > 1:
-        raise InvalidArgumentError(
-            None, None, f"Input shapes do not match: {' vs '.join(str(list(s)) for s in sorted(shapes))}"
-        )
+        first, second = (str(list(s)).replace(" ", "") for s in shapes[:2])
+        raise InvalidArgumentError(None, None, f"Input shapes do not match: {first} vs. {second}")
     shape = next(iter(shapes), ())
     flat = [np.broadcast_to(a, shape).ravel() for a in arrays]
     result = np.empty(flat[0].size if flat else 1, object)
@@ -61,18 +67,4 @@ def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Te
     return apply("StringJoin", list(inputs), separator=separator, name=name)
 
 
-@op(
-    "StaticRegexFullMatch",
-    "input: string -> output: bool",
-    "pattern: string",
-    shape=same_as_input,
-    host=True,
-    examples=[case(_AB, pattern=b"a.*")],
-)
-def _static_regex_full_match(ctx: Any, values: Any, *, pattern: bytes) -> Any:
-    match = re.compile(pattern, re.DOTALL).fullmatch
-    flat = [match(v) is not None for v in np.asarray(values, object).ravel()]
-    return np.array(flat, np.bool_).reshape(np.shape(values))
-
-
-not_differentiable("StringJoin", "StaticRegexFullMatch")
+not_differentiable("StringJoin")

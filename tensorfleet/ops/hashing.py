@@ -1,0 +1,202 @@
+"""Hashes of strings that give TensorFlow's numbers: FarmHash's fingerprint, SipHash, Murmur.
+
+Strings of one length are hashed together: each step of a hash is one operation on arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+_K0, _K1, _K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
+_MURMUR = np.uint64(0xC6A4A7935BD1E995)
+_WORD = np.dtype("<u8")
+
+
+def by_length(strings: Sequence[bytes], function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """The hash of each string; `function` takes a matrix of bytes, a row for each of some of one length."""
+    found = np.empty(len(strings), np.uint64)
+    groups: dict[int, list[int]] = {}
+    for i, s in enumerate(strings):
+        groups.setdefault(len(s), []).append(i)
+    with np.errstate(over="ignore"):
+        for length, rows in groups.items():
+            joined = b"".join([strings[i] for i in rows])
+            found[rows] = function(np.frombuffer(joined, np.uint8).reshape(len(rows), length))
+    return found
+
+
+def fingerprint64(strings: Sequence[bytes]) -> np.ndarray:
+    """FarmHash's 64-bit fingerprint of each string."""
+    return by_length(strings, _farm)
+
+
+def _word(data: np.ndarray, at: int) -> np.ndarray:
+    """The eight bytes from a position on, as a number."""
+    return np.ascontiguousarray(data[:, at : at + 8]).view(_WORD)[:, 0].astype(np.uint64)
+
+
+def _half(data: np.ndarray, at: int) -> np.ndarray:
+    return np.ascontiguousarray(data[:, at : at + 4]).view("<u4")[:, 0].astype(np.uint64)
+
+
+def _rotated(x: np.ndarray, count: int) -> np.ndarray:
+    """The bits rotated to the right."""
+    return (x >> np.uint64(count)) | (x << np.uint64(64 - count))
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    return x ^ (x >> np.uint64(47))
+
+
+def _pair(u: np.ndarray, v: np.ndarray, multiplier: np.ndarray | np.uint64) -> np.ndarray:
+    a = _mixed((u ^ v) * multiplier)
+    return _mixed((v ^ a) * multiplier) * multiplier
+
+
+def _farm(data: np.ndarray) -> np.ndarray:
+    n = data.shape[1]
+    if n <= 16:
+        return _farm_to_16(data, n)
+    if n <= 32:
+        return _farm_to_32(data, n)
+    return _farm_to_64(data, n) if n <= 64 else _farm_long(data, n)
+
+
+def _times(n: int) -> np.uint64:
+    return np.uint64((int(_K2) + 2 * n) % 2**64)
+
+
+def _farm_to_16(data: np.ndarray, n: int) -> np.ndarray:
+    if n >= 8:
+        m = _times(n)
+        a, b = _word(data, 0) + _K2, _word(data, n - 8)
+        return _pair(_rotated(b, 37) * m + a, (_rotated(a, 25) + b) * m, m)
+    if n >= 4:
+        return _pair(np.uint64(n) + (_half(data, 0) << np.uint64(3)), _half(data, n - 4), _times(n))
+    if n:
+        a, b, c = (data[:, i].astype(np.uint64) for i in (0, n >> 1, n - 1))
+        y, z = a + (b << np.uint64(8)), np.uint64(n) + (c << np.uint64(2))
+        return _mixed((y * _K2) ^ (z * _K0)) * _K2
+    return np.full(len(data), _K2, np.uint64)
+
+
+def _farm_to_32(data: np.ndarray, n: int) -> np.ndarray:
+    m = _times(n)
+    a, b = _word(data, 0) * _K1, _word(data, 8)
+    c, d = _word(data, n - 8) * m, _word(data, n - 16) * _K2
+    return _pair(_rotated(a + b, 43) + _rotated(c, 30) + d, a + _rotated(b + _K2, 18) + c, m)
+
+
+def _farm_to_64(data: np.ndarray, n: int) -> np.ndarray:
+    m = _times(n)
+    a, b = _word(data, 0) * _K2, _word(data, 8)
+    c, d = _word(data, n - 8) * m, _word(data, n - 16) * _K2
+    y = _rotated(a + b, 43) + _rotated(c, 30) + d
+    z = _pair(y, a + _rotated(b + _K2, 18) + c, m)
+    e, f = _word(data, 16) * m, _word(data, 24)
+    g, h = (y + _word(data, n - 32)) * m, (z + _word(data, n - 24)) * m
+    return _pair(_rotated(e + f, 43) + _rotated(g, 30) + h, e + _rotated(f + a, 18) + g, m)
+
+
+def _weak(data: np.ndarray, at: int, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    w, x, y, z = (_word(data, at + i) for i in (0, 8, 16, 24))
+    a = a + w
+    b = _rotated(b + a + z, 21)
+    total = a + x + y
+    return total + z, b + _rotated(total, 44) + a
+
+
+def _farm_long(data: np.ndarray, n: int) -> np.ndarray:
+    """Blocks of 64 bytes through a state of seven words; the last block is the last 64 bytes again."""
+    zero = np.zeros(len(data), np.uint64)
+    seed = np.uint64(81)
+    y = zero + (seed * _K1 + np.uint64(113))
+    z = _mixed(y * _K2 + np.uint64(113)) * _K2
+    state = [seed * _K2 + _word(data, 0), y, z, zero, zero, zero, zero]
+    end = (n - 1) // 64 * 64
+    for at in range(0, end, 64):
+        state = _farm_block(data, at, state, _K1, np.uint64(1))
+    x, y, z, v0, v1, w0, w1 = state
+    m = _K1 + ((z & np.uint64(0xFF)) << np.uint64(1))
+    w0 = w0 + np.uint64((n - 1) & 63)
+    v0 = v0 + w0
+    w0 = w0 + v0
+    x, y, z, v0, v1, w0, w1 = _farm_block(data, n - 64, [x, y, z, v0, v1, w0, w1], m, np.uint64(9))
+    return _pair(_pair(v0, w0, m) + _mixed(y) * _K0 + z, _pair(v1, w1, m) + x, m)
+
+
+def _farm_block(data: np.ndarray, at: int, state: list, m: np.ndarray | np.uint64, nine: np.uint64) -> list:
+    x, y, z, v0, v1, w0, w1 = state
+    x = _rotated(x + y + v0 + _word(data, at + 8), 37) * m
+    y = _rotated(y + v1 + _word(data, at + 48), 42) * m
+    x = x ^ (w1 * nine)
+    y = y + v0 * nine + _word(data, at + 40)
+    z = _rotated(z + w0, 33) * m
+    v0, v1 = _weak(data, at, v1 * m, x + w0)
+    w0, w1 = _weak(data, at + 32, z + w1, y + _word(data, at + 16))
+    return [z, y, x, v0, v1, w0, w1]
+
+
+def fingerprint_cat64(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """One fingerprint made of two."""
+    with np.errstate(over="ignore"):
+        made = first ^ _MURMUR ^ (_mixed(second * _MURMUR) * _MURMUR)
+        return _mixed(_mixed(made * _MURMUR) * _MURMUR)
+
+
+def murmur64(strings: Sequence[bytes], seed: int = 0xDECAFCAFFE) -> np.ndarray:
+    """The 64-bit Murmur hash of each string."""
+    return by_length(strings, lambda data: _murmur(data, np.uint64(seed)))
+
+
+def _murmur(data: np.ndarray, seed: np.uint64) -> np.ndarray:
+    n = data.shape[1]
+    made = np.full(len(data), int(seed) ^ (n * int(_MURMUR)) % 2**64, np.uint64)
+    for at in range(0, n - 7, 8):
+        made = (made ^ (_mixed(_word(data, at) * _MURMUR) * _MURMUR)) * _MURMUR
+    if n % 8:
+        made = (made ^ _tail(data)) * _MURMUR
+    return _mixed(_mixed(made) * _MURMUR)
+
+
+def _tail(data: np.ndarray) -> np.ndarray:
+    """What is left behind the last whole word, as a number."""
+    rest = data.shape[1] % 8
+    padded = np.zeros((len(data), 8), np.uint8)
+    if rest:
+        padded[:, :rest] = data[:, -rest:]
+    return _word(padded, 0)
+
+
+def siphash64(strings: Sequence[bytes], key: tuple[int, int]) -> np.ndarray:
+    """The SipHash-2-4 of each string under a key of two words."""
+    return by_length(strings, lambda data: _siphash(data, key))
+
+
+def _siphash(data: np.ndarray, key: tuple[int, int]) -> np.ndarray:
+    start = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
+    words = [key[i % 2] % 2**64 ^ s for i, s in enumerate(start)]
+    state = [np.full(len(data), w, np.uint64) for w in words]
+    n = data.shape[1]
+    blocks = [_word(data, at) for at in range(0, n - 7, 8)]
+    blocks.append(_tail(data) | np.uint64((n % 256) << 56))
+    for block in blocks:
+        state[3] = state[3] ^ block
+        state = _sip_round(_sip_round(state))
+        state[0] = state[0] ^ block
+    state[2] = state[2] ^ np.uint64(0xFF)
+    for _ in range(4):
+        state = _sip_round(state)
+    return state[0] ^ state[1] ^ state[2] ^ state[3]
+
+
+def _sip_round(state: list) -> list:
+    a, b, c, d = state
+    a, c = a + b, c + d
+    b, d = _rotated(b, 64 - 13) ^ a, _rotated(d, 64 - 16) ^ c
+    a = _rotated(a, 32)
+    c, a = c + b, a + d
+    b, d = _rotated(b, 64 - 17) ^ c, _rotated(d, 64 - 21) ^ a
+    return [a, b, _rotated(c, 32), d]

@@ -1,0 +1,232 @@
+"""`tf.sets`: the last dimension of a tensor as sets, united, intersected, subtracted, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from tensorfleet.ops.common import UNKNOWN, shape_given_by
+from tensorfleet.ops.examples import case
+from tensorfleet.ops.sparse_arrange import rank_of, sparse_shapes
+from tensorfleet.ops.sparse_kernels import bracketed, check_places, check_sparse, invalid
+from tensorfleet.shapes import TensorShape
+
+_KINDS = "{int8, int16, int32, int64, uint8, uint16, string}"
+_VALID = frozenset(
+    dtypes.as_dtype(k) for k in ("int8", "int16", "int32", "int64", "uint8", "uint16", "string")
+)
+_ATTRS = f"set_operation: string; validate_indices: bool = true; T: {_KINDS}"
+_RESULT = "result_indices: int64, result_values: T, result_shape: int64"
+_DENSE = np.array([[1, 9, 3], [5, 1, 1]], np.int64)
+_OTHER = np.array([[9, 1], [5, 5]], np.int64)
+_SPARSE = (
+    np.array([[0, 0], [0, 1], [1, 0]], np.int64),
+    np.array([1, 9, 3], np.int64),
+    np.array([2, 3], np.int64),
+)
+_WORDS = np.array([[b"a", b"b"]], object)
+
+Groups = dict[tuple[int, ...], set]
+
+
+def _dense_sets(values: np.ndarray) -> tuple[tuple[int, ...], Groups]:
+    """The shape of the groups, and the set of each."""
+    if values.ndim < 2:
+        raise invalid(f"Shape {bracketed(values.shape)} has rank {values.ndim} < 2")
+    groups = values.shape[:-1]
+    return groups, {place: set(values[place].tolist()) for place in np.ndindex(*groups)}
+
+
+def _sparse_sets(indices: Any, values: Any, shape: Any, validate: bool) -> tuple[tuple[int, ...], Groups]:
+    check_sparse(indices, values, shape)
+    if len(shape) < 2:
+        raise invalid(f"Invalid rank {len(shape)}.")
+    if validate:
+        check_places(indices, shape)
+    found: Groups = {}
+    for place, value in zip(indices[:, :-1].tolist(), values.tolist(), strict=True):
+        found.setdefault(tuple(place), set()).add(value)
+    return tuple(int(d) for d in shape[:-1]), found
+
+
+def _combined(first: Groups, second: Groups, operation: str) -> Iterable[tuple[tuple[int, ...], list]]:
+    nothing: set = set()
+    for place in sorted(first.keys() | second.keys()):
+        a, b = first.get(place, nothing), second.get(place, nothing)
+        if operation == "intersection":
+            made = a & b
+        elif operation == "union":
+            made = a | b
+        else:
+            made = a - b if operation == "a-b" else b - a
+        if made:
+            yield place, sorted(made)
+
+
+def _operate(first: tuple, second: tuple, operation: bytes, dtype: np.dtype) -> tuple:
+    kind = operation.decode()
+    if kind not in ("a-b", "b-a", "intersection", "union"):
+        raise invalid(f"Invalid set_operation {kind}.")
+    if first[0] != second[0]:
+        raise invalid(f"Mismatched shapes {bracketed(first[0])} vs {bracketed(second[0])}")
+    places, values, longest = [], [], 0
+    for place, members in _combined(first[1], second[1], kind):
+        places += [(*place, i) for i in range(len(members))]
+        values += members
+        longest = max(longest, len(members))
+    rank = len(first[0]) + 1
+    found = np.empty(len(values), dtype)
+    found[:] = values
+    return (
+        np.array(places, np.int64).reshape(-1, rank),
+        found,
+        np.array([*first[0], longest], np.int64),
+    )
+
+
+def _dense_shapes(op: Operation) -> list[TensorShape]:
+    ranks = [t.shape.rank for t in op._inputs[:2]] if op.type == "DenseToDenseSetOperation" else []
+    ranks = ranks or [op._inputs[0].shape.rank]
+    for rank in ranks:
+        if rank is not None and rank < 2:
+            raise ValueError(f"Shape must be at least rank 2 but is rank {rank}")
+    return sparse_shapes(next((r for r in ranks if r is not None), None))
+
+
+@op(
+    "DenseToDenseSetOperation",
+    f"set1: T, set2: T -> {_RESULT}",
+    _ATTRS,
+    shape=_dense_shapes,
+    host=True,
+    examples=[
+        case(_DENSE, _OTHER, set_operation=b"intersection"),
+        case(_DENSE, _OTHER, set_operation=b"a-b"),
+        case(_WORDS, _WORDS, set_operation=b"union"),
+    ],
+)
+def _dense_dense(ctx: Any, a: Any, b: Any, *, set_operation: bytes) -> tuple:
+    return _operate(_dense_sets(a), _dense_sets(b), set_operation, a.dtype)
+
+
+@op(
+    "DenseToSparseSetOperation",
+    f"set1: T, set2_indices: int64, set2_values: T, set2_shape: int64 -> {_RESULT}",
+    _ATTRS,
+    shape=_dense_shapes,
+    host=True,
+    examples=[case(_DENSE, *_SPARSE, set_operation=b"union"), case(_DENSE, *_SPARSE, set_operation=b"b-a")],
+)
+def _dense_sparse(
+    ctx: Any, a: Any, indices: Any, values: Any, shape: Any, *, set_operation: bytes, validate_indices: bool
+) -> tuple:
+    second = _sparse_sets(indices, values, shape, validate_indices)
+    return _operate(_dense_sets(a), second, set_operation, values.dtype)
+
+
+@op(
+    "SparseToSparseSetOperation",
+    "set1_indices: int64, set1_values: T, set1_shape: int64, set2_indices: int64, set2_values: T, "
+    f"set2_shape: int64 -> {_RESULT}",
+    _ATTRS,
+    shape=lambda op: sparse_shapes(rank_of(op, 0, 2)),
+    host=True,
+    examples=[case(*_SPARSE, *_SPARSE, set_operation=b"intersection")],
+)
+def _sparse_sparse(
+    ctx: Any,
+    i1: Any,
+    v1: Any,
+    s1: Any,
+    i2: Any,
+    v2: Any,
+    s2: Any,
+    *,
+    set_operation: bytes,
+    validate_indices: bool,
+) -> tuple:
+    first = _sparse_sets(i1, v1, s1, validate_indices)
+    return _operate(first, _sparse_sets(i2, v2, s2, validate_indices), set_operation, v1.dtype)
+
+
+def _sizes_shape(op: Operation) -> TensorShape:
+    shape = shape_given_by(op, 2)
+    return UNKNOWN if shape.rank is None else TensorShape(shape.as_list()[:-1])
+
+
+@op(
+    "SetSize",
+    "set_indices: int64, set_values: T, set_shape: int64 -> size: int32",
+    f"validate_indices: bool = true; T: {_KINDS}",
+    shape=_sizes_shape,
+    host=True,
+    examples=[case(*_SPARSE)],
+)
+def _set_size(ctx: Any, indices: Any, values: Any, shape: Any, *, validate_indices: bool) -> Any:
+    groups, found = _sparse_sets(indices, values, shape, validate_indices)
+    made = np.zeros(groups, np.int32)
+    for place, members in found.items():
+        made[place] = len(members)
+    return made
+
+
+not_differentiable(
+    "DenseToDenseSetOperation", "DenseToSparseSetOperation", "SparseToSparseSetOperation", "SetSize"
+)
+
+
+@export("sets.size", "sets.set_size")
+def set_size(a: Any, validate_indices: bool = True) -> Tensor:
+    """How many different elements each row of the last dimension of a SparseTensor has."""
+    a = convert_to_tensor_or_sparse_tensor(a, name="a")
+    if not isinstance(a, SparseTensor):
+        raise TypeError(f"Expected `SparseTensor`, got {a}.")
+    _check_kind("a", a.dtype)
+    return apply("SetSize", a.indices, a.values, a.dense_shape, validate_indices=validate_indices)
+
+
+def _check_kind(what: str, dtype: dtypes.DType) -> None:
+    if dtype.base_dtype not in _VALID:
+        raise TypeError(f"'{what}' has invalid dtype `{dtype}` not in supported dtypes: `{_VALID}`.")
+
+
+def _sets(a: Any, b: Any, operation: str, validate_indices: bool) -> SparseTensor:
+    a = convert_to_tensor_or_sparse_tensor(a, name="a")
+    _check_kind("a", a.dtype)
+    b = convert_to_tensor_or_sparse_tensor(b, name="b")
+    if b.dtype.base_dtype != a.dtype.base_dtype:
+        raise TypeError(f"Types don't match, {a.dtype} vs {b.dtype}.")
+    if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
+        a, b = b, a  # there is only one of the two mixed ops
+        operation = {"a-b": "b-a", "b-a": "a-b"}.get(operation, operation)
+    attrs: dict[str, Any] = {"set_operation": operation, "validate_indices": validate_indices}
+    mine = [a.indices, a.values, a.dense_shape] if isinstance(a, SparseTensor) else [a]
+    other = [b.indices, b.values, b.dense_shape] if isinstance(b, SparseTensor) else [b]
+    kinds = ["Sparse" if len(parts) > 1 else "Dense" for parts in (mine, other)]
+    return SparseTensor(*apply(f"{kinds[0]}To{kinds[1]}SetOperation", *mine, *other, **attrs))
+
+
+@export("sets.intersection", "sets.set_intersection")
+def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """The elements common to the rows of the last dimension of two tensors, dense or sparse."""
+    return _sets(a, b, "intersection", validate_indices)
+
+
+@export("sets.difference", "sets.set_difference")
+def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+    """The elements of the rows of `a` that are not in those of `b`; the other way round unless `aminusb`."""
+    return _sets(a, b, "a-b" if aminusb else "b-a", validate_indices)
+
+
+@export("sets.union", "sets.set_union")
+def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """The elements of the rows of the last dimension of either of two tensors."""
+    return _sets(a, b, "union", validate_indices)

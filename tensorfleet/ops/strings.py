@@ -1,0 +1,373 @@
+"""Strings element by element: their lengths, parts, cases, base64, and to and from numbers.
+
+A string tensor is an array of `bytes`; what is said in characters is UTF-8.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.errors import InvalidArgumentError
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops.common import UNKNOWN, same_as_input
+from tensorfleet.ops.examples import case
+from tensorfleet.shapes import TensorShape, broadcast_shape
+
+_WORDS = np.array([[b" Hello ", b""], ["日本é".encode(), b"\xffZ"]], object)
+_NONE = np.zeros((0, 2), object)
+_UNIT = "unit: string(BYTE|UTF8_CHAR) = BYTE"
+
+
+def invalid(message: str) -> Exception:
+    """What a kernel raises when a string is not what it takes."""
+    return InvalidArgumentError(None, None, message)
+
+
+def each(function: Callable[[bytes], Any], strings: Any, dtype: Any = object) -> np.ndarray:
+    """An array of `function` of every string."""
+    array = np.asarray(strings, object)
+    made = np.empty(array.size, dtype)
+    for i, s in enumerate(array.ravel().tolist()):
+        made[i] = function(s)
+    return made.reshape(array.shape)
+
+
+def _elementwise(name: str, attrs: str = "", output: str = "string", **example: Any) -> Callable:
+    return op(
+        name,
+        f"input: string -> output: {output}",
+        attrs,
+        shape=same_as_input,
+        host=True,
+        examples=[case(_WORDS, **example), case(_NONE, **example), case(np.array(b"aB", object), **example)],
+    )
+
+
+# -- whitespace, case, length ------------------------------------------------------------------------
+
+
+@_elementwise("StringStrip")
+def _strip(ctx: Any, strings: Any) -> Any:
+    return each(lambda s: s.strip(b" \t\n\v\f\r"), strings)
+
+
+@export("strings.strip", "string_strip")
+def string_strip(input: Any, name: str | None = None) -> Tensor:
+    """Strings without the whitespace at their ends."""
+    return apply("StringStrip", input, name=name)
+
+
+def _cased(strings: Any, encoding: bytes, of_bytes: Callable, of_text: Callable) -> np.ndarray:
+    if encoding not in (b"", b"utf-8"):
+        raise invalid(f"only utf-8 or '' (no encoding) is supported, received {encoding.decode()}")
+    if not encoding:
+        return each(of_bytes, strings)
+    return each(lambda s: of_text(s.decode(errors="replace")).encode(), strings)
+
+
+@_elementwise("StringLower", "encoding: string = ''")
+def _lower(ctx: Any, strings: Any, *, encoding: bytes) -> Any:
+    return _cased(strings, encoding, bytes.lower, str.lower)
+
+
+@_elementwise("StringUpper", "encoding: string = ''", encoding=b"utf-8")
+def _upper(ctx: Any, strings: Any, *, encoding: bytes) -> Any:
+    return _cased(strings, encoding, bytes.upper, str.upper)
+
+
+@export("strings.lower")
+def string_lower(input: Any, encoding: Any = "", name: str | None = None) -> Tensor:
+    """Strings in lower case: ASCII letters only, or all with `encoding="utf-8"`."""
+    return apply("StringLower", input, encoding=encoding, name=name)
+
+
+@export("strings.upper")
+def string_upper(input: Any, encoding: Any = "", name: str | None = None) -> Tensor:
+    """Strings in upper case: ASCII letters only, or all with `encoding="utf-8"`."""
+    return apply("StringUpper", input, encoding=encoding, name=name)
+
+
+def _character_starts(s: bytes) -> list[int]:
+    """Where the characters of a UTF-8 string begin; any byte that continues none begins one."""
+    return [i for i, b in enumerate(s) if b & 0xC0 != 0x80]
+
+
+@_elementwise("StringLength", _UNIT, "int32", unit=b"UTF8_CHAR")
+def _length(ctx: Any, strings: Any, *, unit: bytes) -> Any:
+    count = len if unit == b"BYTE" else lambda s: len(_character_starts(s))
+    return each(count, strings, np.int32)
+
+
+@export("strings.length")
+def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """How long each string is, in bytes or with `unit="UTF8_CHAR"` in characters."""
+    return apply("StringLength", input, unit=unit, name=name)
+
+
+# -- parts -------------------------------------------------------------------------------------------
+
+
+def _part_shape(op: Operation) -> TensorShape:
+    text, pos, length = (t.shape for t in op._inputs)
+    if pos.rank is not None and length.rank is not None and pos.rank != length.rank:
+        raise ValueError(f"Shape must be rank {length.rank} but is rank {pos.rank}")
+    pos = pos.merge_with(length)
+    if text.rank is None or pos.rank is None:
+        return UNKNOWN
+    try:
+        return broadcast_shape(text, pos)
+    except ValueError:
+        pairs = zip(reversed(text.as_list()), reversed(pos.as_list()), strict=False)
+        a, b = next((a, b) for a, b in pairs if None not in (a, b) and a != b and 1 not in (a, b))
+        raise ValueError(f"Dimensions must be equal, but are {a} and {b}") from None
+
+
+@op(
+    "Substr",
+    "input: string, pos: T, len: T -> output: string",
+    f"T: index; {_UNIT}",
+    shape=_part_shape,
+    host=True,
+    examples=[
+        case(np.array([b"hello", b"world"], object), np.array([1, -3], np.int32), np.array([2, 9], np.int32)),
+        case(np.array("日本é".encode(), object), np.array(1), np.array(1), unit=b"UTF8_CHAR"),
+        case(np.array(b"hello", object), np.array([0, 5]), np.array([1, 1])),
+    ],
+)
+def _substr(ctx: Any, strings: Any, pos: Any, length: Any, *, unit: bytes) -> Any:
+    if np.shape(pos) != np.shape(length):
+        raise invalid(f"pos and len should have the same shape, got: {np.shape(pos)} vs. {np.shape(length)}")
+    try:
+        texts, starts, lengths = np.broadcast_arrays(np.asarray(strings, object), pos, length)
+    except ValueError:
+        raise invalid("Input and pos must have shapes that broadcast together") from None
+    cut = _bytes_from if unit == b"BYTE" else _characters_from
+    made = np.empty(texts.size, object)
+    rows = zip(texts.ravel().tolist(), starts.ravel().tolist(), lengths.ravel().tolist(), strict=True)
+    for i, (text, start, count) in enumerate(rows):
+        made[i] = cut(text, start, count, i)
+    return made.reshape(texts.shape)
+
+
+def _bytes_from(text: bytes, start: int, count: int, at: int) -> bytes:
+    if not -len(text) <= start <= len(text):
+        raise invalid(f"pos {start} out of range for string {text!r} at index {at}")
+    start = start + len(text) if start < 0 else start
+    return text[start:] if count < 0 else text[start : start + count]
+
+
+def _characters_from(text: bytes, start: int, count: int, at: int) -> bytes:
+    starts = [*_character_starts(text), len(text)]
+    total = len(starts) - 1
+    if not -total <= start <= total:
+        raise invalid(f"pos {start} out of range for string at index {at}")
+    start = start + total if start < 0 else start
+    end = total if count < 0 else min(start + count, total)
+    return text[starts[start] : starts[end]]
+
+
+@export("strings.substr", "substr")
+def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """`len` bytes (or with `unit="UTF8_CHAR"` characters) of each string from `pos`, which may count from the end."""
+    return apply("Substr", input, pos, len, unit=unit, name=name)
+
+
+# -- base64 ------------------------------------------------------------------------------------------
+
+
+@_elementwise("EncodeBase64", "pad: bool = false", pad=True)
+def _encode(ctx: Any, strings: Any, *, pad: bool) -> Any:
+    def encode(s: bytes) -> bytes:
+        made = base64.urlsafe_b64encode(s)
+        return made if pad else made.rstrip(b"=")
+
+    return each(encode, strings)
+
+
+@op(
+    "DecodeBase64",
+    "input: string -> output: string",
+    shape=same_as_input,
+    host=True,
+    examples=[case(np.array([b"YQ", b"YWI=", b"", b"__79"], object))],
+)
+def _decode(ctx: Any, strings: Any) -> Any:
+    return each(_decoded, strings)
+
+
+def _decoded(s: bytes) -> bytes:
+    body = s[:-2] if s.endswith(b"==") else s[:-1] if s.endswith(b"=") else s
+    if re.search(rb"[^A-Za-z0-9_-]", body) or (len(s) != len(body) and len(s) % 4):
+        raise invalid("Invalid character found in base64.")
+    if len(body) % 4 == 1:
+        raise invalid("Base64 string length cannot be 1 modulo 4.")
+    try:
+        return base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4))
+    except binascii.Error:
+        raise invalid("Invalid character found in base64.") from None
+
+
+@export("io.encode_base64", "encode_base64")
+def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+    """Strings in the base64 that is safe in URLs, with `=` at the end if `pad`."""
+    return apply("EncodeBase64", input, pad=pad, name=name)
+
+
+@export("io.decode_base64", "decode_base64")
+def decode_base64(input: Any, name: str | None = None) -> Tensor:
+    """The strings that URL-safe base64 stands for, with or without padding."""
+    return apply("DecodeBase64", input, name=name)
+
+
+# -- numbers -----------------------------------------------------------------------------------------
+
+_FLOAT = re.compile(rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE)
+_HEX = re.compile(rb"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)([pP][+-]?\d+)?")
+_INTEGER = re.compile(rb"[+-]?\d+")
+
+
+def _number(s: bytes, dtype: np.dtype) -> Any:
+    text = s.strip(b" \t\n\v\f\r")
+    if dtype.kind == "f":
+        if _FLOAT.fullmatch(text):
+            return float(text)
+        if _HEX.fullmatch(text):
+            return float.fromhex(text.decode())
+    elif _INTEGER.fullmatch(text):
+        value, limits = int(text), np.iinfo(dtype)
+        if limits.min <= value <= limits.max:
+            return value
+    raise invalid(
+        f"StringToNumberOp could not correctly convert string: {s.decode(errors='backslashreplace')}"
+    )
+
+
+@op(
+    "StringToNumber",
+    "string_tensor: string -> output: out_type",
+    "out_type: {float, double, int32, int64, uint32, uint64} = float",
+    shape=same_as_input,
+    host=True,
+    examples=[
+        case(np.array([[b"1.5"], [b" -2e3 "]], object)),
+        case(np.array([b"7", b"-8"], object), out_type="int64"),
+        case(np.array(b"inf", object), out_type="double"),
+    ],
+)
+def _to_number(ctx: Any, strings: Any, *, out_type: dtypes.DType) -> Any:
+    kind = out_type.np_dtype
+    with np.errstate(over="ignore"):
+        return each(lambda s: _number(s, kind), strings, kind)
+
+
+@export("strings.to_number", "string_to_number")
+def string_to_number(
+    string_tensor: Any = None, out_type: Any = dtypes.float32, name: str | None = None, input: Any = None
+) -> Tensor:
+    """The numbers that strings spell; the run fails at one that spells none."""
+    strings = string_tensor if input is None else input
+    return apply("StringToNumber", strings, out_type=out_type, name=name)
+
+
+_TEXTUAL = (
+    "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, complex64, "
+    "complex128, bool, variant, string}"
+)
+
+
+@op(
+    "AsString",
+    "input: T -> output: string",
+    f"T: {_TEXTUAL}; precision: int = -1; scientific: bool = false; shortest: bool = false; width: int = -1; "
+    "fill: string = ''",
+    shape=same_as_input,
+    host=True,
+    examples=[
+        case(np.array([[1.5, -2.25]])),
+        case(np.array([1.5, 1e20], np.float32), shortest=True),
+        case(np.array([1234.5]), scientific=True, precision=2, width=12),
+        case(np.array([1, -20], np.int32), width=5, fill=b"0"),
+        case(np.array([True, False])),
+        case(np.array([1 + 2j], np.complex64)),
+    ],
+)
+def _as_string(
+    ctx: Any, values: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: bytes
+) -> Any:
+    array = np.asarray(values)
+    kind = array.dtype.kind
+    _check_format(array.dtype, precision, scientific, shortest, fill)
+    letter = "d" if kind in "iu" else "e" if scientific else "g" if shortest else "f"
+    fixed = (str(width) if width >= 0 else "") + (f".{precision}" if precision >= 0 else "")
+    template = f"%{fill.decode()}{fixed}{letter}"
+    made = np.empty(array.size, object)
+    flat = array.ravel()
+    if kind in "fV":
+        flat = flat.astype(np.float64)
+    for i, v in enumerate(flat.tolist()):
+        made[i] = _written(v, template)
+    return made.reshape(array.shape)
+
+
+def _written(value: Any, template: str) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    if isinstance(value, complex):
+        return f"({template % value.real},{template % value.imag})".encode()
+    return (template % value).encode()
+
+
+def _check_format(dtype: np.dtype, precision: int, scientific: bool, shortest: bool, fill: bytes) -> None:
+    if len(fill) > 1:
+        raise invalid(f"Fill string must be one or fewer characters, got {fill.decode()!r}")
+    if fill not in (b"", b" ", b"+", b"-", b"0", b"#"):
+        raise invalid(f'Fill argument not supported: "{fill.decode()}"')
+    name = dtypes.as_dtype(dtype).name
+    if dtype.kind in "iubO":
+        if scientific or shortest:
+            raise invalid(f"scientific and shortest format not supported for datatype {name}")
+        if precision >= 0:
+            raise invalid(f"precision not supported for datatype {name}")
+    if scientific and shortest:
+        raise invalid("Cannot select both scientific and shortest notation")
+
+
+@export("dtypes.as_string", "strings.as_string", "as_string")
+def as_string(
+    input: Any,
+    precision: Any = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: Any = -1,
+    fill: Any = "",
+    name: str | None = None,
+) -> Tensor:
+    """Numbers spelled out: with `precision` digits behind the point, `width` wide, filled up with `fill`."""
+    return apply(
+        "AsString",
+        input,
+        precision=precision,
+        scientific=scientific,
+        shortest=shortest,
+        width=width,
+        fill=fill,
+        name=name,
+    )
+
+
+not_differentiable(
+    "StringStrip", "StringLower", "StringUpper", "StringLength", "Substr", "EncodeBase64", "DecodeBase64"
+)
+not_differentiable("StringToNumber", "AsString")

@@ -1,0 +1,355 @@
+"""Strings matched against patterns, and rewritten by them.
+
+The patterns are RE2's, read as Python's `re` reads them after a translation: text is UTF-8, `$` is the very
+end, and what RE2 lacks (backward references, looking ahead) is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import unicodedata
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops.common import same_as_input
+from tensorfleet.ops.examples import case
+from tensorfleet.ops.strings import each, invalid
+
+_POSIX = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "ascii": "\\x00-\\x7f",
+    "blank": "\\t ",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": "\\t\\n\\v\\f\\r ",
+    "upper": "A-Z",
+    "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}
+# Bytes that are no UTF-8, as Python decodes them: a dot does not match them.
+_BROKEN = "\udc80-\udcff"
+
+
+class _Refused(Exception):
+    """A pattern that RE2 does not take; what it says."""
+
+
+class _Translation:
+    """One pattern on its way from RE2 to Python."""
+
+    def __init__(self, pattern: str) -> None:
+        self.rest = pattern
+        self.made: list[str] = []
+        self.flags: list[set[str]] = [set()]
+        self.closing = [0]  # how many parentheses each group needs beside its own
+
+    def run(self) -> str:
+        """The translated pattern."""
+        repeated = False
+        while self.rest:
+            c = self.rest[0]
+            if c in "*+?":
+                self._check_repetition(repeated)
+                repeated = True
+                self._take(2 if self.rest[1:2] == "?" else 1)
+                continue
+            repeated = False
+            if c == "\\":
+                self._escape()
+            elif c == "[":
+                self._class()
+            elif c == "(":
+                self._open()
+            elif c == ")":
+                self._close()
+            elif c == "$":
+                self._put("$" if "m" in self.flags[-1] else "\\Z")
+            elif c == ".":
+                self._put(f"[^{_BROKEN}]" if "s" in self.flags[-1] else f"[^\\n{_BROKEN}]")
+            else:
+                self._take(1)
+        if len(self.flags) > 1:
+            raise _Refused("missing )")
+        return "".join(self.made) + ")" * self.closing[-1]
+
+    def _take(self, count: int) -> None:
+        self.made.append(self.rest[:count])
+        self.rest = self.rest[count:]
+
+    def _put(self, text: str, count: int = 1) -> None:
+        self.made.append(text)
+        self.rest = self.rest[count:]
+
+    def _check_repetition(self, repeated: bool) -> None:
+        if repeated:
+            raise _Refused(f"bad repetition operator: {self.rest[0] * 2}")
+        if not self.made or self.made[-1] in ("(", "|") or self.made[-1].startswith("(?"):
+            raise _Refused(f"no argument for repetition operator: {self.rest[0]}")
+
+    def _escape(self, in_class: bool = False) -> None:
+        c = self.rest[1:2]
+        if c == "Q":
+            literal, _, rest = self.rest[2:].partition("\\E")
+            self.made.append(re.escape(literal))
+            self.rest = rest
+        elif c in ("p", "P"):
+            self._category(c == "P", in_class)
+        elif c == "x" and self.rest[2:3] == "{":
+            digits, _, rest = self.rest[3:].partition("}")
+            self.made.append(f"\\U{int(digits, 16):08x}")
+            self.rest = rest
+        elif c == "z":
+            self._put("\\Z", 2)
+        elif c == "C":
+            self._put("[\\s\\S]", 2)
+        elif (c.isdigit() and c != "0") or c in ("Z", "k") or not c:
+            raise _Refused(f"invalid escape sequence: \\{c}" if c else "trailing \\")
+        else:
+            self._take(2)
+
+    def _category(self, negated: bool, in_class: bool) -> None:
+        if self.rest[2:3] == "{":
+            name, _, rest = self.rest[3:].partition("}")
+        else:
+            name, rest = self.rest[2:3], self.rest[3:]
+        if name.startswith("^"):
+            name, negated = name[1:], not negated
+        ranges = _ranges(name, negated)
+        if not ranges:
+            raise _Refused(f"invalid character class range: \\{'P' if negated else 'p'}{{{name}}}")
+        self.made.append(ranges if in_class else f"[{ranges}]")
+        self.rest = rest
+
+    def _class(self) -> None:
+        start = self.rest
+        self._take(2 if self.rest[1:2] == "^" else 1)
+        if self.rest[:1] == "]":
+            self._put("\\]")
+        while self.rest[:1] != "]":
+            if not self.rest:
+                raise _Refused(f"missing ]: {start}")
+            named = re.match(r"\[:(\^?)(\w+):\]", self.rest)
+            if named and named.group(2) in _POSIX:
+                inside = _POSIX[named.group(2)]
+                self._put(_complement(inside) if named.group(1) else inside, named.end())
+            elif self.rest[0] == "\\":
+                self._escape(in_class=True)
+            elif self.rest[0] == "[":
+                self._put("\\[")
+            else:
+                self._take(1)
+        self._take(1)
+
+    def _open(self) -> None:
+        flags = re.match(r"\(\?([imsU-]*)([:)])", self.rest)
+        if flags:
+            on, _, off = flags.group(1).partition("-")
+            if "U" in on + off:
+                raise _Refused("invalid perl operator: (?U")
+            wanted = (self.flags[-1] | set(on)) - set(off)
+            both = on + (f"-{off}" if off else "")
+            self._put(f"(?{both}:", flags.end())
+            if flags.group(2) == ":":
+                self.flags.append(wanted)
+                self.closing.append(0)
+            else:  # holds until the group ends
+                self.flags[-1] = wanted
+                self.closing[-1] += 1
+            return
+        named = re.match(r"\(\?P<\w+>", self.rest)
+        if self.rest.startswith("(?") and not named:
+            raise _Refused(f"invalid perl operator: {self.rest[:3]}")
+        self.flags.append(set(self.flags[-1]))
+        self.closing.append(0)
+        self._take(named.end() if named else 1)
+
+    def _close(self) -> None:
+        if len(self.flags) == 1:
+            raise _Refused("unexpected )")
+        self.flags.pop()
+        self._put(")" * self.closing.pop() + ")")
+
+
+@functools.cache
+def _ranges(category: str, negated: bool) -> str:
+    """The characters of a Unicode category as the inside of a character class."""
+    inside = [unicodedata.category(chr(i)).startswith(category) != negated for i in range(sys.maxunicode + 1)]
+    edges = np.flatnonzero(np.diff(np.array([False, *inside, False]).astype(np.int8)))
+    if not category or not len(edges) or (negated and all(inside)):
+        return ""
+    pairs = edges.reshape(-1, 2)
+    return "".join(f"\\U{a:08x}-\\U{b - 1:08x}" for a, b in pairs.tolist())
+
+
+def _complement(inside: str) -> str:
+    """The characters that are not in a class, as the inside of a class."""
+    taken = re.compile(f"[{inside}]")
+    free = [i for i in range(128) if not taken.match(chr(i))]
+    return "".join(f"\\x{i:02x}" for i in free) + "\\x80-\\U0010ffff"
+
+
+@functools.lru_cache(256)
+def compiled(pattern: bytes) -> re.Pattern[str]:
+    """A pattern of RE2 as one of Python; InvalidArgumentError when it is none."""
+    text = pattern.decode(errors="surrogateescape")
+    try:
+        return re.compile(_Translation(text).run(), re.ASCII)
+    except (_Refused, re.error, ValueError) as e:
+        reason = f"{e}: {text}" if str(e) == "missing )" else str(e)
+        raise invalid(f"Invalid pattern: {text}, error: {reason}") from None
+
+
+def _text(s: bytes) -> str:
+    return s.decode(errors="surrogateescape")
+
+
+def _matches(strings: Any, pattern: bytes) -> np.ndarray:
+    match = compiled(pattern).fullmatch
+    return each(lambda s: match(_text(s)) is not None, strings, np.bool_)
+
+
+def _replaced(strings: Any, pattern: bytes, rewrite: bytes, everywhere: bool) -> np.ndarray:
+    regex, (template, whole) = compiled(pattern), _rewrite(rewrite)
+    missing = any(isinstance(piece, int) and piece > regex.groups for piece in template)
+    if missing or not (whole or everywhere):
+        return np.array(strings, object)  # names a group that is not there, or nothing at all
+    return each(lambda s: _rewritten(s, regex, template, everywhere), strings)
+
+
+def _rewrite(rewrite: bytes) -> tuple[list[str | int], bool]:
+    """A rewrite string as literal pieces and the numbers of groups; whether all of it made sense."""
+    pieces: list[str | int] = []
+    for part in re.findall(r"\\.|\\|[^\\]+", _text(rewrite), re.DOTALL):
+        if part[0] != "\\":
+            pieces.append(part)
+        elif part[1:].isdigit():
+            pieces.append(int(part[1:]))
+        elif part == "\\\\":
+            pieces.append("\\")
+        else:
+            return pieces, False
+    return pieces, True
+
+
+def _rewritten(s: bytes, regex: re.Pattern[str], template: list, everywhere: bool) -> bytes:
+    text, made, position, last = _text(s), [], 0, -1
+    while True:
+        found = regex.search(text, position)
+        if found is None:
+            break
+        made.append(text[position : found.start()])
+        if found.end() == found.start() == last:  # nothing, right behind a match: not another match
+            if last == len(text):
+                position = last
+                break
+            made.append(text[last])
+            position, last = last + 1, -1
+            continue
+        made += [(found.group(p) or "") if isinstance(p, int) else p for p in template]
+        position = last = found.end()
+        if not everywhere:
+            break
+    made.append(text[position:])
+    return "".join(made).encode(errors="surrogateescape")
+
+
+_AB = np.array([b"ab", b"b\n", b"", "日a".encode()], object)
+
+
+@op(
+    "StaticRegexFullMatch",
+    "input: string -> output: bool",
+    "pattern: string",
+    shape=same_as_input,
+    host=True,
+    examples=[case(_AB, pattern=b"a.*"), case(_AB, pattern=b"..")],
+)
+def _static_match(ctx: Any, strings: Any, *, pattern: bytes) -> Any:
+    return _matches(strings, pattern)
+
+
+def _scalar(value: Any, what: str) -> bytes:
+    array = np.asarray(value, object)
+    if array.ndim:
+        shape = ",".join(str(d) for d in array.shape)
+        raise invalid(f"{what} must be scalar, but received [{shape}]")
+    return array.item()
+
+
+@op(
+    "RegexFullMatch",
+    "input: string, pattern: string -> output: bool",
+    shape=same_as_input,
+    host=True,
+    examples=[case(_AB, np.array(b"[ab]+", object))],
+)
+def _match(ctx: Any, strings: Any, pattern: Any) -> Any:
+    return _matches(strings, _scalar(pattern, "Pattern"))
+
+
+@export("strings.regex_full_match")
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+    """Whether each string as a whole matches a pattern of RE2."""
+    if isinstance(pattern, (str, bytes)):
+        return apply("StaticRegexFullMatch", input, pattern=pattern, name=name)
+    return apply("RegexFullMatch", input, pattern, name=name)
+
+
+@op(
+    "StaticRegexReplace",
+    "input: string -> output: string",
+    "pattern: string; rewrite: string; replace_global: bool = true",
+    shape=same_as_input,
+    host=True,
+    examples=[
+        case(_AB, pattern=b"(a)", rewrite=rb"<\1>"),
+        case(_AB, pattern=b"x*", rewrite=b"-"),
+        case(_AB, pattern=b".", rewrite=b"", replace_global=False),
+    ],
+)
+def _static_replace(ctx: Any, strings: Any, *, pattern: bytes, rewrite: bytes, replace_global: bool) -> Any:
+    return _replaced(strings, pattern, rewrite, replace_global)
+
+
+@op(
+    "RegexReplace",
+    "input: string, pattern: string, rewrite: string -> output: string",
+    "replace_global: bool = true",
+    shape=same_as_input,
+    host=True,
+    examples=[case(_AB, np.array(b"b", object), np.array(rb"[\0]", object))],
+)
+def _replace(ctx: Any, strings: Any, pattern: Any, rewrite: Any, *, replace_global: bool) -> Any:
+    return _replaced(strings, _scalar(pattern, "Pattern"), _scalar(rewrite, "Rewrite"), replace_global)
+
+
+@export("strings.regex_replace", "regex_replace")
+def regex_replace(
+    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+) -> Tensor:
+    """Strings with what matches a pattern of RE2 replaced, where `\\1` to `\\9` stand for its groups."""
+    if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
+        return apply(
+            "StaticRegexReplace",
+            input,
+            pattern=pattern,
+            rewrite=rewrite,
+            replace_global=replace_global,
+            name=name,
+        )
+    return apply("RegexReplace", input, pattern, rewrite, replace_global=replace_global, name=name)
+
+
+not_differentiable("StaticRegexFullMatch", "RegexFullMatch", "StaticRegexReplace", "RegexReplace")
