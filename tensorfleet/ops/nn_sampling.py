@@ -46,7 +46,7 @@ def _check(true_classes: np.ndarray, num_true: int, num_sampled: int, unique: bo
     if unique and num_sampled > range_max:
         raise errors.InvalidArgumentError(None, None, "Sampler's range is too small.")
     # as unsigned numbers, negative ones are huge
-    if true_classes.size and int(true_classes.view(np.uint64).max()) >= range_max:
+    if true_classes.size and np.maximum.reduce(true_classes.view(np.uint64), axis=None) >= range_max:
         odd = true_classes[(true_classes < 0) | (true_classes >= range_max)][0]
         text = f"`true_candidate` out of range [0, {range_max}), received {odd}"
         raise errors.InvalidArgumentError(None, None, text)
@@ -127,6 +127,9 @@ def _all_candidates(ctx: Any, true_classes: Any, *, num_true: int, num_sampled: 
 not_differentiable("AllCandidateSampler")
 
 
+_NO_HITS = (np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+
 def _hit_shapes(op: Operation) -> list[TensorShape]:
     _, columns = of_rank(op._inputs[0].shape, 2).as_list()
     same_dimension(columns, op._attrs["num_true"])
@@ -149,9 +152,9 @@ def _accidental_hits(ctx: Any, true_classes: Any, sampled: Any, *, num_true: int
     # where a class was sampled more than once, its last place counts
     places = dict(zip(sampled.tolist(), range(sampled.size), strict=True))
     flat = classes.ravel().tolist()
-    hits: list[int] = []
-    if not places.keys().isdisjoint(flat):
-        hits = [k for k, value in enumerate(flat) if value in places]
+    if places.keys().isdisjoint(flat):
+        return _NO_HITS
+    hits = [k for k, value in enumerate(flat) if value in places]
     return (
         np.array([k // num_true for k in hits], np.int32),
         np.array([places[flat[k]] for k in hits], np.int64),

@@ -8,8 +8,8 @@ import numpy as np
 
 from tensorfleet import errors
 
-# Sets of Python ints beat sorting below this many indices.
-_FEW = 1024
+# So few rows that have been changed before are changed again one by one.
+_FEW = 16
 # When an index occurs more often than this, one pass per occurrence costs more than `ufunc.at`.
 _MANY_TIMES = 16
 
@@ -22,7 +22,7 @@ def check_rows(indices: np.ndarray, count: int, message: str = "") -> np.ndarray
     flat = indices.reshape(-1)
     # As unsigned numbers the negative ones are huge, so one comparison finds both kinds.
     unsigned: np.ndarray = flat.view(np.uint64 if flat.itemsize == 8 else np.uint32)
-    if flat.size and int(unsigned.max()) >= count:
+    if flat.size and np.maximum.reduce(unsigned) >= count:
         bad = int(np.argmax(unsigned >= np.uint64(count)))
         where = ",".join(str(int(i)) for i in np.unravel_index(bad, indices.shape))
         text = (message or "indices[{where}] = {value} is not in [0, {count})").format(
@@ -34,11 +34,8 @@ def check_rows(indices: np.ndarray, count: int, message: str = "") -> np.ndarray
 
 def distinct(flat: np.ndarray) -> bool:
     """Whether no index occurs twice."""
-    if flat.size < 2:
-        return True
-    if flat.size <= _FEW:
-        return len(set(flat.tolist())) == flat.size
-    ordered = np.sort(flat)
+    ordered = flat.copy()
+    ordered.sort()
     return not (ordered[1:] == ordered[:-1]).any()
 
 
@@ -65,14 +62,16 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
     if isinstance(combine, np.ufunc) and rows.ndim == 1:
         combine.at(rows, flat, updates)
         return
-    if flat.size <= _FEW:
-        repeats = _repeats(flat)
-        if len(repeats) <= _MANY_TIMES:
-            new = combine(rows.take(flat, axis=0), updates)
-            for before, i in repeats:
-                new[i] = combine(new[before], updates[i] if updates.ndim else updates)
-            rows[flat] = new  # the last of several rows for one index remains
-            return
+    if distinct(flat):
+        rows[flat] = combine(rows.take(flat, axis=0), updates)
+        return
+    again = _repeats(flat)
+    if len(again) <= _FEW:
+        new = combine(rows.take(flat, axis=0), updates)
+        for before, i in again:
+            new[i] = combine(new[before], updates[i] if updates.ndim else updates)
+        rows[flat] = new  # the last of several rows for one index remains
+        return
     order, occurrence = _occurrences(flat)
     if isinstance(combine, np.ufunc) and occurrence.max() >= _MANY_TIMES:
         combine.at(rows, flat, updates)
@@ -84,17 +83,8 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
 
 
 def _repeats(flat: np.ndarray) -> list[tuple[int, int]]:
-    """Positions of indices that have occurred before, each with the last position where they did."""
-    values = flat.tolist()
-    if len(set(values)) == len(values):
-        return []
-    values.reverse()
-    places = dict(zip(values, range(len(values) - 1, -1, -1), strict=True))  # the first place of each
-    again = np.ones(len(values), bool)
-    again[list(places.values())] = False
-    found = []
-    for i in again.nonzero()[0].tolist():
-        value = values[-1 - i]
-        found.append((places[value], i))
-        places[value] = i
-    return found
+    """The positions of indices that have occurred before, each after the last position where they did."""
+    order = flat.argsort(kind="stable")
+    ordered = flat.take(order)
+    same = (ordered[1:] == ordered[:-1]).nonzero()[0]
+    return list(zip(order.take(same).tolist(), order.take(same + 1).tolist(), strict=True))

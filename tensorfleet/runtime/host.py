@@ -62,6 +62,7 @@ class _Item:
             None if t.dtype._is_ref_dtype and variable_of(t) is not None else slots.of(t)
             for t in self.op._outputs
         ]
+        self._kept = [o for o in self.outs if o is not None]
         refs = {
             i for p, a in enumerate(self.op.spec.inputs) if a.is_ref for i in range(*self.op.input_list(p))
         }
@@ -84,7 +85,7 @@ class _Item:
         for a in self.args:
             if type(a) is int:
                 a = values[a]
-                if not isinstance(a, (np.ndarray, np.generic)) and hasattr(a, "__array__"):
+                if type(a) is not np.ndarray and not isinstance(a, np.generic) and hasattr(a, "__array__"):
                     a = np.asarray(a)
             elif isinstance(a, _Read):
                 a = np.asarray(a())
@@ -93,8 +94,7 @@ class _Item:
 
     def finish(self, values: list, results: tuple) -> None:
         """Puts the results into their slots."""
-        outs = [o for o in self.outs if o is not None]
-        for slot, value in zip(outs, results, strict=True):
+        for slot, value in zip(self._kept, results, strict=True):
             values[slot] = value
 
 
