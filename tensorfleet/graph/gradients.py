@@ -222,6 +222,8 @@ class _Walk:
         grads = {i: g for i, g in grads.items() if g is not None}
         if not grads or not loop.back_prop or loop in self.stops:
             return
+        if loop.grad_state is not None:
+            raise TypeError("Second-order gradient for while loops not supported.")
         active = self._active(loop, grads)
         if active is None:
             return

@@ -203,13 +203,14 @@ def case(
     if default is not None and not callable(default):
         raise TypeError("default must be callable.")
     with name_scope(name, "case", [p for p, _ in pairs]):
+        rest = pairs
         if default is None:
-            default, pairs = _forced(pairs, exclusive)
+            default, rest = _forced(pairs)
         chosen = default
-        for pred, fn in reversed(pairs):
+        for pred, fn in reversed(rest):
             chosen = functools.partial(cond, pred, fn, chosen, strict=strict, name="cond")
         if exclusive:
-            with control_dependencies([_exclusive(pairs, name)]):
+            with control_dependencies([_exclusive(pairs)]):
                 return chosen()
         return chosen()
 
@@ -238,7 +239,7 @@ def _pairs(given: Any) -> list:
     return pairs
 
 
-def _forced(pairs: list, exclusive: bool) -> tuple[Callable, list]:
+def _forced(pairs: list) -> tuple[Callable, list]:
     """Without a default the last function is it, behind a check that one predicate holds."""
     from tensorfleet.ops.checks import Assert
 
@@ -255,7 +256,7 @@ def _forced(pairs: list, exclusive: bool) -> tuple[Callable, list]:
     return checked, rest
 
 
-def _exclusive(pairs: list, name: str) -> Operation:
+def _exclusive(pairs: list) -> Operation:
     from tensorfleet.ops.checks import Assert
 
     preds = [p for p, _ in pairs]

@@ -131,8 +131,6 @@ class LoopGradient:
     """The gradient loop of one forward loop, in one call of `tf.gradients`."""
 
     def __init__(self, forward: WhileContext) -> None:
-        if forward.grad_state is not None:
-            raise TypeError("Second-order gradient for while loops not supported.")
         self.forward = forward
         self.stacks: dict[Tensor, Tensor] = {}
         self.pops: dict[Tensor, Tensor] = {}
@@ -197,9 +195,10 @@ class LoopGradient:
                 loop.close(merged, found[i])
                 outer[i] = apply("Exit", halves[0])
             sums = self._accumulate(found["invariants"])
-        loop.ExitResult([*outer.values(), *sums.values()])
+        loop.exits = [*outer.values(), *sums.values()]
+        loop.ExitResult(loop.exits)
         if loop.outer_context is None:
-            for t in (*outer.values(), *sums.values()):
+            for t in loop.exits:
                 t.graph._unfetchable.discard(t._op)
         return [*sums.items(), *((forward.enters[i]._op._inputs[0], g) for i, g in outer.items())]
 

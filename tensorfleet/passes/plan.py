@@ -72,6 +72,16 @@ class Plan:
     inert: set[Operation] = field(default_factory=set)
 
 
+def everything(plan: Plan) -> dict[Operation, str]:
+    """All operations of a plan with their devices, those in loops and those computed while planning included."""
+    found = {op: device for op, device in plan.devices.items() if op not in plan.loops}
+    for loop in plan.loops:
+        found.update(dict.fromkeys(loop.inside, plan.devices[loop]))
+        found.update(everything(loop.cond))
+        found.update(everything(loop.body))
+    return found
+
+
 def ordered(
     ops: set[Operation], feeds: set[Tensor], inside: dict[Operation, Operation] | None = None
 ) -> list[Operation]:

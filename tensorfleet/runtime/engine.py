@@ -15,6 +15,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
+from tensorfleet.passes.plan import everything
 from tensorfleet.runtime import trace
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.program import Program, StepContext
@@ -137,10 +138,11 @@ class Engine:
         return self.placer.names
 
     def _log(self, plan: Any) -> None:
-        for op in sorted((*plan.ops, *plan.folded), key=lambda op: op._id):
+        placed = {**everything(plan), **{op: self.placer.placed[op] for op in plan.folded}}
+        for op in sorted(placed, key=lambda op: op._id):
             if op not in self._logged:
                 self._logged.add(op)
-                print(f"{op.name}: ({op.type}): {self.placer.placed[op]}", file=sys.stderr)
+                print(f"{op.name}: ({op.type}): {placed[op]}", file=sys.stderr)
 
     def collector(self) -> trace.Collector:
         """Something that records what a step does and when."""

@@ -6,6 +6,8 @@ import threading
 import time
 from typing import Any
 
+from tensorfleet.passes.plan import everything
+
 
 class Collector:
     """Collects one event per part of a step; `fill` writes them as step stats."""
@@ -65,8 +67,8 @@ def label(item: Any) -> str:
 
 def _partition_graphs(run_metadata: Any, plan: Any) -> None:
     by_device: dict[str, list] = {}
-    for op in plan.ops:
-        by_device.setdefault(plan.devices[op], []).append(op)
+    for op, device in everything(plan).items():
+        by_device.setdefault(device, []).append(op)
     for device, ops in by_device.items():
         graph = run_metadata.partition_graphs.add()
         for op in ops:

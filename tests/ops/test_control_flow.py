@@ -1,0 +1,337 @@
+"""Branches and loops: what runs, in which order, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+def test_only_the_branch_taken_runs():
+    calls = []
+    p = tf.placeholder(tf.bool, [])
+
+    def note(name):
+        return tf.py_func(lambda: calls.append(name) or np.float32(1), [], tf.float32)
+
+    y = tf.cond(p, lambda: note("yes") + 1.0, lambda: note("no") + 2.0)
+    with tf.Session() as s:
+        assert s.run(y, {p: True}) == 2
+        assert s.run(y, {p: False}) == 3
+    assert calls == ["yes", "no"]
+
+
+def test_only_the_branch_taken_assigns():
+    for resource in (False, True):
+        v = tf.get_variable(f"v{resource}", initializer=0.0, use_resource=resource)
+        p = tf.placeholder(tf.bool, [])
+        y = tf.cond(p, lambda v=v: v.assign_add(1.0), lambda v=v: tf.identity(v) * 100.0)
+        with tf.Session() as s:
+            s.run(tf.global_variables_initializer())
+            assert s.run(y, {p: True}) == 1
+            assert s.run(y, {p: False}) == 100
+            assert s.run(v) == 1
+
+
+def test_a_branch_of_operations_gives_something_to_run():
+    v = tf.get_variable("v", initializer=0.0)
+    p = tf.placeholder(tf.bool, [])
+    op = tf.cond(p, lambda: tf.group(v.assign(5.0)), lambda: tf.no_op())
+    with tf.Session() as s:
+        s.run(v.initializer)
+        s.run(op, {p: False})
+        assert s.run(v) == 0
+        s.run(op, {p: True})
+        assert s.run(v) == 5
+
+
+def test_an_uninitialized_variable_may_be_in_the_branch_not_taken():
+    v = tf.get_variable("v", initializer=3.0)
+    y = tf.cond(tf.is_variable_initialized(v), lambda: v.read_value(), lambda: tf.constant(-1.0))
+    with tf.Session() as s:
+        assert s.run(y) == -1
+        s.run(v.initializer)
+        assert s.run(y) == 3
+
+
+def test_what_waits_for_a_cond_waits_for_the_branch_taken():
+    v = tf.get_variable("v", initializer=1.0, use_resource=True)
+    p = tf.placeholder(tf.bool, [])
+    done = tf.cond(p, lambda: v.assign(7.0), lambda: v.assign(8.0))
+    with tf.control_dependencies([done]):
+        y = v.read_value() * 2.0
+    with tf.Session() as s:
+        s.run(v.initializer)
+        assert s.run(y, {p: True}) == 14
+        assert s.run(y, {p: False}) == 16
+
+
+def test_a_variable_made_in_a_branch_is_initialized_outside():
+    p = tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.layers.dense(tf.ones([1, 2]), 3), lambda: tf.zeros([1, 3]))
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        assert s.run(y, {p: False}).tolist() == [[0, 0, 0]]
+        assert s.run(y, {p: True}).shape == (1, 3)
+
+
+def test_strings_pass_through_branches():
+    p = tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.constant("a"), lambda: tf.string_join([tf.constant("b"), "c"]))
+    with tf.Session() as s:
+        assert s.run(y, {p: True}) == b"a"
+        assert s.run(y, {p: False}) == b"bc"
+
+
+def test_branches_may_have_different_shapes():
+    p = tf.placeholder(tf.bool, [])
+    x = tf.placeholder(tf.float32, [None])
+    y = tf.reduce_sum(tf.cond(p, lambda: tf.concat([x, x], 0), lambda: x))
+    with tf.Session() as s:
+        for _ in range(8):
+            assert s.run(y, {p: True, x: np.ones(100000)}) == 200000
+            assert s.run(y, {p: False, x: np.ones(100000)}) == 100000
+
+
+def test_dropout_in_a_branch_draws_only_when_taken():
+    tf.set_random_seed(3)
+    p = tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.random_uniform([3], seed=5), lambda: tf.zeros([3]))
+    with tf.Session() as s:
+        first = s.run(y, {p: True})
+        s.run(y, {p: False})
+        second = s.run(y, {p: True})
+    with tf.Session() as s:
+        assert np.array_equal(s.run(y, {p: True}), first)
+        assert np.array_equal(s.run(y, {p: True}), second)
+
+
+def test_cond_refuses_what_is_no_condition_or_function():
+    with pytest.raises(TypeError, match="pred must not be a Python bool"):
+        tf.cond(True, lambda: 1, lambda: 2)
+    p = tf.placeholder(tf.bool, [])
+    with pytest.raises(TypeError, match="true_fn must be callable"):
+        tf.cond(p, 1, lambda: 2)
+    with pytest.raises(TypeError, match="argument required"):
+        tf.cond(p, lambda: 1)
+    with pytest.raises(TypeError, match="may not be set simultaneously"):
+        tf.cond(p, lambda: 1, lambda: 2, fn1=lambda: 3)
+
+
+def test_branches_must_return_the_same_structure():
+    p = tf.placeholder(tf.bool, [])
+    with pytest.raises(ValueError, match="The two structures don't have the same nested structure"):
+        tf.cond(p, lambda: (tf.constant(1), tf.constant(2)), lambda: (tf.constant(1),))
+    with pytest.raises(ValueError, match="must have the same type"):
+        tf.cond(p, lambda: tf.constant(1), lambda: tf.constant(1.0))
+
+
+def test_a_list_of_one_stays_a_list_only_if_strict():
+    p = tf.placeholder(tf.bool, [])
+    assert isinstance(tf.cond(p, lambda: [tf.constant(1)], lambda: [tf.constant(2)]), tf.Tensor)
+    assert isinstance(tf.cond(p, lambda: [tf.constant(1)], lambda: [tf.constant(2)], strict=True), list)
+
+
+def test_what_is_inside_cannot_be_fetched_or_fed(graph):
+    p = tf.placeholder(tf.bool, [])
+    inner = []
+    tf.cond(p, lambda: inner.append(tf.constant(1.0) + 1.0) or inner[0], lambda: tf.constant(2.0))
+    assert not graph.is_fetchable(inner[0])
+    assert not graph.is_feedable(inner[0])
+    with tf.Session() as s, pytest.raises(ValueError, match="has been marked as not fetchable"):
+        s.run(inner[0], {p: True})
+
+
+def test_case_takes_the_first_that_holds():
+    x = tf.placeholder(tf.int32, [])
+    y = tf.case(
+        [(x > 10, lambda: tf.constant("big")), (x > 5, lambda: tf.constant("middle"))],
+        default=lambda: tf.constant("small"),
+    )
+    with tf.Session() as s:
+        assert [s.run(y, {x: v}) for v in (20, 7, 1)] == [b"big", b"middle", b"small"]
+
+
+def test_case_without_a_default_fails_when_none_holds():
+    x = tf.placeholder(tf.int32, [])
+    y = tf.case([(x > 10, lambda: tf.constant(1)), (x > 5, lambda: tf.constant(2))])
+    with tf.Session() as s:
+        assert s.run(y, {x: 20}) == 1
+        assert s.run(y, {x: 7}) == 2
+        with pytest.raises(tf.errors.InvalidArgumentError, match="None of conditions evaluated as True"):
+            s.run(y, {x: 1})
+
+
+def test_exclusive_case_fails_when_two_hold():
+    x = tf.placeholder(tf.int32, [])
+    y = tf.case({x > 10: lambda: tf.constant(1), x > 5: lambda: tf.constant(2)}, exclusive=True)
+    with tf.Session() as s:
+        assert s.run(y, {x: 7}) == 2
+        with pytest.raises(tf.errors.InvalidArgumentError, match="more than 1 conditions"):
+            s.run(y, {x: 20})
+
+
+def test_a_loop_runs_side_effects_every_time():
+    seen = []
+    v = tf.get_variable("v", initializer=0.0, use_resource=True)
+
+    def body(i):
+        noted = tf.py_func(lambda k: seen.append(int(k)) or k, [i], tf.int32)
+        with tf.control_dependencies([noted, v.assign_add(2.0)]):
+            return i + 1
+
+    i = tf.while_loop(lambda i: i < 4, body, [tf.constant(0)])
+    with tf.control_dependencies([i]):
+        after = v.read_value()
+    with tf.Session() as s:
+        s.run(v.initializer)
+        assert s.run([i, after]) == [4, 8]
+    assert seen == [0, 1, 2, 3]
+
+
+def test_a_reference_variable_is_updated_in_a_loop():
+    v = tf.Variable(1.0)
+
+    def body(i):
+        with tf.control_dependencies([tf.assign(v, v * 2.0)]):
+            return i + 1
+
+    i = tf.while_loop(lambda i: i < 3, body, [0])
+    with tf.control_dependencies([i]):
+        y = tf.identity(v)
+    with tf.Session() as s:
+        s.run(v.initializer)
+        s.run(y)
+        assert s.run(v) in (2.0, 8.0)
+
+
+def test_the_condition_sees_variables_change():
+    v = tf.get_variable("v", initializer=0, use_resource=True)
+
+    def body(i):
+        with tf.control_dependencies([v.assign_add(1)]):
+            return i + 10
+
+    i = tf.while_loop(lambda i: v.read_value() < 5, body, [tf.constant(0)])
+    with tf.Session() as s:
+        s.run(v.initializer)
+        assert s.run(i) == 50
+
+
+def test_a_loop_waits_for_what_surrounds_it():
+    v = tf.get_variable("v", initializer=1.0, use_resource=True)
+    with tf.control_dependencies([v.assign(10.0)]):
+        y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a + v.read_value()), [0, 0.0])[1]
+    with tf.Session() as s:
+        s.run(v.initializer)
+        assert s.run(y) == 20
+
+
+def test_loops_check_their_arguments():
+    with pytest.raises(ValueError, match="No loop variables provided"):
+        tf.while_loop(lambda: True, lambda: None, [])
+    with pytest.raises(TypeError, match="cond must be callable"):
+        tf.while_loop(1, lambda i: i, [1])
+    with pytest.raises(TypeError, match="body must be callable"):
+        tf.while_loop(lambda i: True, 1, [1])
+    with pytest.raises(TypeError, match="parallel_iterations must be a positive integer"):
+        tf.while_loop(lambda i: True, lambda i: i, [1], parallel_iterations=0)
+    with pytest.raises(ValueError, match="must be a scalar"):
+        tf.while_loop(lambda i: True, lambda i: i, [1], maximum_iterations=[1, 2])
+
+
+def test_loop_variables_keep_structure_shape_and_type():
+    with pytest.raises(ValueError, match="The two structures don't have the same"):
+        tf.while_loop(lambda i, j: i < 3, lambda i, j: (i, j, j), [0, 1])
+    with pytest.raises(ValueError, match="use the `shape_invariants` argument"):
+        tf.while_loop(lambda x: True, lambda x: tf.concat([x, x], 0), [tf.ones([2])])
+    with pytest.raises(ValueError, match="not compatible with its shape invariant"):
+        tf.while_loop(
+            lambda x: True,
+            lambda x: tf.concat([x, x], 0),
+            [tf.ones([2])],
+            shape_invariants=[tf.TensorShape([2])],
+        )
+    with pytest.raises(ValueError, match="The shape invariant specified for"):
+        tf.while_loop(lambda x: True, lambda x: x, [tf.ones([2])], shape_invariants=[tf.TensorShape([3])])
+    with pytest.raises(TypeError, match="enters the loop with type int32"):
+        tf.while_loop(lambda x: True, lambda x: tf.cast(x, tf.float32), [1])
+
+
+def test_return_same_structure_keeps_a_list_of_one():
+    loop = dict(cond=lambda i: i < 3, body=lambda i: i + 1, loop_vars=[tf.constant(0)])
+    assert isinstance(tf.while_loop(**loop), tf.Tensor)
+    assert isinstance(tf.while_loop(**loop, return_same_structure=True), list)
+
+
+def test_a_loop_ends_at_its_deadline():
+    i = tf.while_loop(lambda i: i >= 0, lambda i: i * 0, [tf.constant(0)])
+    with tf.Session() as s, pytest.raises(tf.errors.DeadlineExceededError):
+        s.run(i, options=tf.RunOptions(timeout_in_ms=100))
+
+
+def test_the_second_gradient_of_a_loop_is_refused():
+    x = tf.constant(2.0)
+    y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, x])[1]
+    (g,) = tf.gradients(y, x)
+    with pytest.raises(TypeError, match="Second-order gradient for while loops not supported"):
+        tf.gradients(g, x)
+
+
+def test_back_prop_false_stops_gradients():
+    x = tf.constant(2.0)
+    y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, x], back_prop=False)[1]
+    assert tf.gradients(y, x) == [None]
+
+
+def test_sparse_tensors_are_loop_variables():
+    sparse = tf.SparseTensor([[0, 1]], [2.0], [2, 2])
+
+    def body(i, t):
+        return i + 1, tf.SparseTensor(t.indices, t.values * 3.0, t.dense_shape)
+
+    _, t = tf.while_loop(lambda i, t: i < 2, body, [tf.constant(0), sparse])
+    with tf.Session() as s:
+        assert s.run(t).values.tolist() == [18]
+
+
+def test_a_loop_round_trips_through_a_graph_def(graph):
+    x = tf.placeholder(tf.float32, [], name="x")
+    p = tf.placeholder(tf.bool, [], name="p")
+    y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, tf.ones([])])[1]
+    tf.cond(p, lambda: y + 1.0, lambda: y - 1.0, name="c")
+    proto = graph.as_graph_def()
+    with tf.Graph().as_default() as copy:
+        tf.import_graph_def(proto, name="")
+        with tf.Session() as s:
+            assert s.run("c/Merge:0", {"x:0": 2.0, "p:0": True}) == 9
+    kept = {node.name: node for node in copy.as_graph_def().node}
+    assert kept == {node.name: node for node in proto.node}
+
+
+def test_smart_cond_decides_while_building():
+    from tensorfleet.python.framework import smart_cond
+
+    assert smart_cond.smart_cond(True, lambda: 1, lambda: 2) == 1
+    assert smart_cond.smart_cond(tf.constant(False), lambda: 1, lambda: 2) == 2
+    assert isinstance(
+        smart_cond.smart_cond(tf.placeholder(tf.bool, []), lambda: tf.constant(1), lambda: tf.constant(2)),
+        tf.Tensor,
+    )
+
+
+def test_step_stats_and_placement_of_a_loop():
+    i = tf.while_loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)])
+    with tf.Session(config=tf.ConfigProto(log_device_placement=True)) as s:
+        meta = tf.RunMetadata()
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True)
+        assert s.run(i, options=options, run_metadata=meta) == 3
+    names = [n.node_name for d in meta.step_stats.dev_stats for n in d.node_stats]
+    assert any("while" in n for n in names)
