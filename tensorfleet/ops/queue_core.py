@@ -91,7 +91,7 @@ class Put(Attempt):
             self.error = errors.CancelledError(None, None, text)
             return COMPLETE
         first, count = self.next, len(self.elements)
-        end = min(count, first + queue.capacity - queue.size())
+        end = min(count, first + queue.room(self.elements[first]))
         if end <= first:
             return STUCK
         for i in range(first, end):
@@ -133,7 +133,7 @@ class Take(Attempt):
             None,
             None,
             f"{queue.kind} '{queue.name}' is closed and has insufficient elements (requested {missing}, "
-            f"current size {size})",
+            f"{queue.counted} size {size})",
         )
         return COMPLETE
 
@@ -161,6 +161,7 @@ class Queue:
     """First in, first out."""
 
     kind = "FIFOQueue"
+    counted = "current"
 
     def __init__(
         self, name: str, capacity: int, types: Sequence[DType], shapes: Sequence[TensorShape]
@@ -186,6 +187,10 @@ class Queue:
         """How many elements there are."""
         return len(self.elements)
 
+    def room(self, element: Element) -> int:
+        """How many elements can be added now, of which `element` is the first."""
+        return self.capacity - len(self.elements)
+
     def push(self, element: Element) -> None:
         """Adds one."""
         self.elements.append(element)
@@ -204,11 +209,13 @@ class Queue:
 
     # -- attempts ------------------------------------------------------------------------------------
 
+    def _line(self, attempt: Attempt) -> deque[Attempt]:
+        return self._taking if isinstance(attempt, Take) else self._putting
+
     def submit(self, attempt: Attempt) -> bool:
         """Starts an attempt. True when it is complete at once; otherwise its event tells."""
         with self._lock:
-            line = self._taking if isinstance(attempt, Take) else self._putting
-            line.append(attempt)
+            self._line(attempt).append(attempt)
             self._serve()
             if not attempt.done:
                 attempt.event = threading.Event()
@@ -219,8 +226,7 @@ class Queue:
         with self._lock:
             if attempt.done:
                 return False
-            line = self._taking if isinstance(attempt, Take) else self._putting
-            line.remove(attempt)
+            self._line(attempt).remove(attempt)
             attempt.undo(self)
             self._serve()
             return True

@@ -1,0 +1,86 @@
+"""Barriers: elements whose components arrive one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.ops.barriers import Barrier
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+def two_components():
+    return Barrier((tf.float32, tf.float32), shapes=((), ()), name="B")
+
+
+def test_elements_are_ready_when_all_components_are_there():
+    b = two_components()
+    take = b.take_many(2)
+    assert [t.shape.as_list() for t in (take.indices, take.keys, *take.values)] == [[2]] * 4
+    with tf.Session() as sess:
+        sess.run(b.insert_many(0, ["a", "b", "c"], [10.0, 20.0, 30.0]))
+        assert sess.run([b.ready_size(), b.incomplete_size()]) == [0, 3]
+        sess.run(b.insert_many(1, ["b", "a"], [200.0, 100.0]))
+        assert sess.run([b.ready_size(), b.incomplete_size()]) == [2, 1]
+        got = sess.run(take)
+        pairs = dict(zip(got.keys.tolist(), zip(*(v.tolist() for v in got.values), strict=True), strict=True))
+        assert pairs == {b"a": (10, 100), b"b": (20, 200)}
+        assert set(got.indices.tolist()) == {-(2**63)}
+
+
+def test_keys_that_came_first_leave_first():
+    b = two_components()
+    with tf.Session() as sess:
+        sess.run(b.insert_many(0, ["first"], [1.0]))
+        sess.run(b.insert_many(0, ["second"], [2.0]))
+        sess.run(b.insert_many(1, ["second"], [2.0]))
+        sess.run(b.insert_many(1, ["first"], [1.0]))
+        assert sess.run(b.take_many(2)).keys.tolist() == [b"first", b"second"]
+
+
+def test_a_closed_barrier_completes_what_it_has():
+    b = two_components()
+    with tf.Session() as sess:
+        sess.run(b.insert_many(0, ["a"], [1.0]))
+        sess.run(b.close())
+        with pytest.raises(tf.errors.CancelledError, match="attempted to insert a brand new key: z"):
+            sess.run(b.insert_many(0, ["z"], [1.0]))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Key a already has a value for component 0"):
+            sess.run(b.insert_many(0, ["a"], [1.0]))
+        sess.run(b.insert_many(1, ["a"], [2.0]))
+        small = b.take_many(5, allow_small_batch=True)
+        assert sess.run(small).keys.tolist() == [b"a"]
+        with pytest.raises(tf.errors.OutOfRangeError, match=r"is closed and has insufficient elements"):
+            sess.run(small)
+        with pytest.raises(tf.errors.CancelledError, match="is already closed"):
+            sess.run(b.close())
+
+
+def test_cancelling_forgets_the_incomplete():
+    b = two_components()
+    with tf.Session() as sess:
+        sess.run(b.insert_many(0, ["k"], [1.0]))
+        sess.run(b.close(cancel_pending_enqueues=True))
+        assert sess.run([b.ready_size(), b.incomplete_size()]) == [0, 0]
+        with pytest.raises(tf.errors.CancelledError, match="is closed.  Pending enqueues cancelled: 1"):
+            sess.run(b.insert_many(1, ["k"], [1.0]))
+        with pytest.raises(tf.errors.OutOfRangeError, match=r"\(requested 1, total size 0\)"):
+            sess.run(b.take_many(1))
+
+
+def test_shapes_are_checked():
+    with pytest.raises(ValueError, match="Empty tensors are not supported"):
+        Barrier((tf.float32,), shapes=((0,),))
+    b = two_components()
+    with pytest.raises(ValueError, match="not compatible|must be equal"):
+        b.insert_many(0, ["q", "w"], [1.0])
+    x = tf.placeholder(tf.float32)
+    with tf.Session() as sess:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Shape mismatch in tuple component 0"):
+            sess.run(b.insert_many(0, ["a"], x), {x: [[1.0, 2.0]]})
+        assert sess.run(b.incomplete_size()) == 0
