@@ -26,6 +26,7 @@ NAMES: dict[str, tuple[str, dict[str, str]]] = {
     "batch_matrix_set_diag": ("matrix_set_diag", {}),
     "complex_abs": ("abs", {}),
     "listdiff": ("setdiff1d", {}),
+    "train.SyncReplicasOptimizerV2": ("train.SyncReplicasOptimizer", {}),
 }
 _warned: set[str] = set()
 

@@ -1,0 +1,302 @@
+"""`tf.train.SyncReplicasOptimizer`: replicas compute gradients, one update is made from several of them.
+
+    every replica                                the chief's queue runner
+    ─────────────                                ────────────────────────
+    gradient ──► accumulator of the variable ──► takes the mean of `replicas_to_aggregate` gradients,
+                                                 updates the variables, adds one to the global step
+    local step ◄── token queue ◄──────────────── puts in as many tokens as replicas may start
+
+A token carries the global step. A replica adds its gradient together with its local step; a gradient that
+was computed for a step that is over is stale, and the accumulator drops it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.scopes import GraphKeys, colocate_with, control_dependencies, device, name_scope
+from tensorfleet.ops.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
+from tensorfleet.ops.basic import group, no_op
+from tensorfleet.ops.queues import FIFOQueue
+from tensorfleet.platform import logging
+from tensorfleet.train.coordinator import Coordinator
+from tensorfleet.train.optimizer import Optimizer
+from tensorfleet.train.queue_runner import QueueRunner
+from tensorfleet.train.session_manager import ready
+from tensorfleet.train.session_run_hook import SessionRunHook
+from tensorfleet.variables.lists import global_variables, report_uninitialized_variables
+from tensorfleet.variables.variable import ResourceVariable, Variable
+
+
+@export("train.SyncReplicasOptimizer", "python.training.sync_replicas_optimizer.SyncReplicasOptimizer")
+class SyncReplicasOptimizer(Optimizer):
+    """Lets `opt` make one update from the gradients of `replicas_to_aggregate` replicas.
+
+    With more replicas in total (`total_num_replicas`) the others are backups: the first gradients count, late
+    ones are dropped. With fewer, replicas work on several batches for one update.
+    `variable_averages` (an ExponentialMovingAverage) is applied to `variables_to_average` after each update.
+
+    Pass `make_session_run_hook(is_chief)` to the `MonitoredTrainingSession` of every replica. With a
+    `Supervisor`: `local_init_op` is `chief_init_op` on the chief and `local_step_init_op` elsewhere,
+    `ready_for_local_init_op` as here, and the chief starts `get_chief_queue_runner()` and runs
+    `get_init_tokens_op()`.
+    """
+
+    def __init__(
+        self,
+        opt: Optimizer,
+        replicas_to_aggregate: int,
+        total_num_replicas: int | None = None,
+        variable_averages: Any = None,
+        variables_to_average: Any = None,
+        use_locking: bool = False,
+        name: str = "sync_replicas",
+    ) -> None:
+        if total_num_replicas is None:
+            total_num_replicas = replicas_to_aggregate
+        super().__init__(use_locking, name)
+        logging.info(
+            "SyncReplicasV2: replicas_to_aggregate=%s; total_num_replicas=%s",
+            replicas_to_aggregate,
+            total_num_replicas,
+        )
+        self._opt = opt
+        self._replicas_to_aggregate = replicas_to_aggregate
+        self._total_num_replicas = total_num_replicas
+        self._variable_averages = variable_averages
+        self._variables_to_average = variables_to_average
+        # Every replica gets one, and there are enough for the gradients that the next update needs.
+        self._tokens_per_step = max(total_num_replicas, replicas_to_aggregate)
+        self._gradients_applied = False
+        self._global_step: Any = None
+        self._sync_token_queue: Any = None
+        self._chief_queue_runner: QueueRunner | None = None
+        self._accumulator_list: list[tuple[Any, str]] = []
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list:
+        """(gradient, variable) pairs, as the wrapped optimizer gives them."""
+        return self._opt.compute_gradients(*args, **kwargs)
+
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
+        """An operation that hands in the gradients and waits for the update made from them and others."""
+        grads_and_vars = list(grads_and_vars)
+        if not grads_and_vars:
+            raise ValueError("Must supply at least one variable")
+        if global_step is None:
+            raise ValueError("Global step is required to check staleness")
+        self._global_step = global_step
+        self._make_local_step(global_step)
+        with name_scope(None, self._name):
+            handed_in, taken = self._accumulate(grads_and_vars)
+            with device(global_step.device), name_scope(""):
+                update = self._opt.apply_gradients(taken, global_step)
+                self._sync_token_queue = FIFOQueue(
+                    -1,
+                    global_step.dtype.base_dtype,
+                    shapes=(),
+                    name="sync_token_q",
+                    shared_name="sync_token_q",
+                )
+                with control_dependencies(handed_in):
+                    token = self._sync_token_queue.dequeue()
+                with colocate_with(self._local_step.op):
+                    train_op = self._local_step.assign(token)
+                self._make_queue_runner(update)
+            self.chief_init_op = group(self.local_step_init_op, *self._set_steps())
+        self._gradients_applied = True
+        return train_op
+
+    def _make_local_step(self, global_step: Any) -> None:
+        """Each replica's own step, kept where the replica runs and not with the other variables."""
+        with colocate_with(no_op()):
+            self._local_step = Variable(
+                0,
+                trainable=False,
+                collections=[GraphKeys.LOCAL_VARIABLES],
+                dtype=global_step.dtype.base_dtype,
+                name="sync_rep_local_step",
+            )
+        self.local_step_init_op = self._local_step.assign(global_step)
+        self.ready_for_local_init_op = report_uninitialized_variables(global_variables())
+
+    def _accumulate(self, grads_and_vars: list) -> tuple[list[Operation], list[tuple[Any, Any]]]:
+        """Accumulators on the variables' devices: the operations that hand in, and what is taken out."""
+        handed_in: list[Operation] = []
+        taken: list[tuple[Any, Any]] = []
+        enough = self._replicas_to_aggregate
+        accumulator: Any
+        for grad, var in grads_and_vars:
+            with device(var.device):
+                if grad is None:
+                    taken.append((None, var))
+                    continue
+                shared = f"{var.name}/grad_accum"
+                if isinstance(grad, Tensor):
+                    accumulator = ConditionalAccumulator(
+                        grad.dtype, shape=var.get_shape(), shared_name=shared
+                    )
+                    handed_in.append(accumulator.apply_grad(grad, local_step=self._local_step))
+                    taken.append((accumulator.take_grad(enough), var))
+                elif isinstance(grad, IndexedSlices):
+                    accumulator = SparseConditionalAccumulator(grad.dtype, shape=(), shared_name=shared)
+                    handed_in.append(accumulator.apply_indexed_slices_grad(grad, local_step=self._local_step))
+                    taken.append((accumulator.take_indexed_slices_grad(enough), var))
+                else:
+                    raise ValueError(f"Unknown grad type! {grad}")
+                self._accumulator_list.append((accumulator, var.device))
+        return handed_in, taken
+
+    def _make_queue_runner(self, update: Operation) -> None:
+        """After each update tokens are put in, so that replicas begin the next step."""
+        with control_dependencies([update]):
+            tokens = apply("Fill", [self._tokens_per_step], _current(self._global_step), name="Fill")
+            sync = self._sync_token_queue.enqueue_many((tokens,))
+        if self._variable_averages is not None:
+            with control_dependencies([sync]), name_scope(""):
+                sync = self._variable_averages.apply(self._variables_to_average)
+        self._chief_queue_runner = _Updates(self._sync_token_queue, [sync])
+
+    def _set_steps(self) -> list[Operation]:
+        made = []
+        for accumulator, place in self._accumulator_list:
+            with device(place):
+                made.append(accumulator.set_global_step(self._global_step, name="SetGlobalStep"))
+        return made
+
+    def get_chief_queue_runner(self) -> QueueRunner:
+        """What makes the updates; the chief starts it, and nobody else."""
+        if self._chief_queue_runner is None:
+            raise ValueError("Should be called after apply_gradients().")
+        return self._chief_queue_runner
+
+    def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
+        """Puts in the first tokens; the chief runs it once, before training starts."""
+        if not self._gradients_applied:
+            raise ValueError("get_init_tokens_op() should be called after apply_gradients().")
+        needed = self._replicas_to_aggregate - self._total_num_replicas
+        if num_tokens == -1:
+            num_tokens = self._replicas_to_aggregate
+        elif num_tokens < needed:
+            raise ValueError(
+                f"Too few tokens to finish the first step: {num_tokens} (given) vs {needed} (needed)"
+            )
+        if num_tokens <= 0:
+            return no_op(name="no_init_tokens")
+        with device(self._global_step.device), name_scope(""):
+            tokens = apply("Fill", [num_tokens], self._global_step, name="Fill")
+            return self._sync_token_queue.enqueue_many((tokens,))
+
+    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+        """The slot that the wrapped optimizer keeps for a variable."""
+        return self._opt.get_slot(*args, **kwargs)
+
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
+        """The names of the wrapped optimizer's slots."""
+        return self._opt.get_slot_names(*args, **kwargs)
+
+    def variables(self) -> list:
+        """Everything that the wrapped optimizer keeps."""
+        return self._opt.variables()
+
+    def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
+        """A hook for the `MonitoredTrainingSession` of this replica."""
+        return _SyncReplicasOptimizerHook(self, is_chief, num_tokens)
+
+
+def _current(global_step: Any) -> Any:
+    """The step as it is when the operation that takes it runs, not a read from before the update."""
+    held_by_reference = isinstance(global_step, Variable) and not isinstance(global_step, ResourceVariable)
+    read: Any = global_step
+    return read._ref() if held_by_reference else read
+
+
+class _Updates(QueueRunner):
+    """Makes updates until the training stops.
+
+    An update waits for gradients, so nobody waits for this thread: the session's end is its end too. The queue
+    of tokens stays open, for a chief that starts again; only a failed update closes it, to wake the replicas.
+    """
+
+    def create_threads(
+        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """The one thread, which always is a daemon; none when it runs for this session already."""
+        with self._lock:
+            if self._runs_per_session.get(sess, 0) > 0:
+                return []
+            self._runs_per_session[sess] = 1
+        name = f"QueueRunnerThread-{self.name}-{self.enqueue_ops[0].name}"
+        thread = threading.Thread(target=self._update, args=(sess, coord), name=name, daemon=True)
+        if start:
+            thread.start()
+        return [thread]
+
+    def _update(self, sess: Any, coord: Coordinator | None) -> None:
+        try:
+            update = sess.make_callable(self.enqueue_ops[0])
+            while coord is None or not coord.should_stop():
+                update()
+        except Exception as e:
+            if coord is None or not coord.should_stop():
+                self._failed(sess, coord, e)
+        with self._lock:
+            self._runs_per_session[sess] = 0
+
+    def _failed(self, sess: Any, coord: Coordinator | None, error: Exception) -> None:
+        if coord is None:
+            logging.error("Exception in QueueRunner: %s", error)
+        else:
+            coord.request_stop(error)
+        if not isinstance(error, (errors.AbortedError, errors.UnavailableError, errors.CancelledError)):
+            with contextlib.suppress(Exception):
+                sess.run(self.cancel_op)
+
+
+class _SyncReplicasOptimizerHook(SessionRunHook):
+    """Sets the steps where a training starts; on the chief also starts the updates and puts in tokens."""
+
+    def __init__(self, sync_optimizer: SyncReplicasOptimizer, is_chief: bool, num_tokens: int) -> None:
+        self._sync_optimizer = sync_optimizer
+        self._is_chief = is_chief
+        self._num_tokens = num_tokens
+
+    def begin(self) -> None:
+        """Adds what the chief needs."""
+        opt = self._sync_optimizer
+        if not opt._gradients_applied:
+            raise ValueError("SyncReplicasOptimizer.apply_gradient should be called before using the hook.")
+        self._local_init_op = opt.chief_init_op if self._is_chief else opt.local_step_init_op
+        self._q_runner = opt.get_chief_queue_runner() if self._is_chief else None
+        self._init_tokens_op = opt.get_init_tokens_op(self._num_tokens) if self._is_chief else None
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Starts."""
+        done, missing = ready(
+            self._sync_optimizer.ready_for_local_init_op,
+            session,
+            "Model is not ready for SyncReplicasOptimizer local init.",
+        )
+        if not done:
+            raise RuntimeError(
+                "Init operations did not make model ready for SyncReplicasOptimizer local_init. Init op: "
+                f"{self._local_init_op.name}, error: {missing}"
+            )
+        session.run(self._local_init_op)
+        if self._init_tokens_op is not None:
+            session.run(self._init_tokens_op)
+        if self._q_runner is not None:
+            self._q_runner.create_threads(session, coord=coord, daemon=True, start=True)
+
+    def end(self, session: Any) -> None:
+        """Releases the replicas that wait for an update after the last, so that they see that it was the last."""
+        if self._init_tokens_op is None or self._init_tokens_op.type == "NoOp":
+            return
+        tokens = self._num_tokens if self._num_tokens > 0 else self._sync_optimizer._replicas_to_aggregate
+        for _ in range(0, self._sync_optimizer._total_num_replicas, tokens):
+            session.run(self._init_tokens_op)

@@ -1,0 +1,301 @@
+"""Replicas that train together: one update from several gradients, stale ones dropped, a clean end."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.testing.cluster import free_addresses
+
+RATE = 0.5
+
+
+@pytest.fixture
+def cluster():
+    """A parameter server and two workers, all in this process."""
+    spec = tf.train.ClusterSpec(free_addresses(ps=1, worker=2))
+    return spec, [tf.train.Server(spec, job, i) for job, i in (("ps", 0), ("worker", 0), ("worker", 1))]
+
+
+class Replica:
+    """A worker's own graph: a dense and a sparse variable, gradients that are fed."""
+
+    def __init__(self, cluster, index: int, aggregate: int, total: int | None = None, **kwargs) -> None:
+        spec, servers = cluster
+        self.target = servers[1 + index].target
+        self.is_chief = index == 0
+        self.graph = tf.Graph()
+        setter = tf.train.replica_device_setter(cluster=spec, worker_device=f"/job:worker/task:{index}")
+        with self.graph.as_default(), tf.device(setter):
+            self.step = tf.train.get_or_create_global_step()
+            self.dense = tf.Variable([1.0, 2.0], name="dense")
+            self.table = tf.Variable(np.zeros((4, 1), np.float32), name="table")
+            self.grad = tf.placeholder(tf.float32, [2])
+            self.rows = tf.placeholder(tf.int32, [None])
+            opt = tf.train.GradientDescentOptimizer(RATE)
+            self.opt = tf.train.SyncReplicasOptimizer(opt, aggregate, total, **kwargs)
+            values = tf.ones([tf.size(self.rows), 1])
+            slices = tf.IndexedSlices(values, self.rows, tf.constant([4, 1]))
+            self.train = self.opt.apply_gradients(
+                [(self.grad, self.dense), (slices, self.table)], global_step=self.step
+            )
+
+    def session(self, num_tokens: int = 0, hooks=()):
+        with self.graph.as_default():
+            hook = self.opt.make_session_run_hook(self.is_chief, num_tokens)
+            return tf.train.MonitoredTrainingSession(
+                self.target, is_chief=self.is_chief, hooks=[hook, *hooks], stop_grace_period_secs=60
+            )
+
+    def feeds(self, grad, rows) -> dict:
+        return {self.grad: grad, self.rows: rows}
+
+
+def together(*calls) -> None:
+    """Runs several functions at the same time, to their ends; raises what one of them raised."""
+    failed: list[BaseException] = []
+
+    def safely(call) -> None:
+        try:
+            call()
+        except BaseException as e:
+            failed.append(e)
+
+    threads = [threading.Thread(target=safely, args=(call,)) for call in calls]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(timeout=120)
+        assert not t.is_alive(), "a replica waits for ever"
+    for error in failed:
+        raise error
+
+
+def test_an_update_is_the_mean_of_all_replicas(cluster):
+    a, b = (Replica(cluster, i, 2) for i in range(2))
+    with a.session() as first, b.session() as second:
+        for n in range(1, 4):
+            together(
+                lambda: first.run(a.train, a.feeds([1.0, 0.0], [0, 1])),
+                lambda: second.run(b.train, b.feeds([3.0, 1.0], [1])),
+            )
+            step, dense, table = first.run([a.step, a.dense, a.table], a.feeds([0.0, 0.0], []))
+            assert step == n
+            np.testing.assert_allclose(dense, [1.0 - RATE * 2.0 * n, 2.0 - RATE * 0.5 * n])
+            # Of a row, the mean is over the replicas that had it.
+            np.testing.assert_allclose(table[:, 0], [-RATE * n, -RATE * n, 0.0, 0.0])
+
+
+def test_two_half_batches_train_as_one_whole(cluster):
+    data = np.random.RandomState(0).rand(8, 3).astype("f")
+
+    def model():
+        x = tf.placeholder(tf.float32, [None, 3])
+        w = tf.get_variable("w", [3, 1], initializer=tf.constant_initializer(0.3))
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - 1.0))
+        return x, w, loss, tf.train.get_or_create_global_step()
+
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x, w, loss, step = model()
+        train = tf.train.AdamOptimizer(0.1).minimize(loss, step)
+        sess.run(tf.global_variables_initializer())
+        for _ in range(5):
+            sess.run(train, {x: data})
+        expected = sess.run(w)
+
+    spec, servers = cluster
+    replicas = []
+    for i in range(2):
+        graph = tf.Graph()
+        setter = tf.train.replica_device_setter(cluster=spec, worker_device=f"/job:worker/task:{i}")
+        with graph.as_default(), tf.device(setter):
+            x, w, loss, step = model()
+            opt = tf.train.SyncReplicasOptimizer(tf.train.AdamOptimizer(0.1), 2)
+            train = opt.minimize(loss, global_step=step)
+            assert [v.op.name for v in opt.variables()] == [
+                "beta1_power",
+                "beta2_power",
+                "w/Adam",
+                "w/Adam_1",
+            ]
+            assert opt.get_slot_names() == ["m", "v"]
+            assert opt.get_slot(w, "m").op.name == "w/Adam"
+            hook = opt.make_session_run_hook(i == 0, num_tokens=0)
+            half = data[4 * i : 4 * i + 4]
+            replicas.append((graph, servers[1 + i].target, i == 0, hook, train, x, half, w))
+    found = []
+
+    def work(graph, target, chief, hook, train, x, half, w):
+        with graph.as_default(), tf.train.MonitoredTrainingSession(target, chief, hooks=[hook]) as sess:
+            for _ in range(5):
+                sess.run(train, {x: half})
+            found.append(sess.run(w))
+
+    together(*(lambda r=r: work(*r) for r in replicas))
+    for value in found:
+        np.testing.assert_allclose(value, expected, rtol=1e-5)
+
+
+def test_a_backup_replica_is_not_waited_for_and_its_late_gradient_is_dropped(cluster):
+    a, b = (Replica(cluster, i, 1, 2) for i in range(2))
+    with a.session(num_tokens=2) as first, b.session() as second:
+        tf_second = second._tf_sess()
+        local = b.opt._local_step
+        first.run(a.train, a.feeds([1.0, 0.0], [0]))
+        while first.run(a.step, a.feeds([0.0, 0.0], [])) < 3:
+            first.run(a.train, a.feeds([1.0, 0.0], [0]))
+        assert tf_second.run(local) == 0
+        before = first.run([a.step, a.dense], a.feeds([0.0, 0.0], []))
+        second.run(b.train, b.feeds([1000.0, 0.0], [0]))
+        after = first.run([a.step, a.dense], a.feeds([0.0, 0.0], []))
+        assert after[0] == before[0]
+        np.testing.assert_array_equal(after[1], before[1])
+        assert tf_second.run(local) > 0, "with its token it catches up"
+
+
+def test_more_gradients_than_replicas(cluster):
+    a, b = (Replica(cluster, i, 3, 2) for i in range(2))
+    with pytest.raises(ValueError, match=r"Too few tokens to finish the first step: 0 \(given\) vs 1"):
+        a.session(num_tokens=0)
+    a, b = (Replica(cluster, i, 3, 2) for i in range(2))
+    with a.session(num_tokens=1) as first, b.session() as second:
+        together(
+            lambda: [first.run(a.train, a.feeds([3.0, 0.0], [0])) for _ in range(2)],
+            lambda: second.run(b.train, b.feeds([3.0, 0.0], [0])),
+        )
+        assert first.run(a.step, a.feeds([0.0, 0.0], [])) == 1
+
+
+def test_replicas_end_together_however_far_they_are(cluster):
+    a, b = (Replica(cluster, i, 2) for i in range(2))
+    ends = []
+
+    def train(replica):
+        with replica.session(-1, [tf.train.StopAtStepHook(last_step=6)]) as sess:
+            while not sess.should_stop():
+                sess.run(replica.train, replica.feeds([1.0, 1.0], [0]))
+        ends.append(replica)
+
+    together(lambda: train(a), lambda: train(b))
+    assert len(ends) == 2
+
+
+@pytest.mark.parametrize("reset", [True, False])
+def test_a_second_training_on_the_same_servers(cluster, reset):
+    for _ in range(2):
+        one_step(*(Replica(cluster, i, 2) for i in range(2)))
+        for server in cluster[1] if reset else ():
+            tf.Session.reset(server.target)
+
+
+def one_step(a: Replica, b: Replica) -> None:
+    with a.session() as first, b.session() as second:
+        together(
+            lambda: first.run(a.train, a.feeds([2.0, 0.0], [0])),
+            lambda: second.run(b.train, b.feeds([2.0, 0.0], [0])),
+        )
+        assert first.run(a.step, a.feeds([0.0, 0.0], [])) == 1
+        np.testing.assert_allclose(first.run(a.dense, a.feeds([0.0, 0.0], [])), [0.0, 2.0])
+
+
+def test_averages_follow_the_updates():
+    spec = tf.train.ClusterSpec(free_addresses(ps=1, worker=1))
+    servers = [tf.train.Server(spec, "ps", 0), tf.train.Server(spec, "worker", 0)]
+    with (
+        tf.Graph().as_default(),
+        tf.device(tf.train.replica_device_setter(cluster=spec, worker_device="/job:worker/task:0")),
+    ):
+        step = tf.train.get_or_create_global_step()
+        w = tf.Variable(1.0, name="w")
+        ema = tf.train.ExponentialMovingAverage(0.5)
+        opt = tf.train.SyncReplicasOptimizer(
+            tf.train.GradientDescentOptimizer(1.0), 1, variable_averages=ema, variables_to_average=[w]
+        )
+        train = opt.minimize(w * 2.0, global_step=step)
+        average = ema.average(w)
+        with tf.train.MonitoredTrainingSession(
+            servers[1].target, hooks=[opt.make_session_run_hook(True, 0)]
+        ) as sess:
+            for _ in range(3):
+                sess.run(train)
+            # The average of an update is computed before the next update begins.
+            sess.run(train)
+            assert sess.run(w) == -7.0
+            assert sess.run(average) >= -7.0
+
+
+def test_a_supervisor_starts_the_same_things(cluster):
+    a, b = (Replica(cluster, i, 2) for i in range(2))
+
+    def train(replica):
+        opt = replica.opt
+        with replica.graph.as_default():
+            tokens = opt.get_init_tokens_op() if replica.is_chief else None
+            sv = tf.train.Supervisor(
+                is_chief=replica.is_chief,
+                init_op=tf.global_variables_initializer(),
+                local_init_op=opt.chief_init_op if replica.is_chief else opt.local_step_init_op,
+                ready_for_local_init_op=opt.ready_for_local_init_op,
+                recovery_wait_secs=1,
+                global_step=replica.step,
+            )
+            sess = sv.prepare_or_wait_for_session(replica.target)
+            if replica.is_chief:
+                sess.run(tokens)
+                sv.start_queue_runners(sess, [opt.get_chief_queue_runner()])
+            step = 0
+            while step < 5:
+                _, step = sess.run([replica.train, replica.step], replica.feeds([1.0, 1.0], [1]))
+            return sess
+
+    together(lambda: train(a), lambda: train(b))
+
+
+def test_a_failed_update_wakes_the_replicas_and_is_reported(cluster):
+    spec, servers = cluster
+    with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(cluster=spec)):
+        step = tf.train.get_or_create_global_step()
+        rate = tf.check_numerics(tf.cast(step, tf.float32) / 0.0, "bad rate")
+        opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(rate), 1)
+        train = opt.minimize(tf.Variable(1.0) * 2.0, global_step=step)
+        hook = opt.make_session_run_hook(True, 0)
+        with (
+            pytest.raises(tf.errors.InvalidArgumentError, match="bad rate"),
+            tf.train.MonitoredTrainingSession(servers[1].target, hooks=[hook]) as sess,
+        ):
+            while not sess.should_stop():
+                sess.run(train)
+
+
+def test_it_must_be_told_variables_and_a_step():
+    with tf.Graph().as_default():
+        opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(1.0), 2)
+        v = tf.Variable(1.0)
+        with pytest.raises(ValueError, match="Must supply at least one variable"):
+            opt.apply_gradients([], global_step=v)
+        with pytest.raises(ValueError, match="Global step is required to check staleness"):
+            opt.apply_gradients([(tf.constant(1.0), v)])
+        with pytest.raises(ValueError, match=r"Should be called after apply_gradients\(\)"):
+            opt.get_chief_queue_runner()
+        with pytest.raises(ValueError, match="should be called after apply_gradients"):
+            opt.get_init_tokens_op()
+        with pytest.raises(ValueError, match="apply_gradient should be called before using the hook"):
+            opt.make_session_run_hook(True).begin()
+
+
+def test_names_are_those_of_tensorflow():
+    with tf.Graph().as_default() as g:
+        step = tf.train.get_or_create_global_step()
+        v = tf.Variable([1.0], name="v")
+        opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(1.0), 2, 3)
+        train = opt.minimize(tf.reduce_sum(v), global_step=step)
+        assert train.name == "Assign_1:0"
+        queue = g.get_operation_by_name("sync_token_q")
+        assert queue.get_attr("shared_name") == b"sync_token_q"
+        accumulator = g.get_operation_by_name("sync_replicas/conditional_accumulator")
+        assert accumulator.get_attr("shared_name") == b"v:0/grad_accum"
+        assert [v.op.name for v in tf.local_variables()] == ["sync_rep_local_step"]
+        assert opt.get_name() == "sync_replicas"
