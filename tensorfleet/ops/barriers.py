@@ -187,7 +187,7 @@ def _close(ctx: Any, handle: BarrierQueue, *, cancel_pending_enqueues: bool) -> 
 
 @op("BarrierReadySize", "handle: Ref(string) -> size: int32", shape=lambda op: SCALAR, **_USES)
 def _ready_size(ctx: Any, handle: BarrierQueue) -> Any:
-    return np.int32(handle.size())
+    return np.int32(handle.look()[0])
 
 
 @op("BarrierIncompleteSize", "handle: Ref(string) -> size: int32", shape=lambda op: SCALAR, **_USES)

@@ -231,6 +231,11 @@ class Queue:
             self._serve()
             return True
 
+    def look(self) -> tuple[int, bool]:
+        """How many elements there are and whether the queue is closed, between two attempts."""
+        with self._lock:
+            return self.size(), self.closed
+
     def close_now(self) -> None:
         """Closes the queue without waiting for those who still put: their attempts are cancelled."""
         with self._lock:

@@ -221,11 +221,11 @@ def _close(ctx: Any, queue: Queue, *, cancel_pending_enqueues: bool) -> None:
 
 
 def _size(ctx: Any, queue: Queue) -> Any:
-    return np.int32(queue.size())
+    return np.int32(queue.look()[0])
 
 
 def _is_closed(ctx: Any, queue: Queue) -> Any:
-    return np.bool_(queue.closed)
+    return np.bool_(queue.look()[1])
 
 
 # -- shapes ------------------------------------------------------------------------------------------

@@ -146,7 +146,7 @@ def _stage_peek(ctx: Any, index: Any) -> tuple:
 
 @op("StageSize", "-> size: int32", _ATTRS, shape=lambda op: SCALAR, host=True, stateful=True)
 def _stage_size(ctx: Any) -> Any:
-    return np.int32(_area(ctx).size())
+    return np.int32(_area(ctx).look()[0])
 
 
 @op("StageClear", "->", _ATTRS, host=True, stateful=True)

@@ -1,0 +1,623 @@
+"""Queues: order, waiting, closing, shapes and names, as in TensorFlow."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+@pytest.fixture
+def sess(graph):
+    with tf.Session() as made:
+        yield made
+
+
+SHORT = tf.RunOptions(timeout_in_ms=20)
+
+
+class Background:
+    """A run in a thread of its own, and what came of it."""
+
+    def __init__(self, sess, fetch):
+        self.result = self.error = None
+        self._thread = threading.Thread(target=self._run, args=(sess, fetch))
+        self._thread.start()
+
+    def _run(self, sess, fetch):
+        try:
+            self.result = sess.run(fetch)
+        except Exception as e:
+            self.error = e
+
+    def join(self):
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+        return self
+
+
+def until(condition):
+    """Waits until something that another thread does has happened."""
+    never = threading.Event()
+    for _ in range(6000):
+        if condition():
+            return
+        never.wait(0.01)
+    raise AssertionError("it did not happen")
+
+
+def waiting(queue, line):
+    """How many attempts wait in the line of a queue's object."""
+    (found,) = [q for q in objects(queue) if q is not None]
+    return len(getattr(found, f"_{line}"))
+
+
+def objects(queue):
+    session = tf.get_default_session()
+    shelf = session._engine.private._containers.get("", {})
+    return [shelf.get(("queue", queue.name))]
+
+
+# -- the plain things ----------------------------------------------------------------------------------
+
+
+def test_first_in_first_out(sess):
+    q = tf.FIFOQueue(10, tf.float32)
+    x = tf.placeholder(tf.float32)
+    enqueue, dequeue = q.enqueue(x), q.dequeue()
+    for v in (1.0, 2.0, 3.0):
+        sess.run(enqueue, {x: v})
+    assert sess.run(q.size()) == 3
+    assert [sess.run(dequeue) for _ in range(3)] == [1, 2, 3]
+
+
+def test_many_at_a_time(sess):
+    q = tf.FIFOQueue(10, [tf.float32, tf.string], shapes=[[2], []])
+    sess.run(q.enqueue_many([[[1, 2], [3, 4], [5, 6]], ["a", "b", "c"]]))
+    numbers, texts = sess.run(q.dequeue_many(2))
+    assert numbers.tolist() == [[1, 2], [3, 4]]
+    assert texts.tolist() == [b"a", b"b"]
+    numbers, text = sess.run(q.dequeue())
+    assert numbers.tolist() == [5, 6]
+    assert text == b"c"
+
+
+def test_batches_cut_across_enqueues(sess):
+    q = tf.FIFOQueue(20, tf.int32, shapes=[[]])
+    sess.run(q.enqueue_many([[0, 1, 2]]))
+    sess.run(q.enqueue(3))
+    sess.run(q.enqueue_many([[4, 5, 6]]))
+    assert sess.run(q.dequeue_many(5)).tolist() == [0, 1, 2, 3, 4]
+    assert sess.run(q.dequeue_many(2)).tolist() == [5, 6]
+
+
+def test_nothing_at_a_time(sess):
+    q = tf.FIFOQueue(10, [tf.float32, tf.int32], shapes=[[2], []])
+    sess.run(q.enqueue_many([np.zeros((0, 2)), np.zeros(0, np.int32)]))
+    assert sess.run(q.size()) == 0
+    for take in (q.dequeue_many(0), q.dequeue_up_to(0)):
+        a, b = sess.run(take)
+        assert (a.shape, b.shape) == ((0, 2), (0,))
+        assert (a.dtype, b.dtype) == (np.float32, np.int32)
+
+
+def test_the_queue_keeps_what_was_fed_not_the_callers_array(sess):
+    q = tf.FIFOQueue(10, tf.float32, shapes=[[2]])
+    x = tf.placeholder(tf.float32)
+    fed = np.array([1, 2], np.float32)
+    sess.run(q.enqueue(x), {x: fed})
+    sess.run(q.enqueue_many([x]), {x: np.array([fed])})
+    fed[:] = 9
+    got = sess.run(q.dequeue_many(2))
+    assert got.tolist() == [[1, 2], [1, 2]]
+    got[:] = 5  # and what comes out is the caller's
+
+
+def test_components_with_names_are_dictionaries(sess):
+    q = tf.FIFOQueue(10, [tf.float32, tf.int32], shapes=[[], []], names=["a", "b"])
+    sess.run(q.enqueue({"a": 1.0, "b": 2}))
+    assert sess.run(q.dequeue()) == {"a": 1.0, "b": 2}
+    sess.run(q.enqueue_many({"b": [1, 2], "a": [3.0, 4.0]}))
+    got = sess.run(q.dequeue_many(2))
+    assert got["b"].tolist() == [1, 2]
+    with pytest.raises(ValueError, match="Keys in dictionary to enqueue do not match names of Queue"):
+        q.enqueue({"a": 1.0})
+    with pytest.raises(ValueError, match="You must enqueue a dictionary in a Queue with names"):
+        q.enqueue((1.0, 2))
+    with pytest.raises(ValueError, match="Queue must have names to enqueue a dictionary"):
+        tf.FIFOQueue(10, tf.float32).enqueue({"a": 1.0})
+
+
+def test_properties(graph):
+    q = tf.FIFOQueue(10, [tf.float32, tf.int32], shapes=[2, []], names=["a", "b"], shared_name="s", name="Q")
+    assert (q.name, q.dtypes, q.names) == ("Q", [tf.float32, tf.int32], ["a", "b"])
+    assert [s.as_list() for s in q.shapes] == [[2], []]
+    node = q.queue_ref.op.node_def
+    assert (node.op, node.device, node.attr["shared_name"].s) == ("FIFOQueueV2", "/device:CPU:*", b"s")
+    assert [s.rank for s in tf.FIFOQueue(1, [tf.int32]).shapes] == [None]
+
+
+def test_names_of_operations(graph):
+    with tf.name_scope("s"):
+        q = tf.FIFOQueue(3, [tf.float32, tf.int32], [[], []])
+        q.enqueue((1.0, 2))
+        q.enqueue_many(([1.0], [2]))
+        q.dequeue()
+        q.dequeue_many(2)
+        q.dequeue_up_to(2)
+        q.size()
+        q.close()
+        q.is_closed()
+        q.dequeue_many(2, name="dm")
+    names = [o.name for o in graph.get_operations() if o.type != "Const"]
+    assert names == [
+        "s/fifo_queue",
+        "s/fifo_queue_enqueue",
+        "s/fifo_queue_EnqueueMany",
+        "s/fifo_queue_Dequeue",
+        "s/fifo_queue_DequeueMany",
+        "s/fifo_queue_DequeueUpTo",
+        "s/fifo_queue_Size",
+        "s/fifo_queue_Close",
+        "s/fifo_queue_Is_Closed",
+        "s/dm",
+    ]
+    assert graph.get_tensor_by_name("s/fifo_queue_enqueue/component_1:0") is not None
+    assert graph.get_tensor_by_name("s/dm/n:0") is not None
+
+
+def test_queue_creation_waits_for_no_control_dependency():
+    with tf.control_dependencies([tf.constant(1)]):
+        q = tf.FIFOQueue(3, tf.float32)
+        size = q.size()
+    assert q.queue_ref.op.control_inputs == []
+    assert size.op.inputs[0] is q.queue_ref
+
+
+def test_graph_def_round_trip_keeps_the_shapes(graph):
+    q = tf.PaddingFIFOQueue(3, [tf.float32], [[None, 2]], name="q")
+    q.dequeue_many(5)
+    with tf.Graph().as_default() as copy:
+        tf.import_graph_def(graph.as_graph_def(), name="")
+        assert copy.get_tensor_by_name("q_DequeueMany:0").shape.as_list() == [5, None, 2]
+
+
+def test_old_graphs_with_reference_handles_run(graph):
+    """GraphDefs from before queues were resources."""
+    from tensorfleet.graph.apply import apply, apply_op
+
+    ref = apply("FIFOQueue", component_types=[tf.int32], capacity=3)
+    q = tf.QueueBase([tf.int32], None, None, ref)
+    enqueue, dequeue = q.enqueue(7), q.dequeue()
+    assert enqueue.type == "QueueEnqueue"
+    assert apply_op("QueueSize", ref).type == "QueueSize"
+    with tf.Session() as sess:
+        sess.run(enqueue)
+        assert sess.run(q.size()) == 1
+        assert sess.run(dequeue) == 7
+
+
+def test_one_of_several_queues(sess):
+    q1, q2 = tf.FIFOQueue(10, tf.float32), tf.FIFOQueue(15, tf.float32)
+    index = tf.placeholder(tf.int32)
+    chosen = tf.QueueBase.from_list(index, [q1, q2])
+    sess.run(chosen.enqueue(3.0), {index: 1})
+    assert sess.run([q1.size(), q2.size()]) == [0, 1]
+    assert sess.run(chosen.dequeue(), {index: 1}) == 3.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is not in"):
+        sess.run(chosen.enqueue(3.0), {index: 2})
+    with pytest.raises(TypeError, match="matching component dtypes"):
+        tf.QueueBase.from_list(1, [q1, tf.FIFOQueue(10, tf.int32)])
+    for wrong in ([], "a", [q1, "a"]):
+        with pytest.raises(TypeError, match="A list of queues expected"):
+            tf.QueueBase.from_list(1, wrong)
+    sized = [tf.FIFOQueue(3, tf.float32, shapes=[[n]]) for n in (2, 3)]
+    assert tf.QueueBase.from_list(1, sized).shapes[0].as_list() == [None]
+
+
+# -- shapes and types --------------------------------------------------------------------------------
+
+
+def test_shapes_are_checked_in_the_graph():
+    q = tf.FIFOQueue(3, [tf.float32], [[2]])
+    with pytest.raises(ValueError, match=r"Shapes \(3,\) and \(2,\) are incompatible"):
+        q.enqueue([[1.0, 2.0, 3.0]])
+    with pytest.raises(ValueError, match="incompatible"):
+        q.enqueue_many([[[1.0, 2.0, 3.0]]])
+    with pytest.raises(ValueError, match="must have rank at least 1"):
+        q.enqueue_many([1.0])
+    with pytest.raises(ValueError, match="float32"):
+        q.enqueue([tf.constant([1, 2])])
+    two = tf.FIFOQueue(3, [tf.float32, tf.float32], [[], []])
+    with pytest.raises(ValueError, match="not compatible"):
+        two.enqueue_many([[1.0], [1.0, 2.0]])
+    with pytest.raises(ValueError, match="Input 'n' must be >= 0, but is -1"):
+        q.dequeue_many(-1)
+
+
+def test_shapes_are_checked_when_running(sess):
+    q = tf.FIFOQueue(3, [tf.float32], [[2]])
+    x = tf.placeholder(tf.float32)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match=r"Shape mismatch in tuple component 0. Expected \[2\], got \[3\]",
+    ):
+        sess.run(q.enqueue([x]), {x: [1, 2, 3]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"component 0. Expected \[1,2\], got \[1,3\]"):
+        sess.run(q.enqueue_many([x]), {x: [[1, 2, 3]]})
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"Shape mismatch in tuple component 0.*got \[\]"
+    ):
+        sess.run(q.enqueue_many([x]), {x: 1.0})
+    free = tf.FIFOQueue(3, [tf.float32, tf.float32])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Component 1 has 2, and should have 1"):
+        sess.run(free.enqueue_many([x, x * [[1.0], [2.0]]]), {x: [[1.0]]})
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="Wrong number of components in tuple. Expected 2, got 1"
+    ):
+        sess.run(free.enqueue((x,)), {x: 1.0})
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="require the components to have specified shapes"
+    ):
+        sess.run(free.dequeue_many(2))
+    n = tf.placeholder(tf.int32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="DequeueManyOp requested -2 < 0 elements"):
+        sess.run(q.dequeue_many(n), {n: -2})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="DequeueUpToOp requested -1 < 0 elements"):
+        sess.run(q.dequeue_up_to(-1))
+
+
+def test_constructors_check_their_arguments():
+    with pytest.raises(ValueError, match=r"received len\(shapes\)=2, len\(dtypes\)=1"):
+        tf.FIFOQueue(3, [tf.float32], [[2], [3]])
+    with pytest.raises(ValueError, match="List of names must have the same length"):
+        tf.FIFOQueue(3, [tf.float32], names=["a", "b"])
+    with pytest.raises(ValueError, match="All shapes must be fully defined"):
+        tf.FIFOQueue(3, [tf.float32], shapes=[[None]])
+    with pytest.raises(ValueError, match="a list of shapes must be provided"):
+        tf.PaddingFIFOQueue(3, [tf.float32], shapes=None)
+
+
+def test_dequeued_shapes_are_known():
+    q = tf.FIFOQueue(3, [tf.float32], [[2]])
+    n = tf.placeholder(tf.int32)
+    assert q.dequeue().shape.as_list() == [2]
+    assert q.dequeue_many(4).shape.as_list() == [4, 2]
+    assert q.dequeue_many(n).shape.as_list() == [None, 2]
+    assert q.dequeue_up_to(4).shape.as_list() == [None, 2]
+    assert tf.FIFOQueue(3, [tf.float32]).dequeue_many(4).shape.rank is None
+
+
+# -- waiting ------------------------------------------------------------------------------------------
+
+
+def test_dequeue_waits_for_an_element(sess):
+    q = tf.FIFOQueue(3, tf.float32)
+    enqueue = q.enqueue(7.0)
+    taker = Background(sess, q.dequeue())
+    sess.run(enqueue)
+    assert taker.join().result == 7.0
+
+
+def test_enqueue_waits_for_room(sess):
+    q = tf.FIFOQueue(1, tf.float32)
+    one, two, dequeue = q.enqueue(1.0), q.enqueue(2.0), q.dequeue()
+    sess.run(one)
+    putter = Background(sess, two)
+    until(lambda: waiting(q, "putting") == 1)
+    assert sess.run(dequeue) == 1.0
+    putter.join()
+    assert sess.run(dequeue) == 2.0
+
+
+def test_capacity_zero_holds_nothing_and_negative_means_no_bound(sess):
+    nothing, endless = tf.FIFOQueue(0, tf.float32), tf.FIFOQueue(-1, tf.float32)
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        sess.run(nothing.enqueue(1.0), options=SHORT)
+    assert sess.run(nothing.size()) == 0
+    sess.run(endless.enqueue_many([np.zeros(5000)]))
+    assert sess.run(endless.size()) == 5000
+
+
+def test_batches_larger_than_the_capacity_pass_through(sess):
+    q = tf.FIFOQueue(2, tf.int32, shapes=[[]])
+    enqueue, dequeue = q.enqueue_many([list(range(7))]), q.dequeue_many(7)
+    putter = Background(sess, enqueue)
+    assert sess.run(dequeue).tolist() == list(range(7))
+    putter.join()
+
+
+def test_who_waits_first_is_served_first(sess):
+    q = tf.FIFOQueue(100, tf.int32, shapes=[[]])
+    many, single, enqueue = q.dequeue_many(3), q.dequeue(), q.enqueue_many([[0, 1, 2, 3]])
+    first = Background(sess, many)
+    until(lambda: objects(q)[0] is not None and waiting(q, "taking") == 1)
+    second = Background(sess, single)
+    until(lambda: waiting(q, "taking") == 2)
+    sess.run(enqueue)
+    assert first.join().result.tolist() == [0, 1, 2]
+    assert second.join().result == 3
+
+
+def test_one_step_may_serve_itself(sess):
+    """Operations of one run that do not depend on each other never wait for each other in vain."""
+    q = tf.FIFOQueue(10, tf.float32)
+    assert sess.run([q.dequeue(), q.enqueue(3.0)])[0] == 3.0
+    small = tf.FIFOQueue(1, tf.float32)
+    got = sess.run([small.enqueue_many([[1.0, 2.0, 3.0]]), small.dequeue(), small.dequeue()])
+    assert sorted(got[1:]) == [1.0, 2.0]
+
+
+def test_a_chain_of_queues(sess):
+    a, b = tf.FIFOQueue(10, tf.float32), tf.FIFOQueue(10, tf.float32)
+    move, put, get = b.enqueue(a.dequeue() * 2), a.enqueue(5.0), b.dequeue()
+    mover = Background(sess, move)
+    sess.run(put)
+    assert sess.run(get) == 10.0
+    mover.join()
+
+
+def test_a_deadline_withdraws_and_elements_keep_their_place(sess):
+    q = tf.FIFOQueue(10, tf.int32, shapes=[[]])
+    sess.run(q.enqueue_many([[0, 1, 2]]))
+    with pytest.raises(tf.errors.DeadlineExceededError, match="for 5 elements of queue"):
+        sess.run(q.dequeue_many(5), options=SHORT)
+    assert sess.run(q.size()) == 3
+    assert sess.run(q.dequeue_many(3)).tolist() == [0, 1, 2]
+
+
+def test_closing_the_session_wakes_those_who_wait():
+    q = tf.FIFOQueue(1, tf.float32, name="q")
+    enqueue, dequeue = q.enqueue_many([[1.0, 2.0]]), q.dequeue_many(1)
+    with tf.Session() as sess:
+        putter = Background(sess, enqueue)
+        until(lambda: objects(q)[0] is not None and waiting(q, "putting") == 1)
+        sess.close()
+    assert isinstance(putter.join().error, tf.errors.CancelledError)
+    assert "Enqueue operation was cancelled" in str(putter.error)
+    free = tf.FIFOQueue(1, tf.float32)
+    dequeue = free.dequeue()
+    with tf.Session() as sess:
+        taker = Background(sess, dequeue)
+        until(lambda: objects(free)[0] is not None and waiting(free, "taking") == 1)
+        sess.close()
+    assert "Dequeue operation was cancelled" in str(taker.join().error)
+
+
+def test_a_failure_elsewhere_in_the_step_gives_the_elements_back(sess):
+    q = tf.FIFOQueue(10, tf.int32, shapes=[[]])
+    sess.run(q.enqueue_many([[0, 1, 2]]))
+    x = tf.placeholder(tf.int32)
+    failing = tf.Print(tf.div(1, x), [])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="zero"):
+        sess.run([q.dequeue_many(5), failing], {x: 0})
+    assert sess.run(q.dequeue_many(3)).tolist() == [0, 1, 2]
+
+
+# -- closing ------------------------------------------------------------------------------------------
+
+
+def test_a_closed_queue_gives_what_is_left(sess):
+    q = tf.FIFOQueue(10, tf.float32, shapes=[[]], name="q")
+    sess.run(q.enqueue_many([[1.0, 2.0]]))
+    assert not sess.run(q.is_closed())
+    sess.run(q.close())
+    assert sess.run(q.is_closed())
+    assert [sess.run(q.dequeue()) for _ in range(2)] == [1, 2]
+    closed = r"FIFOQueue '_\d+_q' is closed and has insufficient elements \(requested 1, current size 0\)"
+    with pytest.raises(tf.errors.OutOfRangeError, match=closed):
+        sess.run(q.dequeue())
+    with pytest.raises(tf.errors.CancelledError, match=r"FIFOQueue '_\d+_q' is closed."):
+        sess.run(q.enqueue(1.0))
+    with pytest.raises(tf.errors.CancelledError, match=r"Queue '_\d+_q' is already closed."):
+        sess.run(q.close())
+    sess.run(q.close(cancel_pending_enqueues=True))
+
+
+def test_a_batch_that_cannot_be_filled_leaves_the_elements(sess):
+    q = tf.FIFOQueue(10, tf.float32, shapes=[[]])
+    sess.run(q.enqueue_many([[1.0, 2.0]]))
+    sess.run(q.close())
+    with pytest.raises(tf.errors.OutOfRangeError, match=r"\(requested 3, current size 2\)"):
+        sess.run(q.dequeue_many(3))
+    assert sess.run(q.dequeue_up_to(3)).tolist() == [1, 2]
+    with pytest.raises(tf.errors.OutOfRangeError, match=r"\(requested 3, current size 0\)"):
+        sess.run(q.dequeue_up_to(3))
+    assert sess.run(q.dequeue_many(0)).tolist() == []
+
+
+def test_closing_ends_a_waiting_batch_and_puts_its_elements_back(sess):
+    q = tf.FIFOQueue(10, tf.float32, shapes=[[]])
+    close, many, two = q.close(), q.dequeue_many(4), q.dequeue_many(2)
+    sess.run(q.enqueue_many([[1.0, 2.0, 3.0]]))
+    taker = Background(sess, many)
+    until(lambda: waiting(q, "taking") == 1)
+    sess.run(close)
+    assert isinstance(taker.join().error, tf.errors.OutOfRangeError)
+    assert "(requested 1, current size 0)" in str(taker.error)
+    assert sess.run(two).tolist() == [1, 2]
+
+
+def test_closing_gives_a_waiting_dequeue_up_to_what_there_is(sess):
+    q = tf.FIFOQueue(10, tf.float32, shapes=[[]])
+    close, up_to = q.close(), q.dequeue_up_to(4)
+    sess.run(q.enqueue_many([[1.0, 2.0, 3.0]]))
+    taker = Background(sess, up_to)
+    until(lambda: waiting(q, "taking") == 1)
+    sess.run(close)
+    assert taker.join().result.tolist() == [1, 2, 3]
+
+
+def test_close_waits_for_pending_enqueues(sess):
+    q = tf.FIFOQueue(4, tf.float32, shapes=[[]])
+    enqueue, close, closed = q.enqueue_many([np.arange(6.0)]), q.close(), q.is_closed()
+    four, late = q.dequeue_many(4), q.enqueue(9.0)
+    putter = Background(sess, enqueue)
+    until(lambda: objects(q)[0] is not None and waiting(q, "putting") == 1)
+    closer = Background(sess, close)
+    until(lambda: waiting(q, "putting") == 2)
+    after = Background(sess, late)
+    until(lambda: waiting(q, "putting") == 3)
+    assert not sess.run(closed)
+    assert sess.run(four).tolist() == [0, 1, 2, 3]
+    assert putter.join().error is None
+    assert closer.join().error is None
+    assert isinstance(after.join().error, tf.errors.CancelledError)
+    assert sess.run(q.dequeue_many(2)).tolist() == [4, 5]
+
+
+def test_close_can_cancel_pending_enqueues(sess):
+    q = tf.FIFOQueue(4, tf.float32, shapes=[[]])
+    enqueue, one, close = (
+        q.enqueue_many([np.arange(6.0)]),
+        q.enqueue(7.0),
+        q.close(cancel_pending_enqueues=True),
+    )
+    first = Background(sess, enqueue)
+    until(lambda: objects(q)[0] is not None and waiting(q, "putting") == 1)
+    second = Background(sess, one)
+    until(lambda: waiting(q, "putting") == 2)
+    sess.run(close)
+    for putter in (first, second):
+        assert isinstance(putter.join().error, tf.errors.CancelledError)
+        assert "Enqueue operation was cancelled" in str(putter.error)
+    assert sess.run(q.dequeue_up_to(10)).tolist() == [0, 1, 2, 3]
+
+
+# -- the other kinds ----------------------------------------------------------------------------------
+
+
+def test_random_shuffle_queue_draws_as_tensorflow_does(sess):
+    q = tf.RandomShuffleQueue(20, 2, tf.int32, [[]], seed=3)
+    sess.run(q.enqueue_many([list(range(10))]))
+    assert sess.run(q.dequeue_many(4)).tolist() == [7, 1, 4, 5]
+    assert sess.run(q.dequeue()) == 6
+
+
+def test_random_shuffle_queue_keeps_some_until_it_is_closed(sess):
+    q = tf.RandomShuffleQueue(20, 2, tf.int32, [[]])
+    close, many = q.close(), q.dequeue_many(4)
+    sess.run(q.enqueue_many([list(range(5))]))
+    taker = Background(sess, many)
+    until(lambda: waiting(q, "taking") == 1)
+    assert sess.run(q.size()) == 2
+    sess.run(close)
+    got = taker.join().result.tolist()
+    rest = sess.run(q.dequeue_up_to(40)).tolist()
+    assert sorted(got + rest) == [0, 1, 2, 3, 4]
+    with pytest.raises(
+        tf.errors.OutOfRangeError, match="RandomShuffleQueue '.*' is closed and has insufficient"
+    ):
+        sess.run(q.dequeue())
+
+
+def test_random_shuffle_queue_checks_min_after_dequeue(sess):
+    for capacity, keep, text in (
+        (0, 0, "min_after_dequeue 0 must be < capacity 0"),
+        (5, -1, "min_after_dequeue -1 must be >= 0"),
+        (5, 5, "min_after_dequeue 5 must be < capacity 5"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            sess.run(tf.RandomShuffleQueue(capacity, keep, tf.float32).size())
+
+
+def test_padding_queue_pads_to_the_longest(sess):
+    q = tf.PaddingFIFOQueue(10, [tf.float32, tf.string], [[None], [None, 2]])
+    many = q.dequeue_many(2)
+    assert [t.shape.as_list() for t in many] == [[2, None], [2, None, 2]]
+    sess.run(q.enqueue(([1.0], [["a", "b"]])))
+    sess.run(q.enqueue(([1.0, 2.0], [["a", "b"], ["c", "d"]])))
+    numbers, texts = sess.run(many)
+    assert numbers.tolist() == [[1, 0], [1, 2]]
+    assert texts[0].tolist() == [[b"a", b"b"], [b"", b""]]
+    x = tf.placeholder(tf.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Expected \[\?\], got \[\]"):
+        sess.run(q.enqueue((x, [["a", "b"]])), {x: 1.0})
+    empty, texts = sess.run(q.dequeue_many(0))
+    assert (empty.shape, texts.shape) == ((0, 0), (0, 0, 2))
+
+
+def test_padding_queue_of_one_size_needs_no_padding(sess):
+    q = tf.PaddingFIFOQueue(10, [tf.int32], [[]])
+    sess.run(q.enqueue_many([[1, 2, 3]]))
+    assert sess.run(q.dequeue_up_to(2)).tolist() == [1, 2]
+
+
+def test_priority_queue_gives_the_smallest_first(sess):
+    q = tf.PriorityQueue(10, [tf.string], [[]])
+    assert q.dtypes == [tf.int64, tf.string]
+    sess.run(q.enqueue_many([[5, 1, 3, 1], ["a", "b", "c", "d"]]))
+    sess.run(q.enqueue((2, "e")))
+    priorities, texts = sess.run(q.dequeue_many(5))
+    assert priorities.tolist() == [1, 1, 2, 3, 5]
+    assert texts.tolist() == [b"b", b"d", b"e", b"c", b"a"]
+    sess.run(q.close())
+    with pytest.raises(tf.errors.OutOfRangeError, match="PriorityQueue '.*' is closed"):
+        sess.run(q.dequeue())
+
+
+# -- sharing ------------------------------------------------------------------------------------------
+
+
+def test_queues_of_one_shared_name_are_one(sess):
+    a, b = (tf.FIFOQueue(10, tf.float32, shared_name="shared") for _ in range(2))
+    sess.run(a.enqueue(4.0))
+    assert sess.run(b.dequeue()) == 4.0
+
+
+def test_sessions_of_a_server_share_only_what_has_a_shared_name():
+    server = tf.train.Server.create_local_server()
+    shared, own = tf.FIFOQueue(10, tf.float32, shared_name="both"), tf.FIFOQueue(10, tf.float32)
+    with tf.Session(server.target) as one, tf.Session(server.target) as two:
+        one.run([shared.enqueue(1.0), own.enqueue(1.0)])
+        assert two.run([shared.size(), own.size()]) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        (
+            lambda n: tf.FIFOQueue(10, tf.float32, shared_name=n),
+            lambda n: tf.FIFOQueue(15, tf.float32, shared_name=n),
+            "has capacity 10 but requested capacity was 15",
+        ),
+        (
+            lambda n: tf.FIFOQueue(10, tf.float32, shared_name=n),
+            lambda n: tf.FIFOQueue(10, tf.int32, shared_name=n),
+            "has component types float but requested component types were int32",
+        ),
+        (
+            lambda n: tf.FIFOQueue(10, tf.float32, shared_name=n),
+            lambda n: tf.FIFOQueue(10, tf.float32, shapes=[(1, 2)], shared_name=n),
+            r"has component shapes \[\] but requested component shapes were \[\[1,2\]\]",
+        ),
+        (
+            lambda n: tf.FIFOQueue(10, tf.float32, shared_name=n),
+            lambda n: tf.RandomShuffleQueue(10, 5, tf.float32, shared_name=n),
+            "Expected FIFOQueue, found RandomShuffleQueueV2",
+        ),
+        (
+            lambda n: tf.RandomShuffleQueue(10, 5, tf.float32, shared_name=n),
+            lambda n: tf.RandomShuffleQueue(10, 7, tf.float32, shared_name=n),
+            "has min_after_dequeue 5 but requested min_after_dequeue was 7",
+        ),
+        (
+            lambda n: tf.RandomShuffleQueue(10, 5, tf.float32, seed=1, shared_name=n),
+            lambda n: tf.RandomShuffleQueue(10, 5, tf.float32, seed=2, shared_name=n),
+            r"has random seeds \(87654321, 1\) but requested seeds are \(87654321, 2\)",
+        ),
+    ],
+)
+def test_those_who_share_must_agree(sess, first, second, text):
+    sess.run(first("q").queue_ref.op)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"Shared queue 'q'.*{text}"):
+        sess.run(second("q").queue_ref.op)
