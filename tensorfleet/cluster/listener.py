@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.cluster import connection, wire
@@ -66,10 +67,11 @@ class Listener:
         try:
             while not self._closed:
                 for key, _ in self._selector.select(1.0 if self._waiting else None):
-                    if key.fileobj in doors:
-                        self._accept(key.fileobj)  # type: ignore[arg-type]
-                    elif key.fileobj is not self._woken:
-                        self._listen(key.fileobj)  # type: ignore[arg-type]
+                    sock: Any = key.fileobj
+                    if sock in doors:
+                        self._accept(sock)
+                    elif sock is not self._woken:
+                        self._listen(sock)
                 self._show_out_the_slow()
         finally:
             for sock in [*self._sockets, *self._waiting, self._wake, self._woken]:

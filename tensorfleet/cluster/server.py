@@ -27,12 +27,18 @@ from tensorfleet.runtime.trace import Collector
 _LARGEST_FRAME = 64 << 30
 _CLIENT_SILENT_AFTER = 30.0  # seconds without a ping
 _servers: dict[str, Server] = {}
+_ended: set[str] = set()  # targets of servers whose `join` has returned
 _lock = threading.Lock()
 
 
 def server_at(target: str) -> Server | None:
     """The server of this process with that target."""
     return _servers.get(target)
+
+
+def has_ended(target: str) -> bool:
+    """Whether the server with that target was of this process, and its `join` has returned."""
+    return target in _ended and target not in _servers
 
 
 @export("train.Server", "distribute.Server")
@@ -261,6 +267,7 @@ class Server:
         finally:
             if main:
                 signal.signal(signal.SIGTERM, previous)
+        _ended.add(self._target)
         self.stop()
 
     def stop(self) -> None:

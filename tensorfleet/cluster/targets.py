@@ -7,9 +7,10 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.cluster.master import ClusterEngine
 from tensorfleet.cluster.peers import Peer, peer
-from tensorfleet.cluster.server import server_at
+from tensorfleet.cluster.server import has_ended, server_at
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.graph.graph import Graph
+from tensorfleet.platform import logging
 from tensorfleet.runtime.engine import Engine
 
 _SCHEME = "grpc://"
@@ -23,6 +24,10 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine
     if server is not None:
         own = config if config is not None else server.config
         return ClusterEngine(graph, own, _cluster(config, server.cluster), (server.job, server.index), server)
+    if has_ended(target):
+        # TensorFlow's `join` never returns, so many programs go on as a worker after it. The work is done: so are they.
+        logging.info("The server of this process has ended with its cluster; so does the program.")
+        raise SystemExit(0)
     told = _contact(target, config)
     cluster = _cluster(config, ClusterSpec(_jobs(told["cluster"])))
     return ClusterEngine(graph, config, cluster, (told["job"], told["index"]))

@@ -137,6 +137,32 @@ def test_servers_end_when_all_workers_have_finished():
         assert cluster.process("ps", 1).wait(20) == 0
 
 
+def test_a_program_that_goes_on_after_join_ends_at_its_session():
+    spec = free_addresses(ps=1, worker=1)
+    program = textwrap.dedent(f"""
+        import sys
+        import tensorfleet as tf
+        job = sys.argv[1]
+        server = tf.train.Server({spec!r}, job, 0)
+        if job == "ps":
+            server.join()
+        print("going on", job, flush=True)
+        with tf.device("/job:ps"):
+            v = tf.Variable(1.0)
+        with tf.Session(server.target) as s:
+            s.run(v.initializer)
+            print("done", job, flush=True)
+    """)
+    run = [sys.executable, "-c", program]
+    with subprocess.Popen([*run, "ps"], stdout=subprocess.PIPE, text=True) as ps:
+        try:
+            subprocess.run([*run, "worker"], check=True, timeout=60, stdout=subprocess.DEVNULL)
+            told, _ = ps.communicate(timeout=30)
+        finally:
+            ps.kill()
+    assert told == "going on ps\n" and ps.returncode == 0
+
+
 def test_a_silent_task_is_given_up():
     with ProcessCluster(ps=1, worker=1) as cluster:
         with tf.device("/job:ps/task:0"):
