@@ -87,6 +87,7 @@ _LATER = (
     "image",
     "signal",
     "nn",
+    "cluster.resolvers",
     "session",
     "fleet",
     "train",
