@@ -110,11 +110,13 @@ class Progress:
         if self._steps:
             parts.append(f"step {max(steps[-1][1] for steps in self._steps.values())}")
         for label in sorted({*self._steps, *self._rates}):
-            rate = self._rates.get(label) or self._rate(label)
-            if rate:
+            rate = self._rates.get(label, self._rate(label))
+            if rate is not None:
                 parts.append(f"{label} {rate:.3g} steps/s")
         return " " + "  |  ".join(parts) + " "
 
     def _rate(self, label: str) -> float | None:
+        if label not in self._steps:
+            return None
         (first, a), (last, b) = self._steps[label][0], self._steps[label][-1]
         return (b - a) / (last - first) if last > first and b > a else None

@@ -59,7 +59,9 @@ class Guardian:
 
     def _tell(self, line: str) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(
+            BrokenPipeError, ValueError
+        ):  # it has ended, or been told that the run is over
             self._process.stdin.write(line)
             self._process.stdin.flush()
 

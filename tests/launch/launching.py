@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-SECONDS = 120
+SECONDS = 60
 _MARK = "TENSORFLEET_TEST_RUN"
 
 
@@ -52,12 +53,15 @@ class Launch:
     def read_until(self, text: str, times: int = 1) -> None:
         """Reads the output until it has said this so often."""
         assert self.process.stdout is not None
+        impatience = threading.Timer(SECONDS, self.process.kill)
+        impatience.start()
         while self.stdout.count(text) < times:
             line = self.process.stdout.readline()
             if not line:
                 self.end()
                 raise AssertionError(f"ended without saying {text!r}:\n{self.stdout}\n{self.stderr}")
             self.stdout += line
+        impatience.cancel()
 
     def left(self) -> list[str]:
         """The processes of this run that are still there."""
