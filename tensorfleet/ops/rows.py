@@ -8,6 +8,8 @@ import numpy as np
 
 from tensorfleet import errors
 
+#: the forms, by op type, of updates that XLA can do: (xp, table, indices, updates, check) → the new table
+FUSED: dict[str, Callable] = {}
 # So few rows that have been changed before are changed again one by one.
 _FEW = 16
 # When an index occurs more often than this, one pass per occurrence costs more than `ufunc.at`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.ops.rows import accumulate, check_rows
+from tensorfleet.ops.rows import FUSED, accumulate, check_rows
 from tensorfleet.ops.training_ops import state_shape
 from tensorfleet.shapes import TensorShape
 
@@ -66,7 +67,7 @@ def _scatter_shape(op: Operation) -> Any:
     return op._inputs[0].shape if op.spec.outputs else []
 
 
-def _scatter(combine: Callable | None, rows: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> None:
+def _check_shapes(rows: Any, indices: Any, updates: Any) -> None:
     if updates.ndim and updates.shape != indices.shape + rows.shape[1:]:
         raise errors.InvalidArgumentError(
             None,
@@ -75,6 +76,10 @@ def _scatter(combine: Callable | None, rows: np.ndarray, indices: np.ndarray, up
             f"updates.shape {list(updates.shape)}, indices.shape {list(indices.shape)}, params.shape "
             f"{list(rows.shape)}",
         )
+
+
+def _scatter(combine: Callable | None, rows: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> None:
+    _check_shapes(rows, indices, updates)
     flat = check_rows(indices, rows.shape[0])
     _write(combine, rows, flat, updates.reshape(flat.shape + rows.shape[1:]) if updates.ndim else updates)
 
@@ -88,6 +93,15 @@ def _write(combine: Callable | None, rows: np.ndarray, flat: np.ndarray, updates
     if combine is _divide and rows.dtype.kind in "iu" and not np.all(updates):
         raise errors.InvalidArgumentError(None, None, "Integer division by zero")
     accumulate(combine, rows, flat, updates)
+
+
+def _fused(sign: int, xp: Any, rows: Any, indices: Any, updates: Any, check: Any) -> Any:
+    """The form for XLA of an addition or subtraction. Where a check has failed before it changes nothing."""
+    _check_shapes(rows, indices, updates)
+    flat, count = indices.reshape(-1), rows.shape[0]
+    check((flat >= 0) & (flat < count), "indices are out of range")
+    change = updates.reshape(flat.shape + rows.shape[1:]) if updates.ndim else updates
+    return rows.at[xp.where(check.passed(), flat, count)].add(change if sign > 0 else -change, mode="drop")
 
 
 def _nd_shape(op: Operation) -> Any:
@@ -196,6 +210,8 @@ def _register_nd(kind: str, combine: Callable | None) -> None:
 
 for _kind, _combine in _COMBINE.items():
     _register(_kind, _combine)
+for _kind, _sign in (("Add", 1), ("Sub", -1)):
+    FUSED[f"Scatter{_kind}"] = FUSED[f"ResourceScatter{_kind}"] = partial(_fused, _sign)
 for _kind in ("Update", "Add", "Sub", "Min", "Max"):
     _register_nd(_kind, _COMBINE[_kind])
 

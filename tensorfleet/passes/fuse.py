@@ -8,10 +8,12 @@ device at one level) can always run as one unit.
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.indices import index_ops
 from tensorfleet.passes.plan import Part, Plan, updated_by, variable_of
+from tensorfleet.passes.rows import owned_tables, reads_of
 
 # Variables of at least this many elements are gathered from by rows, without handing out the whole.
 _LARGE = 1 << 15
@@ -22,18 +24,46 @@ _LONGEST = 2000
 def fuse(plan: Plan) -> Plan:
     """Fills `plan.parts`."""
     gathers, hidden = _row_gathers(plan)
-    ops = [op for op in plan.ops if not op.spec.variable and op not in hidden]
     known = set(plan.feeds) | plan.constants.keys()
+    laid = _lay_out(plan, known, gathers, hidden, {})
+    tables = owned_tables(plan, laid.kinds, hidden, known)
+    while tables:
+        trial = _lay_out(plan, known, gathers, hidden, tables)
+        together = {v: ops for v, ops in tables.items() if len({trial.levels[op] for op in ops}) == 1}
+        if len(together) == len(tables):
+            laid = trial
+            break
+        tables = together
+    parts = _group(plan, laid)
+    _connect(plan, parts, laid.before)
+    plan.parts = parts
+    return plan
+
+
+@dataclass
+class _Layout:
+    """What runs: each operation's kind, level, and what must come before it."""
+
+    ops: list[Operation]
+    kinds: dict[Operation, str]
+    before: dict[Operation, list[Operation]]
+    levels: dict[Operation, int]
+
+
+def _lay_out(
+    plan: Plan, known: set[Tensor], gathers: set[Operation], hidden: set[Operation], tables: dict
+) -> _Layout:
+    """Decides what every operation is, with all operations on `tables` inside of segments."""
+    inside = {op for ops in tables.values() for op in ops}
+    hidden = hidden - reads_of(tables, hidden)
+    ops = [op for op in plan.ops if not op.spec.variable and op not in hidden]
     before = {op: _before(op, plan, known, hidden) for op in ops}
     _read_after_initializing(ops, before)
-    kinds = {op: _kind(op, plan, gathers) for op in ops}
+    kinds = {op: "segment" if op in inside else _kind(op, plan, gathers) for op in ops}
     kinds.update(dict.fromkeys(index_ops(plan, kinds, known), "index"))
     levels = _levels(plan, ops, kinds, before)
     _delay(plan, ops, kinds, before, levels)
-    parts = _group(plan, ops, kinds, levels, before)
-    _connect(plan, parts, before)
-    plan.parts = parts
-    return plan
+    return _Layout(ops, kinds, before, levels)
 
 
 def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
@@ -241,12 +271,11 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
         levels[op] = max(levels[op], latest)
 
 
-def _group(
-    plan: Plan, ops: list, kinds: dict, levels: dict[Operation, int], before: dict[Operation, list[Operation]]
-) -> list[Part]:
+def _group(plan: Plan, laid: _Layout) -> list[Part]:
+    kinds, levels = laid.kinds, laid.levels
     parts: list[Part] = []
     by_level: dict[int, list[Operation]] = {}
-    for op in ops:
+    for op in laid.ops:
         by_level.setdefault(levels[op], []).append(op)
     for level in sorted(by_level):
         segments: dict[str, list[Part]] = {}
@@ -260,7 +289,7 @@ def _group(
             elif kinds[op] == "alone":
                 hosts.append(Part("segment", [op], device))
             elif kinds[op] == "index":
-                _add_index(hosts, op, device, before[op])
+                _add_index(hosts, op, device, laid.before[op])
             else:
                 guard = plan.guards.get(op, frozenset())
                 hosts.append(Part(kinds[op], [op], device, list(op._outputs), guard=guard))

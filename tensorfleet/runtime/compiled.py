@@ -41,6 +41,25 @@ class Compiled:
         self.skips = skips
 
 
+class _Checks:
+    """What kernels report their checks to while they are traced."""
+
+    def __init__(self, jnp: Any) -> None:
+        self._jnp = jnp
+        self.flags: list[Any] = []
+
+    def __call__(self, ok: Any, message: Any, kind: Any = None) -> None:
+        if not isinstance(ok, (bool, *_CONCRETE)):
+            self.flags.append(self._jnp.all(ok))
+        elif not np.all(ok):
+            text = message() if callable(message) else message
+            raise (kind or errors.InvalidArgumentError)(None, None, text)
+
+    def passed(self) -> Any:
+        """Whether none of the checks has failed so far."""
+        return self._jnp.all(self._jnp.stack(self.flags))
+
+
 class Compiler:
     """Decides when a segment is compiled and keeps its programs."""
 
@@ -107,8 +126,8 @@ class Compiler:
     def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Any:
         """What tells one program from another: shapes, and the values of what must be static."""
         shapes: tuple = tuple([None if x is None else x.shape for x in inputs])
-        if self.loose:
-            shapes += tuple([state[i].shape for i in self.loose])
+        if self.loose or self.segment.owned:
+            shapes += tuple([state[i].shape for i in (*self.loose, *self.segment.owned)])
         if not self.static_inputs and not self.static_variables:
             return shapes
         values = [np.asarray(inputs[i]).tobytes() for i in sorted(self.static_inputs)]
@@ -134,44 +153,38 @@ class Compiler:
         fixed_inputs = {i: None if inputs[i] is None else np.asarray(inputs[i]) for i in self.static_inputs}
         fixed_state = {i: np.asarray(state[i]) for i in self.static_variables}
 
-        def trace(args: tuple, variables: tuple, streams: tuple) -> tuple:
-            flags: list = []
-
-            def check(ok: Any, message: Any, kind: Any = None) -> None:
-                if isinstance(ok, (bool, *_CONCRETE)):
-                    if not np.all(ok):
-                        text = message() if callable(message) else message
-                        raise (kind or errors.InvalidArgumentError)(None, None, text)
-                else:
-                    flags.append(jnp.all(ok))
-
+        def trace(args: tuple, variables: tuple, streams: tuple, owned: tuple) -> tuple:
+            check = _Checks(jnp)
             values = list(segment.template)
             for i, (slot, arg) in enumerate(zip(segment.input_slots, args, strict=True)):
                 values[slot] = fixed_inputs.get(i, arg)
             current: list = [None] * len(segment.variables)
             for i, index in enumerate(segment.reads):
                 current[index] = fixed_state.get(index, variables[i])
+            for index, table in zip(segment.owned, owned, strict=True):
+                current[index] = table
             segment.interpret(values, current, streams, jnp, check, barriers)
             for i, step in enumerate(segment.rng_steps):
                 outs = [values[o] for o in step.outs if o is not None]
                 assert step.op.spec.rng is not None
                 skips[i] = 0 if outs[0] is None else step.op.spec.rng(step.op, outs)
-            ok = [jnp.all(jnp.stack(flags))] if flags else []
+            ok = [check.passed()] if check.flags else []
             return segment.collect(values, current), [current[w] for w in segment.writes], ok
 
         args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips))
-        lowered = jax.jit(trace).lower(*args)
+        lowered = jax.jit(trace, donate_argnums=3 if segment.owned else ()).lower(*args)
         program = lowered.compile(OPTIONS if barriers is not None and barriers.placed else None)
         return Compiled(program, skips)
 
     def arguments(self, inputs: Sequence[Any], state: Sequence[Any], streams: Sequence[Any]) -> tuple:
         """The arguments of a compiled program, on its device."""
-        variables = [state[i] for i in self.segment.reads]
+        variables = tuple([state[i] for i in self.segment.reads])
+        owned = tuple([state[i] for i in self.segment.owned])
         device = jax_device(self.device, self.others)
         if device is None:
-            return tuple(inputs), tuple(variables), tuple(streams)
+            return tuple(inputs), variables, tuple(streams), owned
         jax, _ = load_jax()
-        return jax.device_put((tuple(inputs), tuple(variables), tuple(streams)), device)
+        return jax.device_put((tuple(inputs), variables, tuple(streams), owned), device)
 
     def _make_static(self, code: int, inputs: Sequence[Any], state: Sequence[Any]) -> bool:
         """Marks what `code` is computed from as static; False when nothing new could be marked."""
@@ -185,6 +198,8 @@ class Compiler:
             if c in done:
                 continue
             done.add(c)
+            if c < 0 and ~c in segment.owned:
+                return False
             if c < 0:
                 self.static_variables.add(~c)
             elif c in slot_to_input:

@@ -90,6 +90,7 @@ class SegmentItem:
         self.stores = [resources.variable(v) for v in self.segment.variables]
         self._drawing = threading.Lock()
         self.writing = sorted((self.stores[w] for w in self.segment.writes), key=lambda s: s.order)
+        self.owned = [s for s in self.writing if s in [self.stores[i] for i in self.segment.owned]]
 
     def run(self, ctx: StepContext, values: list) -> None:
         """Runs the segment and makes its variable updates visible, all or none."""
@@ -98,10 +99,14 @@ class SegmentItem:
         compiled = None
         if compiler.wanted() and not self._lacking():
             compiled = compiler.program(inputs, self._state())
+        opened: list[VariableStore] = []
         try:
             for store in self.writing:
                 store.lock.acquire()
             state = self._state()
+            for store in self.owned:
+                store.gate.acquire()
+                opened.append(store)
             if compiled is not None and compiler.static_variables:
                 # What it was compiled for may have changed before the locks were ours.
                 compiled = compiler.programs.get(compiler.key(inputs, state))
@@ -113,9 +118,17 @@ class SegmentItem:
                 if state[w] is not None:
                     self.stores[w].swap(state[w])
         finally:
+            for store in opened:
+                store.gate.release()
             release(self.writing)
         for slot, value in zip(self.outs, outputs, strict=True):
             values[slot] = value
+
+    def _own(self, state: list, compiled: bool) -> None:
+        """Puts arrays that may be changed or reused into the places of the tables this segment owns."""
+        for i in self.segment.owned:
+            state[i] = None  # another reference would mean that somebody holds it
+            state[i] = self.stores[i].consumable() if compiled else self.stores[i].writable()
 
     def _lacking(self) -> bool:
         """Whether a variable that perhaps nobody needs has no value."""
@@ -129,6 +142,10 @@ class SegmentItem:
             if value is None and i not in self.segment.optional:
                 raise uninitialized(self.segment.variables[i])
             state[i] = value
+        for i in self.segment.owned:
+            state[i] = self.stores[i].value
+            if state[i] is None:
+                raise uninitialized(self.segment.variables[i])
         return state
 
     def _numpy_life(self, ctx: StepContext, inputs: list, state: list) -> list:
@@ -139,6 +156,7 @@ class SegmentItem:
 
     def _in_numpy(self, ctx: StepContext, inputs: list, state: list) -> list:
         segment = self.segment
+        self._own(state, False)
         started = time.perf_counter()
         values = segment.template.copy()
         for slot, value in zip(segment.input_slots, inputs, strict=True):
@@ -162,6 +180,7 @@ class SegmentItem:
     def _in_xla(self, ctx: StepContext, compiled: Any, inputs: list, state: list) -> list:
         segment = self.segment
         streams = [ctx.streams.take(s.op, n) for s, n in zip(segment.rng_steps, compiled.skips, strict=True)]
+        self._own(state, True)
         args = self.compiler.arguments(inputs, state, streams)
         try:
             outputs, written, ok = compiled.call(*args)
@@ -175,14 +194,26 @@ class SegmentItem:
             self.compiler.loose = list(segment.reads)
             return self._numpy_life(ctx, inputs, state)
         except Exception as e:
+            self._drop_lost()
             raise self._failure(e) from e
         if ok and not ok[0]:
+            for w, value in zip(segment.writes, written, strict=True):
+                if w in segment.owned:  # unchanged, but in new hands
+                    self.stores[w].swap(value)
+                    state[w] = np.array(value)
             # The flag says only that a check failed. The numpy life knows which, and says so.
             self._explain(inputs, state, streams)
             raise self._unexplained()
         for w, value in zip(segment.writes, written, strict=True):
             state[w] = value
         return outputs
+
+    def _drop_lost(self) -> None:
+        """Forgets tables whose memory went into a program that then failed."""
+        for i in self.segment.owned:
+            deleted = getattr(self.stores[i].value, "is_deleted", None)
+            if deleted is not None and deleted():
+                self.stores[i].value = None
 
     def _explain(self, inputs: list, state: list, streams: list) -> None:
         values = self.segment.template.copy()

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.runtime.devices import load_jax
+
 _order = itertools.count()
 # Of an array that only its store holds: the store's, a local name's, and the argument of getrefcount.
 _OWN_REFERENCES = 3
@@ -50,6 +52,14 @@ class VariableStore:
         mine = type(value) is np.ndarray and value.flags.owndata and value.flags.writeable
         if not mine or sys.getrefcount(value) > _OWN_REFERENCES:
             value = self.value = np.array(value)
+        return value
+
+    def consumable(self) -> Any:
+        """The array for a program that reuses its memory. The caller holds the lock and the gate, and swaps."""
+        value = self.value
+        if isinstance(value, np.ndarray) or sys.getrefcount(value) > _OWN_REFERENCES:
+            _, jnp = load_jax()
+            value = jnp.array(value, copy=True)
         return value
 
     def take_rows(self, indices: np.ndarray) -> np.ndarray:

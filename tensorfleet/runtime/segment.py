@@ -15,6 +15,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.ops.rows import FUSED
 from tensorfleet.passes.control import is_variable
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.control import guard, run_guarded
@@ -72,6 +73,17 @@ class _Stacked(Kernel):
         return super().call(first, [first.concatenate(left), first.concatenate(right)], check)
 
 
+class _InPlace(Kernel):
+    """An update of rows: of the array itself in numpy, functional in XLA, which owns the table's memory."""
+
+    def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple:
+        """Updates the table, which comes first, and returns it."""
+        if first is np:
+            super().call(first, values)
+            return (values[0],)
+        return (FUSED[self.op.type](first, *values, check),)
+
+
 class NeedsValue(Exception):
     """While tracing: an operation needs the value, not only the shape, of a slot or variable."""
 
@@ -93,6 +105,8 @@ class Segment:
         self.variables: list[Operation] = []
         self.reads: list[int] = []
         self.writes: list[int] = []
+        #: tables whose rows are updated: their memory is this segment's while it runs
+        self.owned: list[int] = []
         self.rng_steps: list[Step] = []
         self.template: list[Any] = []
         self.steps: list[Step] = []
@@ -111,6 +125,7 @@ class Segment:
         self.input_slots = [self._slots[t] for t in self.inputs]
         self.output_codes = [self._code(t, made, constants) for t in self.outputs]
         self.writes = sorted(self._written)
+        self.reads = [r for r in self.reads if r not in self.owned]
 
     @property
     def numeric(self) -> bool:
@@ -138,6 +153,9 @@ class Segment:
         if updates:
             outs = [o for o in outs if o is not None]
         step = Step(op, args, outs, updates)
+        if spec.rows is not None:
+            step.kernel = _InPlace(op)
+            self.owned += updates
         if spec.rng is not None:
             step.rng = len(self.rng_steps)
             self.rng_steps.append(step)
