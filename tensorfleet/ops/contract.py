@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array_build import eye
 from tensorfleet.ops.elementwise import POSITIVE, REAL, conj, shape_of, unbroadcast, wide
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.matmul import matmul
@@ -225,32 +227,33 @@ def _einsum_input_grad(op: Operation, inputs: list[str], output: str, k: int, dy
 
 def _to_diagonal(g: Tensor, x: Tensor, labels: str, kept: str, unique: str) -> Tensor:
     """Puts a gradient on the diagonal of axes that share a label, zeros elsewhere."""
-    if "..." in labels:
-        raise NotImplementedError(
-            f"The gradient of einsum over '{labels}' is not supported: repeated labels with '...'."
-        )
-    rank = len(labels)
-    shape = apply("Shape", x)
-    first = [labels.index(c) for c in unique]
-    axes = [labels.index(c) for c in kept]
-    for position in sorted(set(range(rank)) - set(axes)):
-        g = apply("ExpandDims", g, position)
-    mask = None
-    for position, c in enumerate(labels):
-        if position in first:
+    named = labels.replace("...", "")
+    dots = "..." if "..." in labels else ""
+    front = apply("Einsum", [x], equation=f"{labels}->{dots}{unique}")
+    missing = [i for i, c in enumerate(unique) if c not in kept]
+    for i in missing:
+        g = apply("ExpandDims", g, i - len(unique))
+    if dots:
+        g, _ = unbroadcast(front, g, g, None)
+    g = apply("BroadcastTo", g, shape_of(front)) if missing else g
+    # Each repetition of a label gets one of its own, and an identity matrix ties the two together.
+    spare = iter(sorted(set(string.ascii_letters) - set(labels)))
+    renamed, ties = [], []
+    for position, c in enumerate(named):
+        if named.index(c) == position:
+            renamed.append(c)
             continue
-        n = shape[position]
-        lines = [
-            apply(
-                "Reshape",
-                apply("Range", 0, n, 1),
-                np.array([-1 if i == at else 1 for i in range(rank)], np.int32),
-            )
-            for at in (labels.index(c), position)
-        ]
-        same = apply("Equal", *lines)
-        mask = same if mask is None else apply("LogicalAnd", mask, same)
-    return apply("BroadcastTo", g, shape) * apply("Cast", mask, DstT=g.dtype.base_dtype)
+        other = next(spare)
+        renamed.append(other)
+        size = apply("Shape", front)[unique.index(c) - len(unique)]
+        ties.append((c + other, eye(size, dtype=g.dtype.base_dtype)))
+    for pair, identity in ties:
+        have = dots + unique
+        unique += pair[1]
+        g = apply("Einsum", [g, identity], equation=f"{have},{pair}->{dots}{unique}")
+    letters = iter(renamed)
+    target = "".join(piece if piece == "..." else next(letters) for piece in re.findall(r"\.\.\.|.", labels))
+    return apply("Einsum", [g], equation=f"{dots}{unique}->{target}")
 
 
 @export("linalg.einsum", "einsum")
