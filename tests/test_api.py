@@ -176,7 +176,6 @@ def test_a_wrong_argument_list_is_noticed():
 
 # Where TensorFlow raises NotImplementedError itself: what a subclass must define, what has no meaning.
 UNIMPLEMENTED = {
-     # the gradient of a repeated label beside '...': 1.15's einsum has neither
     "ops/sparse_elements.py",  # gradients that TensorFlow refuses in these words
     "ops/sparse_math.py",
     "graph/operation.py",  # numpy asks a tensor for an array
