@@ -11,12 +11,12 @@ from tensorfleet.api import export
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, add_to_collection, get_collection, get_default_graph
 from tensorfleet.ops.basic import group
+from tensorfleet.ops.lookup import tables_initializer
 from tensorfleet.platform import logging
 from tensorfleet.platform.gfile import local_path
 from tensorfleet.saved_model import names
 from tensorfleet.saved_model.signatures import predict_signature_def
 from tensorfleet.train.saver import Saver, all_saveable_objects
-from tensorfleet.train.scaffold import tables_initializer
 from tensorfleet.variables.lists import global_variables_initializer, local_variables_initializer
 
 # TensorFlow recognizes the message by this name of its own.

@@ -18,6 +18,7 @@ from tensorfleet.graph.scopes import (
     name_scope,
 )
 from tensorfleet.ops.basic import group
+from tensorfleet.ops.lookup import tables_initializer
 from tensorfleet.platform import logging
 from tensorfleet.summary.summary import merge_all
 from tensorfleet.train.saver import Saver
@@ -149,11 +150,6 @@ class Scaffold:
     def default_local_init_op() -> Operation:
         """An operation that initializes local variables and tables."""
         return group(local_variables_initializer(), tables_initializer(), _no_other_resources())
-
-
-def tables_initializer() -> Operation:
-    """An operation that fills all lookup tables."""
-    return group(*get_collection(GraphKeys.TABLE_INITIALIZERS), name="init_all_tables")
 
 
 def _no_other_resources() -> Operation:

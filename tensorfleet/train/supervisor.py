@@ -13,13 +13,13 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.meta_graph import export_meta_graph, write_graph
 from tensorfleet.graph.scopes import GraphKeys, add_to_collection, get_collection, get_default_graph
 from tensorfleet.ops.basic import group
+from tensorfleet.ops.lookup import tables_initializer
 from tensorfleet.platform import logging
 from tensorfleet.summary.summary import merge_all
 from tensorfleet.summary.writer import FileWriter
 from tensorfleet.train.coordinator import Coordinator, LooperThread
 from tensorfleet.train.global_step import global_step as value_of_step
 from tensorfleet.train.saver import Saver
-from tensorfleet.train.scaffold import tables_initializer
 from tensorfleet.train.session_manager import SessionManager
 from tensorfleet.train.supervisor_threads import SVStepCounterThread, SVSummaryThread, SVTimerCheckpointThread
 from tensorfleet.variables.lists import (

@@ -1,0 +1,187 @@
+"""Tables of the session: filled once, changed, shared, saved."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+L = tf.contrib.lookup
+
+
+@pytest.fixture(autouse=True)
+def session():
+    with tf.Graph().as_default(), tf.Session() as s:
+        yield s
+
+
+@pytest.fixture
+def words(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("brain\nsalad\nsurgery\n")
+    return str(path)
+
+
+def table(default=-1):
+    init = tf.lookup.KeyValueTensorInitializer(["a", "b", "c"], [1, 2, 3])
+    return tf.lookup.StaticHashTable(init, default)
+
+
+def test_a_static_table(session):
+    made = table()
+    keys = tf.placeholder(tf.string, [None])
+    values = made.lookup(keys)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="Table not initialized"):
+        session.run(values, {keys: ["a"]})
+    assert tf.get_collection(tf.GraphKeys.TABLE_INITIALIZERS) == [made.initializer]
+    session.run(tf.tables_initializer())
+    session.run(made.initializer)  # the same entries again
+    assert session.run(values, {keys: ["b", "x"]}).tolist() == [2, -1]
+    assert session.run(made.size()) == 3
+    assert values.shape.as_list() == [None]
+    with pytest.raises(TypeError, match="Signature mismatch. Keys must be dtype"):
+        made.lookup(tf.constant([1]))
+
+
+def test_other_entries_are_refused_once_it_is_filled(session):
+    keys = tf.placeholder(tf.string, [None])
+    made = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(keys, tf.ones_like(keys, tf.int64)), 0
+    )
+    session.run(made.initializer, {keys: ["a"]})
+    with pytest.raises(tf.errors.FailedPreconditionError, match="Table already initialized"):
+        session.run(made.initializer, {keys: ["b"]})
+
+
+def test_words_of_a_file_to_ids_and_back(session, words):
+    ids = L.index_table_from_file(words, num_oov_buckets=2)
+    back = L.index_to_string_table_from_file(words)
+    plain = L.index_table_from_file(vocabulary_file=words, vocab_size=2, default_value=42)
+    tf.tables_initializer().run()
+    found = session.run(ids.lookup(tf.constant(["salad", "surgery", "tarkus"])))
+    assert found[:2].tolist() == [1, 2] and found[2] in (3, 4)
+    assert session.run(ids.size()) == 5
+    assert session.run(plain.lookup(tf.constant(["salad", "surgery"]))).tolist() == [1, 42]
+    assert session.run(back.lookup(tf.constant([0, 2, 9], tf.int64))).tolist() == [
+        b"brain",
+        b"surgery",
+        b"UNK",
+    ]
+
+
+def test_ids_of_a_tensor(session):
+    strong = L.StrongHashSpec([1, 2])
+    ids = L.index_table_from_tensor(["a", "b"], num_oov_buckets=3, hasher_spec=strong)
+    numbers = L.index_table_from_tensor([7, 8], dtype=tf.int32, num_oov_buckets=1)
+    texts = L.index_to_string_table_from_tensor(["a", "b"], default_value="?")
+    session.run(tf.tables_initializer())
+    assert session.run(ids.lookup(tf.constant(["a", "b"]))).tolist() == [0, 1]
+    assert session.run(numbers.lookup(tf.constant([8, 5]))).tolist() == [1, 2]
+    assert session.run(texts.lookup(tf.constant([1, 5], tf.int64))).tolist() == [b"b", b"?"]
+
+
+def test_the_old_functions(session):
+    indices = L.string_to_index(tf.constant(["b", "x"]), mapping=["a", "b"])
+    texts = L.index_to_string(tf.constant([1, 5], tf.int64), mapping=["a", "b"])
+    tf.initialize_all_tables().run()
+    assert session.run(indices).tolist() == [1, -1]
+    assert session.run(texts).tolist() == [b"b", b"UNK"]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: L.index_table_from_file(""), ValueError, "vocabulary_file must be specified"),
+        (
+            lambda: L.index_table_from_file("x", -1),
+            ValueError,
+            "num_oov_buckets must be greater or equal than 0",
+        ),
+        (lambda: L.index_table_from_file("x", vocab_size=0), ValueError, "vocab_size must be greater than 0"),
+        (
+            lambda: L.index_table_from_file("x", key_dtype=tf.float32),
+            TypeError,
+            "Only integer and string keys",
+        ),
+        (lambda: L.index_table_from_tensor(None), ValueError, "mapping must be specified"),
+        (lambda: L.index_table_from_tensor(["a"], dtype=tf.int64), ValueError, "Expected integer, got"),
+        (lambda: L.StrongHashSpec([1]), ValueError, "key must have size 2"),
+        (lambda: L.StrongHashSpec([-1, 2]), TypeError, "Must be unsigned integer values"),
+        (lambda: L.IdTableWithHashBuckets(None, 0), ValueError, "oov_buckets must be > 0"),
+        (lambda: L.IdTableWithHashBuckets(None, 1, hasher_spec=3), TypeError, "hasher_spec must be of type"),
+    ],
+)
+def test_wrong_arguments(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_sessions_share_a_table_by_name():
+    server = tf.train.Server.create_local_server()
+
+    def build():
+        init = tf.lookup.KeyValueTensorInitializer(["a"], [5])
+        return L.HashTable(init, -1, shared_name="shared")
+
+    with tf.Graph().as_default(), tf.Session(server.target) as first:
+        first.run(build().initializer)
+    with tf.Graph().as_default(), tf.Session(server.target) as second:
+        assert second.run(build().lookup(tf.constant("a"))) == 5
+
+
+def test_a_mutable_table(session):
+    made = L.MutableHashTable(tf.string, tf.int64, -1)
+    keys = tf.constant(["a", "b", "c"])
+    session.run(made.insert(keys, [1, 2, 3]))
+    session.run(made.insert(["a"], [9]))
+    session.run(made.remove(tf.constant(["b", "x"])))
+    assert session.run(made.lookup(keys)).tolist() == [9, -1, 3]
+    assert session.run(made.size()) == 2
+    got = session.run(made.export())
+    assert sorted(zip(*[x.tolist() for x in got], strict=True)) == [(b"a", 9), (b"c", 3)]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Expected shape"):
+        session.run(made.insert(["a", "b"], [1]))
+
+
+def test_values_may_be_rows(session):
+    made = L.MutableHashTable(tf.int64, tf.float32, default_value=[0.0, 0.5])
+    session.run(made.insert([4], [[1.0, 2.0]]))
+    found = made.lookup(tf.constant([[4], [5]], tf.int64))
+    assert found.shape.as_list() == [2, 1, 2]
+    assert session.run(found).tolist() == [[[1, 2]], [[0, 0.5]]]
+
+
+def test_keys_of_a_dense_table_may_be_rows(session):
+    made = L.MutableDenseHashTable(
+        tf.int64, tf.int64, -1, empty_key=[0, 0], deleted_key=[-1, -1], initial_num_buckets=4
+    )
+    session.run(made.insert([[1, 2], [3, 4]], [5, 6]))
+    found = made.lookup(tf.constant([[3, 4], [9, 9]], tf.int64))
+    assert found.shape.as_list() == [2]
+    assert session.run(found).tolist() == [6, -1]
+    session.run(made.insert_or_assign([[i, 1] for i in range(5, 9)], [1, 2, 3, 4]))
+    assert session.run(made.export())[0].shape == (8, 2)
+    session.run(made.erase(tf.constant([[3, 4]], tf.int64)))
+    assert session.run(made.size()) == 5
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: L.MutableHashTable(tf.string, tf.float32, 0.0, name="t"),
+        lambda: L.MutableHashTable(tf.string, tf.float32, [0.0, 0.0], name="t"),
+        lambda: L.MutableDenseHashTable(tf.string, tf.float32, 0.0, "", "-", 8, name="t"),
+    ],
+)
+def test_mutable_tables_are_saved_with_the_variables(tmp_path, make):
+    path = str(tmp_path / "model")
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = make()
+        rows = np.ones((2, *made._value_shape.as_list()), np.float32)
+        session.run(made.insert(["a", "b"], rows))
+        tf.train.Saver().save(session, path)
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = make()
+        session.run(made.insert(["z"], rows[:1]))
+        tf.train.Saver().restore(session, path)
+        assert session.run(made.size()) == 2
+        assert session.run(made.lookup(tf.constant(["b"]))).tolist() == rows[:1].tolist()
