@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from tensorfleet.api import exported_under, find, publish, publish_lazily, publish_module
 
@@ -73,12 +74,26 @@ _PLACES = {
 }
 # Messages, under the generated modules that hold them.
 _MESSAGES = {
-    "core.framework.attr_value_pb2": "AttrValue",
+    "core.example.example_pb2": "Example SequenceExample",
+    "core.example.feature_pb2": "BytesList Feature FeatureList FeatureLists Features FloatList Int64List",
+    "core.framework.attr_value_pb2": "AttrValue NameAttrList",
+    "core.framework.device_attributes_pb2": "DeviceAttributes DeviceLocality",
     "core.framework.graph_pb2": "GraphDef",
     "core.framework.node_def_pb2": "NodeDef",
-    "core.framework.summary_pb2": "Summary",
+    "core.framework.op_def_pb2": "OpDef OpList",
+    "core.framework.step_stats_pb2": "DeviceStepStats NodeExecStats StepStats",
+    "core.framework.summary_pb2": "HistogramProto Summary SummaryMetadata",
+    "core.framework.tensor_pb2": "TensorProto",
+    "core.framework.tensor_shape_pb2": "TensorShapeProto",
+    "core.framework.types_pb2": "DataType",
+    "core.framework.variable_pb2": "VariableDef",
+    "core.protobuf.cluster_pb2": "ClusterDef JobDef",
     "core.protobuf.config_pb2": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions",
-    "core.protobuf.meta_graph_pb2": "MetaGraphDef",
+    "core.protobuf.meta_graph_pb2": "MetaGraphDef SignatureDef TensorInfo",
+    "core.protobuf.rewriter_config_pb2": "RewriterConfig",
+    "core.protobuf.saved_model_pb2": "SavedModel",
+    "core.protobuf.saver_pb2": "SaverDef",
+    "core.protobuf.tensorflow_server_pb2": "ClusterDef JobDef ServerDef",
     "core.util.event_pb2": "Event SessionLog LogMessage",
 }
 
@@ -146,6 +161,14 @@ _BORROWERS = {
     "saved_model.tag_constants": "saved_model.tag_constants",
 }
 
+
+def message_class(name: str) -> Any:
+    """The message whose name is the last part."""
+    from tensorfleet import protos
+
+    return getattr(protos, name.rpartition(".")[2])
+
+
 for _lender, _modules in _BORROWERS.items():
     for _module in _modules.split():
         publish_module(f"python.{_module}", _lender, "", "math", "train", "nn")
@@ -157,6 +180,6 @@ for _name in exported_under("errors"):
 for _name in exported_under("logging"):
     publish(find(_name), f"python.platform.tf_{_name}")
 for _place, _names in _MESSAGES.items():
-    publish_lazily(lambda full: find(full.rpartition(".")[2]), *(f"{_place}.{_n}" for _n in _names.split()))
+    publish_lazily(message_class, *(f"{_place}.{_n}" for _n in _names.split()))
 # Scripts that were moved to TensorFlow 2 say `tf.compat.v1.`; it is all version 1 here.
 publish_lazily(lambda _: sys.modules["tensorfleet"], "compat.v1")

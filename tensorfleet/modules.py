@@ -99,6 +99,7 @@ _LATER = (
     "contrib",
     "tutorials",
     "renamed",
+    "internal_parts",
     "testing.names",
     "internal_names",
 )

@@ -34,3 +34,46 @@ def test_messages_come_from_generated_modules():
 
     assert summary_pb2.Summary is tf.Summary
     assert ConfigProto is tf.ConfigProto
+
+
+def test_event_files_can_be_written_by_hand(tmp_path):
+    from tensorfleet.core.framework.summary_pb2 import Summary
+    from tensorfleet.core.util.event_pb2 import Event
+    from tensorfleet.python import pywrap_tensorflow
+    from tensorfleet.python.util import compat
+
+    writer = pywrap_tensorflow.EventsWriter(compat.as_bytes(str(tmp_path / "events")))
+    writer.WriteEvent(Event(step=3, summary=Summary(value=[Summary.Value(tag="a", simple_value=2.0)])))
+    writer.Flush()
+    (path,) = tmp_path.glob("events.out.tfevents.*")
+    assert writer.FileName().decode() == str(path)
+    writer.Close()
+    *_, event = tf.train.summary_iterator(str(path))
+    assert (event.step, event.summary.value[0].simple_value) == (3, 2.0)
+
+
+def test_small_parts_of_the_inside_are_there(caplog):
+    from tensorfleet.core.protobuf.rewriter_config_pb2 import RewriterConfig
+    from tensorfleet.python.framework import tensor_shape
+    from tensorfleet.python.ops import control_flow_ops
+    from tensorfleet.python.util import deprecation
+
+    assert tensor_shape.scalar() == tf.TensorShape([])
+    assert tensor_shape.unknown_shape(2).as_list() == [None, None]
+    assert RewriterConfig.OFF == 2
+    with tf.Graph().as_default():
+        assert control_flow_ops.with_dependencies([tf.no_op()], tf.constant(1)).op.type == "Identity"
+
+    @deprecation.deprecated("2030-01-01", "Use new().")
+    def old():
+        return 1
+
+    assert old() == old() == 1
+
+
+def test_modules_lend_public_names_they_did_not_publish():
+    from tensorfleet.python.training import optimizer, saver
+
+    assert saver.Saver is tf.train.Saver
+    assert optimizer.Optimizer is tf.train.Optimizer
+    assert not hasattr(saver, "NoSuchSaver")

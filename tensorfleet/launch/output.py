@@ -112,7 +112,7 @@ class Progress:
         for label in sorted({*self._steps, *self._rates}):
             rate = self._rates.get(label, self._rate(label))
             if rate is not None:
-                parts.append(f"{label} {rate:.3g} steps/s")
+                parts.append(f"{label} {rate:.3g}/s")
         return " " + "  |  ".join(parts) + " "
 
     def _rate(self, label: str) -> float | None:

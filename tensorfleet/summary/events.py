@@ -38,10 +38,16 @@ class EventFile:
     The time is part of its name. A file that is already there is never touched: the name is a second later.
     """
 
-    def __init__(self, folder: str, suffix: str = "") -> None:
+    def __init__(self, folder: str, suffix: str = "", prefix: str = "events") -> None:
         self._folder = folder
         self._suffix = suffix
+        self._prefix = prefix
         self._file: BinaryIO | None = None
+
+    @property
+    def name(self) -> str:
+        """Where the events go; empty before the first."""
+        return self._file.name if self._file is not None else ""
 
     def write(self, events: list[bytes]) -> None:
         """Appends serialized events."""
@@ -71,7 +77,7 @@ class EventFile:
         os.makedirs(self._folder, exist_ok=True)
         second = int(time.time())
         while True:
-            name = f"events.out.tfevents.{second:010d}.{socket.gethostname()}{self._suffix}"
+            name = f"{self._prefix}.out.tfevents.{second:010d}.{socket.gethostname()}{self._suffix}"
             try:
                 return open(os.path.join(self._folder, name), "xb")
             except FileExistsError:
