@@ -65,7 +65,7 @@ def text_of(default: Any) -> str:
         return f"{type(default).__name__}.{default.name}"
     if inspect.isfunction(default):
         return f"<function {default.__name__} instance>"
-    return str(default)
+    return str(default).replace("\t", "\\t")
 
 
 def same_default(ours: str, theirs: str) -> bool:
