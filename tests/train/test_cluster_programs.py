@@ -1,0 +1,108 @@
+"""Whole programs on clusters of real processes: they start in any order, train, lose a task, go on and end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.testing.cluster import free_addresses
+
+PROGRAMS = Path(__file__).parent / "programs"
+SECONDS = 240
+
+
+class Tasks:
+    """Processes that are ended with the test, whatever happens."""
+
+    def __init__(self) -> None:
+        self.processes: list[subprocess.Popen] = []
+
+    def start(self, program: str, *arguments: str, **environment: str) -> subprocess.Popen:
+        root = str(Path(tf.__file__).parent.parent)
+        path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+        made = subprocess.Popen(
+            [sys.executable, str(PROGRAMS / program), *arguments],
+            env={**os.environ, "PYTHONPATH": path, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.processes.append(made)
+        return made
+
+    def output(self, process: subprocess.Popen) -> str:
+        text, _ = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, text
+        return text
+
+    def close(self) -> None:
+        for p in self.processes:
+            p.kill()
+            p.wait()
+            if p.stdout:
+                p.stdout.close()
+
+
+@pytest.fixture
+def tasks():
+    made = Tasks()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("sync", [False, True], ids=["async", "sync"])
+def test_workers_under_supervisors_train_one_model(tasks, sync, tmp_path):
+    cluster = free_addresses(ps=2, worker=2)
+    common = [f"--{job}_hosts={','.join(hosts)}" for job, hosts in cluster.items()]
+    common += [f"--sync_replicas={sync}", f"--logdir={tmp_path}"]
+    # The workers come first, the parameter servers last, the chief in between.
+    order = [("worker", 1), ("worker", 0), ("ps", 1), ("ps", 0)]
+    started = {
+        task: tasks.start("supervised.py", *common, f"--job_name={task[0]}", f"--task_index={task[1]}")
+        for task in order
+    }
+    texts = [tasks.output(started["worker", i]) for i in range(2)]
+    found = [re.search(r"(\d+) of (\d+) steps, loss ([\d.]+)", text) for text in texts]
+    assert all(found), texts
+    assert all(int(f[2]) >= 60 for f in found)
+    assert min(float(f[3]) for f in found) < 0.9
+
+
+def start_monitored(tasks: Tasks, cluster: dict, job: str, index: int, *arguments: str) -> subprocess.Popen:
+    config = json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
+    return tasks.start("monitored.py", *arguments, TF_CONFIG=config)
+
+
+def test_replicas_in_monitored_sessions_train_together_and_end(tasks, tmp_path):
+    cluster = free_addresses(ps=1, worker=2)
+    arguments = (str(tmp_path), "40", "together")
+    start_monitored(tasks, cluster, "ps", 0, *arguments)
+    workers = [start_monitored(tasks, cluster, "worker", i, *arguments) for i in range(2)]
+    for text in [tasks.output(w) for w in workers]:
+        assert re.search(r"worker \d: \d+ steps, loss 0\.\d+", text), text
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-40")
+
+
+def test_training_goes_on_when_a_parameter_server_was_killed(tasks, tmp_path):
+    cluster = free_addresses(ps=1, worker=1)
+    arguments = (str(tmp_path), "3000")
+    ps = start_monitored(tasks, cluster, "ps", 0, *arguments)
+    worker = start_monitored(tasks, cluster, "worker", 0, *arguments)
+    assert worker.stdout is not None
+    for line in worker.stdout:
+        if "under way" in line:
+            break
+    ps.kill()
+    ps.wait()
+    start_monitored(tasks, cluster, "ps", 0, *arguments)
+    text = tasks.output(worker)
+    steps = int(re.search(r"worker 0: (\d+) steps", text)[1])
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-3000")
+    assert steps >= 3000, "nothing was skipped; what came after the checkpoint was done again"
