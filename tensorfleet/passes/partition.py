@@ -119,7 +119,28 @@ class _Partition:
             stage.ops.append(op)
         stages = sorted(made.values(), key=lambda s: s.level)
         self._connect(stages)
+        while (shorter := self._joined(stages)) is not None:
+            stages = shorter
+            self._connect(stages)
         return stages
+
+    def _joined(self, stages: list[Stage]) -> list[Stage] | None:
+        """The stages with one more joined to those it waits for, or None when no more can be.
+
+        That can be when they are of its own task and nobody else waits for them: one message instead of several.
+        """
+        followers: dict[int, list[int]] = {}
+        for i, stage in enumerate(stages):
+            for j in stage.after:
+                followers.setdefault(j, []).append(i)
+        for i, stage in enumerate(stages):
+            before = stage.after
+            if before and all(stages[j].task == stage.task and followers[j] == [i] for j in before):
+                parts = [*(stages[j] for j in before), stage]
+                one = Stage(stage.task, stage.level, blocks=any(p.blocks for p in parts))
+                one.ops = [op for p in parts for op in p.ops]
+                return [one if k == i else s for k, s in enumerate(stages) if k not in before]
+        return None
 
     def _key(self, op: Operation) -> tuple:
         return self.tasks[op], self.levels[op], op._id if op.spec.blocks else None

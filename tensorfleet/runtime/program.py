@@ -252,6 +252,12 @@ def _wait(results: list) -> None:
             return
 
 
+def _takes(item: Any) -> bool:
+    """Whether a waiting item only takes something away: nobody waits for it to have done so."""
+    op = getattr(item, "op", None)
+    return op is not None and ("Dequeue" in op.type or "TakeGradient" in op.type)
+
+
 class Slots:
     """Numbers the values that pass between the parts of one program."""
 
@@ -300,15 +306,22 @@ class Program:
         self.inline = self.sequential and not any(item.blocks for item in self.items)
 
     def _one_after_the_other(self) -> bool:
-        """Whether all work that is not before a waiting item needs what that item waits for."""
+        """Whether all work that is not before a waiting item needs what that item waits for.
+
+        Several that only take something may wait in turn: nothing could run between them.
+        """
         blocking = [i for i, item in enumerate(self.items) if item.blocks]
         if not blocking:
             return True
         before: list[set[int]] = []
         for part in self.plan.parts:
             before.append(set(part.after).union(*(before[j] for j in part.after)))
+        takes = {i for i in blocking if _takes(self.items[i])}
         return all(
-            i in before[j] for i in blocking for j in range(len(before)) if j != i and j not in before[i]
+            i in before[j] or (i in takes and j in takes)
+            for i in blocking
+            for j in range(len(before))
+            if j != i and j not in before[i]
         )
 
     def _fetch(self, tensor: Tensor, plan: Plan, slots: Slots, resources: ResourceManager) -> int | _Fetched:
