@@ -9,6 +9,17 @@ from tensorfleet.api import exported_under, find, publish, publish_lazily, publi
 
 # Where TensorFlow 1.15 keeps public things, under `tf.python`.
 _PLACES = {
+    "data.ops.dataset_ops": "data.Dataset",
+    "data.ops.iterator_ops": "data.Iterator",
+    "data.ops.readers": "data.FixedLengthRecordDataset data.TFRecordDataset data.TextLineDataset",
+    "ops.io_ops": """
+        FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader
+        matching_files read_file write_file
+    """,
+    "ops.parsing_ops": """
+        FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature decode_csv decode_json_example
+        decode_raw parse_example parse_single_example parse_single_sequence_example parse_tensor
+    """,
     "framework.ops": """
         Graph GraphKeys IndexedSlices NoGradient NotDifferentiable Operation RegisterGradient Tensor
         add_to_collection add_to_collections colocate_with container control_dependencies convert_to_tensor

@@ -88,6 +88,7 @@ _LATER = (
     "signal",
     "nn",
     "cluster.resolvers",
+    "data",
     "session",
     "fleet",
     "train",

@@ -71,6 +71,8 @@ def text_of(default: Any) -> str:
 def same_default(ours: str, theirs: str) -> bool:
     if ours == theirs or (theirs.startswith("<") and theirs.endswith("instance>") and ours.startswith("<")):
         return True
+    if ours.startswith("<class ") and theirs.startswith("<class "):
+        return True
     try:
         return ast.literal_eval(ours) == ast.literal_eval(theirs)
     except (ValueError, SyntaxError):

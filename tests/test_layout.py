@@ -18,7 +18,7 @@ STAGES = [
     {"variables", "summary", "image", "signal"},
     {"passes"},
     {"runtime"},
-    {"cluster"},
+    {"cluster", "data"},
     {"session"},
     {"train", "nn"},
     {"losses", "metrics"},

@@ -200,6 +200,8 @@ class Graph(Collections):
     ) -> Operation:
         """Adds an operation whose inputs and attributes are already checked; `name` ending in / is final."""
         self._check_not_finalized()
+        if self._building_function:
+            inputs = [t if t.graph is self else self.capture(t) for t in inputs]
         for t in inputs:
             if t.graph is not self:
                 raise ValueError(
@@ -236,6 +238,10 @@ class Graph(Collections):
         if op._control_flow_context is not None:
             op._control_flow_context.AddOp(op)
         return op
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """What stands inside a function's body for a tensor of the graph around it."""
+        raise ValueError(f"{tensor} is not an element of this graph.")
 
     def create_op(
         self,

@@ -138,6 +138,9 @@ class name_scope:
 
 def graph_of(values: Any) -> Graph:
     """The one graph all graph elements among `values` belong to, else the default graph."""
+    default = get_default_graph()
+    if default._building_function:
+        return default  # tensors from around a function's body are captured
     found: Any = None
     first: Any = None
     flat = list(values) if isinstance(values, (list, tuple)) else [values]
@@ -157,7 +160,7 @@ def graph_of(values: Any) -> Graph:
             found, first = element.graph, element
         elif element.graph is not found:
             raise ValueError(f"{element} must be from the same graph as {first}. Build both in one graph.")
-    return found if found is not None else get_default_graph()
+    return found if found is not None else default
 
 
 @export("device")

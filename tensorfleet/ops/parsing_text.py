@@ -80,7 +80,7 @@ def _decode_csv(
     columns = csv_columns(lines, len(OUT_TYPE), field_delim, use_quote_delim, select_cols)
     found = []
     for i, (column, dtype, default) in enumerate(zip(columns, OUT_TYPE, defaults, strict=True)):
-        found.append(_csv_column(i, column, dtype, np.asarray(default), na_value).reshape(np.shape(records)))
+        found.append(csv_column(i, column, dtype, np.asarray(default), na_value).reshape(np.shape(records)))
     return tuple(found)
 
 
@@ -135,7 +135,8 @@ def _split(line: bytes, delimiter: bytes) -> list[bytes]:
             return [*fields, b""]
 
 
-def _csv_column(i: int, column: list[bytes], dtype: DType, default: np.ndarray, na: bytes) -> np.ndarray:
+def csv_column(i: int, column: list[bytes], dtype: DType, default: np.ndarray, na: bytes) -> np.ndarray:
+    """The fields of column `i` as values; the default where they are empty or `na`."""
     absent = [r for r, field in enumerate(column) if not field or field == na] if b"" in column or na else []
     if absent:
         if not default.size:

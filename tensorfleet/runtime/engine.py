@@ -38,6 +38,11 @@ def _pool(config: Any) -> tuple[Pool, bool]:
         return _shared_pool, False
 
 
+def shared_pool() -> Pool:
+    """The threads that all sessions without their own share."""
+    return _pool(None)[0]
+
+
 class Engine:
     """Plans and runs steps of one graph."""
 
@@ -130,6 +135,7 @@ class Engine:
             running = list(self._running)
         for ctx in running:
             ctx.cancel(reason)
+        self.private.clear()  # nobody else can reach what is kept there
         if self._owns_pool:
             self.pool.close()
 

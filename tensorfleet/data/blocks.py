@@ -1,0 +1,90 @@
+"""Blocks: several elements of a dataset at once, by component.
+
+A column is an array with one row per element, or, when the rows differ in shape or are no arrays, a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Column = Any
+
+
+class Block:
+    """`size` elements of a dataset."""
+
+    __slots__ = ("columns", "size")
+
+    def __init__(self, size: int, columns: list[Column]) -> None:
+        self.size = size
+        self.columns = columns
+
+    def element(self, i: int) -> list:
+        """The components of one element."""
+        return [row(c, i) for c in self.columns]
+
+    def part(self, start: int, stop: int) -> Block:
+        """Some elements, in order."""
+        return Block(min(stop, self.size) - start, [c[start:stop] for c in self.columns])
+
+    def pick(self, where: Any) -> Block:
+        """The elements at some positions."""
+        return Block(len(where), [picked(c, where) for c in self.columns])
+
+
+def row(column: Column, i: int) -> Any:
+    """One component of one element."""
+    value = column[i]
+    return boxed(value) if isinstance(value, bytes) else value
+
+
+def boxed(value: Any) -> np.ndarray:
+    """A scalar array that holds an object."""
+    made = np.empty((), object)
+    made[()] = value
+    return made
+
+
+def picked(column: Column, where: Any) -> Column:
+    """The rows at some positions."""
+    return [column[i] for i in where] if isinstance(column, list) else column[where]
+
+
+def column_of(values: Sequence[Any]) -> Column:
+    """The column of some components, one per element."""
+    first = values[0]
+    if not isinstance(first, (np.ndarray, np.generic)):
+        return list(values)
+    shape, dtype = first.shape, first.dtype
+    for v in values:
+        if not isinstance(v, (np.ndarray, np.generic)) or v.shape != shape or v.dtype != dtype:
+            return list(values)
+    if dtype.kind == "O":
+        made = np.empty((len(values), *shape), object)
+        for i, v in enumerate(values):
+            made[i] = v[()] if not shape else v
+        return made
+    return np.array(values, dtype)
+
+
+def block_of(elements: Sequence[Sequence[Any]]) -> Block:
+    """A block of elements."""
+    return Block(len(elements), [column_of(c) for c in zip(*elements, strict=True)])
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """Several blocks as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    columns = [_joined(parts) for parts in zip(*(b.columns for b in blocks), strict=True)]
+    return Block(sum(b.size for b in blocks), columns)
+
+
+def _joined(parts: Sequence[Column]) -> Column:
+    first = parts[0]
+    if all(isinstance(p, np.ndarray) and p.shape[1:] == first.shape[1:] for p in parts):
+        return np.concatenate(parts)
+    return [v for p in parts for v in (p if isinstance(p, list) else [row(p, i) for i in range(len(p))])]

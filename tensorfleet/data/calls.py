@@ -1,0 +1,325 @@
+"""Calling the functions of `map`, `filter` and the rest: element by element, or a whole block at a time.
+
+A function is planned like any graph and run by the same runtime. When nothing inside has an effect, a block of
+elements goes through it operation by operation instead: most kernels take many elements as easily as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.data.blocks import Block, column_of, row
+from tensorfleet.graph.functions import FunctionGraph
+from tensorfleet.graph.kernels import Kernel
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.ops.parsing_ops import parse_each
+from tensorfleet.passes.pipeline import make_plan
+from tensorfleet.passes.place import Placer
+from tensorfleet.passes.plan import ordered
+from tensorfleet.runtime.devices import local_device_names
+from tensorfleet.runtime.engine import shared_pool
+from tensorfleet.runtime.host import HostContext
+from tensorfleet.runtime.program import Program
+from tensorfleet.runtime.resources import RandomStreams
+
+
+class CallStep:
+    """The step in which a function runs: that of its caller, with random streams of its own."""
+
+    __slots__ = ("_step", "deadline", "private", "resources", "streams", "trace")
+
+    def __init__(self, step: Any, streams: RandomStreams) -> None:
+        self._step = step
+        self.resources = step.resources
+        self.private = step.private
+        self.deadline = step.deadline
+        self.streams = streams
+        self.trace = None
+
+    @property
+    def reason(self) -> Any:
+        """Why the step was cancelled, or None."""
+        return self._step.reason
+
+    def wait(self, event: Any, what: str) -> None:
+        """Waits in the caller's step."""
+        self._step.wait(event, what)
+
+    def cancel(self, reason: errors.OpError) -> None:
+        """A failure inside is told to the caller by the exception alone."""
+
+
+class Function:
+    """A function's body with the values it captured."""
+
+    def __init__(self, graph: FunctionGraph, captured: Sequence[Any]) -> None:
+        self.graph = graph
+        self._captured = list(captured)
+        self._streams = RandomStreams()
+        self._program: Program | None = None
+        self._together: Any = _Together.of(graph)
+
+    @property
+    def by_block(self) -> bool:
+        """Whether blocks go through it operation by operation."""
+        return self._together is not None
+
+    def call(self, arguments: Sequence[Any], step: Any) -> list:
+        """What the function gives for one element."""
+        if self._program is None:
+            self._program = self._plan(step)
+        inner = CallStep(step, self._streams)
+        results = self._program.run(inner, [*arguments, *self._captured], shared_pool())  # type: ignore[arg-type]
+        return [
+            r if isinstance(r, np.ndarray) or not hasattr(r, "__array__") else np.asarray(r) for r in results
+        ]
+
+    def _plan(self, step: Any) -> Program:
+        graph = self.graph
+        feeds = [*graph.inputs, *graph.captures.values()]
+        effects = [op for op in graph._ops if (op.spec.stateful or op.spec.updates) and not op.spec.variable]
+        placer = Placer(local_device_names(None)[:1], soft=True)
+        return Program(make_plan(graph, graph.outputs, effects, feeds, placer), step.resources)
+
+    def call_block(self, block: Block, step: Any) -> list[Column] | None:
+        """The columns of results for a block; None when the elements must go one by one."""
+        if self._together is None:
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                return self._together.run(block, self._captured, CallStep(step, self._streams))
+        except Exception:  # one by one they tell which element it was
+            return None
+
+
+Column = Any
+
+# One kernel call does the same to any number of elements.
+_ELEMENTWISE = set(
+    [
+        "Abs",
+        "Add",
+        "AddV2",
+        "Cast",
+        "Ceil",
+        "Div",
+        "Equal",
+        "Exp",
+        "Floor",
+        "FloorDiv",
+        "FloorMod",
+        "Greater",
+        "GreaterEqual",
+        "Identity",
+        "IsFinite",
+        "IsInf",
+        "IsNan",
+        "Less",
+        "LessEqual",
+        "Log",
+        "Log1p",
+        "LogicalAnd",
+        "LogicalNot",
+        "LogicalOr",
+        "Maximum",
+        "Minimum",
+        "Mod",
+        "Mul",
+        "Neg",
+        "NotEqual",
+        "Pow",
+        "RealDiv",
+        "Relu",
+        "Relu6",
+        "Round",
+        "Rsqrt",
+        "Sigmoid",
+        "Sign",
+        "Sqrt",
+        "Square",
+        "SquaredDifference",
+        "StopGradient",
+        "Sub",
+        "Tanh",
+        "TruncateDiv",
+    ]
+)
+_CONTROL = {
+    "Switch",
+    "Merge",
+    "Enter",
+    "Exit",
+    "NextIteration",
+    "LoopCond",
+    "RefSwitch",
+    "RefMerge",
+    "RefEnter",
+}
+
+
+class _Together:
+    """A function's operations in order, each with the way a block goes through it."""
+
+    def __init__(self, graph: FunctionGraph, ops: list[Operation]) -> None:
+        self._inputs = list(graph.inputs)
+        self._captures = list(graph.captures.values())
+        self._outputs = list(graph.outputs)
+        fed = {*self._inputs, *self._captures}
+        self._steps = [(op, Kernel(op), _RULES.get(op.type)) for op in ops if op._outputs[0] not in fed]
+
+    @classmethod
+    def of(cls, graph: FunctionGraph) -> _Together | None:
+        """For functions without effects, branches, variables, random numbers or heavy work."""
+        needed: set[Operation] = set()
+        fed = {*graph.inputs, *graph.captures.values()}
+        stack = [t._op for t in graph.outputs]
+        while stack:
+            op = stack.pop()
+            if op not in needed:
+                needed.add(op)
+                stack.extend(t._op for t in op._inputs)
+                stack.extend(op._control_inputs)
+        for op in graph._ops:
+            spec = op.spec
+            if (spec.stateful or spec.updates or spec.variable) and not _makes_dataset(op):
+                return None
+        for op in needed:
+            spec = op.spec
+            if (
+                op.type in _CONTROL
+                or spec.rng
+                or spec.heavy
+                or spec.blocks
+                or spec.reads
+                or _makes_dataset(op)
+            ):
+                return None
+            if not op._outputs:
+                return None
+        return cls(graph, ordered(needed, fed))
+
+    def run(self, block: Block, captured: list, step: Any) -> list[Column]:
+        """The columns of results."""
+        n = block.size
+        many: dict[Tensor, Column] = dict(zip(self._inputs, block.columns, strict=True))
+        once: dict[Tensor, Any] = dict(zip(self._captures, captured, strict=True))
+        for op, kernel, rule in self._steps:
+            if all(t in once for t in op._inputs):
+                first = HostContext(op, step) if op.spec.host else np
+                once.update(zip(op._outputs, kernel.call(first, [once[t] for t in op._inputs]), strict=True))
+                continue
+            results: Any = None
+            if not any(isinstance(many.get(t), list) for t in op._inputs):
+                if op.type in _ELEMENTWISE:
+                    results = kernel.call(np, _aligned(op, many, once, n))
+                elif rule is not None:
+                    results = rule(op, many, once, n)
+            if results is None:
+                results = _one_by_one(op, kernel, many, once, n, step)
+            many.update(zip(op._outputs, results, strict=True))
+        return [many[t] if t in many else _repeated(once[t], n) for t in self._outputs]
+
+
+def _makes_dataset(op: Operation) -> bool:
+    return any(t.dtype.name == "variant" for t in (*op._outputs, *op._inputs))
+
+
+def _repeated(value: Any, n: int) -> Column:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.broadcast_to(value, (n, *np.shape(value)))
+    return [value] * n
+
+
+def _aligned(op: Operation, many: dict, once: dict, n: int) -> list:
+    """Arguments that broadcast against each other as those of one element do."""
+    ranks = [np.ndim(many[t]) - 1 if t in many else np.ndim(once[t]) for t in op._inputs]
+    top = max(ranks)
+    found = []
+    for t, rank in zip(op._inputs, ranks, strict=True):
+        if t not in many:
+            found.append(once[t])
+        elif rank == top:
+            found.append(many[t])
+        else:
+            column = many[t]
+            found.append(column.reshape(n, *([1] * (top - rank)), *column.shape[1:]))
+    return found
+
+
+def _one_by_one(op: Operation, kernel: Kernel, many: dict, once: dict, n: int, step: Any) -> list[Column]:
+    first = HostContext(op, step) if op.spec.host else np
+    results = []
+    for i in range(n):
+        arguments = [row(many[t], i) if t in many else once[t] for t in op._inputs]
+        results.append(kernel.call(first, arguments))
+    return [column_of([_array(r) for r in column]) for column in zip(*results, strict=True)]
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value) if not isinstance(value, np.ndarray) else value
+
+
+# -- operations that treat a block in their own way --------------------------------------------------
+
+
+def _parse(op: Operation, many: dict, once: dict, n: int) -> Any:
+    attrs = op._attrs
+    shaped = all(s.is_fully_defined() for s in attrs["dense_shapes"])
+    defaults = op._inputs[1:]
+    if attrs["num_sparse"] or not shaped or not all(t in once for t in defaults):
+        return None
+    return parse_each(many[op._inputs[0]].tolist(), [once[t] for t in defaults], attrs)
+
+
+def _natural(op: Operation, many: dict, once: dict, n: int) -> Any:
+    """Operations whose first input may have any shape, which the outputs then start with."""
+    if any(t in many for t in op._inputs[1:]):
+        return None
+    arguments = [many[op._inputs[0]], *(once[t] for t in op._inputs[1:])]
+    return Kernel(op).call(None, arguments)
+
+
+def _reshape(op: Operation, many: dict, once: dict, n: int) -> Any:
+    value, shape = op._inputs
+    if value not in many or shape not in once:
+        return None
+    column = many[value]
+    target = [int(d) for d in np.asarray(once[shape]).ravel()]
+    size = int(np.prod(column.shape[1:], dtype=np.int64))
+    if -1 in target:
+        rest = int(np.prod([d for d in target if d >= 0], dtype=np.int64))
+        target[target.index(-1)] = size // rest if rest else 0
+    if any(d < 0 for d in target) or int(np.prod(target, dtype=np.int64)) != size:
+        return None
+    return (column.reshape(n, *target),)
+
+
+def _expand(op: Operation, many: dict, once: dict, n: int) -> Any:
+    value, axis = op._inputs
+    if value not in many or axis not in once:
+        return None
+    column, at = many[value], int(once[axis])
+    rank = column.ndim - 1
+    if not -rank - 1 <= at <= rank:
+        return None
+    return (np.expand_dims(column, at + 1 if at >= 0 else at),)
+
+
+def _pack(op: Operation, many: dict, once: dict, n: int) -> Any:
+    axis = op._attrs["axis"]
+    parts = [many[t] if t in many else _repeated(once[t], n) for t in op._inputs]
+    return (np.stack(parts, axis + 1 if axis >= 0 else axis),)
+
+
+_RULES: dict[str, Callable] = {
+    "ParseSingleExample": _parse,
+    "DecodeRaw": _natural,
+    "DecodeCSV": _natural,
+    "Reshape": _reshape,
+    "ExpandDims": _expand,
+    "Pack": _pack,
+}

@@ -1,0 +1,72 @@
+"""Tracing the functions that users hand to datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorfleet.data import structure as structures
+from tensorfleet.data.structure import Leaf
+from tensorfleet.graph.functions import FunctionGraph, add_function, trace
+from tensorfleet.graph.operation import Tensor
+
+
+class Traced:
+    """A traced function: its body, what it captures, and the structure of what it returns."""
+
+    def __init__(self, graph: FunctionGraph, result: Any) -> None:
+        self.graph = graph
+        self.result = result
+        self.structure = structures.map_leaves(structures.leaf_of, result)
+        self.name = add_function(graph)
+
+    @property
+    def captured(self) -> list[Tensor]:
+        """The tensors of the graph around it that it uses."""
+        return list(self.graph.captures)
+
+
+def traced(function: Callable, what: str, *arguments: Any) -> Traced:
+    """Calls a user's function with one structure of placeholders per structure in `arguments`.
+
+    An element that is a tuple is spread over the function's parameters when it is the only argument.
+    """
+    if not callable(function):
+        raise TypeError(f"{what} takes a function, not {function!r}.")
+    flat = [leaf for argument in arguments for leaf in structures.flatten(argument)]
+    result: list = []
+
+    def call(*tensors: Tensor) -> None:
+        left = list(tensors)
+        values = []
+        for argument in arguments:
+            leaves: Sequence[Leaf] = structures.flatten(argument)
+            parts = [leaf.unpacked(left.pop(0)) for leaf in leaves]
+            values.append(structures.pack_like(argument, parts))
+        if len(arguments) == 1 and type(arguments[0]) is tuple:
+            values = list(values[0])
+        returned = function(*values)
+        if isinstance(returned, list):
+            returned = tuple(returned)  # more likely several results than one to be stacked
+        try:
+            result.append(structures.converted(returned))
+        except (TypeError, ValueError) as e:
+            raise TypeError(
+                f"Unsupported return value from function passed to {what}: {returned}. ({e})"
+            ) from e
+        graph.outputs = structures.carried(result[0])
+
+    label = getattr(function, "__name__", type(function).__name__)
+    graph: FunctionGraph
+
+    def run(*tensors: Tensor) -> None:
+        nonlocal graph
+        from tensorfleet.graph.scopes import get_default_graph
+
+        graph = get_default_graph()  # type: ignore[assignment]
+        call(*tensors)
+        # What is captured is given back as it is.
+        graph.outputs = [t if t.graph is graph else graph.capture(t) for t in graph.outputs]
+
+    body, _ = trace(run, f"Dataset_{what}_{label}", [(leaf.flat_dtype, leaf.flat_shape) for leaf in flat])
+    return Traced(body, result[0])

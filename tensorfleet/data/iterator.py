@@ -1,0 +1,191 @@
+"""`tf.data.Iterator`: the way from a dataset to the tensors of its next element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.data import structure as structures
+from tensorfleet.data.structure import flatten, pack_like
+from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.functions import FunctionGraph, add_function, function_name
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.scopes import colocate_with, get_default_graph
+from tensorfleet.platform.logging import warning
+
+_MANY_CALLS = 32
+
+
+@export("data.Iterator", "contrib.data.Iterator")
+class Iterator:
+    """The state of running through a dataset. `get_next()` gives tensors that are the next element in each run."""
+
+    def __init__(
+        self,
+        iterator_resource: Tensor | None,
+        initializer: Operation | None,
+        output_types: Any,
+        output_shapes: Any,
+        output_classes: Any,
+    ) -> None:
+        self._resource = iterator_resource
+        self._initializer = initializer
+        self._structure = structures.from_legacy(output_types, output_shapes, output_classes)
+        self._calls = 0
+
+    @classmethod
+    def _of(cls, resource: Tensor, initializer: Operation | None, structure: Any) -> Iterator:
+        made = cls.__new__(cls)
+        made._resource, made._initializer, made._structure = resource, initializer, structure
+        made._calls = 0
+        return made
+
+    @staticmethod
+    def from_structure(
+        output_types: Any,
+        output_shapes: Any = None,
+        shared_name: str | None = None,
+        output_classes: Any = None,
+    ) -> Iterator:
+        """An iterator for any dataset of this structure; `make_initializer(dataset)` starts one."""
+        structure = structures.from_legacy(output_types, output_shapes, output_classes)
+        return Iterator._of(_resource(structure, shared_name), None, structure)
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+    ) -> Iterator:
+        """The iterator that a handle, made by `string_handle()`, names when the step runs."""
+        structure = structures.from_legacy(output_types, output_shapes, output_classes)
+        handle = to_tensor(string_handle, dtypes.string)
+        return Iterator._of(
+            apply("IteratorFromStringHandleV2", handle, **_declared(structure)), None, structure
+        )
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that starts the iterator, from the beginning."""
+        if self._initializer is None:
+            raise ValueError("Iterator does not have an initializer.")
+        return self._initializer
+
+    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
+        """An operation that starts this iterator on a dataset of its structure."""
+        mine, theirs = self._structure, dataset._structure
+        if not structures.same_form(mine, theirs):
+            raise TypeError(
+                f"Expected output types {structures.types_of(mine)!r} but got dataset with output types "
+                f"{structures.types_of(theirs)!r}."
+            )
+        for a, b in zip(flatten(mine), flatten(theirs), strict=True):
+            if not a.shape.is_compatible_with(b.shape):
+                raise TypeError(
+                    f"Expected output shapes compatible with {structures.shapes_of(mine)!r} but got dataset with "
+                    f"output shapes {structures.shapes_of(theirs)!r}."
+                )
+        with colocate_with(self._resource):
+            return apply_op("MakeIterator", dataset._variant_tensor, self._resource, name=name)
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The components of the next element. All tensors of one call move on together, once per run."""
+        self._calls += 1
+        if self._calls == _MANY_CALLS + 1:
+            warning(
+                "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "
+                "`Iterator.get_next()` is being called inside a training loop. Call it once, before the loop: running "
+                "what it returned gives the next element each time."
+            )
+        outputs = apply("IteratorGetNext", self._resource, name=name, **_declared(self._structure))
+        leaves = zip(flatten(self._structure), outputs, strict=True)
+        return pack_like(self._structure, [leaf.unpacked(t) for leaf, t in leaves])
+
+    def string_handle(self, name: str | None = None) -> Tensor:
+        """A string that stands for this iterator, to be fed where `from_string_handle` wants one."""
+        return apply("IteratorToStringHandle", self._resource, name=name)
+
+    @property
+    def output_types(self) -> Any:
+        """The types of an element's components."""
+        return structures.types_of(self._structure)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of an element's components."""
+        return structures.shapes_of(self._structure)
+
+    @property
+    def output_classes(self) -> Any:
+        """What an element's components are."""
+        return structures.classes_of(self._structure)
+
+    @property
+    def element_spec(self) -> Any:
+        """Types and shapes of an element's components."""
+        return self._structure
+
+
+def _declared(structure: Any) -> dict[str, Any]:
+    leaves = flatten(structure)
+    types = [leaf.flat_dtype for leaf in leaves]
+    return {"output_types": types, "output_shapes": [leaf.flat_shape for leaf in leaves]}
+
+
+def _resource(structure: Any, shared_name: str | None) -> Tensor:
+    return apply("IteratorV2", container="", shared_name=shared_name or "", **_declared(structure))
+
+
+def make_initializable(dataset: Any, shared_name: str | None) -> Iterator:
+    """An iterator over a dataset, and its initializer."""
+    resource = _resource(dataset._structure, shared_name)
+    with colocate_with(resource):
+        initializer = apply_op("MakeIterator", dataset._variant_tensor, resource)
+    return Iterator._of(resource, initializer, dataset._structure)
+
+
+def make_one_shot(dataset: Any) -> Iterator:
+    """An iterator whose dataset is made by a function, at the first use."""
+    outer = get_default_graph()
+    body = FunctionGraph(function_name(outer, "_make_dataset"), outer, by_value=True)
+    try:
+        body.outputs = [body.capture(dataset._variant_tensor)]
+    except ValueError as e:
+        raise ValueError(
+            f"Failed to create a one-shot iterator for a dataset. `Dataset.make_one_shot_iterator()` does not support "
+            "datasets that capture stateful objects, such as a `Variable` or `LookupTable`. In these cases, use "
+            f"`Dataset.make_initializable_iterator()`. (Original error: {e})"
+        ) from None
+    name = add_function(body)
+    resource = apply("OneShotIterator", dataset_factory=name, **_declared(dataset._structure))
+    return Iterator._of(resource, None, dataset._structure)
+
+
+@export("data.make_one_shot_iterator")
+def make_one_shot_iterator(dataset: Any) -> Iterator:
+    """An iterator over a dataset that needs no initializer."""
+    return dataset.make_one_shot_iterator()
+
+
+@export("data.make_initializable_iterator")
+def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
+    """An iterator over a dataset whose `initializer` must be run first."""
+    return dataset.make_initializable_iterator(shared_name)
+
+
+@export("data.get_output_types")
+def get_output_types(dataset_or_iterator: Any) -> Any:
+    """The types of an element's components."""
+    return structures.types_of(dataset_or_iterator._structure)
+
+
+@export("data.get_output_shapes")
+def get_output_shapes(dataset_or_iterator: Any) -> Any:
+    """The shapes of an element's components."""
+    return structures.shapes_of(dataset_or_iterator._structure)
+
+
+@export("data.get_output_classes")
+def get_output_classes(dataset_or_iterator: Any) -> Any:
+    """What an element's components are."""
+    return structures.classes_of(dataset_or_iterator._structure)

@@ -1,0 +1,224 @@
+"""The operations on iterators: making one, starting it, taking the next element, passing it on by name."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.data.blocks import boxed
+from tensorfleet.data.calls import Function
+from tensorfleet.data.nodes import Node, Run
+from tensorfleet.graph.functions import find_function
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops.common import SCALAR
+from tensorfleet.ops.queue_ops import shared
+from tensorfleet.ops.readers import Turns
+from tensorfleet.shapes import TensorShape
+
+_numbers = itertools.count()
+
+
+class IteratorState:
+    """Where a session is in a dataset."""
+
+    def __init__(self, name: str, types: list, shapes: list) -> None:
+        self.name = name
+        self.types = types
+        self.shapes = shapes
+        self.handle = f"iterator_{next(_numbers)}_{name}".encode()
+        self.once = threading.Lock()
+        self._turns = Turns()
+        self._run: Run | None = None
+        self.started = False
+        _by_handle[self.handle] = self
+
+    def restart(self, node: Node, ctx: Any) -> None:
+        """Begins a dataset, from its start."""
+        self._turns.take(ctx)
+        try:
+            self._drop()
+            self._run = node.start(ctx.step)
+            self.started = True
+        finally:
+            self._turns.give()
+
+    def next(self, ctx: Any) -> list:
+        """The components of the next element."""
+        self._turns.take(ctx)
+        try:
+            if self._run is None:
+                raise self._nothing()
+            block = self._run.next(1, ctx.step)
+            if block is None:
+                self._drop()
+                raise self._nothing()
+            return block.element(0)
+        finally:
+            self._turns.give()
+
+    def _nothing(self) -> errors.OpError:
+        if self.started:
+            return errors.OutOfRangeError(None, None, "End of sequence")
+        return errors.FailedPreconditionError(
+            None,
+            None,
+            "GetNext() failed because the iterator has not been initialized. Ensure that you have run the initializer "
+            "operation for this iterator before getting the next element.",
+        )
+
+    def _drop(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+
+    def clear(self) -> None:
+        """Ends the threads that work for it: its container is gone."""
+        self._drop()
+
+
+_by_handle: weakref.WeakValueDictionary[bytes, IteratorState] = weakref.WeakValueDictionary()
+
+_IS = "output_types: list(type); output_shapes: list(shape)"
+_MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": True}
+_WAITS: dict[str, Any] = {"host": True, "blocks": True, "stateful": True}
+
+
+def _iterator(
+    ctx: Any, *, shared_name: bytes, container: bytes, output_types: list, output_shapes: list
+) -> IteratorState:
+    make = lambda name: IteratorState(name, output_types, output_shapes)  # noqa: E731
+    return shared(ctx, "iterator", container, shared_name, make)
+
+
+for _name in ("Iterator", "IteratorV2"):
+    op(_name, "-> handle: resource", f"shared_name: string; container: string; {_IS}", **_MAKES)(_iterator)
+
+
+@op(
+    "OneShotIterator",
+    "-> handle: resource",
+    f"dataset_factory: func; {_IS}; container: string = ''; shared_name: string = ''",
+    **{**_MAKES, "blocks": True},
+)
+def _one_shot(
+    ctx: Any,
+    *,
+    dataset_factory: Any,
+    output_types: list,
+    output_shapes: list,
+    container: bytes,
+    shared_name: bytes,
+) -> IteratorState:
+    make = lambda name: IteratorState(name, output_types, output_shapes)  # noqa: E731
+    state = shared(ctx, "iterator", container, shared_name, make)
+    if not state.started:
+        with state.once:
+            if not state.started:
+                (node,) = Function(find_function(ctx.op.graph, dataset_factory), []).call([], ctx.step)
+                state.restart(node, ctx)
+    return state
+
+
+@op("MakeIterator", "dataset: variant, iterator: resource ->", **_WAITS)
+def _make_iterator(ctx: Any, node: Node, state: IteratorState) -> None:
+    state.restart(node, ctx)
+
+
+def _declared_shapes(op: Operation) -> list[TensorShape]:
+    return list(op._attrs["output_shapes"])
+
+
+def _get_next(ctx: Any, state: IteratorState, *, output_types: list, output_shapes: list) -> tuple:
+    found = state.next(ctx)
+    if len(found) != len(output_types):
+        text = f"The iterator gives {len(found)} components, but {len(output_types)} are expected."
+        raise errors.InvalidArgumentError(None, None, text)
+    for i, (value, dtype, shape) in enumerate(zip(found, output_types, output_shapes, strict=True)):
+        if isinstance(value, (np.ndarray, np.generic)):
+            _check(i, value, dtype, shape)
+    return tuple(found)
+
+
+def _check(i: int, value: Any, dtype: Any, shape: TensorShape) -> None:
+    if value.dtype != dtype.np_dtype:
+        raise errors.InvalidArgumentError(
+            None, None, f"Number {i} of the components has type {value.dtype}, but {dtype.name} is expected."
+        )
+    if shape._d is None or value.shape == shape._d:
+        return
+    if not shape.is_compatible_with(value.shape):
+        dims = ",".join("?" if d is None else str(d) for d in shape._d)
+        got = ",".join(map(str, value.shape))
+        raise errors.InvalidArgumentError(
+            None, None, f"Expected shape [{dims}] for component {i}, but the element has shape [{got}]."
+        )
+
+
+for _name in ("IteratorGetNext", "IteratorGetNextSync"):
+    op(
+        _name,
+        "iterator: resource -> components: list(output_types)",
+        _IS,
+        shape=_declared_shapes,
+        **_WAITS,
+    )(_get_next)
+
+
+@op("IteratorToStringHandle", "resource_handle: resource -> string_handle: string", **_MAKES)
+def _to_string(ctx: Any, state: IteratorState) -> Any:
+    return boxed(state.handle)
+
+
+def _from_string(ctx: Any, handle: Any, *, output_types: list, output_shapes: list) -> IteratorState:
+    name = np.asarray(handle, object).ravel()[0]
+    state = _by_handle.get(name)
+    if state is None:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Could not parse string_handle as a valid ResourceHandle: {name!r} names no iterator here.",
+        )
+    if output_types and output_types != state.types:
+        theirs, mine = ([t.name for t in types] for types in (state.types, output_types))
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Number or types of components do not match: the iterator gives {theirs}, expected {mine}.",
+        )
+    return state
+
+
+_OPTIONAL = "output_types: list(type) = []; output_shapes: list(shape) = []"
+for _name in ("IteratorFromStringHandle", "IteratorFromStringHandleV2"):
+    op(_name, "string_handle: string -> resource_handle: resource", _OPTIONAL, **_MAKES)(_from_string)
+
+
+@op(
+    "DatasetToSingleElement",
+    "dataset: variant -> components: list(output_types)",
+    f"{_IS}; metadata: string = ''",
+    shape=_declared_shapes,
+    **_WAITS,
+)
+def _single_element(ctx: Any, node: Node) -> tuple:
+    run = node.start(ctx.step)
+    try:
+        block = run.next(1, ctx.step)
+        if block is None:
+            raise errors.InvalidArgumentError(None, None, "Dataset was empty.")
+        if run.next(1, ctx.step) is not None:
+            raise errors.InvalidArgumentError(None, None, "Dataset had more than one element.")
+        return tuple(block.element(0))
+    finally:
+        run.close()
+
+
+not_differentiable("Iterator", "IteratorV2", "OneShotIterator", "MakeIterator", "IteratorGetNext")
+not_differentiable("IteratorGetNextSync", "IteratorToStringHandle", "IteratorFromStringHandle")
+not_differentiable("IteratorFromStringHandleV2", "DatasetToSingleElement")

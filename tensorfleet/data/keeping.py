@@ -1,0 +1,277 @@
+"""Keeping elements: prefetched by a thread, cached in memory or in a file."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.data.blocks import Block, block_of, joined
+from tensorfleet.data.nodes import Node, Run, Slices, Through
+from tensorfleet.graph.sparse_tensor import SparseTensorValue
+from tensorfleet.graph.tensor_proto import array_of, proto_of
+from tensorfleet.io.records import RecordReader, TFRecordWriter
+from tensorfleet.io.varint import read_varint, write_varint
+from tensorfleet.runtime.program import StepContext
+from tensorfleet.runtime.resources import RandomStreams
+
+# -- prefetching -------------------------------------------------------------------------------------
+
+
+class _Shelf:
+    """What the thread has fetched and nobody has taken yet. Knows neither the run nor who owns it."""
+
+    def __init__(self, source: Run, room: int, step: Any) -> None:
+        self.source = source
+        self.room = room
+        self.lock = threading.Lock()
+        self.ready: deque[Any] = deque()  # blocks and errors
+        self.held = 0
+        self.ended = False
+        self.closed = False
+        self.arrived: threading.Event | None = None  # set for the one who waits
+        self.taken = threading.Event()
+        # The thread's own step: it outlives those that take from it, and ends with the run.
+        self.step = StepContext(step.resources, RandomStreams(), None)
+        self.step.private = step.private
+
+    def fetch(self) -> None:
+        """The life of the thread."""
+        count = 1
+        while True:
+            with self.lock:
+                free = self.room - self.held
+                self.taken.clear()
+                if self.closed:
+                    return
+            if free <= 0:
+                self.taken.wait()
+                continue
+            found: Any
+            try:
+                found = self.source.next(min(count, free), self.step)
+            except BaseException as e:
+                found = e
+            count = min(2 * count, max(1, self.room // 2))
+            with self.lock:
+                if self.closed:
+                    return
+                if found is None:
+                    self.ended = True
+                else:
+                    self.ready.append(found)
+                    self.held += found.size if isinstance(found, Block) else 1
+                if self.arrived is not None:
+                    self.arrived.set()
+                    self.arrived = None
+            if found is None:
+                return
+
+    def close(self) -> None:
+        """Tells the thread to end."""
+        with self.lock:
+            self.closed = True
+            self.ready.clear()
+        self.taken.set()
+        self.step.cancel(errors.CancelledError(None, None, "The iterator was destroyed."))
+
+
+class Prefetch(Run):
+    """Elements fetched ahead by a thread, at most `room` of them."""
+
+    def __init__(self, source: Run, room: int, step: Any) -> None:
+        self._source = source
+        self._shelf = _Shelf(source, room, step)
+        self._thread: threading.Thread | None = None
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """What is there already, or the first that comes."""
+        shelf = self._shelf
+        if self._thread is None:
+            self._thread = threading.Thread(target=shelf.fetch, name="tensorfleet-prefetch", daemon=True)
+            self._thread.start()
+        while True:
+            with shelf.lock:
+                if shelf.ready:
+                    return self._take(n)
+                if shelf.ended or shelf.closed:
+                    return None
+                event = shelf.arrived = threading.Event()
+            step.wait(event, "for an element that is being prefetched")
+
+    def _take(self, n: int) -> Block:
+        shelf = self._shelf
+        found = shelf.ready.popleft()
+        if not isinstance(found, Block):
+            shelf.held -= 1
+            shelf.taken.set()
+            raise found
+        parts = [found]
+        count = found.size
+        while count < n and shelf.ready and isinstance(shelf.ready[0], Block):
+            parts.append(shelf.ready.popleft())
+            count += parts[-1].size
+        block = joined(parts)
+        if block.size > n:
+            shelf.ready.appendleft(block.part(n, block.size))
+            block = block.part(0, n)
+        shelf.held -= block.size
+        shelf.taken.set()
+        return block
+
+    def close(self) -> None:
+        """Ends the thread, then what it read from."""
+        self._shelf.close()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(5)
+        self._source.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_shelf"):
+            self._shelf.close()
+
+
+# -- caching -----------------------------------------------------------------------------------------
+
+
+class MemoryCache(Node):
+    """A dataset that is computed once: the first complete run keeps what it gave."""
+
+    def __init__(self, source: Node) -> None:
+        self._source = source
+        self._kept: Block | None = None
+        self._lock = threading.Lock()
+
+    def start(self, step: Any) -> Run:
+        """From memory if there is something, else from the source."""
+        with self._lock:
+            kept = self._kept
+        if kept is not None:
+            return Slices(kept.columns, kept.size).start(step)
+        return _Recording(self._source.start(step), self)
+
+    def keep(self, blocks: list[Block]) -> None:
+        """Takes over the elements of a complete run."""
+        with self._lock:
+            self._kept = joined(blocks) if blocks else Block(0, [])
+
+
+class _Recording(Through):
+    def __init__(self, source: Run, cache: MemoryCache) -> None:
+        super().__init__(source)
+        self._cache = cache
+        self._blocks: list[Block] | None = []
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """Passes elements on and notes them."""
+        block = self.source.next(n, step)
+        if self._blocks is not None:
+            if block is None:
+                self._cache.keep(self._blocks)
+                self._blocks = None
+            else:
+                self._blocks.append(block)
+        return block
+
+
+class FileCache(Node):
+    """A dataset that is computed once and then read from a file."""
+
+    def __init__(self, source: Node, name: str) -> None:
+        self._source = source
+        self._name = name
+
+    def start(self, step: Any) -> Run:
+        """From the file if it is complete, else from the source."""
+        if os.path.exists(self._name + ".records"):
+            return _Stored(RecordReader(self._name + ".records"))
+        lock = self._name + "_0.lockfile"
+        if os.path.exists(lock):
+            raise errors.AlreadyExistsError(
+                None,
+                None,
+                "There appears to be a concurrent caching iterator running - cache lockfile already exists "
+                f"('{lock}'). If you are sure no other running TF computations are using this cache prefix, delete "
+                "the lockfile and re-initialize the iterator.",
+            )
+        return _Storing(self._source.start(step), self._name, lock)
+
+
+def _written(element: list) -> bytes:
+    """An element as bytes: for each component one tensor, or three for a sparse one."""
+    parts = []
+    for value in element:
+        arrays = list(value) if isinstance(value, SparseTensorValue) else [value]
+        parts.append(write_varint(len(arrays)))
+        for array in arrays:
+            data = proto_of(np.asarray(array)).SerializeToString()
+            parts += [write_varint(len(data)), data]
+    return b"".join(parts)
+
+
+def _read(data: bytes) -> list:
+    from tensorfleet.protos import TensorProto
+
+    element: list = []
+    at = 0
+    while at < len(data):
+        count, at = read_varint(data, at)
+        arrays = []
+        for _ in range(count):
+            size, at = read_varint(data, at)
+            arrays.append(array_of(TensorProto.FromString(data[at : at + size])))
+            at += size
+        element.append(SparseTensorValue(*arrays) if count == 3 else arrays[0])
+    return element
+
+
+class _Storing(Through):
+    def __init__(self, source: Run, name: str, lock: str) -> None:
+        super().__init__(source)
+        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+        with open(lock, "w"):
+            pass
+        self._name, self._lock = name, lock
+        self._writer: TFRecordWriter | None = TFRecordWriter(name + ".part")
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """Passes elements on and writes them."""
+        block = self.source.next(n, step)
+        if self._writer is not None:
+            if block is None:
+                self._writer.close()
+                self._writer = None
+                os.replace(self._name + ".part", self._name + ".records")
+                os.unlink(self._lock)
+            else:
+                for i in range(block.size):
+                    self._writer.write(_written(block.element(i)))
+        return block
+
+    def close(self) -> None:
+        """An incomplete file is not kept."""
+        super().close()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+            os.unlink(self._name + ".part")
+            os.unlink(self._lock)
+
+
+class _Stored(Run):
+    def __init__(self, reader: RecordReader) -> None:
+        self._reader = reader
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """Elements from the file."""
+        found = self._reader.read_many(n)
+        return block_of([_read(r) for r in found]) if found else None
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._reader.close()

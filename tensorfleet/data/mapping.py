@@ -1,0 +1,299 @@
+"""What is done to datasets by calling functions: mapping, filtering, flattening, scanning, grouping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.data.blocks import Block, block_of, joined
+from tensorfleet.data.calls import Function
+from tensorfleet.data.nodes import Node, Run, Slices, Through
+
+
+class Map(Through):
+    """A function of every element."""
+
+    def __init__(self, source: Run, function: Function) -> None:
+        super().__init__(source)
+        self._function = function
+        self._count = 0
+        self._rest: Block | None = None  # elements behind one that failed
+        self._failure: errors.OpError | None = None
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """What the function gives for the next elements."""
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        block, self._rest = self._rest, None
+        if block is None:
+            block = self.source.next(n, step)
+        if block is None:
+            return None
+        if block.size > n:
+            block, self._rest = block.part(0, n), block.part(n, block.size)
+        columns = self._function.call_block(block, step)
+        if columns is None:
+            return self._one_by_one(block, step)
+        self._count += block.size
+        return Block(block.size, columns)
+
+    def _one_by_one(self, block: Block, step: Any) -> Block:
+        found: list[list] = []
+        for i in range(block.size):
+            self._count += 1
+            try:
+                found.append(self._function.call(block.element(i), step))
+            except errors.OpError as e:
+                e._message = f"{e.message} (in element {self._count - 1} of the dataset)"
+                if i + 1 < block.size:
+                    rest = block.part(i + 1, block.size)
+                    self._rest = rest if self._rest is None else joined([rest, self._rest])
+                if not found:
+                    raise
+                self._failure = e
+                break
+        return block_of(found)
+
+
+class Filter(Through):
+    """The elements for which a function gives True."""
+
+    def __init__(self, source: Run, function: Function) -> None:
+        super().__init__(source)
+        self._keep = _Kept(source, function)
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements that are kept."""
+        while (block := self._keep.next(n, step)) is not None:
+            kept = np.flatnonzero(np.asarray(block.columns[-1], np.bool_))
+            columns = block.columns[:-1]
+            if len(kept) == block.size:
+                return Block(block.size, columns)
+            if len(kept):
+                return Block(block.size, columns).pick(kept.tolist())
+        return None
+
+
+class _Kept(Map):
+    """Elements together with what a function gives for each."""
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements, each with its result as last component."""
+        block = (
+            self.source.next(n if self._function.by_block else 1, step) if self._rest is None else self._rest
+        )
+        self._rest = None
+        if block is None:
+            return None
+        columns = self._function.call_block(block, step)
+        if columns is not None:
+            self._count += block.size
+            return Block(block.size, [*block.columns, *columns])
+        first = block.part(0, 1)
+        if block.size > 1:
+            self._rest = block.part(1, block.size)
+        found = self._one_by_one(first, step)
+        return Block(1, [*first.columns, *found.columns])
+
+
+class TakeWhile(Through):
+    """The elements before the first for which a function does not give True."""
+
+    def __init__(self, source: Run, function: Function) -> None:
+        super().__init__(source)
+        self._keep = _Kept(source, function)
+        self._ended = False
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements."""
+        block = None if self._ended else self._keep.next(n, step)
+        if block is None:
+            return None
+        kept = np.asarray(block.columns[-1], np.bool_)
+        count = block.size if kept.all() else int(np.argmin(kept))
+        self._ended = count < block.size
+        return Block(block.size, block.columns[:-1]).part(0, count) if count else None
+
+
+class Interleave(Through):
+    """The datasets that a function makes of the elements, several at a time, some elements of each in turn."""
+
+    def __init__(self, source: Run, function: Function, cycle: int, block: int) -> None:
+        super().__init__(source)
+        self._made = Map(source, function)
+        self._open: list[Run | None] = [None] * cycle
+        self._at = self._taken = 0
+        self._block = block
+        self._ended = False
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements of the dataset whose turn it is."""
+        while not self._ended or any(run is not None for run in self._open):
+            run = self._open[self._at]
+            if run is not None:
+                block = run.next(min(n, self._block - self._taken), step)
+                if block is None:
+                    run.close()
+                    self._open[self._at] = None
+                    self._advance()
+                    continue
+                self._taken += block.size
+                if self._taken >= self._block:
+                    self._advance()
+                return block
+            if self._ended:
+                self._advance()
+                continue
+            made = self._made.next(1, step)
+            if made is None:
+                self._ended = True
+            else:
+                self._open[self._at] = made.columns[0][0].start(step)
+                self._taken = 0
+        return None
+
+    def _advance(self) -> None:
+        self._at = (self._at + 1) % len(self._open)
+        self._taken = 0
+
+    def close(self) -> None:
+        """Ends all."""
+        super().close()
+        for run in self._open:
+            if run is not None:
+                run.close()
+        self._open = [None] * len(self._open)
+        self._ended = True
+
+
+ONLY = 1 << 62  # of a dataset whose turn never ends
+
+
+class Scan(Through):
+    """A function of a state and every element, giving the next state and a new element."""
+
+    def __init__(self, source: Run, function: Function, state: Sequence[Any]) -> None:
+        super().__init__(source)
+        self._function = function
+        self._state = list(state)
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next new element."""
+        block = self.source.next(1, step)
+        if block is None:
+            return None
+        results = self._function.call([*self._state, *block.element(0)], step)
+        count = len(self._state)
+        self._state = results[:count]
+        return block_of([results[count:]])
+
+
+class GroupByWindow(Through):
+    """Elements with the same key, so many together, each group as the dataset that a function makes of it."""
+
+    def __init__(self, source: Run, key: Function, reduce: Function, size: Function) -> None:
+        super().__init__(source)
+        self._keyed = _Kept(source, key)
+        self._reduce = reduce
+        self._size = size
+        self._groups: dict[int, list[Block]] = {}
+        self._sizes: dict[int, int] = {}
+        self._current: Run | None = None
+        self._ended = False
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements of the current group."""
+        while True:
+            if self._current is not None:
+                block = self._current.next(n, step)
+                if block is not None:
+                    return block
+                self._current.close()
+                self._current = None
+            key = self._full(step)
+            if key is None:
+                return None
+            blocks = self._groups.pop(key)
+            del self._sizes[key]
+            group = joined(blocks)
+            (node,) = self._reduce.call([np.int64(key), Slices(group.columns, group.size)], step)
+            self._current = node.start(step)
+
+    def _full(self, step: Any) -> int | None:
+        """The key of a group that is complete."""
+        while not self._ended:
+            block = self._keyed.next(1, step)
+            if block is None:
+                self._ended = True
+                break
+            key = int(np.asarray(block.columns[-1][0]))
+            if key not in self._sizes:
+                size = int(np.asarray(self._size.call([np.int64(key)], step)[0]))
+                if size <= 0:
+                    raise errors.InvalidArgumentError(
+                        None, None, f"Window size must be greater than zero, but got {size}."
+                    )
+                self._sizes[key] = size
+            group = self._groups.setdefault(key, [])
+            group.append(Block(1, block.columns[:-1]))
+            if len(group) >= self._sizes[key]:
+                return key
+        return next(iter(self._groups), None)
+
+    def close(self) -> None:
+        """Ends the current group too."""
+        super().close()
+        if self._current is not None:
+            self._current.close()
+
+
+class Generate(Run):
+    """What a function gives until it raises OutOfRangeError; others open and close what it reads from."""
+
+    def __init__(self, begin: Function, after: Function, finish: Function) -> None:
+        self._begin, self._after, self._finish = begin, after, finish
+        self._state: list | None = None
+        self._step: Any = None
+        self._ended = False
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next element."""
+        if self._ended:
+            return None
+        self._step = step
+        if self._state is None:
+            self._state = self._begin.call([], step)
+        try:
+            return block_of([self._after.call(self._state, step)])
+        except errors.OutOfRangeError:
+            self.close()
+            return None
+
+    def close(self) -> None:
+        """Lets the generator go."""
+        self._ended = True
+        state, self._state = self._state, None
+        if state is not None:
+            self._finish.call(state, self._step)
+
+
+def reduced(node: Node, function: Function, state: Sequence[Any], step: Any) -> list:
+    """The last state after calling a function with a state and each element."""
+    run = node.start(step)
+    values = list(state)
+    try:
+        while (block := run.next(64, step)) is not None:
+            for i in range(block.size):
+                values = function.call([*values, *block.element(i)], step)
+    finally:
+        run.close()
+    return values
+
+
+def starter(node: Node, make: Callable[[Run], Run]) -> Callable[[Any], Run]:
+    """Begins a dataset and what is done to it."""
+    return lambda step: make(node.start(step))

@@ -1,0 +1,177 @@
+"""Datasets as the runtime keeps them: a `Node` can be run through any number of times, each time by a `Run`.
+
+`Run.next(n, step)` gives a block of at least one and at most `n` elements, or None at the end. Nobody reads
+ahead of what is asked for (except prefetching, which is for that). An element that fails raises when its turn
+comes; the next call goes on behind it.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.data.blocks import Block, Column, picked
+from tensorfleet.io.records import RecordReader
+from tensorfleet.io.sources import Lines, Pieces
+
+
+class Run(abc.ABC):
+    """One way through a dataset."""
+
+    @abc.abstractmethod
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements, at most `n`; None at the end."""
+
+    def close(self) -> None:
+        """Ends it: threads and files are given back. Most have none."""
+        return None
+
+
+class Node(abc.ABC):
+    """A dataset."""
+
+    @abc.abstractmethod
+    def start(self, step: Any) -> Run:
+        """Begins to run through it."""
+
+
+class From(Node):
+    """A dataset given by how to begin."""
+
+    def __init__(self, start: Callable[[Any], Run]) -> None:
+        self._start = start
+
+    def start(self, step: Any) -> Run:
+        """Begins to run through it."""
+        return self._start(step)
+
+
+class Through(Run):
+    """A run that changes what another gives."""
+
+    def __init__(self, source: Run) -> None:
+        self.source = source
+
+    def close(self) -> None:
+        """Ends the other."""
+        self.source.close()
+
+
+# -- values in memory --------------------------------------------------------------------------------
+
+
+class Counting(Run):
+    """start, start + step, ... in one column of int64."""
+
+    def __init__(self, start: int, stop: int, step: int = 1) -> None:
+        self._at, self._step = start, step
+        self._left = len(range(start, stop, step))
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next numbers."""
+        count = min(n, self._left)
+        if count <= 0:
+            return None
+        found = np.arange(self._at, self._at + count * self._step, self._step, dtype=np.int64)
+        self._at += count * self._step
+        self._left -= count
+        return Block(count, [found])
+
+
+class Rows(Run):
+    """Rows of columns in memory, at the positions that another run gives: shuffling and repeating move no data."""
+
+    def __init__(self, columns: Sequence[Column], where: Run) -> None:
+        self.columns = columns
+        self.where = where
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The rows at the next positions."""
+        block = self.where.next(n, step)
+        if block is None:
+            return None
+        positions = block.columns[0]
+        return Block(block.size, [picked(c, positions) for c in self.columns])
+
+    def close(self) -> None:
+        """Ends the positions."""
+        self.where.close()
+
+
+class Slices(Node):
+    """The rows of columns."""
+
+    def __init__(self, columns: Sequence[Column], size: int) -> None:
+        self.columns = columns
+        self.size = size
+
+    def start(self, step: Any) -> Run:
+        """Begins with the first row."""
+        return Rows(self.columns, Counting(0, self.size))
+
+
+def on_positions(run: Run, make: Callable[[Run], Run]) -> Run:
+    """Applies what does not look at the elements; of rows in memory only their positions pass through it."""
+    if isinstance(run, Rows):
+        return Rows(run.columns, make(run.where))
+    return make(run)
+
+
+# -- files -------------------------------------------------------------------------------------------
+
+
+class Files(Run):
+    """The records of files, one file after the other.
+
+    A damaged file is given up at the damage; the one after it comes next. A file that cannot be opened stays an
+    error.
+    """
+
+    def __init__(self, names: Sequence[bytes], begin: Callable[[bytes], Any]) -> None:
+        self._names = list(names)
+        self._begin = begin
+        self._next = 0
+        self._source: Any = None
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next records of the current file."""
+        while True:
+            if self._source is None:
+                if self._next >= len(self._names):
+                    return None
+                self._source = self._begin(self._names[self._next])
+                self._next += 1
+            try:
+                found = self._source.read_many(n)
+            except errors.OpError:
+                self.close()
+                raise
+            if found:
+                column = np.empty(len(found), object)
+                column[:] = found
+                return Block(len(found), [column])
+            self.close()
+
+    def close(self) -> None:
+        """Closes the current file."""
+        source, self._source = self._source, None
+        if source is not None:
+            source.close()
+
+
+def opener(kind: str, compression: bytes, **options: Any) -> Callable[[bytes], Any]:
+    """How to open files of lines, records or pieces."""
+    packed = compression.decode()
+    if packed not in ("", "ZLIB", "GZIP"):
+        raise errors.InvalidArgumentError(
+            None, None, f"Unsupported compression_type {packed!r}: use '', 'ZLIB' or 'GZIP'."
+        )
+    if kind == "lines":
+        return lambda name: Lines(name, packed)
+    if kind == "records":
+        return lambda name: RecordReader(name, packed)
+    return lambda name: Pieces(name, compression=packed, **options)

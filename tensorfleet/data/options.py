@@ -1,0 +1,115 @@
+"""`tf.data.Options`: wishes about how a dataset is run. They are kept and merged; few change anything here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.api import export
+
+
+class _Wishes:
+    """Named settings, all None until set."""
+
+    _names: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        for name in cls._names:
+            setattr(cls, name, None)
+
+    def __init__(self) -> None:
+        for name in self._names:
+            object.__setattr__(self, name, None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._names:
+            raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
+        object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@export("data.experimental.ThreadingOptions")
+class ThreadingOptions(_Wishes):
+    """How many threads a dataset may use."""
+
+    _names = ("max_intra_op_parallelism", "private_threadpool_size")
+
+
+@export("data.experimental.DistributeOptions")
+class DistributeOptions(_Wishes):
+    """How a dataset is divided between workers."""
+
+    _names = ("auto_shard", "num_devices", "_make_stateless", "auto_shard_policy")
+
+
+@export("data.experimental.OptimizationOptions")
+class OptimizationOptions(_Wishes):
+    """Which rewritings of a dataset are wanted."""
+
+    _names = (
+        "apply_default_optimizations",
+        "autotune",
+        "autotune_algorithm",
+        "autotune_buffers",
+        "autotune_cpu_budget",
+        "filter_fusion",
+        "filter_with_random_uniform_fusion",
+        "hoist_random_uniform",
+        "map_and_batch_fusion",
+        "map_and_filter_fusion",
+        "map_fusion",
+        "map_parallelization",
+        "map_vectorization",
+        "noop_elimination",
+        "parallel_batch",
+        "shuffle_and_repeat_fusion",
+    )
+
+
+@export("data.Options")
+class Options(_Wishes):
+    """Options of a dataset, for `Dataset.with_options`."""
+
+    _names = (
+        "experimental_deterministic",
+        "experimental_distribute",
+        "experimental_optimization",
+        "experimental_slack",
+        "experimental_stats",
+        "experimental_stateful_whitelist",
+        "experimental_threading",
+    )
+    experimental_deterministic: Any
+    experimental_distribute: Any
+    experimental_optimization: Any
+    experimental_slack: Any
+    experimental_stats: Any
+    experimental_stateful_whitelist: Any
+    experimental_threading: Any
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.experimental_distribute = DistributeOptions()
+        self.experimental_optimization = OptimizationOptions()
+        self.experimental_threading = ThreadingOptions()
+
+    def merge(self, options: Options) -> Options:
+        """These options, with those that the other sets."""
+        merged = Options()
+        for name in self._names:
+            mine, theirs = getattr(self, name), getattr(options, name)
+            if isinstance(mine, _Wishes) and isinstance(theirs, _Wishes):
+                both = type(mine)()
+                for key in mine._names:
+                    chosen = getattr(theirs, key)
+                    setattr(both, key, getattr(mine, key) if chosen is None else chosen)
+                setattr(merged, name, both)
+            else:
+                setattr(merged, name, mine if theirs is None else theirs)
+        return merged

@@ -1,0 +1,349 @@
+"""What is done to datasets without calling a function: shuffling, repeating, batching and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.data.batches import gathered
+from tensorfleet.data.blocks import Block, Column, column_of, row
+from tensorfleet.data.nodes import From, Node, Rows, Run, Through, on_positions
+
+
+class Take(Through):
+    """The first `count` elements; all when negative."""
+
+    def __init__(self, source: Run, count: int) -> None:
+        super().__init__(source)
+        self._left = count if count >= 0 else 1 << 62
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements while there are some to be taken."""
+        if self._left <= 0:
+            return None
+        block = self.source.next(min(n, self._left), step)
+        if block is not None:
+            self._left -= block.size
+        return block
+
+
+class Skip(Through):
+    """All but the first `count` elements; none when negative."""
+
+    def __init__(self, source: Run, count: int) -> None:
+        super().__init__(source)
+        self._left = count
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements, after passing over the first."""
+        if self._left < 0:
+            return None
+        while self._left:
+            block = self.source.next(min(self._left, 4096), step)
+            if block is None:
+                self._left = -1
+                return None
+            self._left -= block.size
+        return self.source.next(n, step)
+
+
+class Shard(Through):
+    """Every `count`-th element, from the `index`-th on."""
+
+    def __init__(self, source: Run, count: int, index: int) -> None:
+        super().__init__(source)
+        self._count = count
+        self._away = index  # how many elements stand before the next one of ours
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements of this shard."""
+        while True:
+            block = self.source.next(self._away + (n - 1) * self._count + 1, step)
+            if block is None:
+                return None
+            mine = np.arange(self._away, block.size, self._count)
+            self._away = (self._away - block.size) % self._count
+            if len(mine):
+                return block.pick(mine) if len(mine) < block.size else block
+
+
+class Repeat(Run):
+    """A dataset again and again; for ever when `count` is negative."""
+
+    def __init__(self, start: Callable[[Any], Run], first: Run, count: int) -> None:
+        self._start = start
+        self._run: Run | None = first
+        self._left = count if count >= 0 else 1 << 62
+        self._some = False
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements."""
+        while self._left > 0:
+            if self._run is None:
+                self._run = self._start(step)
+            block = self._run.next(n, step)
+            if block is not None:
+                self._some = True
+                return block
+            self.close()
+            self._left -= 1
+            if not self._some:
+                break  # an empty dataset stays empty, however often
+        return None
+
+    def close(self) -> None:
+        """Ends the current round."""
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+
+
+def repeated(node: Node, count: int) -> Node:
+    """A dataset `count` times."""
+
+    def start(step: Any) -> Run:
+        first = node.start(step)
+        if isinstance(first, Rows):
+            again = lambda s: node.start(s).where  # type: ignore[attr-defined]  # noqa: E731
+            return Rows(first.columns, Repeat(again, first.where, count))
+        return Repeat(node.start, first, count)
+
+    return From(start)
+
+
+class Shuffle(Through):
+    """Each element drawn at random from a buffer that is kept full as long as there are elements."""
+
+    def __init__(self, source: Run, size: int, random: np.random.Generator) -> None:
+        super().__init__(source)
+        self._size = size
+        self._random = random
+        self._columns: list[Any] | None = None
+        self._live: list[int] = []  # rows of the buffer that hold elements, in no order
+        self._free: list[int] = []
+        self._ended = False
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """Elements drawn one after the other, each replaced by a new one."""
+        fresh = self._refill(n - 1, step)
+        live, out = self._live, []
+        if not live:
+            return None
+        count = min(n, len(live) + len(fresh)) if self._ended else len(fresh) + 1
+        for i, draw in enumerate(self._random.random(count).tolist()):
+            at = int(draw * len(live))
+            out.append(live[at])
+            if i < len(fresh):
+                live[at] = fresh[i]
+            else:
+                live[at] = live[-1]
+                live.pop()
+        block = Block(count, [_at(c, out) for c in self._columns or ()])
+        self._free += out
+        return block
+
+    def _refill(self, more: int, step: Any) -> list[int]:
+        """Fills the buffer up; up to `more` elements beside it, to replace those drawn next."""
+        while not self._ended and len(self._live) < self._size:
+            missing = self._size - len(self._live)
+            rows = self._fetch(missing + more, step)
+            self._live += rows[:missing]
+            if len(rows) >= missing:
+                return rows[missing:]
+        return [] if self._ended else self._fetch(more, step)
+
+    def _fetch(self, n: int, step: Any) -> list[int]:
+        """Puts up to `n` new elements into free rows of the buffer; those rows."""
+        if n <= 0:
+            return []
+        block = self.source.next(n, step)
+        if block is None:
+            self._ended = True
+            return []
+        if self._columns is None:
+            self._columns = [_buffer(c, max(16, block.size)) for c in block.columns]
+            self._free = list(range(len(self._columns[0]) - 1, -1, -1))
+        while len(self._free) < block.size:
+            self._grow(block.size)
+        rows = [self._free.pop() for _ in range(block.size)]
+        for i, column in enumerate(block.columns):
+            self._columns[i] = _put(self._columns[i], rows, column)
+        return rows
+
+    def _grow(self, need: int) -> None:
+        assert self._columns is not None
+        old = len(self._columns[0])
+        new = max(need, old)
+        self._columns = [_grown(c, new) for c in self._columns]
+        self._free = list(range(old + new - 1, old - 1, -1)) + self._free
+
+
+def _buffer(column: Column, size: int) -> Column:
+    if isinstance(column, list):
+        return [None] * size
+    return np.empty((size, *column.shape[1:]), column.dtype)
+
+
+def _grown(buffer: Column, more: int) -> Column:
+    if isinstance(buffer, list):
+        return buffer + [None] * more
+    return np.concatenate([buffer, np.empty((more, *buffer.shape[1:]), buffer.dtype)])
+
+
+def _put(buffer: Column, rows: list[int], column: Column) -> Column:
+    fits = (
+        not isinstance(buffer, list) and not isinstance(column, list) and buffer.shape[1:] == column.shape[1:]
+    )
+    if fits:
+        buffer[rows] = column
+        return buffer
+    if not isinstance(buffer, list):
+        buffer = [row(buffer, i) for i in range(len(buffer))]
+    for i, r in enumerate(rows):
+        buffer[r] = row(column, i)
+    return buffer
+
+
+def _at(buffer: Column, rows: list[int]) -> Column:
+    return column_of([buffer[r] for r in rows]) if isinstance(buffer, list) else buffer[rows]
+
+
+def shuffled(node: Node, size: int, seeds: tuple[int, int], again: bool) -> Node:
+    """A dataset in random order: another one each time if `again`, and always the same ones for the same seeds."""
+    seed = None if seeds == (0, 0) else [s % (1 << 64) for s in seeds]
+    source = np.random.default_rng(seed)
+    fixed = int(source.integers(1 << 62))
+
+    def start(step: Any) -> Run:
+        random = np.random.default_rng(int(source.integers(1 << 62)) if again else fixed)
+        return on_positions(node.start(step), lambda run: Shuffle(run, size, random))
+
+    return From(start)
+
+
+# -- several datasets --------------------------------------------------------------------------------
+
+
+class Zip(Run):
+    """Elements of several datasets side by side, until the first ends."""
+
+    def __init__(self, sources: Sequence[Run]) -> None:
+        self._sources = sources
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements of all."""
+        found: list[Block] = []
+        for source in self._sources:
+            block = source.next(n, step) if not found else gathered(source, n, step)
+            if block is None:
+                return None
+            n = block.size
+            found.append(block)
+        columns = [c for b in found for c in (b.columns if b.size == n else b.part(0, n).columns)]
+        return Block(n, columns)
+
+    def close(self) -> None:
+        """Ends all."""
+        for source in self._sources:
+            source.close()
+
+
+class Chain(Run):
+    """One dataset after the other."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._nodes = list(nodes)
+        self._run: Run | None = None
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements."""
+        while self._run is not None or self._nodes:
+            if self._run is None:
+                self._run = self._nodes.pop(0).start(step)
+            block = self._run.next(n, step)
+            if block is not None:
+                return block
+            self.close()
+        return None
+
+    def close(self) -> None:
+        """Ends the current one."""
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+
+
+class Directed(Through):
+    """Elements of several datasets, each of the one whose number comes next."""
+
+    def __init__(self, source: Run, runs: Sequence[Run], stop: bool) -> None:
+        super().__init__(source)
+        self._runs: list[Run | None] = list(runs)
+        self._stop = stop
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next element of the chosen dataset; those that have ended are passed over."""
+        while any(run is not None for run in self._runs):
+            choice = self.source.next(1, step)
+            if choice is None:
+                return None
+            at = int(choice.columns[0][0])
+            if not 0 <= at < len(self._runs):
+                text = f"Selector index out of range: {at} >= {len(self._runs)}"
+                raise errors.InvalidArgumentError(None, None, text)
+            run = self._runs[at]
+            block = None if run is None else run.next(1, step)
+            if block is not None:
+                return block
+            if self._stop:
+                return None
+            self._runs[at] = None
+        return None
+
+    def close(self) -> None:
+        """Ends all."""
+        super().close()
+        for run in self._runs:
+            if run is not None:
+                run.close()
+
+
+class IgnoreErrors(Through):
+    """Elements that fail are left out."""
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements without an error."""
+        last = ""
+        while True:
+            try:
+                return self.source.next(n, step)
+            except (errors.CancelledError, errors.DeadlineExceededError):
+                raise
+            except errors.OpError as e:
+                if e.message == last:
+                    return None  # it will never end: a file that is not there
+                last = e.message
+
+
+class Unique(Through):
+    """The elements not seen before."""
+
+    def __init__(self, source: Run) -> None:
+        super().__init__(source)
+        self._seen: set = set()
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next new elements."""
+        while (block := self.source.next(n, step)) is not None:
+            new = []
+            for i, value in enumerate(block.columns[0]):
+                key = value if isinstance(value, bytes) else np.asarray(value).item()
+                if key not in self._seen:
+                    self._seen.add(key)
+                    new.append(i)
+            if new:
+                return block.pick(new)
+        return None

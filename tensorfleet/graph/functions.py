@@ -1,0 +1,173 @@
+"""Graphs that are the bodies of functions: made by tracing Python, run by operations that name them.
+
+A body may use tensors of the graph around it. Each becomes one more input of the function (a capture); variables
+and constants are made once more inside instead, which means the same and keeps what is known about them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tensorfleet.dtypes import DType
+from tensorfleet.graph import registry
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.shapes import TensorShape
+
+_SMALL = 1 << 12  # elements of a constant that are copied rather than captured
+
+
+class FunctionGraph(Graph):
+    """The body of a function."""
+
+    def __init__(self, name: str, outer: Graph, by_value: bool = False) -> None:
+        super().__init__()
+        self.name = name
+        self.outer = outer
+        self.seed = outer.seed
+        self.inputs: list[Tensor] = []
+        self.outputs: list[Tensor] = []
+        #: tensors of the outer graph, and what stands for each inside
+        self.captures: dict[Tensor, Tensor] = {}
+        self._building_function = True
+        self._by_value = by_value
+        self._copied: dict[Operation, Operation] = {}
+        # Functions called inside are the outer graph's too.
+        self._functions = outer._functions
+        if "_py_funcs" in outer.__dict__:
+            self.__dict__["_py_funcs"] = outer.__dict__["_py_funcs"]
+
+    def add_input(self, dtype: DType, shape: TensorShape, name: str = "arg") -> Tensor:
+        """A new argument."""
+        made = self._placeholder(dtype, shape, name)
+        self.inputs.append(made)
+        return made
+
+    def _placeholder(self, dtype: DType, shape: TensorShape, name: str) -> Tensor:
+        spec = registry.get("Placeholder")
+        attrs = {"dtype": dtype.base_dtype, "shape": shape}
+        (made,) = self.add_op(spec, (), attrs, [dtype.base_dtype], name)._outputs
+        made._shape = shape
+        return made
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """What stands for a tensor of the graph around this one."""
+        found = self.captures.get(tensor)
+        if found is not None:
+            return found
+        if tensor.graph is not self.outer and isinstance(self.outer, FunctionGraph):
+            tensor = self.outer.capture(tensor)
+            if tensor in self.captures:
+                return self.captures[tensor]
+        op = tensor._op
+        with self.as_default(), self.control_dependencies(None), self.name_scope(None):
+            if (
+                self._by_value
+                or op.spec.variable
+                or (op.type == "Const" and op._attrs["value"].size <= _SMALL)
+            ):
+                return self._copy(op)._outputs[tensor._value_index]
+            made = self._placeholder(tensor.dtype, tensor.shape, op.name.rpartition("/")[2] or "capture")
+        self.captures[tensor] = made
+        return made
+
+    def _copy(self, op: Operation) -> Operation:
+        """An operation of the outer graph, made once more inside with all it needs."""
+        stack = [op]
+        while stack:
+            current = stack[-1]
+            if current in self._copied:
+                stack.pop()
+                continue
+            self._check_copyable(current)
+            needs = [*(t._op for t in current._inputs), *current._control_inputs]
+            missing = [n for n in needs if n not in self._copied]
+            if missing:
+                stack.extend(missing)
+                continue
+            self._copied[current] = self._copy_one(current)
+            stack.pop()
+        return self._copied[op]
+
+    def _check_copyable(self, op: Operation) -> None:
+        if not self._by_value:
+            return
+        if op.type in ("Placeholder", "PlaceholderV2"):
+            raise ValueError(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
+        if op.spec.variable or op.spec.updates or (op.spec.stateful and not _remakable(op)):
+            raise ValueError(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")
+
+    def _copy_one(self, op: Operation) -> Operation:
+        inputs = [self._copied[t._op]._outputs[t._value_index] for t in op._inputs]
+        attrs = dict(op._attrs)
+        if op.spec.variable and not attrs.get("shared_name"):
+            attrs["shared_name"] = op.name.encode()  # the same variable, whatever the copy is called
+        attrs.pop("_class", None)
+        types = [t.dtype for t in op._outputs]
+        made = self.add_op(op.spec, inputs, attrs, types, op.name.replace("/", "_"))
+        for mine, theirs in zip(made._outputs, op._outputs, strict=True):
+            mine._shape = theirs._shape
+        made._stack = op._stack
+        if op._control_inputs:
+            made._add_control_inputs([self._copied[c] for c in op._control_inputs])
+        return made
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        """Waits only for what is inside: the rest is done before the function is called."""
+        if control_inputs is not None:
+            control_inputs = [c for c in control_inputs if getattr(c, "graph", self) is self]
+        with super().control_dependencies(control_inputs):
+            yield
+
+
+def _remakable(op: Operation) -> bool:
+    """Whether running a copy of a stateful operation is as good as running it."""
+    return any(t.dtype.name == "variant" for t in op._outputs) or op.type in (
+        "Assert",
+        "MatchingFiles",
+        "PyFunc",
+    )
+
+
+def trace(
+    call: Callable, name: str, arguments: Sequence[tuple[DType, TensorShape]], by_value: bool = False
+) -> tuple[FunctionGraph, Any]:
+    """Runs `call` with placeholders in a new body; the body and what `call` returned.
+
+    The caller sets the body's `outputs` and names it in an attribute of an operation.
+    """
+    outer = get_default_graph()
+    graph = FunctionGraph(function_name(outer, name), outer, by_value)
+    with graph.as_default():
+        placeholders = [graph.add_input(dtype, shape) for dtype, shape in arguments]
+        result = call(*placeholders)
+    return graph, result
+
+
+def function_name(graph: Graph, name: str) -> str:
+    """A name that no function of the graph has yet, reserved for a new one."""
+    base = re.sub(r"[^A-Za-z0-9_.]", "_", name)
+    count = len(graph._functions)
+    while f"{base}_{count}" in graph._functions:
+        count += 1
+    return f"{base}_{count}"
+
+
+def add_function(graph: FunctionGraph) -> str:
+    """Makes a body known to the graph around it (and around that); its name."""
+    graph.outer._functions[graph.name] = graph
+    return graph.name
+
+
+def find_function(graph: Graph, name: Any) -> FunctionGraph:
+    """The body of the function of that name."""
+    key = name.decode() if isinstance(name, bytes) else str(name)
+    found = graph._functions.get(key)
+    if found is None:
+        raise ValueError(f"Function '{key}' is not in the library of this graph.")
+    return found

@@ -1,0 +1,310 @@
+"""`tf.data.Dataset`: what each transformation gives, and what it says when it cannot."""
+
+import collections
+import threading
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+Dataset = tf.data.Dataset
+experimental = tf.data.experimental
+Invalid = tf.errors.InvalidArgumentError
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def plain(value):
+    if hasattr(value, "dense_shape"):
+        return plain(tuple(value))
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, tuple):
+        return tuple(plain(v) for v in value)
+    return np.asarray(value).tolist()
+
+
+def elements(dataset, limit=100):
+    """All elements; errors as (class, message) in their places."""
+    following = dataset.make_one_shot_iterator().get_next()
+    found = []
+    with tf.Session() as session:
+        while len(found) < limit:
+            try:
+                found.append(plain(session.run(following)))
+            except tf.errors.OutOfRangeError as e:
+                assert e.message == "End of sequence"
+                break
+            except tf.errors.OpError as e:
+                found.append((type(e), str(e)))
+    return found
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+def test_elements_have_the_structure_they_are_made_with():
+    assert elements(Dataset.from_tensors((1, {"b": [2.0], "a": "x"}))) == [(1, {"b": [2.0], "a": b"x"})]
+    assert elements(Dataset.from_tensor_slices(Pair([1, 2], ["a", "b"]))) == [(1, b"a"), (2, b"b")]
+    made = Dataset.from_tensor_slices({"a": [[1.0], [2.0]]})
+    assert made.output_types == {"a": tf.float32} and made.output_classes == {"a": tf.Tensor}
+    assert (
+        made.output_shapes["a"].as_list() == [1]
+        and repr(made) == "<Dataset shapes: {a: (1,)}, types: {'a': tf.float32}>"
+    )
+    with pytest.raises(ValueError, match="not compatible"):
+        Dataset.from_tensor_slices(([1, 2], [1, 2, 3]))
+
+
+def test_numbers():
+    assert elements(Dataset.range(3)) == [0, 1, 2]
+    assert elements(Dataset.range(10, 0, -3)) == [10, 7, 4, 1]
+    assert elements(experimental.Counter(3, 2).take(2)) == [3, 5]
+
+
+def test_several_datasets():
+    both = Dataset.zip((Dataset.range(3), {"x": Dataset.range(9).map(lambda x: x * x)}))
+    assert elements(both) == [(0, {"x": 0}), (1, {"x": 1}), (2, {"x": 4})]
+    assert elements(Dataset.range(2).concatenate(Dataset.range(7, 9))) == [0, 1, 7, 8]
+    assert elements(Dataset.from_tensor_slices(["a", "b"]).enumerate(5)) == [(5, b"a"), (6, b"b")]
+    order = Dataset.from_tensor_slices(np.array([1, 0, 0, 1], np.int64))
+    assert elements(experimental.choose_from_datasets([Dataset.range(3), Dataset.range(7, 9)], order)) == [
+        7,
+        0,
+        1,
+        8,
+    ]
+    with pytest.raises(TypeError, match="different types"):
+        Dataset.range(2).concatenate(Dataset.from_tensors(1.0))
+    with pytest.raises(TypeError, match="do not support Python lists"):
+        Dataset.zip([Dataset.range(2)])
+
+
+def test_functions_see_components_as_arguments():
+    made = Dataset.from_tensor_slices(([1, 2], [3, 4])).map(lambda a, b: {"sum": a + b, "a": [a, a]})
+    assert elements(made) == [{"sum": 4, "a": [1, 1]}, {"sum": 6, "a": [2, 2]}]
+    assert elements(Dataset.range(2).map(lambda x: [x, x + 1], num_parallel_calls=2)) == [(0, 1), (1, 2)]
+    with pytest.raises(TypeError, match="Unsupported return value"):
+        Dataset.range(2).map(lambda x: None)
+
+
+def test_functions_may_use_tensors_branches_and_python():
+    three = tf.constant(1, tf.int64) + 2
+    assert elements(Dataset.range(3).map(lambda x: x * three)) == [0, 3, 6]
+    assert elements(Dataset.range(3).map(lambda x: tf.cond(x > 1, lambda: x * 10, lambda: -x))) == [0, -1, 20]
+    doubled = Dataset.range(3).map(lambda x: tf.py_func(lambda v: v * 2, [x], tf.int64))
+    assert elements(doubled) == [0, 2, 4]
+
+
+def test_functions_read_variables_as_they_are():
+    variable = tf.get_variable("v", initializer=np.int64(2), use_resource=True)
+    iterator = Dataset.range(3).map(lambda x: x + variable).make_initializable_iterator()
+    following = iterator.get_next()
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        session.run(iterator.initializer)
+        assert session.run(following) == 2
+        session.run(variable.assign(10))
+        assert session.run(following) == 11
+
+
+def test_an_error_in_a_function_names_the_element_and_leaves_the_rest():
+    numbers = Dataset.from_tensor_slices([2, 0, 4])
+    found = elements(numbers.map(lambda x: 12 // x))
+    assert found[0] == 6 and found[2] == 3
+    kind, text = found[1]
+    assert kind is Invalid and "division by zero" in text and "in element 1 of the dataset" in text
+    assert "test_dataset.py" in text
+    assert elements(numbers.map(lambda x: 12 // x).apply(experimental.ignore_errors())) == [6, 3]
+    batches = elements(numbers.repeat(2).map(lambda x: 12 // x).batch(2))
+    assert batches[0][0] is Invalid and batches[1] == [3, 6]
+
+
+def test_filter_and_take_while():
+    assert elements(Dataset.range(10).filter(lambda x: tf.equal(x % 3, 0))) == [0, 3, 6, 9]
+    assert elements(Dataset.range(10).apply(experimental.take_while(lambda x: x < 3))) == [0, 1, 2]
+    with pytest.raises(ValueError, match="must return a scalar boolean tensor"):
+        Dataset.range(3).filter(lambda x: x)
+
+
+def test_datasets_of_datasets():
+    assert elements(Dataset.range(4).flat_map(lambda x: Dataset.range(x))) == [0, 0, 1, 0, 1, 2]
+    repeated = lambda x: Dataset.from_tensors(x).repeat(3)  # noqa: E731
+    turns = Dataset.range(3).interleave(repeated, cycle_length=2, block_length=2)
+    assert elements(turns) == [0, 0, 1, 1, 0, 1, 2, 2, 2]
+    windows = Dataset.range(5).window(3, shift=2).flat_map(lambda w: w.batch(3))
+    assert elements(windows) == [[0, 1, 2], [2, 3, 4], [4]]
+    with pytest.raises(TypeError, match="`map_func` must return a `Dataset` object"):
+        Dataset.range(3).flat_map(lambda x: x)
+
+
+def test_batches():
+    assert elements(Dataset.range(5).batch(2)) == [[0, 1], [2, 3], [4]]
+    dropped = Dataset.range(5).batch(2, drop_remainder=True)
+    assert elements(dropped) == [[0, 1], [2, 3]] and dropped.output_shapes.as_list() == [2]
+    assert elements(Dataset.range(6).batch(4).unbatch()) == list(range(6))
+    ragged = Dataset.range(1, 4).map(lambda x: tf.fill([x], x))
+    kind, text = elements(ragged.batch(2))[0]
+    words = "Cannot batch tensors with different shapes in component 0. First element had shape [1] and element 1 had"
+    assert kind is Invalid and words in text
+    assert elements(Dataset.range(4).apply(experimental.map_and_batch(lambda x: x * 2, 3))) == [
+        [0, 2, 4],
+        [6],
+    ]
+    assert "batch_size must be greater than zero" in elements(Dataset.range(5).batch(0), 1)[0][1]
+
+
+def test_padded_batches():
+    ragged = Dataset.range(1, 4).map(lambda x: tf.fill([x], x))
+    assert elements(ragged.padded_batch(2, [None])) == [[[1, 0], [2, 2]], [[3, 3, 3]]]
+    filled = ragged.padded_batch(3, [4], np.int64(-1))
+    assert elements(filled) == [[[1, -1, -1, -1], [2, 2, -1, -1], [3, 3, 3, -1]]]
+    kind, text = elements(ragged.padded_batch(3, [1]))[0]
+    assert (
+        kind is tf.errors.DataLossError
+        and "Attempted to pad to a smaller size than the input element" in text
+    )
+
+
+def test_choosing():
+    numbers = Dataset.range(6)
+    assert elements(numbers.take(2)) == [0, 1] and elements(numbers.take(-1)) == list(range(6))
+    assert (
+        elements(numbers.skip(4)) == [4, 5] and elements(numbers.skip(-1)) == elements(numbers.skip(9)) == []
+    )
+    assert elements(numbers.shard(3, 1)) == [1, 4] and elements(numbers.shard(3, 1).batch(2)) == [[1, 4]]
+    assert elements(numbers.repeat(2).apply(experimental.unique())) == list(range(6))
+    assert elements(numbers.take(2).repeat(3)) == [0, 1] * 3 and elements(Dataset.range(0).repeat()) == []
+    assert elements(numbers.repeat(), limit=8) == [0, 1, 2, 3, 4, 5, 0, 1]
+
+
+def test_shuffling_keeps_every_element_and_repeats_with_its_seed():
+    once = elements(Dataset.range(50).shuffle(20, seed=3))
+    assert sorted(once) == list(range(50)) and once != list(range(50))
+    assert all(value < 20 + place for place, value in enumerate(once))  # only the buffer's elements can come
+    assert once == elements(Dataset.range(50).shuffle(20, seed=3))
+    rounds = elements(Dataset.range(20).shuffle(20, seed=1).repeat(2))
+    assert sorted(rounds[:20]) == sorted(rounds[20:]) == list(range(20)) and rounds[:20] != rounds[20:]
+    same = elements(Dataset.range(20).shuffle(20, seed=1, reshuffle_each_iteration=False).repeat(2))
+    assert same[:20] == same[20:]
+    mapped = elements(
+        Dataset.range(20).map(lambda x: (x, tf.as_string(x) if hasattr(tf, "as_string") else x)).shuffle(5)
+    )
+    assert sorted(a for a, _ in mapped) == list(range(20))
+    uneven = elements(Dataset.range(9).map(lambda x: tf.fill([x], x)).shuffle(4))
+    assert sorted(len(v) for v in uneven) == list(range(9))
+
+
+def test_each_graph_seed_has_its_order():
+    def order(seed):
+        with tf.Graph().as_default():
+            tf.set_random_seed(seed)
+            return elements(Dataset.range(30).shuffle(30))
+
+    assert order(1) == order(1) != order(2)
+
+
+def test_state_passed_along():
+    assert elements(Dataset.range(4).apply(experimental.scan(np.int64(10), lambda s, x: (s + x, s)))) == [
+        10,
+        10,
+        11,
+        13,
+    ]
+    with tf.Session() as session:
+        total = Dataset.range(5).reduce((np.int64(0), 1.0), lambda s, x: (s[0] + x, s[1] * 2))
+        assert session.run(total) == (10, 32.0)
+        assert session.run(experimental.get_single_element(Dataset.from_tensors((1, "a")))) == (1, b"a")
+    with pytest.raises(TypeError, match="new state must match the initial state"):
+        Dataset.range(5).reduce(1.0, lambda s, x: x)
+
+
+def test_groups():
+    grouped = Dataset.range(8).apply(
+        experimental.group_by_window(lambda x: x % 2, lambda key, window: window.batch(3), window_size=3)
+    )
+    assert elements(grouped) == [[0, 2, 4], [1, 3, 5], [6], [7]]
+    lengths = Dataset.from_tensor_slices([1, 5, 2, 6, 3]).map(lambda n: tf.fill([n], n))
+    buckets = lengths.apply(experimental.bucket_by_sequence_length(lambda x: tf.shape(x)[0], [4], [2, 2]))
+    assert [np.shape(b) for b in elements(buckets)] == [(2, 2), (2, 6), (1, 3)]
+
+
+def test_generators():
+    def generate():
+        for i in range(3):
+            yield i, [1.5] * i
+
+    made = Dataset.from_generator(generate, (tf.int32, tf.float32), ((), [None]))
+    assert elements(made) == [(0, []), (1, [1.5]), (2, [1.5, 1.5])]
+    assert elements(Dataset.from_generator(lambda n: iter(range(n)), tf.int64, args=(2,)).repeat(2)) == [
+        0,
+        1,
+        0,
+        1,
+    ]
+    kind, text = elements(Dataset.from_generator(lambda: iter([1, "x"]), tf.int64))[1]
+    assert kind is Invalid and "could not be converted to the expected type" in text
+    kind, text = elements(Dataset.from_generator(lambda: iter([[1, 2]]), tf.int64, [1]))[0]
+    assert kind is Invalid and "element of shape (2,) where an element of shape (1,) was expected" in text
+
+
+def test_a_generator_is_closed_with_its_session():
+    closed = threading.Event()
+
+    def generate():
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.set()
+
+    following = Dataset.from_generator(generate, tf.int32).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert session.run(following) == 1
+    assert closed.is_set()
+
+
+def test_caches(tmp_path):
+    calls = []
+
+    def note(value):
+        calls.append(int(value))
+        return value
+
+    def counted():
+        return Dataset.range(3).map(lambda x: tf.py_func(note, [x], tf.int64))
+
+    assert elements(counted().cache().repeat(3)) == [0, 1, 2] * 3 and calls == [0, 1, 2]
+    name = str(tmp_path / "sub" / "cache")
+    for _ in range(2):
+        assert elements(counted().cache(name).repeat(2)) == [0, 1, 2] * 2
+    assert calls == [0, 1, 2] * 2
+    texts = Dataset.from_tensor_slices((["a", "bc"], [[1.0], [2.0]])).cache(str(tmp_path / "texts"))
+    assert elements(texts) == elements(texts) == [(b"a", [1.0]), (b"bc", [2.0])]
+
+
+def test_sparse_components():
+    sparse = tf.SparseTensor([[0, 1], [1, 2]], [5, 6], [2, 3])
+    assert elements(Dataset.from_tensor_slices(sparse)) == [([[1]], [5], [3]), ([[2]], [6], [3])]
+    batched = Dataset.from_tensor_slices(sparse).batch(2)
+    assert (
+        elements(batched) == [([[0, 1], [1, 2]], [5, 6], [2, 3])]
+        and batched.output_classes is tf.SparseTensor
+    )
+    dense = Dataset.from_tensor_slices(sparse).map(lambda s: tf.sparse_tensor_to_dense(s))
+    assert elements(dense) == [[0, 5, 0], [0, 0, 6]]
+
+
+def test_options_are_kept_and_merged():
+    options = tf.data.Options()
+    options.experimental_threading.private_threadpool_size = 3
+    made = Dataset.range(3).with_options(options).map(lambda x: x)
+    assert made.options().experimental_threading.private_threadpool_size == 3
+    assert elements(made) == [0, 1, 2]
+    with pytest.raises(AttributeError, match="Cannot set the property"):
+        options.wrong = 1
