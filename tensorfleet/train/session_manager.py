@@ -16,7 +16,7 @@ from tensorfleet.platform import logging
 from tensorfleet.session.session import Session
 from tensorfleet.train.checkpoint_state import get_checkpoint_state
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 0.5
 
 
 @export("train.SessionManager", "python.training.session_manager.SessionManager")
@@ -25,7 +25,7 @@ class SessionManager:
 
     `ready_op` gives the names of variables without a value; the model is ready when there is none.
     `local_init_op` runs in every new session, once `ready_for_local_init_op` gives no name.
-    `recovery_wait_secs` is accepted: waiting looks again after 0.1 seconds, later once per second.
+    Waiting looks again after 0.1 seconds, later twice per second; `recovery_wait_secs` is how often it says so.
     """
 
     def __init__(
@@ -139,15 +139,20 @@ class SessionManager:
         self._target = master
         wait = _Wait(max_wait_secs)
         sess = None
+        local_done = False
         while True:
+            for_local = missing = None
             try:
-                sess = sess or Session(master, graph=self._graph, config=config)
-                done, for_local = self._try_run_local_init_op(sess)
-                done, missing = self._model_ready(sess) if done else (False, None)
+                if sess is None:
+                    sess = Session(master, graph=self._graph, config=config)
+                    local_done = False
+                if not local_done:
+                    local_done, for_local = self._try_run_local_init_op(sess)
+                done, missing = self._model_ready(sess) if local_done else (False, None)
                 if done:
                     return sess
             except errors.UnavailableError as e:  # a task that has not started yet, or restarts
-                for_local, missing = None, e.message
+                missing = e.message
                 _close(sess)
                 sess = None
             except BaseException:
@@ -161,9 +166,12 @@ class SessionManager:
                     f"Session was not ready after waiting {wait.limit:.0f} secs. {for_local or missing}. Is the "
                     "chief running? It initializes or restores the variables.",
                 )
-            logging.info(
-                "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s", for_local, missing
-            )
+            if wait.silent_for(self._recovery_wait_secs):
+                logging.info(
+                    "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
+                    for_local,
+                    missing,
+                )
 
     def _restore_checkpoint(
         self,
@@ -190,7 +198,8 @@ class SessionManager:
         while state is None:
             if not wait_for_checkpoint or not wait.pause():
                 return sess, False
-            logging.info("Waiting for checkpoint to be available.")
+            if wait.silent_for(self._recovery_wait_secs):
+                logging.info("Waiting for checkpoint to be available.")
             state = get_checkpoint_state(checkpoint_dir)
         saver.restore(sess, state.model_checkpoint_path)
         saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
@@ -239,6 +248,7 @@ class _Wait:
         self.limit = float("inf") if limit is None else limit
         self._end = time.monotonic() + self.limit
         self._next = _FIRST_PAUSE
+        self._said = float("-inf")
 
     def pause(self) -> bool:
         """Sleeps; False when no time is left for that."""
@@ -247,6 +257,14 @@ class _Wait:
             return False
         time.sleep(min(self._next, left))
         self._next = min(self._next * 1.5, _LONGEST_PAUSE)
+        return True
+
+    def silent_for(self, seconds: float) -> bool:
+        """Whether nothing was said for that long; what is said now counts."""
+        now = time.monotonic()
+        if now < self._said + seconds:
+            return False
+        self._said = now
         return True
 
 
