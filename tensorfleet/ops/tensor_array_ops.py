@@ -115,6 +115,9 @@ def _same_type(handle: ArrayStore, dtype: Any) -> None:
 )
 def _gather(ctx: Any, handle: Any, indices: Any, flow: Any, *, dtype: Any, element_shape: Any) -> Any:
     _same_type(handle, dtype)
+    whole = handle.whole(indices)
+    if whole is not None:
+        return whole
     found = [handle.read(i) for i in np.asarray(indices).tolist()]
     if not found:
         shape = handle.shape if handle.shape.is_fully_defined() else element_shape
@@ -153,8 +156,11 @@ def _scatter(ctx: Any, handle: Any, indices: Any, value: Any, flow: Any) -> Any:
         raise errors.InvalidArgumentError(
             None, None, f"Expected len(indices) == values.shape[0], but saw: {len(places)} vs. {len(value)}"
         )
+    fresh = handle.dense is None and not any(handle.flags)
     for i, index in enumerate(places):
         handle.write(index, np.asarray(value[i]))
+    if fresh and places == list(range(len(handle.elements))):
+        handle.keep(value)
     return _FLOW
 
 

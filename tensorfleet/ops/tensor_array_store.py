@@ -22,6 +22,7 @@ class ArrayStore:
         "adds",
         "clears",
         "closed",
+        "dense",
         "dtype",
         "dynamic",
         "elements",
@@ -58,6 +59,8 @@ class ArrayStore:
         self.flags: list[str] = [""] * size  # "w" written, "r" read, "c" cleared
         self.shapes: list[Any] = [None] * size
         self.grads: dict[bytes, ArrayStore] = {}
+        #: all elements as one array, if there is one: those marked written that are None in `elements` are here
+        self.dense: Any = None
 
     def _open(self) -> None:
         if self.closed:
@@ -79,6 +82,8 @@ class ArrayStore:
             self.flags += [""] * more
             self.shapes += [None] * more
         self._check_shape(index, value)
+        if self.dense is not None:
+            self._spread()
         flags = self.flags[index]
         if self.adds and self.elements[index] is not None:
             if self.elements[index].shape != value.shape:
@@ -126,7 +131,8 @@ class ArrayStore:
             )
         value = self.elements[index]
         if value is None:
-            value = self._missing(index)
+            kept = self.dense is not None and "w" in flags
+            value = np.asarray(self.dense)[index] if kept else self._missing(index)
         self.flags[index] = "wrc" if self.clears else "wr"
         if self.clears:
             self.elements[index] = None
@@ -145,6 +151,48 @@ class ArrayStore:
                 "incurring this error."
             )
         return np.zeros(shape, self.dtype.np_dtype)
+
+    def _spread(self) -> None:
+        """Elements one by one again."""
+        dense, self.dense = np.asarray(self.dense), None
+        for i, value in enumerate(self.elements):
+            if value is None and self.flags[i][:1] == "w" and "c" not in self.flags[i]:
+                self.elements[i] = dense[i]
+
+    def packed(self) -> Any:
+        """All elements as one array; None when there are none, or none that fit together."""
+        if self.dense is not None:
+            return self.dense
+        shapes = {v.shape for v in self.elements if v is not None}
+        if len(shapes) != 1:
+            return None
+        zeros = np.zeros(shapes.pop(), self.dtype.np_dtype)
+        return np.stack([zeros if v is None else v for v in self.elements])
+
+    def fill(self, dense: Any) -> None:
+        """Takes all elements from one array."""
+        count = len(self.elements)
+        self.dense = dense
+        self.elements = [None] * count
+        self.flags = ["w"] * count
+        self.shapes = [tuple(dense.shape[1:])] * count
+        if self.identical:
+            self.shape = TensorShape._of(tuple(dense.shape[1:]))
+
+    def keep(self, dense: Any) -> None:
+        """Notes the array whose rows the elements are."""
+        self.dense = dense
+
+    def whole(self, indices: Any) -> Any:
+        """All elements as one array, if that is what `indices` ask for and it is at hand."""
+        count = len(self.elements)
+        if self.dense is None or len(indices) != count or "c" in "".join(self.flags):
+            return None
+        if count and not np.array_equal(indices, np.arange(count)):
+            return None
+        if self.clears:
+            self.flags = ["wrc"] * count
+        return np.asarray(self.dense)
 
     def grad(self, source: bytes, prepended: tuple[int, ...] = ()) -> ArrayStore:
         """The array that collects the gradients of this one's elements for one call of `tf.gradients`."""
@@ -168,13 +216,40 @@ def _text(shape: Any) -> str:
 class StackStore:
     """Values that a loop leaves for its gradient, last in first out."""
 
-    __slots__ = ("closed", "items", "most", "name")
+    __slots__ = ("closed", "dense", "items", "most", "name")
 
     def __init__(self, most: int, name: str) -> None:
         self.most = most
         self.name = name
         self.items: list = []
         self.closed = False
+        #: (array, count): the items, when they are the first rows of an array
+        self.dense: Any = None
+
+    def packed(self) -> tuple:
+        """The items as one array, and how many they are; no array when there are none, or none that fit."""
+        if self.dense is not None:
+            return self.dense[0], np.int32(self.dense[1])
+        if len({np.shape(v) for v in self.items}) != 1 or not isinstance(
+            self.items[0], np.ndarray | np.generic
+        ):
+            return None, np.int32(len(self.items))
+        return np.stack(self.items), np.int32(len(self.items))
+
+    def fill(self, dense: Any, count: int) -> None:
+        """Takes the items from an array."""
+        self.items, self.dense = [], (dense, count)
+
+    def shorten(self, count: int) -> None:
+        """Leaves only the lowest items."""
+        if self.dense is not None:
+            self.dense = (self.dense[0], count)
+        else:
+            del self.items[count:]
+
+    def _spread(self) -> None:
+        dense, count = self.dense
+        self.items, self.dense = list(np.asarray(dense)[:count]), None
 
     def push(self, value: Any) -> None:
         """Puts a value on top."""
@@ -193,3 +268,5 @@ class StackStore:
     def _open(self) -> None:
         if self.closed:
             raise _refuse(f"Stack[{self.name}] has already been closed.")
+        if self.dense is not None:
+            self._spread()

@@ -81,6 +81,7 @@ class Compiler:
         works = any(step.op.type not in _MOVES for step in segment.steps)
         narrow = len(segment.inputs) + len(segment.outputs) <= _WIDEST
         self.possible = numeric and works and (narrow or self.heavy)
+        self.held = False  # while the loop around it waits to be compiled as a whole
 
     def timed(self, seconds: float) -> None:
         """Notes what one run in numpy took."""
@@ -90,7 +91,7 @@ class Compiler:
 
     def wanted(self) -> bool:
         """Whether the next run should be compiled."""
-        if not self.possible:
+        if not self.possible or self.held:
             return False
         if self.heavy:
             return True

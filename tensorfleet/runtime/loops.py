@@ -9,10 +9,16 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.passes.plan import Guard, Part, Plan
+from tensorfleet.runtime.loops_traced import TracedLoop, traceable
 
 if TYPE_CHECKING:
     from tensorfleet.runtime.program import Program, Slots, StepContext
     from tensorfleet.runtime.resources import ResourceManager
+
+
+# A loop that has taken this long, in seconds, is compiled as a whole; one run that takes longer, in its parts.
+_PATIENCE = 5e-3
+_LONG = 0.3
 
 
 class LoopItem:
@@ -32,11 +38,35 @@ class LoopItem:
         self.fixed = [slots.of(t) for t, _ in loop.fixed]
         self.results = [(i, slots.of(t)) for i, t in loop.results]
         self.count = len(loop.initial)
+        self.traced: Any = TracedLoop(loop, part.device, resources) if traceable(loop) else None
+        self.spent = 0.0
+        self._hold(self.traced is not None)
+
+    def _hold(self, held: bool) -> None:
+        """Whether parts of the loop are not to be compiled, because soon the whole of it will be."""
+        for item in (*self.cond.items, *self.body.items):
+            compiler = getattr(item, "compiler", None)
+            if compiler is not None:
+                compiler.held = held
 
     def run(self, ctx: StepContext, values: list) -> None:
         """Runs the loop until its condition fails."""
         variables = [values[s] for s in self.initial]
         fixed = [values[s] for s in self.fixed]
+        if self.traced is not None and self.spent > _PATIENCE:
+            made = self.traced.run(variables, fixed)
+            if made is not None:
+                for i, slot in self.results:
+                    values[slot] = made[i]
+                return
+            self._hold(False)
+        started = time.monotonic()
+        variables = self._on_host(ctx, variables, fixed, started)
+        self.spent += time.monotonic() - started
+        for i, slot in self.results:
+            values[slot] = variables[i]
+
+    def _on_host(self, ctx: StepContext, variables: list, fixed: list, started: float) -> list:
         test, body, n = self.cond, self.body, self.count
         first, again = _filled(test, n, fixed), _filled(body, 2 * n, fixed)
         slots, work = test.feed_slots[:n], test._work
@@ -44,9 +74,13 @@ class LoopItem:
         wanted: list[Any] = test.fetch_slots
         nexts: list[Any] = body.fetch_slots
         lent = body.feed_slots[2 * n + len(fixed) :]
+        turns = 0
         while True:
             if ctx.reason is not None:
                 raise ctx.reason
+            turns += 1
+            if not turns & 63 and time.monotonic() - started > _LONG:
+                self._hold(False)
             if ctx.deadline is not None and time.monotonic() > ctx.deadline:
                 raise errors.DeadlineExceededError(
                     None, self.op.start, "Timed out in a loop. Raise timeout_in_ms of tf.RunOptions."
@@ -66,8 +100,7 @@ class LoopItem:
             for item in doing:
                 item.run(ctx, then)
             variables = [then[s] for s in nexts]
-        for i, slot in self.results:
-            values[slot] = variables[i]
+        return variables
 
 
 def _filled(program: Program, variables: int, fixed: list) -> list:

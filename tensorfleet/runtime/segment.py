@@ -172,7 +172,10 @@ class Segment:
         self.steps.append(step)
 
     def _code(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:
-        if (tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource") and tensor not in self._fed:
+        if tensor not in self._fed and (
+            tensor.dtype._is_ref_dtype
+            or (tensor.dtype.name == "resource" and (tensor not in made or variable_of(tensor) is not None))
+        ):
             return ~self._variable(tensor)
         if tensor not in self._slots and tensor not in made:
             slot = self._slot(tensor)

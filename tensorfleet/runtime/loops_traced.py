@@ -1,0 +1,479 @@
+"""A whole loop as one XLA program.
+
+TensorArrays and stacks become dense buffers that the loop carries along, which is possible when their lengths are
+known while tracing: of an array always, of a stack when the loop's condition bounds the number of iterations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.graph.kernels import Kernel
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.ops.tensor_array_store import ArrayStore, StackStore
+from tensorfleet.passes.plan import Part, Plan, variable_of
+from tensorfleet.runtime.segment import NeedsValue, Segment
+
+_FLOW = np.zeros((), np.float32)
+
+
+class NotTraceable(NeedsValue):
+    """Something in a loop that XLA cannot do; it then runs on the host."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+class TracedArray:
+    """A TensorArray while a loop is traced."""
+
+    __slots__ = ("adds", "buffer", "dtype", "element", "grads", "size", "written")
+
+    def __init__(self, size: int, dtype: Any, element: Any, buffer: Any, adds: bool) -> None:
+        self.size = size
+        self.dtype = dtype
+        self.element = element
+        self.buffer = buffer
+        self.adds = adds
+        self.written = False
+        self.grads: dict[bytes, TracedArray] = {}
+
+    def grad(self, source: bytes) -> TracedArray:
+        """The array of the gradients."""
+        found = self.grads.get(source)
+        if found is None:
+            found = self.grads[source] = TracedArray(self.size, self.dtype, self.element, None, True)
+            if self.buffer is not None:
+                found.element = tuple(self.buffer.shape[1:])
+        return found
+
+    def write(self, jnp: Any, index: Any, value: Any, check: Any) -> None:
+        """Sets, or adds to, one element."""
+        self._need(jnp, tuple(np.shape(value)))
+        check((index >= 0) & (index < self.size), "")
+        place = self.buffer.at[index]
+        self.buffer = place.add(value) if self.adds else place.set(value)
+        self.written = True
+
+    def _need(self, jnp: Any, shape: tuple) -> None:
+        if self.buffer is None:
+            self.buffer = jnp.zeros((self.size, *shape), self.dtype)
+        if tuple(self.buffer.shape[1:]) != shape:
+            raise NotTraceable
+
+    def read(self, jnp: Any, index: Any, check: Any) -> Any:
+        """One element."""
+        import jax
+
+        if self.buffer is None:
+            if not self.adds or self.element is None:
+                raise NotTraceable
+            self._need(jnp, self.element)
+        check((index >= 0) & (index < self.size), "")
+        return jax.lax.dynamic_index_in_dim(self.buffer, index, 0, False)
+
+
+class TracedStack:
+    """A stack while a loop is traced."""
+
+    __slots__ = ("buffer", "count", "most", "moved", "written")
+
+    def __init__(self, buffer: Any, count: Any, most: int | None) -> None:
+        self.buffer = buffer
+        self.count = count
+        self.most = most
+        self.moved = False
+        self.written = False
+
+    def push(self, jnp: Any, value: Any) -> Any:
+        """Puts a value on top."""
+        value = jnp.asarray(value)
+        if self.buffer is None:
+            if self.most is None:
+                raise NotTraceable
+            self.buffer = jnp.zeros((self.most, *value.shape), value.dtype)
+        if self.buffer.shape[1:] != value.shape:
+            raise NotTraceable
+        self.buffer = self.buffer.at[self.count].set(value)
+        self.count = self.count + 1
+        self.moved = self.written = True
+        return value
+
+    def pop(self) -> Any:
+        """Takes the value on top."""
+        import jax
+
+        if self.buffer is None:
+            raise NotTraceable
+        self.count = self.count - 1
+        self.moved = True
+        return jax.lax.dynamic_index_in_dim(self.buffer, self.count, 0, False)
+
+
+class _StoreKernel(Kernel):
+    """The traced form of an operation on TensorArrays and stacks."""
+
+    def call(self, first: Any, values: Any, check: Any = None) -> tuple:
+        """Does what the operation does, to buffers."""
+        kind, store, rest = self.op.type, values[0], values[1:]
+        if isinstance(store, TracedStack):
+            return (store.push(first, rest[0]),) if kind == "StackPushV2" else (store.pop(),)
+        if not isinstance(store, TracedArray):
+            raise NotTraceable
+        if kind == "TensorArrayGradV3":
+            return store.grad(self.op._attrs["source"]), _FLOW
+        if kind == "TensorArraySizeV3":
+            return (np.int32(store.size),)
+        if kind == "TensorArrayReadV3":
+            return (store.read(first, rest[0], check),)
+        store.write(first, rest[0], rest[1], check)
+        return (_FLOW,)
+
+
+STORES = {"StackPushV2", "StackPopV2", "TensorArrayGradV3", "TensorArraySizeV3"}
+STORES |= {"TensorArrayReadV3", "TensorArrayWriteV3"}
+
+
+def traceable(loop: Any) -> bool:
+    """Whether a loop looks as if XLA could run it."""
+    if any(t.dtype.np_dtype.kind == "O" for t in loop.initial):
+        return False
+    return all(_plan_traceable(plan) for plan in (loop.cond, loop.body))
+
+
+def _plan_traceable(plan: Plan) -> bool:
+    if plan.loops or len(set(plan.devices.values())) > 1:
+        return False
+    for op in plan.ops:
+        if op.type in STORES:
+            if op in plan.guards:
+                return False
+            continue
+        spec = op.spec
+        if spec.host or spec.rng or spec.updates or spec.rows is not None or spec.variable:
+            return False
+        if any(_is_object(t) for t in (*op._inputs, *op._outputs)):
+            return False
+    return True
+
+
+def _is_object(tensor: Tensor) -> bool:
+    return tensor.dtype.np_dtype.kind == "O" and variable_of(tensor) is None
+
+
+class TracedLoop:
+    """The XLA programs of one loop, one per signature."""
+
+    def __init__(self, loop: Any, device: str, resources: Any) -> None:
+        self.loop = loop
+        self.device = device
+        self.cond = _Part(loop, loop.cond, device)
+        self.body = _Part(loop, loop.body, device)
+        variables = dict.fromkeys((*self.cond.segment.variables, *self.body.segment.variables))
+        self.variables: list[Operation] = list(variables)
+        self.stores = [resources.variable(v) for v in self.variables]
+        self.pushes = any(op.type == "StackPushV2" for op in loop.body.ops)
+        self.limits = _limits(loop) if self.pushes else []
+        self.static: set[int] = set()  # positions of fixed values that must be known
+        self.programs: dict[Any, Any] = {}
+
+    def run(self, initial: list, fixed: list) -> list | None:
+        """The final values of the variables; None if the loop cannot, or not yet, run this way."""
+        state = [store.read() for store in self.stores]
+        if any(v is None for v in state) or any(v is None for v in (*initial, *fixed)):
+            return None
+        most = self._most(initial, fixed) if self.pushes else None
+        if self.pushes and most is None:
+            return None
+        contents = [_content(v) for v in fixed]
+        key = (
+            tuple(np.shape(v) for v in initial),
+            tuple(None if c is None else _signature(c) for c in contents),
+            most,
+            tuple(np.asarray(fixed[i]).tobytes() for i in sorted(self.static)),
+        )
+        if key not in self.programs:
+            if len(self.programs) >= _MOST:
+                return None
+            self.programs[key] = self._compile(initial, fixed, contents, state, most)
+        program = self.programs[key]
+        if program is None:
+            return None
+        return program.run(initial, fixed, contents, state)
+
+    def _most(self, initial: list, fixed: list) -> int | None:
+        """The most iterations that the condition allows."""
+        found = None
+        for variable, limit, constant in self.limits:
+            end = constant if limit is None else fixed[limit]
+            if isinstance(end, (ArrayStore, StackStore)) or np.size(end) != 1:
+                continue
+            count = max(0, int(end) - int(initial[variable]))
+            found = count if found is None else min(found, count)
+        return found if found is not None and found <= _LONGEST else None
+
+    def _compile(self, initial: list, fixed: list, contents: list, state: list, most: int | None) -> Any:
+        while True:
+            try:
+                return _Traced(self, most, fixed).compiled(initial, contents, state)
+            except NotTraceable:
+                return None
+            except NeedsValue:
+                numbers = {
+                    i for i, c in enumerate(contents) if c is not None and len(c) == 1 and np.size(c[0]) <= 16
+                }
+                if numbers <= self.static:
+                    return None
+                self.static |= numbers
+            except Exception:  # what is wrong is said, with the operation's name, when it runs on the host
+                return None
+
+
+_MOST = 16
+_LONGEST = 1 << 14
+
+
+class _Part:
+    """The condition or the body of a loop, as one segment."""
+
+    def __init__(self, loop: Any, plan: Plan, device: str) -> None:
+        feeds = {t: i for i, t in enumerate(plan.feeds)}
+        made = [t for t in dict.fromkeys(plan.fetches) if t not in feeds and t not in plan.constants]
+        ops = [op for op in plan.ops if not op.spec.variable]
+        self.segment = Segment(Part("segment", ops, device, made), plan)
+        for step in self.segment.steps:
+            if step.op.type in STORES:
+                step.kernel = _StoreKernel(step.op)
+        self.feeds = [
+            (slot, feeds[t]) for slot, t in zip(self.segment.input_slots, self.segment.inputs, strict=True)
+        ]
+        self.fetches: list[tuple[str, Any]] = []
+        for t in plan.fetches:
+            if t in feeds:
+                self.fetches.append(("feed", feeds[t]))
+            elif t in plan.constants:
+                self.fetches.append(("constant", plan.constants[t]))
+            else:
+                self.fetches.append(("made", self.segment.output_codes[made.index(t)]))
+
+    def run(self, given: list, state: dict, jnp: Any, check: Any, traced: Any) -> list:
+        """Traces one run; `given` are the values of the plan's feeds."""
+        segment = self.segment
+        values = list(segment.template)
+        for slot, i in self.feeds:
+            values[slot] = given[i]
+        current: list = [state.get(v) for v in segment.variables]
+        segment.interpret(values, current, (), jnp, check, traced)
+        found = []
+        for kind, what in self.fetches:
+            if kind == "made":
+                found.append(values[what] if what >= 0 else current[~what])
+            else:
+                found.append(given[what] if kind == "feed" else what)
+        return found
+
+
+def _content(value: Any) -> tuple | None:
+    """The arrays of a fixed value: itself, an array's elements, a stack's items and their number."""
+    if isinstance(value, ArrayStore):
+        grads = [part for source in sorted(value.grads) for part in (source, value.grads[source].packed())]
+        return ("array", value.packed(), *grads)
+    if isinstance(value, StackStore):
+        return ("stack", *value.packed())
+    return (value,)
+
+
+def _signature(content: tuple) -> tuple:
+    return tuple(c if c is None or isinstance(c, (str, bytes)) else np.shape(c) for c in content)
+
+
+class _Traced:
+    """One tracing of a loop, and then the program."""
+
+    def __init__(self, loop: TracedLoop, most: int | None, fixed: list) -> None:
+        from tensorfleet.runtime.devices import load_jax
+
+        self.loop = loop
+        self.most = most
+        self.jax, self.jnp = load_jax()
+        self.fixed = fixed
+        self.known = {i: np.asarray(fixed[i]) for i in loop.static}
+        self.written: list[tuple[int, bytes | None]] = []
+        self.moved: list[int] = []
+        self.call: Any = None
+
+    def compiled(self, initial: list, contents: list, state: list) -> _Traced:
+        """Compiles the loop for arguments like these."""
+        args = self._arguments(initial, contents, state)
+        self.call = self.jax.jit(self._trace).lower(*args).compile()
+        return self
+
+    def _arguments(self, initial: list, contents: list, state: list) -> tuple:
+        from tensorfleet.runtime.devices import jax_device
+
+        arrays = [[] if c is None else [a for a in c if not isinstance(a, (str, bytes))] for c in contents]
+        args = (list(initial), arrays, list(state))
+        device = jax_device(self.loop.device, True) if "CPU" not in self.loop.device else None
+        return args if device is None else self.jax.device_put(args, device)
+
+    def _trace(self, initial: list, arrays: list, state: list) -> tuple:
+        loop, jax, jnp = self.loop, self.jax, self.jnp
+        held = dict(zip(loop.variables, state, strict=True))
+        fixed = [self._fixed(i, a) for i, a in enumerate(arrays)]
+        start = tuple(jnp.asarray(v) for v in initial)
+        checked: list[bool] = []
+
+        def test(variables: Any, check: Any = _ignore) -> list:
+            return loop.cond.run([*variables, *fixed], held, jnp, check, None)
+
+        def iterate(variables: Any, check: Any) -> list:
+            lent = test(variables, check)[1:]
+            return loop.body.run([*variables, *variables, *fixed, *lent], held, jnp, check, None)
+
+        self._rehearse(start, fixed, iterate)
+        arrays_written = [(k, s, _store(fixed, k, s)) for k, s in self.written]
+        stacks = [(k, fixed[k]) for k in self.moved]
+
+        def put(carry: tuple) -> None:
+            for (_, _, store), buffer in zip(arrays_written, carry[1], strict=True):
+                store.buffer = buffer
+            for (_, stack), count in zip(stacks, carry[2], strict=True):
+                stack.count = count
+
+        def taken() -> tuple:
+            return tuple(s.buffer for _, _, s in arrays_written), tuple(s.count for _, s in stacks)
+
+        def go_on(carry: tuple) -> Any:
+            put(carry)
+            return jnp.reshape(test(carry[0])[0], ())
+
+        def step(carry: tuple) -> tuple:
+            put(carry)
+            flags: list = []
+
+            def note(ok: Any, message: Any, kind: Any = None) -> None:
+                flags.append(jnp.all(jnp.asarray(ok)))
+                checked.append(True)
+
+            made = iterate(carry[0], note)
+            new = tuple(jnp.asarray(v) for v in made)
+            ok = carry[3]
+            for flag in flags:
+                ok = ok & flag
+            return (new, *taken(), ok)
+
+        carry = (start, *taken(), jnp.array(True))
+        variables, buffers, counts, ok = jax.lax.while_loop(go_on, step, carry)
+        return list(variables), list(buffers), list(counts), [ok] if checked else []
+
+    def _fixed(self, i: int, arrays: list) -> Any:
+        value = self.fixed[i]
+        if isinstance(value, ArrayStore):
+            shape = tuple(value.shape.as_list()) if value.shape.is_fully_defined() else None
+            known = next((tuple(s) for s in value.shapes if s is not None), shape)
+            made = TracedArray(len(value.elements), value.dtype.np_dtype, known, arrays[0], value.adds)
+            for source, buffer in zip(sorted(value.grads), arrays[1:], strict=True):
+                made.grad(source).buffer = buffer
+            return made
+        if isinstance(value, StackStore):
+            return TracedStack(arrays[0], arrays[1], self.most)
+        return self.known.get(i, arrays[0])
+
+    def _rehearse(self, start: tuple, fixed: list, iterate: Any) -> None:
+        """Traces one iteration to learn which buffers change, and their shapes; then sets them up."""
+        jax, jnp = self.jax, self.jnp
+        before = {id(s): s.buffer for s in fixed if isinstance(s, (TracedArray, TracedStack))}
+        for s in fixed:
+            if isinstance(s, TracedArray):
+                before.update((id(g), g.buffer) for g in s.grads.values())
+        counts = {id(s): s.count for s in fixed if isinstance(s, TracedStack)}
+        learnt: dict = {}
+
+        def rehearsal(variables: tuple) -> tuple:
+            made = iterate(variables, _ignore)
+            for k, s in enumerate(fixed):
+                if isinstance(s, TracedStack):
+                    learnt[k, None] = s, None if s.buffer is None else (s.buffer.shape, s.buffer.dtype)
+                elif isinstance(s, TracedArray):
+                    for source, one in ((None, s), *s.grads.items()):
+                        shape = None if one.buffer is None else (one.buffer.shape, one.buffer.dtype)
+                        learnt[k, source] = one, shape
+            return tuple(jnp.asarray(v) for v in made)
+
+        shapes = jax.eval_shape(rehearsal, start)
+        for s, v in zip(shapes, start, strict=True):
+            if s.shape != v.shape or s.dtype != v.dtype:
+                raise NotTraceable
+        for (k, source), (store, shape) in learnt.items():
+            store.buffer = before.get(id(store))
+            if isinstance(store, TracedStack):
+                store.count = counts[id(store)]
+                if store.moved:
+                    self.moved.append(k)
+            if store.buffer is None and shape is not None:
+                store.buffer = jnp.zeros(*shape)
+            if store.written or (source is not None and shape is not None and id(store) not in before):
+                self.written.append((k, source))
+
+    def run(self, initial: list, fixed: list, contents: list, state: list) -> list | None:
+        """Runs the program; None when a check failed, which the host then explains."""
+        variables, buffers, counts, ok = self.call(*self._arguments(initial, contents, state))
+        for v in variables[:1]:
+            v.block_until_ready()
+        if ok and not ok[0]:
+            return None
+        ends = dict(zip(self.moved, counts, strict=True))
+        for (k, source), buffer in zip(self.written, buffers, strict=True):
+            store = fixed[k] if source is None else fixed[k].grad(source)
+            if isinstance(store, ArrayStore):
+                store.fill(buffer)
+            else:
+                store.fill(buffer, int(ends[k]))
+        for k, count in ends.items():
+            if (k, None) not in self.written:
+                fixed[k].shorten(int(count))
+        return variables
+
+
+def _store(fixed: list, k: int, source: bytes | None) -> Any:
+    return fixed[k] if source is None else fixed[k].grads[source]
+
+
+def _ignore(ok: Any, message: Any, kind: Any = None) -> None:
+    """Checks are done where they count."""
+
+
+def _limits(loop: Any) -> list[tuple[int, int | None, Any]]:
+    """Bounds on the number of iterations: (variable, position of the fixed limit or None, constant limit).
+
+    A variable that grows by one in each iteration and must stay below a limit bounds them.
+    """
+    merged = {m._outputs[0]: i for i, m in enumerate(loop.variables.merges)}
+    fixed = {inside: k for k, (_, inside) in enumerate(loop.fixed)}
+    found: list[tuple[int, int | None, Any]] = []
+    stack = [loop.cond.fetches[0]]
+    while stack:
+        op = stack.pop()._op
+        if op.type in ("LogicalAnd", "Identity"):
+            stack += op._inputs
+        elif op.type == "Less" and op._inputs[0] in merged:
+            i, limit = merged[op._inputs[0]], op._inputs[1]
+            if _counts(loop, i) and (limit in fixed or limit in loop.cond.constants):
+                found.append((i, fixed.get(limit), loop.cond.constants.get(limit)))
+    return found
+
+
+def _counts(loop: Any, i: int) -> bool:
+    """Whether a variable grows by one in every iteration."""
+    op = loop.body.fetches[i]._op
+    if op.type not in ("Add", "AddV2"):
+        return False
+    own, step = op._inputs
+    while own._op.type == "Identity" and own not in loop.body.feeds:
+        own = own._op._inputs[0]
+    switch = loop.variables.switches[i]
+    mine = {loop.variables.merges[i]._outputs[0], None if switch is None else switch._outputs[1]}
+    one = loop.body.constants.get(step)
+    return own in mine and one is not None and np.size(one) == 1 and int(one) == 1
