@@ -50,6 +50,8 @@ def _factored(op: Operation) -> list[TensorShape]:
 )
 def _lu(xp: Any, x: Any, *, output_idx_type: dtypes.DType, check: Any) -> tuple:
     need_square(x)
+    factors: Any
+    order: Any
     if is_numpy(xp):
         factors, order = _lu_on_host(wide(x))
     else:

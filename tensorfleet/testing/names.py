@@ -18,6 +18,10 @@ def _from_gradient_checker(name: str) -> Any:
     )
 
 
+def _from_benchmark(name: str) -> Any:
+    return getattr(importlib.import_module("tensorfleet.testing.benchmark"), name.removeprefix("test."))
+
+
 def _mock(name: str) -> Any:
     return importlib.import_module("unittest.mock")
 
@@ -25,6 +29,7 @@ def _mock(name: str) -> Any:
 publish_lazily(_from_test_case, "test.TestCase", "test.StubOutForTesting", "test.main", "test.get_temp_dir")
 publish_lazily(_from_test_case, "test.assert_equal_graph_def", "test.test_src_dir_path")
 publish_lazily(_from_gradient_checker, "test.compute_gradient", "test.compute_gradient_error")
+publish_lazily(_from_benchmark, "test.Benchmark", "test.benchmark_config")
 publish_lazily(_mock, "test.mock")
 
 
