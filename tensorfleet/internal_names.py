@@ -35,6 +35,9 @@ _PLACES = {
     "framework.device": "DeviceSpec",
     "framework.importer": "import_graph_def",
     "framework.indexed_slices": "IndexedSlices",
+    "framework.sparse_tensor": """
+        SparseTensor SparseTensorValue convert_to_tensor_or_sparse_tensor
+    """,
     "framework.random_seed": "get_seed set_random_seed",
     "framework.tensor_shape": "Dimension TensorShape",
     "framework.tensor_conversion_registry": "register_tensor_conversion_function",
@@ -48,7 +51,9 @@ _PLACES = {
     "ops.check_ops": "assert_equal assert_greater assert_less assert_non_negative assert_positive assert_rank",
     "ops.clip_ops": "clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value global_norm",
     "ops.control_flow_ops": "Assert group no_op tuple",
-    "ops.embedding_ops": "nn.embedding_lookup",
+    "ops.embedding_ops": """
+        nn.embedding_lookup nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse
+    """,
     "ops.gradients": "gradients hessians AggregationMethod",
     "ops.init_ops": """
         constant_initializer glorot_normal_initializer glorot_uniform_initializer ones_initializer
@@ -67,6 +72,20 @@ _PLACES = {
     "ops.nn_ops": "nn.relu nn.softmax nn.bias_add nn.conv2d nn.max_pool nn.avg_pool nn.dropout nn.xw_plus_b",
     "ops.random_ops": "multinomial random_crop random_normal random_shuffle random_uniform truncated_normal",
     "ops.script_ops": "py_func",
+    "ops.sets": "sets.set_difference sets.set_intersection sets.set_size sets.set_union",
+    "ops.sparse_ops": """
+        deserialize_many_sparse serialize_many_sparse serialize_sparse sparse.cross sparse.cross_hashed
+        sparse.from_dense sparse_add sparse_concat sparse_fill_empty_rows sparse_mask sparse_maximum sparse_merge
+        sparse_minimum sparse_placeholder sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum
+        sparse_reduce_sum_sparse sparse_reorder sparse_reset_shape sparse_reshape sparse_retain sparse_slice
+        sparse_softmax sparse_split sparse_tensor_dense_matmul sparse_tensor_to_dense sparse_to_dense
+        sparse_to_indicator sparse_transpose
+    """,
+    "ops.string_ops": """
+        as_string decode_base64 encode_base64 reduce_join regex_replace string_join string_split string_strip
+        string_to_hash_bucket string_to_hash_bucket_fast string_to_hash_bucket_strong string_to_number substr
+        strings.regex_full_match strings.length strings.lower strings.upper
+    """,
     "ops.state_ops": "assign assign_add assign_sub scatter_add scatter_sub scatter_update",
     "ops.variable_scope": "AUTO_REUSE VariableScope get_variable get_variable_scope variable_scope",
     "ops.variables": """

@@ -128,6 +128,29 @@ VALUES = {
     "queries": lambda tf: [f(sparse(tf, *A)) for f in (tf.shape, tf.size, tf.rank)],
 }
 
+WORDS = ([[0, 0], [1, 0], [1, 1]], [b"a", b"b", b"c"], [2, 2])
+NUMBERS = ([[0, 0], [1, 0], [1, 1]], np.array([1, 2, -3]), [2, 2])
+
+
+def crossed(*inputs, hashed=False, **kwargs):
+    def program(tf):
+        columns = [sparse(tf, *i) if isinstance(i, tuple) else tf.constant(i) for i in inputs]
+        return (tf.sparse.cross_hashed if hashed else tf.sparse.cross)(columns, **kwargs)
+
+    return program
+
+
+VALUES |= {
+    "cross": crossed(WORDS, WORDS),
+    "cross dense": crossed(WORDS, [[b"x", b"y"], [b"z", b"w"]]),
+    "cross numbers": crossed(NUMBERS, [[7], [8]]),
+    "cross nothing": crossed(WORDS, ([[0, 0]], [b"q"], [2, 1])),
+    "cross hashed": crossed(WORDS, WORDS, hashed=True),
+    "cross hashed buckets": crossed(WORDS, WORDS, hashed=True, num_buckets=1000, hash_key=5),
+    "cross hashed numbers": crossed(NUMBERS, [[7], [8]], hashed=True, num_buckets=1000),
+    "cross hashed mixed": crossed(NUMBERS, WORDS, [[b"x", b"y"], [b"z", b"w"]], hashed=True),
+}
+
 
 @walk(VALUES)
 def test_values(tensorflow, program):
@@ -199,6 +222,9 @@ INVALID = {
     ),
 }
 AT_ONCE = {
+    "cross": (lambda tf: tf.sparse.cross([3.5]), "All inputs must be Tensor or SparseTensor."),
+    "cross one": (lambda tf: tf.sparse.cross(tf.SparseTensor(*WORDS)), "Inputs must be a list"),
+    "cross rows": (crossed(WORDS, [[b"x"]]), "Expected batch size 2 got 1 at dense tensor 0"),
     "to_dense": (lambda tf: tf.sparse_tensor_to_dense(3), "Input must be a SparseTensor."),
     "add": (lambda tf: tf.sparse_add(1, 2), "At least one input should be SparseTensor"),
     "retain": (lambda tf: tf.sparse_retain(tf.SparseTensor(*A), [True]), "are not compatible"),
