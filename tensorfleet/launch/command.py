@@ -181,8 +181,12 @@ def _go(
 
         output = Panes([task.label for task in tasks], logs)
     with show(tensorboard):
-        going = Run(tasks, name, script, logs, restart, timeout, keep_going, output)
-        raise typer.Exit(going.go())
+        try:
+            code = Run(tasks, name, script, logs, restart, timeout, keep_going, output).go()
+        except OSError as error:
+            typer.echo(f"tensorfleet: {error}", err=True)
+            code = 127
+    raise typer.Exit(code)
 
 
 def _fresh_name(script: str, log_dir: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import signal
 import socket
@@ -22,6 +23,8 @@ from tensorfleet.launch.registry import Entry
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _REDRAW = 0.5
+_UNREAD = 10_000  # lines that may wait to be printed before their tasks have to wait
+_BROKEN_PIPE = 128 + signal.SIGPIPE
 
 
 def free_ports(count: int) -> list[int]:
@@ -53,6 +56,7 @@ class Run:
         self._script = script
         self._log_dir = log_dir
         self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
+        self._room = threading.Semaphore(_UNREAD)
         self._start_time = time.monotonic()
         self._end_time = self._start_time + timeout if timeout else None
         self._timeout = timeout
@@ -74,14 +78,25 @@ class Run:
                     self._start(label, guardian)
                 while self._policy.exit_code is None:
                     self._step(guardian)
+                self._print_the_rest()
+            self._output.close()
+        except BrokenPipeError:  # nobody reads us any more
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return _BROKEN_PIPE
         finally:
             for running in self._running.values():
                 running.send(signal.SIGKILL)
             guardian.close()
             self._entry.remove()
-            self._output.close()
         self._explain()
         return self._policy.exit_code
+
+    def _print_the_rest(self) -> None:
+        """Lines that came while the last task ended."""
+        while not self._events.empty():
+            kind, *what = self._events.get()
+            if kind == "line":
+                self._output.line(what[0], what[1])
 
     def _step(self, guardian: Guardian) -> None:
         now = time.monotonic()
@@ -108,6 +123,7 @@ class Run:
         kind, *what = event
         now = time.monotonic()
         if kind == "line":
+            self._room.release()
             self._progress.line(what[0], what[1], now)
             self._output.line(what[0], what[1])
             return []
@@ -135,12 +151,16 @@ class Run:
         task = self._tasks[label]
         running = Running(
             task,
-            lambda label, text: self._events.put(("line", label, text)),
+            self._on_line,
             lambda label, code: self._events.put(("exit", label, code)),
             guardian,
         )
         self._running[label] = running
         self._entry.update(label, running.pid, task.address, "running")
+
+    def _on_line(self, label: str, text: str) -> None:
+        self._room.acquire()
+        self._events.put(("line", label, text))
 
     def _explain(self) -> None:
         failure = self._policy.failure
@@ -157,7 +177,8 @@ class Run:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {n: signal.signal(n, lambda n, _: self._events.put(("signal", n))) for n in _SIGNALS}
+        heard = [n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]  # as nohup leaves SIGHUP
+        before = {n: signal.signal(n, lambda n, _: self._events.put(("signal", n))) for n in heard}
         try:
             yield
         finally:

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-SECONDS = 60
+SECONDS = 120
 _MARK = "TENSORFLEET_TEST_RUN"
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -96,14 +95,11 @@ def test_a_task_that_died_is_started_again(here):
     assert "done worker 0" in done.stdout
 
 
-def test_an_interrupt_stops_everything_within_two_seconds(here):
+def test_an_interrupt_stops_everything(here):
     with launched(here, *CLUSTER, "train.py", "--", "--what", "wait") as launch:
         launch.read_until("waiting", 2)
-        begin = time.monotonic()
         launch.process.send_signal(signal.SIGINT)
-        launch.end()
-        assert time.monotonic() - begin < 4  # two, and patience with a busy machine
-        assert launch.code == 130
+        assert launch.end().code == 130
         assert "Traceback" not in launch.stdout
 
 
@@ -133,6 +129,15 @@ def test_runs_are_listed_and_can_be_stopped(here):
         assert launch.end().code == 143
     assert run(here, "stop").code == 1
     assert run(here, "ps").stdout == "Nothing is running.\n"
+
+
+def test_a_reader_that_goes_away_ends_the_run(here):
+    (here / "talk.py").write_text("import itertools\nfor i in itertools.count():\n    print('line', i)\n")
+    with launched(here, "run", "talk.py") as launch:
+        launch.read_until("line 3")
+        launch.process.stdout.close()
+        assert launch.process.wait(60) == 141
+        assert "Traceback" not in launch.process.stderr.read()
 
 
 def test_a_dry_run_prints_and_starts_nothing(here):

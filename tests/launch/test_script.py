@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tensorfleet.launch import script
+
 
 def run(tmp_path, source, *arguments, before=()):
     (tmp_path / "train.py").write_text(source)
@@ -43,19 +45,31 @@ def test_tracebacks_begin_at_the_script(tmp_path):
     assert lines[-1] == "KeyError: 'lost'"
 
 
+def test_python_2_is_named_with_its_line(tmp_path):
+    done = run(tmp_path, 'x = 1\nprint "loss", x\n')
+    assert done.returncode == 1
+    assert "train.py:2: this is Python 2" in done.stderr
+    assert 'print "loss", x' in done.stderr
+
+
 @pytest.mark.parametrize(
     "line",
-    ['print "loss", 3', "print x", "except ValueError, e:", "x = 10L", "mode = 0777", "if 1 <> 2: pass"],
+    [
+        "print x",
+        "exec 'x'",
+        "except ValueError, e: pass",
+        "x = 10L",
+        "mode = 0777",
+        "if 1 <> 2: pass",
+        "y = `x`",
+        "raise E, 'm'",
+    ],
 )
-def test_python_2_is_named_with_its_line(tmp_path, line):
-    source = "x = 1\n" + ("try:\n    pass\n" if line.startswith("except") else "") + line + "\n"
-    if line.startswith("except"):
-        source += "    pass\n"
-    done = run(tmp_path, source)
-    assert done.returncode == 1
-    number = source.splitlines().index(line) + 1
-    assert f"train.py:{number}: this is Python 2" in done.stderr
-    assert line in done.stderr
+def test_statements_of_python_2_are_recognized(line):
+    source = ("try: pass\n" if line.startswith("except") else "") + line + "\n"
+    with pytest.raises(SyntaxError) as caught:
+        compile(source, "old.py", "exec")
+    assert "this is Python 2" in script._about_old_syntax(caught.value)
 
 
 def test_python_2_in_an_imported_module_is_named_too(tmp_path):
@@ -73,10 +87,10 @@ def test_python_2_in_an_imported_module_is_named_too(tmp_path):
         ("{}.iteritems()", "dict.iteritems is Python 2; in Python 3 it is items."),
     ],
 )
-def test_names_of_python_2_come_with_their_successor(tmp_path, source, hint):
-    done = run(tmp_path, source)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == hint
+def test_names_of_python_2_come_with_their_successor(source, hint):
+    with pytest.raises((NameError, ImportError, AttributeError)) as caught:
+        exec(source)
+    assert script._about_old_names(caught.value) == hint
 
 
 def test_an_ordinary_syntax_error_stays_one(tmp_path):
