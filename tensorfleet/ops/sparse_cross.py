@@ -109,10 +109,9 @@ def _cross(
     hashed_output: bool,
     num_buckets: int,
     hash_key: int,
-    internal_type: DType,
 ) -> tuple:
     columns = _rows(list(zip(indices, values, shapes, strict=True)), dense)
-    columns = _hashed(columns) if hashed_output or internal_type == dtypes.int64 else columns
+    columns = _hashed(columns) if hashed_output else columns
     crossed = [list(itertools.product(*row)) for row in zip(*columns, strict=True)]
     flat = [combination for row in crossed for combination in row]
     counts = [len(row) for row in crossed]
@@ -188,5 +187,5 @@ def _plain(values: Tensor) -> Tensor:
 
 
 def _internal(inputs: list) -> DType:
-    """Beside a column of numbers, the words of others count as their fingerprints."""
+    """What TensorFlow's kernel works in: integers as soon as one column has them."""
     return dtypes.int64 if any(i.dtype != dtypes.string for i in inputs) else dtypes.string
