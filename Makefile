@@ -27,8 +27,8 @@ endif
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(VENV)/.stamp ## train the digits example
-	$(VENV)/bin/python examples/digits.py
+run: $(VENV)/.stamp ## train on 1 parameter server and 2 workers, on this machine
+	$(VENV)/bin/tensorfleet run --ps 1 --workers 2 examples/mnist_replica.py
 
 test: lint ## lint, then all tests that need nothing but this repository
 	$(VENV)/bin/python -m pytest -n 2

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
@@ -48,6 +50,17 @@ def test_digits_refuses_impossible_flags():
     assert "--steps and --batch_size must be at least 1" in done.stderr
 
 
+@pytest.mark.parametrize("flags", [[], ["--sync_replicas"]])
+def test_replicas_reach_their_target(tmp_path, flags):
+    command = ["-m", "tensorfleet", "run", "--ps", "1", "--workers", "2", "--log-dir", str(tmp_path / "logs")]
+    script = [str(EXAMPLES / "mnist_replica.py"), "--", "--train_steps", "400", "--train_dir", str(tmp_path)]
+    done = run(*command, *script, *flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"Final validation accuracy ([\d.]+)", done.stdout)
+    assert found is not None and float(found[1]) >= 0.92, done.stdout
+    assert (tmp_path / "checkpoint").exists()
+
+
 def test_examples_show_their_launch_command():
     for path in EXAMPLES.glob("*.py"):
-        assert f"python examples/{path.name}" in path.read_text().split('"""')[1]
+        assert f"examples/{path.name}" in path.read_text().split('"""')[1]
