@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import secrets
 import shlex
 import sys
@@ -203,6 +204,41 @@ def _pairs(texts: list[str], option: str) -> dict[str, str]:
             raise typer.BadParameter(f"{text!r} is not NAME=VALUE.", param_hint=option)
         found[key.strip()] = value
     return found
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def kubernetes(
+    script: Annotated[str, typer.Argument(help="The script, as its path in the image.", show_default=False)],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="Its own arguments.", show_default=False)
+    ] = None,
+    image: Annotated[str, typer.Option(help="A container image with the script and TensorFleet.")] = "",
+    ps: Annotated[int, typer.Option(min=0, help="How many parameter servers.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="How many workers.")] = 2,
+    gpus_per_worker: Annotated[int, typer.Option(min=0, help="GPUs that each worker asks for.")] = 0,
+    env: Annotated[list[str] | None, typer.Option(metavar="K=V", help="Set for every task.")] = None,
+    name: Annotated[str | None, typer.Option(help="The run's name.")] = None,
+) -> None:
+    """Prints what runs a script on Kubernetes, for `kubectl apply -f -`.
+
+    A Job for each task, a Service for their names, a Secret with the token.
+    """
+    from tensorfleet.launch.manifests import kubernetes as manifest
+
+    if not image:
+        raise typer.BadParameter("which container image?", param_hint="--image")
+    given = list(arguments or [])
+    wishes = planning.Wishes(
+        script,
+        given[1:] if given[:1] == ["--"] else given,
+        environment=_pairs(env or [], "--env"),
+        python="python3",
+    )
+    label = re.sub("[^a-z0-9]+", "-", (name or Path(script).stem).lower()).strip("-")
+    token = os.environ.get(planning.TOKEN) or secrets.token_hex(32)
+    typer.echo(
+        manifest(wishes, label, image, {"ps": ps, "worker": workers}, token, gpus_per_worker), nl=False
+    )
 
 
 @app.command()

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 _FIRST_PORT = 2222
-_HOST_KEYS = {"address", "user", "port", "python", "directory", "first_port"}
+_HOST_KEYS = {"address", "user", "port", "python", "directory", "first_port", "via"}
 
 
 @dataclass(frozen=True)
 class Host:
-    """A machine to be reached by ssh."""
+    """A machine to be reached by ssh, or by what `via` says."""
 
     name: str
     address: str
@@ -22,18 +22,24 @@ class Host:
     python: str = "python3"
     directory: str | None = None
     first_port: int = _FIRST_PORT
+    via: str | None = None  # another way there than ssh: a command that takes a shell command at its end
 
     @property
     def destination(self) -> str:
         """user@address, as ssh takes it."""
         return f"{self.user}@{self.address}" if self.user else self.address
 
-    def ssh(self, command: list[str], environment: dict[str, str]) -> list[str]:
+    def reached(self, command: list[str], environment: dict[str, str]) -> list[str]:
         """The local command that runs another one over there and ends with it."""
         pairs = [f"{key}={value}" for key, value in sorted(environment.items())]
         there = f"exec env {shlex.join(pairs)} {shlex.join(command)}"
         if self.directory:
             there = f"cd {shlex.quote(self.directory)} && {there}"
+        if self.via is not None:
+            return [
+                *shlex.split(self.via.format(address=self.address, user=self.user, port=self.port)),
+                there,
+            ]
         options = ["-o", "BatchMode=yes", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3"]
         if self.port is not None:
             options += ["-p", str(self.port)]

@@ -108,12 +108,12 @@ class Running:
             return subprocess.Popen(
                 task.command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, **options
             )
-        if shutil.which("ssh") is None:
-            raise FileNotFoundError(f"There is no ssh on this machine to start {task.label} with.")
         # The token goes by stdin: a command line is everybody's to read.
         environment = {k: v for k, v in task.environment.items() if k != TOKEN}
         environment |= {"PYTHONUNBUFFERED": "1", LAUNCHER: "stdin"}
-        command = task.host.ssh(task.command, environment)
+        command = task.host.reached(task.command, environment)
+        if shutil.which(command[0]) is None:
+            raise FileNotFoundError(f"There is no {command[0]} on this machine to start {task.label} with.")
         process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, **options)
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):

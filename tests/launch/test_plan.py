@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tensorfleet.launch.hosts import Host, read_cluster
+from tensorfleet.launch.manifests import kubernetes
 from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, plan, plan_alone
 
 CLUSTER = {
@@ -120,7 +121,7 @@ jobs:
     assert [h.name for h in jobs["worker"]] == ["alpha", "beta", "beta", "gamma"]
     alpha = jobs["ps"][0]
     assert alpha == Host("alpha", "10.0.0.1", "me", 2200, "/opt/python", "/home/me")
-    command = alpha.ssh(["/opt/python", "train.py", "a b"], {"K": "v w"})
+    command = alpha.reached(["/opt/python", "train.py", "a b"], {"K": "v w"})
     assert command[:3] == ["ssh", "-o", "BatchMode=yes"]
     assert command[-4:] == [
         "-p",
@@ -128,6 +129,32 @@ jobs:
         "me@10.0.0.1",
         "cd /home/me && exec env 'K=v w' /opt/python train.py 'a b'",
     ]
+
+
+def test_hosts_can_be_reached_in_other_ways():
+    host = Host("node1", "10.0.0.1", via="srun --overlap --nodes=1 --nodelist={address} sh -c")
+    command = host.reached(["python3", "train.py"], {"K": "v"})
+    assert command[:2] == ["srun", "--overlap"]
+    assert command[-3:] == ["sh", "-c", "exec env K=v python3 train.py"]
+
+
+def test_kubernetes_gets_a_job_for_each_task(script):
+    import yaml
+
+    text = kubernetes(
+        Wishes(script, ["--steps", "5"]), "mnist", "me/image", {"ps": 1, "worker": 2}, "s3cr3t", 1
+    )
+    secret, service, *jobs = yaml.safe_load_all(text)
+    assert (secret["kind"], service["kind"], len(jobs)) == ("Secret", "Service", 3)
+    assert service["spec"]["clusterIP"] == "None"
+    pod = jobs[2]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert (pod["hostname"], pod["subdomain"]) == ("mnist-worker-1", "mnist")
+    assert "--worker_hosts=mnist-worker-0.mnist:2222,mnist-worker-1.mnist:2222" in container["command"]
+    assert container["command"][-2:] == ["--steps", "5"]
+    assert container["resources"] == {"limits": {"nvidia.com/gpu": 1}}
+    assert "s3cr3t" not in text
+    assert "resources" not in jobs[0]["spec"]["template"]["spec"]["containers"][0]
 
 
 @pytest.mark.parametrize(
