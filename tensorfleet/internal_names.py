@@ -50,7 +50,19 @@ _PLACES = {
     """,
     "ops.check_ops": "assert_equal assert_greater assert_less assert_non_negative assert_positive assert_rank",
     "ops.clip_ops": "clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value global_norm",
-    "ops.control_flow_ops": "Assert group no_op tuple",
+    "ops.control_flow_ops": "Assert case cond group no_op tuple while_loop",
+    "ops.functional_ops": "foldl foldr map_fn scan",
+    "ops.map_fn": "map_fn",
+    "ops.tensor_array_ops": "TensorArray",
+    "ops.rnn": """
+        nn.bidirectional_dynamic_rnn nn.dynamic_rnn nn.raw_rnn nn.static_bidirectional_rnn nn.static_rnn
+        nn.static_state_saving_rnn
+    """,
+    "ops.rnn_cell_impl": """
+        nn.rnn_cell.BasicLSTMCell nn.rnn_cell.BasicRNNCell nn.rnn_cell.DeviceWrapper nn.rnn_cell.DropoutWrapper
+        nn.rnn_cell.GRUCell nn.rnn_cell.LSTMCell nn.rnn_cell.LSTMStateTuple nn.rnn_cell.MultiRNNCell
+        nn.rnn_cell.RNNCell nn.rnn_cell.ResidualWrapper
+    """,
     "ops.embedding_ops": """
         nn.embedding_lookup nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse
     """,

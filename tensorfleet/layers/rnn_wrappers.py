@@ -20,6 +20,7 @@ from tensorfleet.shapes import TensorShape
 from tensorfleet.variables.scope import variable_scope
 
 
+@export("python.ops.rnn_cell_impl.assert_like_rnncell")
 def assert_like_rnncell(name: str, cell: Any) -> None:
     """TypeError unless something has what a cell must have."""
     conditions = {

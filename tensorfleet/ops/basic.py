@@ -253,6 +253,7 @@ def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) ->
         return [None if t is None else with_dependencies([gate], t) for t in tensors]
 
 
+@export("python.ops.control_flow_ops.with_dependencies")
 def with_dependencies(dependencies: Any, output: Any, name: str | None = None) -> Any:
     """`output`, available only after the dependencies have run."""
     with control_dependencies(dependencies):

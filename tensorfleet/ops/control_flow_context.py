@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.api import export
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Operation, Tensor
@@ -29,6 +30,7 @@ def while_context(context: Any) -> Any:
     return context
 
 
+@export("python.ops.control_flow_ops.ControlFlowContext")
 class ControlFlowContext:
     """A branch of a cond, or a loop, while its operations are made."""
 
@@ -156,6 +158,7 @@ def in_context(op: Operation, context: Any, by_output: bool = False) -> bool:
     return False
 
 
+@export("python.ops.control_flow_ops.CondContext")
 class CondContext(ControlFlowContext):
     """One branch of a cond."""
 
@@ -203,6 +206,7 @@ class CondContext(ControlFlowContext):
         return inside
 
 
+@export("python.ops.control_flow_ops.WhileContext")
 class WhileContext(ControlFlowContext):
     """A loop."""
 

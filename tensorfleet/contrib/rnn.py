@@ -1,0 +1,228 @@
+"""`tf.contrib.rnn`: cells and layers that are single ops. The other cells are those of `tf.nn.rnn_cell`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export, find
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.layers.base import Layer
+from tensorfleet.layers.rnn_cells import LayerCell, LSTMStateTuple, _constant, _depth
+from tensorfleet.layers.specs import InputSpec
+
+
+class _LSTMWeights:
+    """The variables of an LSTM whose gates come in the order input, cell, forget, output."""
+
+    _num_units: int
+    _use_peephole: bool
+
+    def _make(self, layer: Any, depth: int) -> None:
+        units = self._num_units
+        self._kernel = layer.add_weight("kernel", shape=[depth + units, 4 * units])
+        self._bias = layer.add_weight("bias", shape=[4 * units], initializer=_constant(0.0, layer.dtype))
+        self._diagonals = [
+            layer.add_weight(f"w_{gate}_diag", shape=[units]) for gate in "ifo" if self._use_peephole
+        ]
+
+    def _peepholes(self, dtype: Any) -> list:
+        return self._diagonals or [find("zeros")([self._num_units], dtype=dtype)] * 3
+
+
+@export("contrib.rnn.LSTMBlockCell")
+class LSTMBlockCell(_LSTMWeights, LayerCell):
+    """An LSTM cell that is one op."""
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        cell_clip: float | None = None,
+        use_peephole: bool = False,
+        dtype: Any = None,
+        reuse: bool | None = None,
+        name: str = "lstm_cell",
+    ) -> None:
+        super().__init__(_reuse=reuse, dtype=dtype, name=name)
+        self._num_units = num_units
+        self._forget_bias = forget_bias
+        self._cell_clip = -1.0 if cell_clip is None else cell_clip
+        self._use_peephole = use_peephole
+        self.input_spec = InputSpec(ndim=2)
+
+    @property
+    def state_size(self) -> Any:
+        """The sizes of c and h."""
+        return LSTMStateTuple(self._num_units, self._num_units)
+
+    @property
+    def output_size(self) -> int:
+        """The number of units."""
+        return self._num_units
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables."""
+        self._make(self, _depth(input_shape))
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+        """One step."""
+        if len(state) != 2:
+            raise ValueError("Expecting state to be a tuple with length 2.")
+        c, h = state
+        _, new_c, *_, new_h = apply(
+            "LSTMBlockCell",
+            inputs,
+            c,
+            h,
+            self._kernel,
+            *self._peepholes(inputs.dtype),
+            self._bias,
+            forget_bias=self._forget_bias,
+            cell_clip=self._cell_clip,
+            use_peephole=self._use_peephole,
+        )
+        return new_h, LSTMStateTuple(new_c, new_h)
+
+
+@export("contrib.rnn.LSTMBlockFusedCell")
+class LSTMBlockFusedCell(_LSTMWeights, Layer):
+    """An LSTM over whole sequences, [time, batch, depth], that is one op: (outputs, last state)."""
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        cell_clip: float | None = None,
+        use_peephole: bool = False,
+        reuse: bool | None = None,
+        dtype: Any = None,
+        name: str = "lstm_fused_cell",
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype)
+        self._num_units = num_units
+        self._forget_bias = forget_bias
+        self._cell_clip = -1.0 if cell_clip is None else cell_clip
+        self._use_peephole = use_peephole
+        self.input_spec = InputSpec(ndim=3)
+
+    @property
+    def num_units(self) -> int:
+        """The number of units."""
+        return self._num_units
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables."""
+        self._make(self, _depth(input_shape))
+        self.built = True
+
+    def call(  # type: ignore[override]
+        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
+    ) -> tuple:
+        """Runs over all steps."""
+        listed = isinstance(inputs, list)
+        x = find("stack")(inputs) if listed else to_tensor(inputs)
+        steps, batch = (find("shape")(x)[i] if d is None else d for i, d in enumerate(x.shape.as_list()[:2]))
+        if initial_state is None:
+            if dtype is None:
+                raise ValueError("Either initial_state or dtype needs to be specified")
+            zeros = find("zeros")(find("stack")([batch, self._num_units]), dtype=dtype)
+            c, h = zeros, zeros
+        else:
+            if len(initial_state) != 2:
+                raise ValueError("Expecting initial_state to be a tuple with length 2 or None")
+            c, h = initial_state
+            dtype = c.dtype
+        lengths = None if sequence_length is None else find("cast")(sequence_length, dtypes.int64)
+        longest = find("cast")(steps, dtypes.int64) if lengths is None else find("reduce_max")(lengths)
+        _, cs, *_, hs = apply(
+            "BlockLSTM",
+            longest,
+            x,
+            c,
+            h,
+            self._kernel,
+            *self._peepholes(dtype),
+            self._bias,
+            forget_bias=self._forget_bias,
+            cell_clip=self._cell_clip,
+            use_peephole=self._use_peephole,
+        )
+        if lengths is None:
+            last = LSTMStateTuple(cs[-1], hs[-1])
+        else:
+            last = LSTMStateTuple(_at_end(cs, c, lengths), _at_end(hs, h, lengths))
+            hs = hs * _mask(lengths, steps, dtype)
+        return (find("unstack")(hs) if listed else hs), last
+
+
+def _mask(lengths: Tensor, steps: Any, dtype: Any) -> Tensor:
+    """1 inside each sequence, 0 past its end; [time, batch, 1]."""
+    mask = find("transpose")(find("sequence_mask")(lengths, steps, dtype=dtype), [1, 0])
+    return find("expand_dims")(mask, 2)
+
+
+def _at_end(values: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
+    """The value of each sequence after its last step; what it began with if it has no step."""
+    whole = find("concat")([find("expand_dims")(first, 0), values], 0)
+    batch = find("shape")(lengths, out_type=dtypes.int64)[0]
+    places = find("stack")([lengths, find("range")(batch)], axis=1)
+    return find("gather_nd")(whole, places)
+
+
+@export("contrib.rnn.GRUBlockCellV2", "contrib.rnn.GRUBlockCell")
+class GRUBlockCellV2(LayerCell):
+    """A GRU cell that is one op."""
+
+    def __init__(
+        self,
+        num_units: int | None = None,
+        cell_size: int | None = None,
+        reuse: bool | None = None,
+        name: str = "gru_cell",
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name)
+        if (cell_size is None) == (num_units is None):
+            raise ValueError("Exactly one of num_units or cell_size must be provided.")
+        self._num_units = num_units if num_units is not None else cell_size
+        self.input_spec = InputSpec(ndim=2)
+
+    @property
+    def state_size(self) -> Any:
+        """The number of units."""
+        return self._num_units
+
+    @property
+    def output_size(self) -> Any:
+        """The number of units."""
+        return self._num_units
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables."""
+        units: Any = self._num_units
+        depth = _depth(input_shape) + units
+        self._gates = self.add_weight("gates/kernel", shape=[depth, 2 * units])
+        self._gate_bias = self.add_weight(
+            "gates/bias", shape=[2 * units], initializer=_constant(1.0, self.dtype)
+        )
+        self._candidate = self.add_weight("candidate/kernel", shape=[depth, units])
+        self._candidate_bias = self.add_weight(
+            "candidate/bias", shape=[units], initializer=_constant(0.0, self.dtype)
+        )
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+        """One step."""
+        *_, new = apply(
+            "GRUBlockCell",
+            inputs,
+            state,
+            self._gates,
+            self._candidate,
+            self._gate_bias,
+            self._candidate_bias,
+        )
+        return new, new
