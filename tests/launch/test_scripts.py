@@ -96,6 +96,14 @@ def test_variables_in_parts_over_several_servers(tmp_path):
     assert "parts on ps/task:0, ps/task:1" in done.stdout
 
 
+def test_a_worker_that_is_killed_comes_back(tmp_path):
+    arguments = ("run", "--ps", "1", "--workers", "2", "--restart", "1", script("dying_worker"))
+    done = run(tmp_path, *arguments)
+    assert done.code == 0, done.stdout + done.stderr
+    assert "worker/1 died: starting it again" in done.stdout
+    assert done.stdout.count("ended after step") == 2
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [("five_servers", "total 60"), ("slim_learning", "loss below 0.5: True; model variables: 6")],
