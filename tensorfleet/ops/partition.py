@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import namedtuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -122,38 +123,41 @@ def _unique_with_counts_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tu
 not_differentiable("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 
 
-class Unique(tuple):
-    """What `tf.unique` gives: `y` and `idx`."""
+class Unique(NamedTuple):
+    """What `tf.unique` gives."""
 
-    __slots__ = ()
-    y = property(lambda self: self[0])
-    idx = property(lambda self: self[1])
+    y: Any
+    idx: Any
 
 
-class UniqueWithCounts(Unique):
-    """What `tf.unique_with_counts` gives: `y`, `idx` and `count`."""
-
-    __slots__ = ()
-    count = property(lambda self: self[2])
+# A field called like a method of tuples: only the function makes such a type.
+UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 
 
 @export("unique")
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
     """The distinct values of a 1-D tensor in the order they occur, and each element's value's number."""
-    return Unique(apply("Unique", x, out_idx=out_idx, name=name))
+    return Unique(*apply("Unique", x, out_idx=out_idx, name=name))
 
 
 @export("unique_with_counts")
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
     """`tf.unique`, with how often each value occurs."""
-    return UniqueWithCounts(apply("UniqueWithCounts", x, out_idx=out_idx, name=name))
+    return UniqueWithCounts(*apply("UniqueWithCounts", x, out_idx=out_idx, name=name))
+
+
+def _two_vectors(op: Operation) -> TensorShape:
+    for tensor in op._inputs:
+        if tensor.shape.rank not in (None, 1):
+            raise ValueError(f"Shape must be rank 1 but is rank {tensor.shape.rank}")
+    return vector_of(None)
 
 
 @op(
     "ListDiff",
     "x: T, y: T -> out: T, idx: out_idx",
     "T: type; out_idx: index = int32",
-    shape=lambda op: vector_of(None),
+    shape=_two_vectors,
     host=True,
     examples=[case(_NUMBERS, np.array([1], np.int32)), case(_WORDS, np.array([b"a"], object))],
 )
@@ -167,18 +171,17 @@ def _list_diff(ctx: Any, x: Any, y: Any, *, out_idx: DType) -> tuple:
 not_differentiable("ListDiff")
 
 
-class ListDiff(tuple):
-    """What `tf.setdiff1d` gives: `out` and `idx`."""
+class ListDiff(NamedTuple):
+    """What `tf.setdiff1d` gives: the elements and their positions."""
 
-    __slots__ = ()
-    out = property(lambda self: self[0])
-    idx = property(lambda self: self[1])
+    out: Any
+    idx: Any
 
 
 @export("setdiff1d")
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
     """The elements of `x` that are not in `y`, in order, with their positions."""
-    return ListDiff(apply("ListDiff", x, y, out_idx=index_dtype, name=name))
+    return ListDiff(*apply("ListDiff", x, y, out_idx=index_dtype, name=name))
 
 
 # -- partition and stitch ----------------------------------------------------------------------------
