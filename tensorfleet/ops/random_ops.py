@@ -108,19 +108,21 @@ def _random_uniform_int(
     return philox.random_uniform_int(xp, rng, dims, Tout.np_dtype, minval, maxval)
 
 
+# Swapping elements one by one is faster in Python than compiled for XLA, and compiling it takes seconds.
 @op(
     "RandomShuffle",
     "value: T -> output: T",
     "seed: int = 0; seed2: int = 0; T: type",
     shape=same_as_input,
-    rng=lambda op, outputs: philox.reserved("RandomShuffle", outputs[0].shape[0] if outputs[0].ndim else 0),
+    host=True,
     stateful=True,
     examples=[case(np.arange(12, dtype=np.float32).reshape(6, 2), seed=1, seed2=2)],
 )
-def _random_shuffle(xp: Any, rng: Any, value: Any) -> Any:
-    if value.ndim == 0 or value.shape[0] <= 1:
-        return value
-    return value[philox.random_shuffle(xp, rng, value.shape[0])]
+def _random_shuffle(ctx: Any, value: Any) -> Any:
+    value = np.asarray(value)
+    rows = value.shape[0] if value.ndim else 0
+    rng = ctx.random(philox.reserved("RandomShuffle", rows))
+    return value if rows <= 1 else np.take(value, philox.random_shuffle(np, rng, rows), axis=0)
 
 
 def _multinomial_shape(op: Operation) -> TensorShape:

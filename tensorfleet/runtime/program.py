@@ -252,6 +252,14 @@ def _wait(results: list) -> None:
             return
 
 
+def _soon_done(item: Any) -> bool:
+    """Whether an item takes so little time that waking a thread for it does not pay."""
+    item = item.item if isinstance(item, Guarded) else item
+    if isinstance(item, SegmentItem):
+        return len(item.segment.steps) <= _FEW and not any(s.op.spec.heavy for s in item.segment.steps)
+    return type(item) is HostItem and not item.blocks and not item.op._inputs  # it looks up a resource
+
+
 def _takes(item: Any) -> bool:
     """Whether a waiting item only takes something away: nobody waits for it to have done so."""
     op = getattr(item, "op", None)
@@ -274,6 +282,8 @@ class Slots:
 
 _KINDS: dict[str, Any] = {"host": HostItem, "rows": RowsItem, "chunks": ChunksItem, "gather": GatherItem}
 _KINDS |= {"index": IndexItem, "merge": MergeItem}
+# A segment of so many operations, none of them heavy, runs before another thread would have started.
+_FEW = 8
 
 
 class Program:
@@ -288,8 +298,6 @@ class Program:
             kind = LoopItem if part.kind == "loop" else _KINDS.get(part.kind, SegmentItem)
             item = kind(part, plan, slots, resources)
             self.items.append(Guarded(item, part.guard, slots) if part.guard else item)
-        # A segment of NoOps only orders others, which the list does already.
-        self._work = [i for i in self.items if not (isinstance(i, SegmentItem) and not i.segment.steps)]
         self.after = [len(part.after) for part in plan.parts]
         self.followers: list[list[int]] = [[] for _ in plan.parts]
         for i, part in enumerate(plan.parts):
@@ -300,27 +308,36 @@ class Program:
         for tensor, value in plan.constants.items():
             if tensor in slots._of:
                 self.template[slots.of(tensor)] = value
+        self._in_order = self.items
         # Nothing to run beside an item, even one that waits: no thread is worth waking.
         self.sequential = len({p.device for p in plan.parts}) <= 1 and self._one_after_the_other()
+        # A segment of NoOps only orders others, which the list does already.
+        self._work = [i for i in self._in_order if not (isinstance(i, SegmentItem) and not i.segment.steps)]
         # Nothing to wait for either: such a step needs no cancelling.
         self.inline = self.sequential and not any(item.blocks for item in self.items)
 
     def _one_after_the_other(self) -> bool:
-        """Whether all work that is not before a waiting item needs what that item waits for.
+        """Whether all work that is not before a waiting item needs what that item waits for, or is soon done.
 
-        Several that only take something may wait in turn: nothing could run between them.
+        Several that only take something may wait in turn: nothing could run between them. What is soon done
+        goes first, so the items get an order in which each waits as late as it can.
         """
-        blocking = [i for i, item in enumerate(self.items) if item.blocks]
+        items = self.items
+        blocking = [i for i, item in enumerate(items) if item.blocks]
         if not blocking:
             return True
         before: list[set[int]] = []
+        waits: list[int] = []  # how many items wait, one after the other, before each
         for part in self.plan.parts:
             before.append(set(part.after).union(*(before[j] for j in part.after)))
-        takes = {i for i in blocking if _takes(self.items[i])}
+            waits.append(max((waits[j] + items[j].blocks for j in part.after), default=0))
+        takes = {i for i in blocking if _takes(items[i])}
+        order = sorted(range(len(items)), key=lambda j: (waits[j], items[j].blocks))
+        self._in_order = [items[j] for j in order]
         return all(
-            i in before[j] or (i in takes and j in takes)
+            i in before[j] or (i in takes and j in takes) or (waits[j] <= waits[i] and _soon_done(items[j]))
             for i in blocking
-            for j in range(len(before))
+            for j in range(len(items))
             if j != i and j not in before[i]
         )
 
@@ -344,7 +361,7 @@ class Program:
                 for item in self._work:
                     item.run(ctx, values)
             else:
-                for item in self.items:
+                for item in self._in_order:
                     ctx.trace.run(item, ctx, values)
         else:
             pool.run(self, ctx, values)

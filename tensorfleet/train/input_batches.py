@@ -1,0 +1,355 @@
+"""Batches from single elements: `tf.train.batch`, `tf.train.shuffle_batch` and their relatives.
+
+All of them put elements into a queue, with threads that queue runners start, and take batches out of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.basic import no_op
+from tensorfleet.ops.cast import cast
+from tensorfleet.ops.math_binary import maximum
+from tensorfleet.ops.partition import dynamic_partition
+from tensorfleet.ops.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from tensorfleet.summary.summary import scalar
+from tensorfleet.train.input_elements import Elements, as_given, as_list, as_lists, choose, restored
+from tensorfleet.train.queue_runner import QueueRunner, add_queue_runner
+
+# -- the queue ---------------------------------------------------------------------------------------
+
+
+def _enqueue(queue: QueueBase, elements: list[list[Tensor]], threads: int, many: bool, keep: Tensor) -> None:
+    """Adds the runner that fills the queue: `threads` for each of the elements."""
+    put = queue.enqueue_many if many else queue.enqueue
+    ops: list[Any] = []
+    for element in elements:
+        if keep.shape.rank == 1:
+            chosen = cast(keep, dtypes.int32)
+            rows = [dynamic_partition(t, chosen, num_partitions=2)[1] for t in element]
+            made: Any = put(rows)
+        else:
+            made = choose(keep, lambda element=element: put(element), no_op)  # type: ignore[misc]
+        ops += [made] * threads
+    add_queue_runner(QueueRunner(queue, ops))
+
+
+def _take(queue: QueueBase, batch_size: Any, smaller: bool, scope: str) -> Any:
+    take = queue.dequeue_up_to if smaller else queue.dequeue_many
+    return take(batch_size, name=scope)
+
+
+def _batches(
+    default_name: str,
+    tensors: Any,
+    elements: list[list],
+    keep_input: Any,
+    batch_size: Any,
+    threads: int,
+    capacity: int,
+    enqueue_many: bool,
+    shapes: Any,
+    dynamic_pad: bool,
+    smaller: bool,
+    shared_name: str | None,
+    name: str | None,
+) -> Any:
+    with name_scope(name, default_name, [*(t for e in elements for t in e), keep_input]) as scope:
+        given = Elements(elements, keep_input, enqueue_many, shapes)
+        kind: Any = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+        queue = kind(capacity, given.types, given.shapes, shared_name=shared_name)
+        _enqueue(queue, given.lists, threads, enqueue_many, given.keep)
+        scalar(f"fraction_of_{capacity}_full", cast(queue.size(), dtypes.float32) * (1.0 / capacity))
+        taken = restored(_take(queue, batch_size, smaller, scope), given.infos)
+        return as_given(tensors, taken)
+
+
+def _shuffled_batches(
+    default_name: str,
+    tensors: Any,
+    elements: list[list],
+    keep_input: Any,
+    batch_size: Any,
+    threads: int,
+    capacity: int,
+    min_after_dequeue: int,
+    seed: int | None,
+    enqueue_many: bool,
+    shapes: Any,
+    smaller: bool,
+    shared_name: str | None,
+    name: str | None,
+) -> Any:
+    with name_scope(name, default_name, [*(t for e in elements for t in e), keep_input]) as scope:
+        if capacity <= min_after_dequeue:
+            raise ValueError(
+                f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}."
+            )
+        given = Elements(elements, keep_input, enqueue_many, shapes)
+        queue = RandomShuffleQueue(
+            capacity, min_after_dequeue, given.types, given.shapes, seed=seed, shared_name=shared_name
+        )
+        _enqueue(queue, given.lists, threads, enqueue_many, given.keep)
+        room = capacity - min_after_dequeue
+        full = cast(maximum(0, queue.size() - min_after_dequeue), dtypes.float32) * (1.0 / room)
+        scalar(f"fraction_over_{min_after_dequeue}_of_{room}_full", full)
+        taken = restored(_take(queue, batch_size, smaller, scope), given.infos)
+        return as_given(tensors, taken)
+
+
+# -- what users see ----------------------------------------------------------------------------------
+
+
+@export("train.batch")
+def batch(
+    tensors: Any,
+    batch_size: Any,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Batches of `tensors` (a list or a dictionary), which stand for one element, or, with `enqueue_many`, several.
+
+    `dynamic_pad` pads elements of different sizes; `allow_smaller_final_batch` gives the rest when the input ends.
+    """
+    return maybe_batch(
+        tensors,
+        True,
+        batch_size,
+        num_threads,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+@export("train.maybe_batch")
+def maybe_batch(
+    tensors: Any,
+    keep_input: Any,
+    batch_size: Any,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Like `tf.train.batch`, of the elements for which `keep_input` holds."""
+    return _batches(
+        "batch",
+        tensors,
+        [as_list(tensors)],
+        keep_input,
+        batch_size,
+        num_threads,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+@export("train.batch_join")
+def batch_join(
+    tensors_list: Any,
+    batch_size: Any,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Like `tf.train.batch`, from several sources, each read by a thread of its own."""
+    return maybe_batch_join(
+        tensors_list,
+        True,
+        batch_size,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+@export("train.maybe_batch_join")
+def maybe_batch_join(
+    tensors_list: Any,
+    keep_input: Any,
+    batch_size: Any,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Like `tf.train.batch_join`, of the elements for which `keep_input` holds."""
+    elements = as_lists(tensors_list)
+    return _batches(
+        "batch_join",
+        tensors_list[0],
+        elements,
+        keep_input,
+        batch_size,
+        1,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+@export("train.shuffle_batch")
+def shuffle_batch(
+    tensors: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Batches of elements drawn at random from at least `min_after_dequeue` waiting ones."""
+    return maybe_shuffle_batch(
+        tensors,
+        batch_size,
+        capacity,
+        min_after_dequeue,
+        True,
+        num_threads,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+@export("train.maybe_shuffle_batch")
+def maybe_shuffle_batch(
+    tensors: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    keep_input: Any,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Like `tf.train.shuffle_batch`, of the elements for which `keep_input` holds."""
+    return _shuffled_batches(
+        "shuffle_batch",
+        tensors,
+        [as_list(tensors)],
+        keep_input,
+        batch_size,
+        num_threads,
+        capacity,
+        min_after_dequeue,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+@export("train.shuffle_batch_join")
+def shuffle_batch_join(
+    tensors_list: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Like `tf.train.shuffle_batch`, from several sources, each read by a thread of its own."""
+    return maybe_shuffle_batch_join(
+        tensors_list,
+        batch_size,
+        capacity,
+        min_after_dequeue,
+        True,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+@export("train.maybe_shuffle_batch_join")
+def maybe_shuffle_batch_join(
+    tensors_list: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    keep_input: Any,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Like `tf.train.shuffle_batch_join`, of the elements for which `keep_input` holds."""
+    elements = as_lists(tensors_list)
+    return _shuffled_batches(
+        "shuffle_batch_join",
+        tensors_list[0],
+        elements,
+        keep_input,
+        batch_size,
+        1,
+        capacity,
+        min_after_dequeue,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
