@@ -61,6 +61,7 @@ class Function:
         self._captured = list(captured)
         self._streams = RandomStreams()
         self._program: Program | None = None
+        self._pool = shared_pool()
         self._together: Any = _Together.of(graph)
 
     @property
@@ -73,7 +74,7 @@ class Function:
         if self._program is None:
             self._program = self._plan(step)
         inner = CallStep(step, self._streams)
-        results = self._program.run(inner, [*arguments, *self._captured], shared_pool())  # type: ignore[arg-type]
+        results = self._program.run(inner, [*arguments, *self._captured], self._pool)  # type: ignore[arg-type]
         return [
             r if isinstance(r, np.ndarray) or not hasattr(r, "__array__") else np.asarray(r) for r in results
         ]

@@ -152,8 +152,11 @@ def _check(i: int, value: Any, dtype: Any, shape: TensorShape) -> None:
         )
     if shape._d is None or value.shape == shape._d:
         return
-    if not shape.is_compatible_with(value.shape):
-        dims = ",".join("?" if d is None else str(d) for d in shape._d)
+    known = shape._d
+    if len(known) != value.ndim or any(
+        d is not None and d != v for d, v in zip(known, value.shape, strict=True)
+    ):
+        dims = ",".join("?" if d is None else str(d) for d in known)
         got = ",".join(map(str, value.shape))
         raise errors.InvalidArgumentError(
             None, None, f"Expected shape [{dims}] for component {i}, but the element has shape [{got}]."

@@ -22,3 +22,16 @@ def mask(crc: int) -> int:
 def masked_crc(data: Any) -> int:
     """The stored form of the bytes' checksum."""
     return mask(crc32c(data))
+
+
+def unmask(stored: int) -> int:
+    """The checksum that is stored in that form."""
+    turned = (stored - _DELTA) & 0xFFFFFFFF
+    return (turned >> 17 | turned << 15) & 0xFFFFFFFF
+
+
+def checksum_function() -> Any:
+    """The function of a checksum so far and more bytes, for loops that cannot afford another call."""
+    import google_crc32c
+
+    return google_crc32c.extend

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from tensorfleet import errors
 from tensorfleet.api import export
-from tensorfleet.io.crc import masked_crc
+from tensorfleet.io.crc import checksum_function, masked_crc, unmask
 from tensorfleet.platform.compat import as_bytes
 from tensorfleet.platform.gfile import _errors_about as errors_about
 from tensorfleet.platform.gfile import local_path
@@ -255,38 +255,39 @@ class RecordReader:
             raise again(self._failure)
         try:
             with errors_about(self._path):
-                while len(found) < count and self._one(found):
-                    pass
+                self._collect(count, found)
         except errors.OpError as e:
             self._failure = e
             if not found:
                 raise
         return found
 
-    def _one(self, found: list[bytes]) -> bool:
-        at = self._at
-        if at + _HEADER.size > len(self._buffer):
-            if not self._fill(_HEADER.size):
-                return False
-            at = 0
-        length, crc = _HEADER.unpack_from(self._buffer, at)
-        if masked_crc(self._buffer[at : at + 8]) != crc:
-            raise self._corrupted(self._passed + at)
-        size = _HEADER.size + length + _CHECKSUM.size
-        if at + size > len(self._buffer):
-            if not self._fill(size):
-                text = f"truncated record at {self._passed}' failed with {self._at_end}"
-                raise errors.DataLossError(None, None, f"{text} ({self._place()})")
-            at = 0
-        end = at + size - _CHECKSUM.size
-        record = self._buffer[at + _HEADER.size : end]
-        if masked_crc(record) != _CHECKSUM.unpack_from(self._buffer, end)[0]:
-            raise self._corrupted(self._passed + at + _HEADER.size)
-        found.append(record)
-        self.start = self._passed + at
-        self._at = at + size
-        self._count += 1
-        return True
+    def _collect(self, count: int, found: list[bytes]) -> None:
+        # Every record of every training run passes here, so this is one loop without calls into others.
+        header, footer, extend = _HEADER.unpack_from, _CHECKSUM.unpack_from, checksum_function()
+        while len(found) < count:
+            at = self._at
+            if at + _HEADER.size > len(self._buffer):
+                if not self._fill(_HEADER.size):
+                    return
+                at = 0
+            buffer = self._buffer
+            length, stored = header(buffer, at)
+            if extend(0, buffer[at : at + 8]) != unmask(stored):
+                raise self._corrupted(self._passed + at)
+            end = at + _HEADER.size + length
+            if end + _CHECKSUM.size > len(buffer):
+                if not self._fill(end - at + _CHECKSUM.size):
+                    text = f"truncated record at {self._passed}' failed with {self._at_end}"
+                    raise errors.DataLossError(None, None, f"{text} ({self._place()})")
+                at, end, buffer = 0, end - at, self._buffer
+            record = buffer[at + _HEADER.size : end]
+            if extend(0, record) != unmask(footer(buffer, end)[0]):
+                raise self._corrupted(self._passed + at + _HEADER.size)
+            found.append(record)
+            self.start = self._passed + at
+            self._at = end + _CHECKSUM.size
+            self._count += 1
 
     def _fill(self, size: int) -> bool:
         """Moves on in the file until `size` bytes are ready; False when there are not so many."""

@@ -129,7 +129,8 @@ class Pieces(_Source):
                 f'Excluding the header ({header} bytes) and footer ({footer} bytes), input file "{self.path}" has '
                 f"body length {body} bytes, which is not an exact multiple of the record length ({self._size} bytes)."
             )
-            self._failure = errors.InvalidArgumentError(None, None, text)
+            self.close()
+            raise errors.InvalidArgumentError(None, None, text)
 
     def _fill(self, size: int) -> None:
         data = self._stream.read(max(size, _CHUNK))

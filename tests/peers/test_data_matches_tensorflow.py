@@ -1,0 +1,261 @@
+"""Datasets, parsing and readers against TensorFlow's: the same elements, shapes, types and error classes."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+pytestmark = pytest.mark.peers
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+def simple(value):
+    """An element in a form that both libraries share."""
+    if hasattr(value, "dense_shape"):
+        return tuple(np.asarray(part).tolist() for part in value)
+    if isinstance(value, dict):
+        return {k: simple(v) for k, v in value.items()}
+    if isinstance(value, tuple):
+        return tuple(simple(v) for v in value)
+    array = np.asarray(value)
+    return array.tolist(), array.shape, "text" if array.dtype.kind in "OSU" else str(array.dtype)
+
+
+def outcome(tf, build, limit=12):
+    """Shapes, types and elements of a dataset; in place of what fails, the class of the error."""
+    with tf.Graph().as_default():
+        try:
+            dataset = build(tf)
+        except (TypeError, ValueError) as e:
+            return type(e)
+        found = []
+        following = tf.data.make_one_shot_iterator(dataset).get_next()
+        with tf.Session() as session:
+            while len(found) < limit:
+                try:
+                    found.append(simple(session.run(following)))
+                except tf.errors.OutOfRangeError:
+                    break
+                except tf.errors.OpError as e:
+                    found.append(type(e).__name__)
+        return str(tf.data.get_output_shapes(dataset)), str(tf.data.get_output_types(dataset)), found
+
+
+def example(tf, **features):
+    made = {}
+    for key, values in features.items():
+        if isinstance(values[0], bytes):
+            made[key] = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+        elif isinstance(values[0], float):
+            made[key] = tf.train.Feature(float_list=tf.train.FloatList(value=values))
+        else:
+            made[key] = tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+    return tf.train.Example(features=tf.train.Features(feature=made)).SerializeToString()
+
+
+def numbers(tf, *args):
+    return tf.data.Dataset.range(*args)
+
+
+def slices(tf, value):
+    return tf.data.Dataset.from_tensor_slices(value)
+
+
+def ragged(tf, *args):
+    return numbers(tf, *args).map(lambda x: tf.fill([x], x))
+
+
+def repeats(tf, times):
+    return lambda x: tf.data.Dataset.from_tensors(x).repeat(times)
+
+
+def pairs(tf):
+    return slices(tf, ([1, 2, 3], ["a", "b", "c"]))
+
+
+def rows(tf):
+    return slices(tf, tf.SparseTensor([[0, 1], [1, 2]], [5, 6], [2, 3]))
+
+
+def fragile(tf):
+    return slices(tf, [2.0, 0.0, 4.0]).map(lambda x: tf.check_numerics(1.0 / x, "oops"))
+
+
+def records(tf):
+    return slices(tf, [example(tf, a=[i, i + 300], b=[b"xy"], c=[i / 2]) for i in range(9)])
+
+
+def fixed(tf):
+    shape = tf.FixedLenFeature
+    return {
+        "a": shape([2], tf.int64),
+        "b": shape([], tf.string),
+        "d": shape([1], tf.float32, default_value=[7.0]),
+    }
+
+
+CASES = {
+    "tensors": lambda tf: tf.data.Dataset.from_tensors((1, {"x": 2.0, "a": ["s", "t"]})),
+    "slices of dictionaries": lambda tf: slices(tf, {"a": [1, 2, 3], "b": [[1.0], [2.0], [3.0]]}),
+    "slices of named tuples": lambda tf: slices(tf, Pair([1, 2], ["a", "b"])),
+    "uneven slices": lambda tf: slices(tf, ([1, 2], [1, 2, 3])),
+    "range": lambda tf: numbers(tf, 10, 0, -3),
+    "zip": lambda tf: tf.data.Dataset.zip((numbers(tf, 3), {"x": numbers(tf, 5).map(lambda x: x * x)})),
+    "zip of a list": lambda tf: tf.data.Dataset.zip([numbers(tf, 3)]),
+    "concatenate": lambda tf: numbers(tf, 2).concatenate(numbers(tf, 10, 12)),
+    "concatenate other shapes": lambda tf: slices(tf, [[1, 2]]).concatenate(slices(tf, [[1, 2, 3]])),
+    "concatenate other types": lambda tf: numbers(tf, 2).concatenate(slices(tf, [1.0])),
+    "map": lambda tf: numbers(tf, 4).map(lambda x: (x, tf.cast(x, tf.float32) / 2)),
+    "map to a list": lambda tf: numbers(tf, 3).map(lambda x: [x, x + 1]),
+    "map in parallel": lambda tf: numbers(tf, 9).map(lambda x: x * x, num_parallel_calls=2),
+    "map with branches": lambda tf: numbers(tf, 4).map(lambda x: tf.cond(x > 1, lambda: x * 10, lambda: -x)),
+    "map that fails": fragile,
+    "map in batches": lambda tf: numbers(tf, 9).batch(4).map(lambda x: (tf.reduce_sum(x), x[::-1])),
+    "ignored errors": lambda tf: fragile(tf).apply(tf.data.experimental.ignore_errors()),
+    "prefetched errors": lambda tf: fragile(tf).prefetch(2),
+    "flat map": lambda tf: numbers(tf, 4).flat_map(lambda x: tf.data.Dataset.range(x)),
+    "interleave": lambda tf: numbers(tf, 1, 4).interleave(repeats(tf, 4), cycle_length=2, block_length=3),
+    "interleave one": lambda tf: numbers(tf, 4).interleave(lambda x: repeats(tf, x)(x), 3, 2),
+    "interleave in parallel": lambda tf: numbers(tf, 4).interleave(
+        repeats(tf, 3), 2, 1, num_parallel_calls=2
+    ),
+    "filter": lambda tf: numbers(tf, 10).filter(lambda x: tf.equal(x % 3, 0)),
+    "filter by numbers": lambda tf: numbers(tf, 10).filter(lambda x: x),
+    "batch": lambda tf: pairs(tf).batch(2),
+    "whole batches": lambda tf: pairs(tf).batch(2, drop_remainder=True),
+    "batch of nothing": lambda tf: numbers(tf, 5).batch(0),
+    "uneven batch": lambda tf: ragged(tf, 1, 4).batch(2),
+    "padded batch": lambda tf: ragged(tf, 1, 5).padded_batch(2, [None]),
+    "padded to a shape": lambda tf: ragged(tf, 1, 4).padded_batch(2, [5], tf.constant(-1, tf.int64)),
+    "padded too small": lambda tf: ragged(tf, 1, 4).padded_batch(2, [1]),
+    "unbatch": lambda tf: numbers(tf, 6).batch(4).apply(tf.data.experimental.unbatch()),
+    "repeat": lambda tf: numbers(tf, 2).repeat(3),
+    "repeat for ever": lambda tf: numbers(tf, 2).repeat(),
+    "repeat nothing": lambda tf: numbers(tf, 0).repeat(),
+    "skip and take": lambda tf: numbers(tf, 9).skip(2).take(3),
+    "skip all": lambda tf: numbers(tf, 5).skip(-1),
+    "shard": lambda tf: numbers(tf, 10).shard(3, 1).batch(2),
+    "no such shard": lambda tf: numbers(tf, 10).shard(3, 3),
+    "cache": lambda tf: pairs(tf).cache().repeat(2),
+    "prefetch": lambda tf: numbers(tf, 5).batch(2).prefetch(tf.data.experimental.AUTOTUNE),
+    "enumerate": lambda tf: pairs(tf).enumerate(5),
+    "window": lambda tf: numbers(tf, 7).window(3, shift=2).flat_map(lambda x: x.batch(3)),
+    "window with strides": lambda tf: numbers(tf, 7).window(2, 1, 2, True).flat_map(lambda x: x.batch(3)),
+    "scan": lambda tf: numbers(tf, 5).apply(tf.data.experimental.scan(np.int64(10), lambda s, x: (s + x, s))),
+    "map and batch": lambda tf: numbers(tf, 5).apply(tf.data.experimental.map_and_batch(lambda x: x * 2, 2)),
+    "group by window": lambda tf: numbers(tf, 10).apply(
+        tf.data.experimental.group_by_window(lambda x: x % 2, lambda k, w: w.batch(3), window_size=3)
+    ),
+    "buckets": lambda tf: ragged(tf, 1, 8).apply(
+        tf.data.experimental.bucket_by_sequence_length(lambda x: tf.shape(x)[0], [3, 6], [2, 2, 2])
+    ),
+    "take while": lambda tf: numbers(tf, 10).apply(tf.data.experimental.take_while(lambda x: x < 4)),
+    "unique": lambda tf: slices(tf, [1, 2, 1, 3, 2]).apply(tf.data.experimental.unique()),
+    "counter": lambda tf: tf.data.experimental.Counter(3, 2).take(3),
+    "generator": lambda tf: tf.data.Dataset.from_generator(
+        lambda: ((i, [i] * i) for i in range(3)), (tf.int32, tf.float32), ((), [None])
+    ),
+    "generator of other types": lambda tf: tf.data.Dataset.from_generator(lambda: iter([1, "x"]), tf.int64),
+    "sparse rows": rows,
+    "sparse batch": lambda tf: rows(tf).batch(2),
+    "parsed one by one": lambda tf: records(tf).map(lambda s: tf.parse_single_example(s, fixed(tf))),
+    "parsed together": lambda tf: records(tf).batch(4).map(lambda s: tf.parse_example(s, fixed(tf))),
+    "parsed to sparse": lambda tf: (
+        records(tf).map(lambda s: tf.parse_single_example(s, {"a": tf.VarLenFeature(tf.int64)})).batch(4)
+    ),
+    "parsed without what is needed": lambda tf: records(tf).map(
+        lambda s: tf.parse_single_example(s, {"z": tf.FixedLenFeature([], tf.int64)})
+    ),
+    "decoded": lambda tf: (
+        records(tf)
+        .map(lambda s: tf.parse_single_example(s, fixed(tf)))
+        .map(
+            lambda p: (
+                tf.reshape(tf.decode_raw(p["b"], tf.uint8), [2, 1]),
+                p["a"][0] * 2,
+                tf.stack([p["d"], p["d"]]),
+            )
+        )
+        .batch(5)
+    ),
+    "csv lines": lambda tf: slices(tf, ["1,2.5,x", "2,,y", '3,1e3,"a,b"', "4"]).map(
+        lambda line: tf.decode_csv(line, [[0], [1.0], ["d"]])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_datasets(tensorflow, name):
+    assert outcome(tf, CASES[name]) == outcome(tensorflow, CASES[name])
+
+
+FILES = {
+    "lines": lambda tf, d: tf.data.TextLineDataset([f"{d}/t1", f"{d}/t2"]),
+    "lines of a dataset of names": lambda tf, d: tf.data.TextLineDataset(slices(tf, [f"{d}/t2", f"{d}/t1"])),
+    "no such file": lambda tf, d: tf.data.TextLineDataset([f"{d}/t1", f"{d}/nope"]).take(3),
+    "pieces": lambda tf, d: tf.data.FixedLengthRecordDataset([f"{d}/pieces"], 2, 1, 1),
+    "uneven pieces": lambda tf, d: tf.data.FixedLengthRecordDataset([f"{d}/pieces"], 4, 1, 1),
+    "names": lambda tf, d: tf.data.Dataset.list_files(f"{d}/t*", shuffle=False),
+    "csv": lambda tf, d: tf.data.experimental.CsvDataset([f"{d}/c.csv"], [[7], [8.0], ["d"]], header=True),
+    "some columns": lambda tf, d: tf.data.experimental.CsvDataset(
+        [f"{d}/c.csv"], [tf.string], header=True, select_cols=[2]
+    ),
+    "csv by name": lambda tf, d: tf.data.experimental.make_csv_dataset(
+        f"{d}/c.csv", 2, label_name="b", num_epochs=1, shuffle=False
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(tensorflow, tmp_path, name):
+    (tmp_path / "t1").write_bytes(b"a\rb\r\n\nc\n")
+    (tmp_path / "t2").write_bytes(b"last")
+    (tmp_path / "pieces").write_bytes(b"HaabbccF")
+    (tmp_path / "c.csv").write_bytes(b'a,b,c\n1,2.5,x\n,,"q,r"\n3,4,"two\nlines"\n')
+    build = lambda tf: FILES[name](tf, tmp_path)  # noqa: E731
+    assert outcome(tf, build) == outcome(tensorflow, build)
+
+
+@pytest.mark.parametrize("at", [1, 9, 13, 25, 33, 45, 57])
+def test_damaged_record_files(tensorflow, tmp_path, at):
+    path = str(tmp_path / "r")
+    with tf.python_io.TFRecordWriter(path) as writer:
+        for i in range(3):
+            writer.write(b"rec%d" % i)
+    data = bytearray((tmp_path / "r").read_bytes())
+    data[at] ^= 4
+    (tmp_path / "bad").write_bytes(bytes(data))
+    (tmp_path / "cut").write_bytes(bytes(data[:at]))
+    for name in ("bad", "cut"):
+        names = [str(tmp_path / name), path]
+        build = lambda tf, names=names: tf.data.TFRecordDataset(names)  # noqa: E731
+        assert outcome(tf, build) == outcome(tensorflow, build)
+
+
+def test_reading_by_queues(tensorflow, tmp_path):
+    (tmp_path / "a").write_bytes(b"head\none\r\ntwo")
+    (tmp_path / "b").write_bytes(b"head\n\nx\n")
+
+    def read(tf):
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            queue = tf.FIFOQueue(9, [tf.string], shapes=[()])
+            session.run(queue.enqueue_many([[str(tmp_path / n) for n in ("a", "nope", "b")]]))
+            session.run(queue.close())
+            reader = tf.TextLineReader(skip_header_lines=1)
+            record = reader.read(queue)
+            counts = reader.num_records_produced(), reader.num_work_units_completed()
+            found = []
+            for _ in range(6):
+                try:
+                    found.append(session.run(record))
+                except tf.errors.OpError as e:
+                    found.append(type(e).__name__)
+                found.append(session.run(counts))
+            return found, [(o.name, o.type) for o in graph.get_operations()]
+
+    assert read(tf) == read(tensorflow)
