@@ -31,7 +31,7 @@ class HashTable(StaticHashTable):
         self, initializer: Any, default_value: Any, shared_name: str | None = None, name: str | None = None
     ) -> None:
         self._name = name or "hash_table"
-        self._shared_name = shared_name or ""
+        self._shared_name = shared_name or lookup._own_name()
         lookup.InitializableLookupTableBase.__init__(self, default_value, initializer)
 
 
@@ -100,10 +100,6 @@ def _check_buckets(num_oov_buckets: int) -> None:
         raise ValueError(f"num_oov_buckets must be greater or equal than 0, got {num_oov_buckets}.")
 
 
-def _shared(*parts: Any) -> str:
-    return "_".join(str(p) for p in ("hash_table", *parts))
-
-
 @export("contrib.lookup.index_table_from_file", "python.ops.lookup_ops.index_table_from_file")
 def index_table_from_file(
     vocabulary_file: Any = None,
@@ -138,19 +134,12 @@ def index_table_from_file(
                 key_dtype=dtypes.int64 if kind.is_integer else kind,
                 name="table_init",
             )
-            shared = _shared_for(vocabulary_file, vocab_size, key_column_index, value_column_index)
-            table = HashTable(init, default_value, shared_name=shared)
+            table = HashTable(init, default_value, shared_name=init._shared_name)
         if num_oov_buckets:
             return lookup.IdTableWithHashBuckets(
                 table, num_oov_buckets, hasher_spec=hasher_spec, key_dtype=kind, name="hash_bucket"
             )
         return table
-
-
-def _shared_for(vocabulary_file: Any, vocab_size: int | None, key: int, value: int) -> str:
-    if isinstance(vocabulary_file, Tensor):
-        return ""
-    return _shared(vocabulary_file, -1 if vocab_size is None else vocab_size, key, value)
 
 
 @export("contrib.lookup.index_table_from_tensor")
@@ -235,8 +224,7 @@ def index_to_string_table_from_file(
         init = TextFileStringTableInitializer(
             vocabulary_file, key_column_index, value_column_index, vocab_size, delimiter, name="table_init"
         )
-        shared = _shared_for(vocabulary_file, vocab_size, key_column_index, value_column_index)
-        return HashTable(init, default_value, shared_name=shared)
+        return HashTable(init, default_value, shared_name=init._shared_name)
 
 
 @export("contrib.lookup.index_to_string_table_from_tensor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import numpy as np
@@ -132,13 +133,18 @@ class InitializableLookupTableBase(LookupInterface):
         return self._found(keys, values)
 
 
+def _own_name() -> str:
+    """A name no other table has: tables of different graphs on one server must not be taken for one."""
+    return f"hash_table_{uuid.uuid4()}"
+
+
 @export("lookup.StaticHashTable")
 class StaticHashTable(InitializableLookupTableBase):
     """A table that is filled once, by `tf.tables_initializer()` or its own `initializer`."""
 
     def __init__(self, initializer: Any, default_value: Any, name: str | None = None) -> None:
         self._name = name or "hash_table"
-        self._shared_name = ""
+        self._shared_name = getattr(initializer, "_shared_name", "") or _own_name()
         super().__init__(default_value, initializer)
 
     def _create_resource(self) -> Tensor:
@@ -185,6 +191,11 @@ class TableInitializerBase:
     def value_dtype(self) -> DType:
         """The type of the values."""
         return self._value_dtype
+
+    @property
+    def _shared_name(self) -> str:
+        """A name under which equal tables may be shared; none by default."""
+        return ""
 
     def initialize(self, table: Any) -> Any:
         """The operation that fills `table`."""
@@ -261,7 +272,16 @@ class TextFileInitializer(TableInitializerBase):
         self._vocab_size = vocab_size
         self._delimiter = delimiter
         self._name = name or "text_file_init"
+        self._path = "" if isinstance(filename, Tensor) else filename
         super().__init__(*kinds)
+
+    @property
+    def _shared_name(self) -> str:
+        """The same for tables of the same columns of the same file."""
+        if not self._path:
+            return ""
+        size = () if self._vocab_size is None else (self._vocab_size,)
+        return "_".join(str(part) for part in ("hash_table", self._path, *size, *self._columns))
 
     def initialize(self, table: Any) -> Operation:
         """The operation that fills `table`."""

@@ -182,9 +182,8 @@ def _reduced_shape(op: Operation) -> TensorShape:
     if shape.rank is None or axes is None:
         return TensorShape(None)
     rank = shape.rank
-    for axis in axes.ravel():
-        if not -rank <= axis < rank:
-            raise ValueError(f"Invalid reduction dimension {axis}, for input with {rank} dimensions.")
+    if any(not -rank <= axis < rank for axis in axes.ravel()):
+        return TensorShape(None)  # refused when it runs
     gone = {int(a) % rank for a in axes.ravel()}
     if op._attrs["keep_dims"]:
         return TensorShape([1 if d in gone else n for d, n in enumerate(shape.as_list())])

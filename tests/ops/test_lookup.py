@@ -128,6 +128,23 @@ def test_sessions_share_a_table_by_name():
         assert second.run(build().lookup(tf.constant("a"))) == 5
 
 
+def test_tables_of_different_graphs_are_different():
+    server = tf.train.Server.create_local_server()
+    for value in (5, 6):
+        with tf.Graph().as_default(), tf.Session(server.target) as session:
+            made = L.index_table_from_tensor([f"word{value}"])
+            session.run(tf.tables_initializer())
+            assert session.run(made.lookup(tf.constant(f"word{value}"))) == 0
+
+
+def test_tables_of_one_file_are_one(words):
+    names = {
+        tf.lookup.StaticHashTable(init, -1).resource_handle.op.get_attr("shared_name")
+        for init in (L.TextFileIdTableInitializer(words), L.TextFileIdTableInitializer(words))
+    }
+    assert names == {f"hash_table_{words}_-2_-1".encode()}
+
+
 def test_a_mutable_table(session):
     made = L.MutableHashTable(tf.string, tf.int64, -1)
     keys = tf.constant(["a", "b", "c"])

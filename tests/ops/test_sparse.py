@@ -83,3 +83,8 @@ def test_a_batch_through_a_queue_of_strings_comes_back(session):
     rows = [tf.serialize_sparse(sparse()), tf.serialize_sparse(sparse())]
     got = session.run(tf.deserialize_many_sparse(tf.stack(rows), tf.float32, rank=3))
     assert got.dense_shape.tolist() == [2, 3, 4] and got.values.tolist() == [1, 2, 3, 1, 2, 3]
+
+
+def test_a_wrong_axis_is_refused_when_it_runs(session):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid reduction dimension -3"):
+        session.run(tf.sparse_reduce_sum(sparse(), -3))
