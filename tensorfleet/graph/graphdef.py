@@ -262,6 +262,7 @@ class _Import:
 
     def _add(self, name: str) -> None:
         stack = [name]
+        waiting: set[str] = set()  # for the nodes above them on the stack
         while stack:
             current = stack[-1]
             if current in self.made:
@@ -269,7 +270,8 @@ class _Import:
                 continue
             missing = [n for n in self._needs(self.nodes[current]) if n not in self.made]
             if missing:
-                if any(m in stack for m in missing):
+                waiting.add(current)
+                if any(m in waiting for m in missing):
                     raise ValueError(
                         f"The graph_def has a cycle through node '{current}' that is not a loop of control flow."
                     )

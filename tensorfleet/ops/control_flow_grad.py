@@ -135,6 +135,13 @@ class LoopGradient:
         self.stacks: dict[Tensor, Tensor] = {}
         self.pops: dict[Tensor, Tensor] = {}
         self.sync: Operation | None = None
+        self.forward_sync: Operation | None = None
+        context = get_default_graph()._get_control_flow_context()
+        #: the gradient of the loop around, if this one lies in another
+        self.outer: LoopGradient | None = None if context is None else context.grad_state
+        while context is not None and context.grad_state is not None:
+            context = context.outer_context
+        self.called_in = context
         self._count_forward()
 
     def _count_forward(self) -> None:
@@ -143,6 +150,8 @@ class LoopGradient:
         graph = get_default_graph()
         with control_dependencies(None), _context(graph, forward.outer_context):
             zero = constant(0, "int32", name="f_count")
+        if self.outer is not None:  # the pushes of one run of an inner loop come before those of the next
+            zero._op._add_control_input(self.outer.counted)
         with control_dependencies(None), _context(graph, forward):
             entered = forward.add_variable(zero, name="f_count")
             merged = forward.add_merge(entered)
@@ -181,7 +190,7 @@ class LoopGradient:
             loop._pivot_for_body = left = apply("Sub", halves[1], one, name="Sub")
             self.popped = left._op
             self.next_count = loop.close(counter, left)._op
-            apply("Exit", halves[0], name="b_count")
+            finished = apply("Exit", halves[0], name="b_count")
             states = {}
             for i in active:
                 with name_scope(forward.exits[i]._op.name + "_grad"):
@@ -195,6 +204,8 @@ class LoopGradient:
                 loop.close(merged, found[i])
                 outer[i] = apply("Exit", halves[0])
             sums = self._accumulate(found["invariants"])
+        if self.outer is not None:
+            self.outer.synchronize(finished._op)
         loop.exits = [*outer.values(), *sums.values()]
         loop.ExitResult(loop.exits)
         if loop.outer_context is None:
@@ -254,7 +265,7 @@ class LoopGradient:
     def _popped(self, loop: WhileContext, tensor: Tensor, context: Any) -> Tensor:
         graph = tensor.graph
         forward = self.forward
-        with control_dependencies(None), _context(graph, forward.outer_context):
+        with control_dependencies(None), _context(graph, self.called_in):
             stack = apply("StackV2", constant(-1, "int32"), elem_type=tensor.dtype.base_dtype, name="f_acc")
         with control_dependencies(None), _context(graph, context):
             pushed = apply("StackPushV2", stack, tensor, swap_memory=forward.swap_memory)
@@ -267,36 +278,33 @@ class LoopGradient:
             popped = apply("StackPopV2", handle, elem_type=tensor.dtype.base_dtype)
             popped.set_shape(tensor.shape)
         popped._op._add_control_input(self.popped)
-        if not _branches(context, forward):
-            self._synchronize(loop, popped._op)
+        self.synchronize(popped._op)
         return popped
 
     def _keep(self, push: Operation, context: Any) -> None:
         """The forward counter waits for every push, so that no iteration leaves one out."""
-        branches = _branches(context, self.forward)
-        if not branches:
+        if not _branches(context, self.forward):
             self.pushed._add_control_input(push)
             return
-        # In a branch the push may not happen at all. What the counter can wait for is the Merge of both cases.
-        graph = push.graph
-        token = push._outputs[0]
-        for branch in reversed(branches):
-            with control_dependencies(None), _context(graph, branch):
-                with control_dependencies([token]):
-                    here = apply("Identity", branch.pivot)
-            with control_dependencies(None), _context(graph, branch.outer_context):
-                other = switch(branch.pred, branch.pred)[1 - branch.branch]
-                token = apply("Merge", [here, other])[0]
-        self.pushed._add_control_input(token._op)
+        if self.forward_sync is None:  # a trigger fires even if what it waits for was in a branch not taken
+            self.forward_sync = _trigger(self.forward, "f_sync")
+            self.pushed._add_control_input(self.forward_sync)
+        self.forward_sync._add_control_input(push)
 
-    def _synchronize(self, loop: WhileContext, pop: Operation) -> None:
+    def synchronize(self, last: Operation) -> None:
         """The backward counter waits for every pop: iterations may not overtake one another."""
         if self.sync is None:
-            with control_dependencies(None), _context(pop.graph, loop):
-                self.sync = apply("ControlTrigger", name="b_sync")
-            self.sync._control_inputs = []
+            self.sync = _trigger(self.loop, "b_sync")
             self.next_count._add_control_input(self.sync)
-        self.sync._add_control_input(pop)
+        self.sync._add_control_input(last)
+
+
+def _trigger(context: WhileContext, name: str) -> Operation:
+    """Something in a loop to wait for, that itself waits for nothing yet."""
+    with control_dependencies(None), _context(get_default_graph(), context):
+        made = apply("ControlTrigger", name=name)
+    made._control_inputs = []
+    return made
 
 
 class _context:

@@ -233,8 +233,9 @@ def _find_guards(plan: Plan) -> None:
         else:
             for t in op._inputs:
                 guard |= of(t)
-        for c in op._control_inputs:
-            guard |= guards.get(plan.inside.get(c, c), frozenset())
+        if op.type != "ControlTrigger":  # which fires whatever becomes of those it waits for
+            for c in op._control_inputs:
+                guard |= guards.get(plan.inside.get(c, c), frozenset())
         if guard:
             guards[op] = guard
 

@@ -338,3 +338,45 @@ def test_nodes_have_the_same_names(tensorflow, name):
     assert [n for n in ours if not n[0].startswith("gradients")] == [
         n for n in theirs if not n[0].startswith("gradients")
     ]
+
+
+CROSSING = ["cond_in_cond", "while_with_an_invariant", "while_in_while", "cond_in_while", "while_in_cond"]
+CROSSING += [
+    "map_fn",
+    "scan_with_initializer_backwards",
+    "tensor_array_pieces",
+    "while_with_structures",
+    "folds",
+]
+
+
+def cross(source, target, name):
+    """Builds a graph in one library and runs it in both."""
+    graph = source.Graph()
+    with graph.as_default():
+        fetches, feeds = CASES[name](source)
+        names = [t.name for t in fetches]
+        given = {t.name: v for t, v in feeds.items()}
+        with source.Session() as session:
+            wanted = session.run(names, given)
+    written = graph.as_graph_def().SerializeToString()
+    with target.Graph().as_default():
+        proto = target.GraphDef()
+        proto.ParseFromString(written)
+        target.import_graph_def(proto, name="")
+        with target.Session() as session:
+            got = session.run(names, given)
+    for a, b in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", CROSSING)
+def test_tensorflow_runs_our_graphs(tensorflow, name):
+    tensorflow.disable_control_flow_v2()
+    cross(fleet, tensorflow, name)
+
+
+@pytest.mark.parametrize("name", CROSSING)
+def test_graphs_of_tensorflow_run_here(tensorflow, name):
+    tensorflow.disable_control_flow_v2()
+    cross(tensorflow, fleet, name)
