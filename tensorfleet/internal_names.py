@@ -150,13 +150,16 @@ _BORROWERS = {
         ops.linalg_ops ops.logging_ops ops.lookup_ops ops.map_fn ops.math_ops ops.numerics
         ops.partitioned_variables ops.random_ops ops.resource_variable_ops ops.script_ops ops.special_math_ops
         ops.session_ops ops.sparse_ops ops.state_ops ops.string_ops ops.template ops.tensor_array_ops
-        ops.variable_scope ops.variables ops.while_v2 ops.cond_v2
+        ops.variable_scope ops.variables ops.while_v2 ops.cond_v2 ops.standard_ops ops.gen_array_ops
+        ops.gen_control_flow_ops ops.gen_data_flow_ops ops.gen_io_ops ops.gen_linalg_ops ops.gen_math_ops
+        ops.gen_parsing_ops ops.gen_random_ops ops.gen_sparse_ops ops.gen_state_ops ops.gen_string_ops
+        eager.context
     """,
     "nn": """
         ops.nn ops.nn_ops ops.nn_impl ops.embedding_ops ops.candidate_sampling_ops ops.ctc_ops ops.rnn
-        ops.batch_norm_ops
+        ops.batch_norm_ops ops.gen_nn_ops
     """,
-    "nn.rnn_cell": "ops.rnn_cell ops.rnn_cell_impl",
+    "nn.rnn_cell": "ops.rnn_cell ops.rnn_cell_impl ops.nn.rnn_cell",
     "train": """
         training.adadelta training.adagrad training.adagrad_da training.adam training.basic_loops
         training.basic_session_run_hooks training.checkpoint_management training.checkpoint_ops

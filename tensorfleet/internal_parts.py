@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.api import export, publish
+from tensorfleet.api import export, find, publish
 from tensorfleet.ops.basic import with_dependencies
 from tensorfleet.platform import logging
 from tensorfleet.platform.compat import as_text
 from tensorfleet.shapes import TensorShape
 from tensorfleet.summary.events import EventFile
+from tensorfleet.train import slots
 
 publish(with_dependencies, "python.ops.control_flow_ops.with_dependencies")
+publish(inspect, "python.util.tf_inspect")
+for _create in (slots.create_slot, slots.create_slot_with_initializer, slots.create_zeros_slot):
+    publish(_create, f"python.training.slot_creator.{_create.__name__}")
 
 
 @export("python.pywrap_tensorflow.EventsWriter")
@@ -100,6 +105,34 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 def deprecated_args(date: str | None, instructions: str, *names: Any, **kwargs: Any) -> Callable:
     """Marks arguments as deprecated; calls pass through."""
     return lambda function: function
+
+
+@export("python.util.tf_export.tf_export")
+def tf_export(*names: str, **kwargs: Any) -> Callable:
+    """Publishes nothing: what is exported here is in the table of public names."""
+    return lambda value: value
+
+
+@export("python.tools.inspect_checkpoint.print_tensors_in_checkpoint_file")
+def print_tensors_in_checkpoint_file(
+    file_name: str,
+    tensor_name: str | None,
+    all_tensors: bool,
+    all_tensor_names: bool = False,
+    count_exclude_pattern: str = "",
+) -> None:
+    """Prints what a checkpoint holds: one tensor, all of them, or their names with shapes."""
+    reader = find("train.NewCheckpointReader")(file_name)
+    if all_tensors or all_tensor_names:
+        for name in sorted(reader.get_variable_to_shape_map()):
+            print("tensor_name: ", name)
+            if all_tensors:
+                print(reader.get_tensor(name))
+    elif tensor_name:
+        print("tensor_name: ", tensor_name)
+        print(reader.get_tensor(tensor_name))
+    else:
+        print(reader.debug_string().decode())
 
 
 @export("contrib.learn.ModeKeys")

@@ -66,6 +66,27 @@ def test_names_are_imported_from_modules():
     assert flags is tf.app.flags
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from tensorflow.contrib import framework, layers, rnn, slim",
+        "from tensorflow.contrib.framework.python.ops import add_arg_scope, arg_scope, variables",
+        "from tensorflow.contrib.layers.python.layers import batch_norm, utils",
+        "from tensorflow.contrib.slim.python.slim.learning import train",
+        "from tensorflow.contrib.learn.python.learn.datasets import base, mnist",
+        "from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2, tensorflow_server_pb2",
+        "from tensorflow.examples.tutorials.mnist.input_data import read_data_sets",
+        "from tensorflow.python.framework import constant_op, dtypes, errors, ops, tensor_util",
+        "from tensorflow.python.ops import gen_math_ops, init_ops, nn_ops, standard_ops, state_ops",
+        "from tensorflow.python.training import moving_averages, optimizer, saver, server_lib",
+        "from tensorflow.python.util import compat, deprecation, nest, tf_inspect",
+        "import tensorflow.gfile as gfile, tensorflow.python.platform",
+    ],
+)
+def test_customary_imports_work(statement):
+    exec(statement, {})
+
+
 def test_modules_of_ops_lend_every_public_name():
     from tensorflow.python.ops import math_ops, nn_ops
 

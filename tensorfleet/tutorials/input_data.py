@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import struct
 from pathlib import Path
@@ -32,13 +33,52 @@ def _under(name: str) -> tuple[str, ...]:
     return tuple(f"{path}.{name}" for path in _PATHS)
 
 
-@export(*_under("Datasets"), "contrib.learn.datasets.base.Datasets")
+def _bases(name: str) -> tuple[str, ...]:
+    return tuple(f"contrib.learn.{path}datasets.base.{name}" for path in ("", "python.learn."))
+
+
+@export(*_under("Datasets"), *_bases("Datasets"))
 class Datasets(NamedTuple):
     """Three parts of one set."""
 
     train: Any
     validation: Any
     test: Any
+
+
+@export(*_bases("Dataset"))
+class Dataset(NamedTuple):
+    """Examples with their targets."""
+
+    data: Any
+    target: Any
+
+
+@export(*_bases("load_csv_with_header"))
+def load_csv_with_header(
+    filename: str, target_dtype: Any, features_dtype: Any, target_column: int = -1
+) -> Dataset:
+    """A CSV file whose first line begins with the numbers of examples and of features."""
+    with open(filename, newline="") as file:
+        rows = csv.reader(file)
+        examples, features = (int(n) for n in next(rows)[:2])
+        data = np.zeros([examples, features], features_dtype)
+        target = np.zeros([examples], target_dtype)
+        for i, row in enumerate(rows):
+            target[i] = np.asarray(row.pop(target_column), target_dtype)
+            data[i] = np.asarray(row, features_dtype)
+    return Dataset(data, target)
+
+
+@export(*_bases("load_csv_without_header"))
+def load_csv_without_header(
+    filename: str, target_dtype: Any, features_dtype: Any, target_column: int = -1
+) -> Dataset:
+    """A CSV file of examples only."""
+    with open(filename, newline="") as file:
+        rows = [row for row in csv.reader(file) if row]
+    target = np.array([row.pop(target_column) for row in rows], target_dtype)
+    return Dataset(np.array(rows, features_dtype), target)
 
 
 @export(*_under("DataSet"))

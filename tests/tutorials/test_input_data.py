@@ -106,6 +106,17 @@ def test_keras_names_the_same_digits():
     assert x_test.shape == (1500, 28, 28) and len(y_test) == 1500
 
 
+def test_csv_files_are_read_with_and_without_a_header(tmp_path):
+    base = tf.contrib.learn.datasets.base
+    path = tmp_path / "iris.csv"
+    path.write_text("2,3,setosa,versicolor\n1.5,2,3,0\n4,5,6.5,1\n")
+    found = base.load_csv_with_header(str(path), np.int32, np.float32)
+    assert found.data.tolist() == [[1.5, 2, 3], [4, 5, 6.5]] and found.target.tolist() == [0, 1]
+    path.write_text("7,1.5\n8,2.5\n")
+    found = base.load_csv_without_header(str(path), np.int32, np.float32, target_column=0)
+    assert found.data.tolist() == [[1.5], [2.5]] and found.target.tolist() == [7, 8]
+
+
 def test_the_tutorials_network_learns(bundled):
     with tf.Graph().as_default():
         tf.set_random_seed(1)
