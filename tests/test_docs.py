@@ -12,6 +12,8 @@ from types import ModuleType
 
 import pytest
 
+from tensorfleet.testing.cluster import free_ports
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
 INITIALIZE = "    sess.run(tf.global_variables_initializer())\n"
@@ -26,9 +28,9 @@ def tool(name: str) -> ModuleType:
     return module
 
 
-def blocks(language: str) -> list[str]:
-    """The README's blocks in one language, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+def blocks(language: str, page: Path = ROOT / "README.md") -> list[str]:
+    """A page's blocks in one language, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.M | re.S)
 
 
 def run(program: str, folder: Path) -> subprocess.CompletedProcess:
@@ -61,8 +63,17 @@ def test_twelve_line_program_has_twelve_lines_and_prints_what_the_readme_shows(t
     assert done.stdout == blocks("text")[0]
 
 
+def test_cluster_programs_of_the_pages_run(tmp_path):
+    pages = [blocks("python")[1], *blocks("python", ROOT / "docs" / "cluster.md")]
+    ports = free_ports(2)
+    for program, shown in zip(pages, ["loss 0.000000\n", "6.0\n"], strict=True):
+        done = run(program.replace("2222", str(ports[0])).replace("2223", str(ports[1])), tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == shown
+
+
 def test_errors_look_as_the_readme_shows(tmp_path):
-    program = blocks("python")[1]
+    program = blocks("python")[2]
     assert error_of(program, tmp_path) == blocks("text")[1]
     ready = program.replace("    sess.run(vectors", INITIALIZE + "    sess.run(vectors")
     assert error_of(ready, tmp_path) == blocks("text")[2]
