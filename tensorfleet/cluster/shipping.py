@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import attr_to_proto, node_def, versions
+from tensorfleet.graph.library import add_library
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.partition import Stage, task_of
 from tensorfleet.passes.place import Placer
@@ -39,6 +40,8 @@ class Shipment:
                 stack.extend(c for c in op._control_inputs if self._here(c))
         for op in sorted(new, key=lambda op: op._id):
             proto.node.add().CopyFrom(self._node(op) if self._here(op) else _arrival(op))
+        if self.graph._functions:
+            add_library(proto, self.graph, new)
         return proto
 
     def _here(self, op: Operation) -> bool:

@@ -62,7 +62,9 @@ class Function:
         self._streams = RandomStreams()
         self._program: Program | None = None
         self._pool = shared_pool()
-        self._together: Any = _Together.of(graph)
+        #: the arguments of a call, and after them what is captured
+        self._arguments = [*graph.inputs, *graph.captures.values()]
+        self._together: Any = _Together.of(graph, self._arguments, len(self._captured))
 
     @property
     def by_block(self) -> bool:
@@ -81,10 +83,9 @@ class Function:
 
     def _plan(self, step: Any) -> Program:
         graph = self.graph
-        feeds = [*graph.inputs, *graph.captures.values()]
         effects = [op for op in graph._ops if (op.spec.stateful or op.spec.updates) and not op.spec.variable]
         placer = Placer(local_device_names(None)[:1], soft=True)
-        return Program(make_plan(graph, graph.outputs, effects, feeds, placer), step.resources)
+        return Program(make_plan(graph, graph.outputs, effects, self._arguments, placer), step.resources)
 
     def call_block(self, block: Block, step: Any) -> list[Column] | None:
         """The columns of results for a block; None when the elements must go one by one."""
@@ -165,18 +166,19 @@ _CONTROL = {
 class _Together:
     """A function's operations in order, each with the way a block goes through it."""
 
-    def __init__(self, graph: FunctionGraph, ops: list[Operation]) -> None:
-        self._inputs = list(graph.inputs)
-        self._captures = list(graph.captures.values())
+    def __init__(
+        self, graph: FunctionGraph, ops: list[Operation], arguments: list[Tensor], captured: int
+    ) -> None:
+        self._inputs = arguments[: len(arguments) - captured]
+        self._captures = arguments[len(arguments) - captured :]
         self._outputs = list(graph.outputs)
         fed = {*self._inputs, *self._captures}
         self._steps = [(op, Kernel(op), _RULES.get(op.type)) for op in ops if op._outputs[0] not in fed]
 
     @classmethod
-    def of(cls, graph: FunctionGraph) -> _Together | None:
+    def of(cls, graph: FunctionGraph, arguments: list[Tensor], captured: int) -> _Together | None:
         """For functions without effects, branches, variables, random numbers or heavy work."""
         needed: set[Operation] = set()
-        fed = {*graph.inputs, *graph.captures.values()}
         stack = [t._op for t in graph.outputs]
         while stack:
             op = stack.pop()
@@ -201,7 +203,7 @@ class _Together:
                 return None
             if not op._outputs:
                 return None
-        return cls(graph, ordered(needed, fed))
+        return cls(graph, ordered(needed, set(arguments)), arguments, captured)
 
     def run(self, block: Block, captured: list, step: Any) -> list[Column]:
         """The columns of results."""

@@ -170,4 +170,8 @@ def find_function(graph: Graph, name: Any) -> FunctionGraph:
     found = graph._functions.get(key)
     if found is None:
         raise ValueError(f"Function '{key}' is not in the library of this graph.")
+    if not isinstance(found, FunctionGraph):
+        from tensorfleet.graph.library import body_of
+
+        found = graph._functions[key] = body_of(graph, found)
     return found

@@ -183,6 +183,10 @@ def export_graph(graph: Graph, from_version: int | None = None, add_shapes: bool
     proto = GraphDef(versions=versions())
     for op in graph._ops[from_version or 0 :]:
         proto.node.add().CopyFrom(node_def(op, add_shapes))
+    if graph._functions:
+        from tensorfleet.graph.library import add_library
+
+        add_library(proto, graph)
     return proto
 
 
@@ -202,6 +206,8 @@ def import_graph_def(
     graph_def = _as_graph_def(graph_def)
     mapping = {_tensor_name(k): v for k, v in (input_map or {}).items()}
     graph = get_default_graph()
+    for function in graph_def.library.function:
+        graph._functions.setdefault(function.signature.name, function)  # read when it is first called
     with graph.name_scope("import" if name is None else name) as scope:
         return _Import(graph, graph_def, mapping, scope).run(return_elements)
 

@@ -1,0 +1,145 @@
+"""Functions in a GraphDef: its library, out and in.
+
+Inside a `FunctionDef` an argument is named by its name, and another tensor by its operation, the name of the
+declared output and a position within that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.graph import registry
+from tensorfleet.graph.functions import FunctionGraph
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.graphdef import attr_from_proto, import_graph_def, node_def, versions
+from tensorfleet.graph.operation import Operation, Tensor, arg_count
+
+# -- out ----------------------------------------------------------------------------------------------
+
+
+def add_library(proto: Any, graph: Graph, ops: Iterable[Operation] | None = None) -> None:
+    """Adds the functions of a graph to a GraphDef: all, or those that some operations use, directly or not."""
+    names = list(graph._functions) if ops is None else _used(graph, ops)
+    for name in names:
+        body = graph._functions[name]
+        proto.library.function.add().CopyFrom(function_def(body) if isinstance(body, FunctionGraph) else body)
+
+
+def _used(graph: Graph, ops: Iterable[Operation]) -> list[str]:
+    found: list[str] = []
+    stack = [name for op in ops for name in _named(op)]
+    while stack:
+        name = stack.pop()
+        if name in found or name not in graph._functions:
+            continue
+        found.append(name)
+        body = graph._functions[name]
+        if isinstance(body, FunctionGraph):
+            stack += [inner for op in body._ops for inner in _named(op)]
+        else:
+            stack += [
+                a.func.name for n in body.node_def for a in n.attr.values() if a.WhichOneof("value") == "func"
+            ]
+    return found
+
+
+def _named(op: Operation) -> list[str]:
+    kinds = op.spec.attrs
+    return [str(v) for k, v in op._attrs.items() if k in kinds and kinds[k].kind == "func"]
+
+
+def function_def(graph: FunctionGraph) -> Any:
+    """A function's body as a `FunctionDef`."""
+    from tensorfleet.protos import FunctionDef
+
+    proto: Any = FunctionDef()
+    proto.signature.name = graph.name
+    arguments: dict[Tensor, str] = {}
+    for i, tensor in enumerate((*graph.inputs, *graph.captures.values())):
+        arguments[tensor] = name = re.sub(r"[^a-z0-9_]", "_", tensor._op.name.lower()).strip("_") + f"_{i}"
+        proto.signature.input_arg.add(name=name, type=tensor.dtype.base_dtype.as_datatype_enum)
+        proto.arg_attr[i].attr["_output_shapes"].list.shape.add().CopyFrom(tensor.shape.as_proto())
+    given = {t._op for t in arguments}
+    for op in graph._ops:
+        if op not in given:
+            node = node_def(op)
+            del node.input[:]
+            node.input.extend(_reference(t, arguments) for t in op._inputs)
+            node.input.extend(f"^{c.name}" for c in op._control_inputs)
+            proto.node_def.add().CopyFrom(node)
+            proto.signature.is_stateful |= bool(op.spec.stateful)
+    for i, tensor in enumerate(graph.outputs):
+        proto.signature.output_arg.add(name=f"output_{i}", type=tensor.dtype.base_dtype.as_datatype_enum)
+        proto.ret[f"output_{i}"] = _reference(tensor, arguments)
+    return proto
+
+
+def _reference(tensor: Tensor, arguments: dict[Tensor, str]) -> str:
+    if tensor in arguments:
+        return arguments[tensor]
+    op, left = tensor._op, tensor._value_index
+    for arg in op.spec.outputs:
+        count = arg_count(arg, op._attrs)
+        if left < count:
+            return f"{op.name}:{arg.name}:{left}"
+        left -= count
+    raise AssertionError(tensor.name)
+
+
+# -- in -----------------------------------------------------------------------------------------------
+
+
+def body_of(graph: Graph, proto: Any) -> FunctionGraph:
+    """The body that a `FunctionDef` describes."""
+    from tensorfleet.protos import GraphDef
+
+    made = FunctionGraph(proto.signature.name, graph)
+    nodes = {n.name: n for n in proto.node_def}
+    plain = GraphDef(versions=versions())
+    for node in proto.node_def:
+        copy = plain.node.add()
+        copy.CopyFrom(node)
+        del copy.input[:]
+        copy.input.extend(_plain(text, nodes) for text in node.input)
+    with made.as_default():
+        mapping = {}
+        for i, arg in enumerate(proto.signature.input_arg):
+            tensor = made.add_input(dtypes.as_dtype(arg.type), _shape_of(proto, i), arg.name)
+            mapping[f"{arg.name}:0"] = tensor
+        used = {text if ":" in text else f"{text}:0" for n in plain.node for text in n.input}
+        import_graph_def(plain, {k: v for k, v in mapping.items() if k in used}, name="")
+        for arg in proto.signature.output_arg:
+            text = _plain(proto.ret[arg.name], nodes)
+            name = text if ":" in text else f"{text}:0"
+            made.outputs.append(mapping[name] if name in mapping else made.get_tensor_by_name(name))
+    return made
+
+
+def _shape_of(proto: Any, i: int) -> Any:
+    from tensorfleet.shapes import TensorShape
+
+    if i in proto.arg_attr and "_output_shapes" in proto.arg_attr[i].attr:
+        shapes = attr_from_proto(proto.arg_attr[i].attr["_output_shapes"])
+        if shapes:
+            return shapes[0]
+    return TensorShape(None)
+
+
+def _plain(text: str, nodes: dict[str, Any]) -> str:
+    """A reference inside a function as one inside a graph."""
+    name, _, rest = text.partition(":")
+    if text.startswith("^") or not rest:
+        return text
+    wanted, _, index = rest.partition(":")
+    node = nodes[name]
+    spec = registry.get(node.op)
+    attrs = {k: attr_from_proto(v) for k, v in node.attr.items()}
+    start = 0
+    for arg in spec.outputs:
+        if arg.name == wanted:
+            return f"{name}:{start + int(index or 0)}"
+        start += arg_count(arg, attrs)
+    raise ValueError(f"Node '{name}' ({node.op}) of a function has no output '{wanted}'.")
