@@ -86,9 +86,12 @@ def _along(weights: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _times(xp: Any, weights: np.ndarray, x: Any, axis: int) -> Any:
-    """Every line of `x` along an axis multiplied by a matrix [new, old]."""
-    moved = xp.tensordot(xp.asarray(weights), x, axes=((1,), (axis,)))
-    return xp.moveaxis(moved, 0, axis)
+    """Images with their lines along the height (axis 1) or the width multiplied by a matrix [new, old]."""
+    if axis == 2:
+        return xp.matmul(weights, x)
+    batch, _, width, channels = x.shape
+    made = xp.matmul(weights, x.reshape(batch, -1, width * channels))
+    return made.reshape(batch, -1, width, channels)
 
 
 def _dense(n_in: int, taps: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

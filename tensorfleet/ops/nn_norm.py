@@ -23,11 +23,27 @@ _LRN = "depth_radius: int = 5; bias: float = 1.0; alpha: float = 1.0; beta: floa
 _LRN += "T: {half, bfloat16, float} = float"
 
 
+_FEW_CHANNELS = 64  # up to so many, a product with a band of ones is faster than shifted sums
+
+
 def _neighbours(xp: Any, x: Any, radius: int) -> Any:
     """The sum over the channels within `radius` of each."""
     depth = x.shape[-1]
+    if depth <= _FEW_CHANNELS:
+        places = np.arange(depth)
+        return xp.matmul(x, (abs(places[:, None] - places) <= radius).astype(x.dtype))
     padded = xp.pad(x, [(0, 0)] * (x.ndim - 1) + [(radius, radius)])
     return sum(padded[..., i : i + depth] for i in range(2 * radius + 1))
+
+
+def _inverse_power(xp: Any, base: Any, beta: float) -> Any:
+    """`base ** -beta`, by roots where they do: powers are slow."""
+    if beta == 0.5:
+        return base.dtype.type(1) / xp.sqrt(base)
+    if beta == 0.75:
+        root = xp.sqrt(base)
+        return base.dtype.type(1) / (root * xp.sqrt(root))
+    return base ** base.dtype.type(-beta)
 
 
 @op(
@@ -40,7 +56,7 @@ def _neighbours(xp: Any, x: Any, radius: int) -> Any:
 def _lrn(xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float) -> Any:
     w = wide(x)
     base = w.dtype.type(bias) + w.dtype.type(alpha) * _neighbours(xp, w * w, depth_radius)
-    return (w * base ** w.dtype.type(-beta)).astype(x.dtype)
+    return (w * _inverse_power(xp, base, beta)).astype(x.dtype)
 
 
 def _lrn_attrs(op: Operation) -> dict[str, Any]:
@@ -66,7 +82,7 @@ def _lrn_grad(
     kind = w.dtype.type
     base = kind(bias) + kind(alpha) * _neighbours(xp, w * w, depth_radius)
     pull = _neighbours(xp, g * out / base, depth_radius)
-    return (g * base ** kind(-beta) - kind(2 * alpha * beta) * w * pull).astype(dy.dtype)
+    return (g * _inverse_power(xp, base, beta) - kind(2 * alpha * beta) * w * pull).astype(dy.dtype)
 
 
 @export("nn.lrn", "nn.local_response_normalization")

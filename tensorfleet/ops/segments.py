@@ -77,8 +77,31 @@ def _by_group(data: Any, ids: Any, ufunc: Any, empty: Any) -> Any:
     out = np.full((count, *data.shape[1:]), empty, wide(data).dtype)
     if data.shape[0]:
         starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
-        out[ids[starts]] = ufunc.reduceat(wide(data), starts, axis=0)
+        out[ids[starts]] = _reduced(wide(data), starts, ufunc)
     return out.astype(data.dtype)
+
+
+_SIDE_BY_SIDE = 64  # rows of each group that are joined with the same rows of all others at once
+
+
+def _reduced(data: Any, starts: Any, ufunc: Any) -> Any:
+    """`ufunc` over the rows from each start to the next: the first rows of all groups, then the second ...
+
+    `ufunc.reduceat` along the first axis walks the columns one by one, ten times as slow.
+    """
+    lengths = np.diff(np.append(starts, len(data)))
+    order = np.argsort(-lengths, kind="stable")
+    starts, lengths = starts[order], lengths[order]
+    out = data[starts]
+    for k in range(1, min(int(lengths[0]), _SIDE_BY_SIDE)):
+        active = int(np.searchsorted(-lengths, -k))  # groups longer than k come first
+        ufunc(out[:active], data[starts[:active] + k], out=out[:active])
+    for i in range(int(np.searchsorted(-lengths, -_SIDE_BY_SIDE))):
+        rest = data[starts[i] + _SIDE_BY_SIDE : starts[i] + lengths[i]]
+        out[i] = ufunc(out[i], ufunc.reduce(rest, axis=0))
+    back = np.empty_like(out)
+    back[order] = out
+    return back
 
 
 @_sorted("SegmentSum")
