@@ -269,22 +269,28 @@ def _product(
             f"Cannot multiply A and B because inner dimension does not match: {inner} vs. {b.shape[0]}.  Did you "
             f"forget a transpose?  Dimensions of A: [{shape[0]}, {shape[1]}).  Dimensions of B: {bracketed(b.shape)}"
         )
+    if not inner:
+        return xp.zeros((height, b.shape[1]), b.dtype)
     row, column = (indices[:, 1], indices[:, 0]) if adjoint_a else (indices[:, 0], indices[:, 1])
     letters = ("m", height, row, int(adjoint_a)), ("k", inner, column, 1 - int(adjoint_a))
     for letter, limit, found, at in reversed(letters):
         ok = (found >= 0) & (found < limit)
         check(ok, lambda *, s=(letter, limit, found, at, ok): _beyond(*s))
-    values = xp.conj(values) if adjoint_a else values
-    parts = (
-        values[:, None] * b[xp.clip(column, 0, max(inner - 1, 0))]
-        if inner
-        else xp.zeros((0, b.shape[1]), b.dtype)
-    )
+    # Of what is known while tracing, some are numpy arrays, which a traced index cannot reach into.
+    values = xp.asarray(xp.conj(values) if adjoint_a else values)
+    parts = values[:, None] * xp.take(xp.asarray(b), xp.clip(column, 0, max(inner - 1, 0)), axis=0)
     if is_numpy(xp):
-        made = np.zeros((height, b.shape[1]), b.dtype)
-        np.add.at(made, row[: len(parts)], parts)
-        return made
-    return xp.zeros((height, b.shape[1]), b.dtype).at[row[: len(parts)]].add(parts, mode="drop")
+        return _summed_by_row(parts, row, height)
+    return xp.zeros((height, b.shape[1]), b.dtype).at[row].add(parts, mode="drop")
+
+
+def _summed_by_row(parts: np.ndarray, row: np.ndarray, height: int) -> np.ndarray:
+    made = np.zeros((height, parts.shape[1]), parts.dtype)
+    if len(row):
+        order = np.argsort(row, kind="stable")
+        starts = np.flatnonzero(np.diff(row[order], prepend=-1))
+        made[row[order][starts]] = np.add.reduceat(parts[order], starts, axis=0, dtype=parts.dtype)
+    return made
 
 
 def _beyond(letter: str, limit: int, found: Any, at: int, ok: Any) -> str:

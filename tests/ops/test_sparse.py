@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.kernels import Kernel
 from tensorfleet.ops import sparse_serialize
+from tensorfleet.runtime.devices import load_jax
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +91,24 @@ def test_a_batch_through_a_queue_of_strings_comes_back(session):
 def test_a_wrong_axis_is_refused_when_it_runs(session):
     with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid reduction dimension -3"):
         session.run(tf.sparse_reduce_sum(sparse(), -3))
+
+
+@pytest.mark.parametrize("traced", [(0,), (1,), (3,), (0, 1), (0, 1, 3)])
+@pytest.mark.parametrize("name", ["SparseTensorDenseMatMul", "SparseToDense"])
+def test_what_is_known_while_tracing_may_be_any_part(name, traced):
+    """Constants stay numpy arrays inside a trace; feeds are traced."""
+    places, values, shape = np.array([[0, 1], [1, 0]]), np.array([1.5, 2.5]), np.array([2, 3])
+    full = [places, values, shape, np.arange(6.0).reshape(3, 2)]
+    order = [0, 1, 2, 3]
+    if name == "SparseToDense":
+        full[3], order = np.array(0.5), [0, 2, 1, 3]
+    op = apply_op(name, *[full[i] for i in order])
+    jax, jnp = load_jax()
+    kernel = Kernel(op)
+
+    def run(*args):
+        given = dict(zip(traced, args, strict=True))
+        return kernel.call(jnp, [given.get(i, full[i]) for i in order], check=lambda *a: None)[0]
+
+    found = jax.jit(run)(*[full[i] for i in traced])
+    np.testing.assert_allclose(found, kernel.call(np, [full[i] for i in order])[0])
