@@ -61,8 +61,8 @@ class StepContext:
                 raise errors.DeadlineExceededError(
                     None,
                     None,
-                    f"Timed out waiting {what}. Raise timeout_in_ms of tf.RunOptions (or operation_timeout_in_ms "
-                    "of tf.ConfigProto), or see why nobody answers.",
+                    f"Timed out waiting for notification: waited {what}. Raise timeout_in_ms of tf.RunOptions (or "
+                    "operation_timeout_in_ms of tf.ConfigProto), or see why nobody answers.",
                 )
             if self.reason is not None:
                 raise self.reason

@@ -369,7 +369,9 @@ def test_a_chain_of_queues(sess):
 def test_a_deadline_withdraws_and_elements_keep_their_place(sess):
     q = tf.FIFOQueue(10, tf.int32, shapes=[[]])
     sess.run(q.enqueue_many([[0, 1, 2]]))
-    with pytest.raises(tf.errors.DeadlineExceededError, match="for 5 elements of queue"):
+    with pytest.raises(
+        tf.errors.DeadlineExceededError, match="Timed out waiting for notification: waited for 5 elements"
+    ):
         sess.run(q.dequeue_many(5), options=SHORT)
     assert sess.run(q.size()) == 3
     assert sess.run(q.dequeue_many(3)).tolist() == [0, 1, 2]
