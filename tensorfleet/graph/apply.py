@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -76,10 +77,17 @@ def _build(graph: Graph, spec: OpSpec, inputs: Sequence[Any], attrs: dict[str, A
             if value is not None:
                 known[key] = clean_attr(spec, spec.attrs[key], value) if key in spec.attrs else value
         flat: list[Tensor] = []
+        held: list[Operation] = []
         for arg, value in zip(spec.inputs, inputs, strict=True):
-            flat += _convert_input(spec, arg, value, known)
+            tensors = _convert_input(spec, arg, value, known)
+            flat += tensors
+            if arg.is_ref:
+                held += [t._op for t in tensors]
         full = complete_attrs(spec, known)
-        return graph.add_op(spec, flat, full, output_types(spec, full), scope + "/")
+        with ExitStack() as places:
+            for other in held:  # what changes a variable is placed with it, whatever device is named around
+                places.enter_context(graph.colocate_with(other))
+            return graph.add_op(spec, flat, full, output_types(spec, full), scope + "/")
     finally:
         state.name_scope = outer
 

@@ -9,7 +9,9 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, device, get_collection, name_scope
+from tensorfleet.ops.array_join import stack
 from tensorfleet.ops.basic import group
+from tensorfleet.ops.indexing import boolean_mask
 from tensorfleet.variables.variable import Variable, is_variable_initialized
 
 
@@ -111,9 +113,5 @@ def report_uninitialized_variables(
         if not found:
             return constant([], dtypes.string)
         with device("/cpu:0"):
-            flags = apply("Pack", [is_variable_initialized(v) for v in found])
-            missing = apply("LogicalNot", flags)
-            names = constant([v.op.name for v in found], dtypes.string)
-            where = apply("Where", missing)
-            chosen = apply("GatherV2", names, apply("Reshape", where, [-1]), 0)
-            return apply("Identity", chosen)
+            missing = apply("LogicalNot", stack([is_variable_initialized(v) for v in found]))
+            return boolean_mask(constant([v.op.name for v in found], dtypes.string), missing)
