@@ -259,3 +259,24 @@ def test_reading_by_queues(tensorflow, tmp_path):
             return found, [(o.name, o.type) for o in graph.get_operations()]
 
     assert read(tf) == read(tensorflow)
+
+
+def pipeline(tf):
+    dataset = slices(tf, np.arange(10, dtype=np.int64)).map(lambda x: x * 3)
+    dataset = dataset.filter(lambda x: tf.equal(x % 2, 1)).flat_map(lambda x: tf.data.Dataset.range(x, x + 2))
+    following = tf.data.make_one_shot_iterator(dataset.batch(4).prefetch(1)).get_next()
+    return tf.identity(following, name="result")
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_pipelines_travel_between_the_libraries(tensorflow, ours):
+    source, target = (tf, tensorflow) if ours else (tensorflow, tf)
+    with source.Graph().as_default() as graph:
+        pipeline(source)
+    data = graph.as_graph_def().SerializeToString()
+    with target.Graph().as_default(), target.Session() as session:
+        target.import_graph_def(target.GraphDef.FromString(data), name="")
+        found = [session.run("result:0").tolist() for _ in range(3)]
+        assert found == [[3, 4, 9, 10], [15, 16, 21, 22], [27, 28]]
+        with pytest.raises(target.errors.OutOfRangeError):
+            session.run("result:0")
