@@ -27,6 +27,7 @@ class Launch:
             **clean,
             "TENSORFLEET_STATE": str(directory / "state"),
             _MARK: self.mark.partition("=")[2],
+            "PYTHONFAULTHANDLER": "1",
             **environment,
         }
         self.process = subprocess.Popen(
@@ -46,7 +47,14 @@ class Launch:
 
     def end(self) -> Launch:
         """Waits for the end."""
-        more, self.stderr = self.process.communicate(timeout=SECONDS)
+        try:
+            more, self.stderr = self.process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            for pid in self._pids():
+                if pid != self.process.pid:
+                    os.kill(pid, signal.SIGABRT)  # each prints what its threads are doing
+            more, self.stderr = self.process.communicate(timeout=SECONDS)
+            raise AssertionError(f"did not end:\n{self.stdout}{more}\n{self.stderr}") from None
         self.stdout += more
         return self
 
@@ -64,14 +72,20 @@ class Launch:
         impatience.cancel()
 
     def left(self) -> list[str]:
-        """The processes of this run that are still there."""
+        """The commands of this run's processes that are still there."""
+        found = []
+        for pid in self._pids():
+            with contextlib.suppress(OSError):
+                found.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+        return found
+
+    def _pids(self) -> list[int]:
         found = []
         for process in Path("/proc").iterdir():
-            if not process.name.isdigit() or int(process.name) == os.getpid():
-                continue
-            with contextlib.suppress(OSError):
-                if self.mark.encode() in (process / "environ").read_bytes():
-                    found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            if process.name.isdigit() and int(process.name) != os.getpid():
+                with contextlib.suppress(OSError):
+                    if self.mark.encode() in (process / "environ").read_bytes():
+                        found.append(int(process.name))
         return found
 
     def kill_all(self) -> None:
