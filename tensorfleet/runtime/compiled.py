@@ -81,6 +81,9 @@ class Compiler:
         works = any(step.op.type not in _MOVES for step in segment.steps)
         narrow = len(segment.inputs) + len(segment.outputs) <= _WIDEST
         self.possible = numeric and works and (narrow or self.heavy)
+        # A condition that is fed (`is_training`) makes one program for each value it has, without the other branch.
+        self.flags = _fed_conditions(segment) if segment.guarded else set()
+        self.static_inputs |= self.flags
         self.held = False  # while the loop around it waits to be compiled as a whole
 
     def timed(self, seconds: float) -> None:
@@ -136,7 +139,7 @@ class Compiler:
         return shapes, tuple(values)
 
     def _worth(self, key: Any) -> bool:
-        by_value = bool(self.static_inputs or self.static_variables)
+        by_value = bool(self.static_inputs - self.flags or self.static_variables)
         if len(self.programs) < _EAGER_SIGNATURES and not by_value:
             return True
         self.seen[key] = self.seen.get(key, 0) + 1
@@ -210,6 +213,16 @@ class Compiler:
                     return False
                 stack.extend(producer[c].args)
         return len(self.static_inputs) + len(self.static_variables) > before
+
+
+def _fed_conditions(segment: Segment) -> set[int]:
+    """The inputs that are conditions of branches as they come."""
+    decisive = {code for step in segment.steps for code, _ in step.guard}
+    return {
+        i
+        for i, (slot, t) in enumerate(zip(segment.input_slots, segment.inputs, strict=True))
+        if slot in decisive and t.dtype.base_dtype.name == "bool"
+    }
 
 
 def _large(segment: Segment) -> bool:

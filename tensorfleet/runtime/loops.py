@@ -39,7 +39,9 @@ class LoopItem:
         self.results = [(i, slots.of(t)) for i, t in loop.results]
         self.count = len(loop.initial)
         self.traced: Any = TracedLoop(loop, part.device, resources) if traceable(loop) else None
-        self.spent = 0.0
+        items = (*self.cond.items, *self.body.items)
+        heavy = any(getattr(item, "compiler", None) is not None and item.compiler.heavy for item in items)
+        self.spent = _LONG if heavy else 0.0  # numpy is not even worth a try
         self._hold(self.traced is not None)
 
     def _hold(self, held: bool) -> None:

@@ -6,6 +6,7 @@ known while tracing: of an array always, of a stack when the loop's condition bo
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -178,6 +179,7 @@ class TracedLoop:
         self.limits = _limits(loop) if self.pushes else []
         self.static: set[int] = set()  # positions of fixed values that must be known
         self.programs: dict[Any, Any] = {}
+        self.lock = threading.Lock()
 
     def run(self, initial: list, fixed: list) -> list | None:
         """The final values of the variables; None if the loop cannot, or not yet, run this way."""
@@ -197,7 +199,9 @@ class TracedLoop:
         if key not in self.programs:
             if len(self.programs) >= _MOST:
                 return None
-            self.programs[key] = self._compile(initial, fixed, contents, state, most)
+            with self.lock:
+                if key not in self.programs:
+                    self.programs[key] = self._compile(initial, fixed, contents, state, most)
         program = self.programs[key]
         if program is None:
             return None

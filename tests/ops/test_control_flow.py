@@ -335,3 +335,54 @@ def test_step_stats_and_placement_of_a_loop():
         assert s.run(i, options=options, run_metadata=meta) == 3
     names = [n.node_name for d in meta.step_stats.dev_stats for n in d.node_stats]
     assert any("while" in n for n in names)
+
+
+def test_both_lives_of_a_fed_condition_draw_alike(monkeypatch):
+    from tensorfleet.runtime import compiled
+
+    tf.set_random_seed(3)
+    p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [64, 64])
+    y = tf.reduce_sum(tf.cond(p, lambda: tf.nn.dropout(tf.matmul(x, x), 0.5, seed=5), lambda: x))
+    turns = [True, False, True, True, False, True]
+    found = []
+    for eager in (False, True):
+        monkeypatch.setattr(compiled, "_COLD_RUNS", 0 if eager else 100)
+        monkeypatch.setattr(compiled, "_NEVER_BELOW", 0 if eager else 1e9)
+        monkeypatch.setattr(compiled, "_PATIENCE", 0 if eager else 1e9)
+        with tf.Session() as s:
+            found.append([s.run(y, {p: turn, x: np.ones([64, 64])}) for turn in turns])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_loops_are_the_same_on_the_host_and_in_one_program(monkeypatch, whole):
+    from tensorfleet.runtime import loops
+
+    monkeypatch.setattr(loops, "_PATIENCE", -1.0 if whole else 1e9)
+    x = tf.placeholder(tf.float32, [5, 3])
+    w = tf.get_variable("w", initializer=np.eye(3, dtype=np.float32))
+    y = tf.scan(lambda a, r: tf.tanh(tf.matmul([a], w)[0] + r), x)
+    with tf.Session() as s:
+        s.run(w.initializer)
+        made = s.run([y, *tf.gradients(y, [x, w])], {x: np.linspace(-1, 1, 15).reshape(5, 3)})
+    state, expected = None, []
+    for row in np.linspace(-1, 1, 15).reshape(5, 3):
+        state = row if state is None else np.tanh(state + row)
+        expected.append(state)
+    np.testing.assert_allclose(made[0], expected, rtol=1e-5, atol=1e-6)
+    assert made[1].shape == (5, 3)
+    assert made[2].shape == (3, 3)
+
+
+def test_an_error_in_a_loop_that_is_one_program_names_the_operation(monkeypatch):
+    from tensorfleet.runtime import loops
+
+    monkeypatch.setattr(loops, "_PATIENCE", -1.0)
+    n = tf.placeholder(tf.int32, [])
+    ta = tf.TensorArray(tf.float32, 3)
+    _, ta = tf.while_loop(lambda i, t: i < n, lambda i, t: (i + 1, t.write(i, 1.0)), [0, ta])
+    with tf.Session() as s:
+        assert s.run(ta.stack(), {n: 3}).tolist() == [1, 1, 1]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Tried to write to index 3") as failure:
+            s.run(ta.stack(), {n: 5})
+        assert failure.value.op.type == "TensorArrayWriteV3"
