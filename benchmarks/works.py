@@ -54,6 +54,15 @@ def work(name: str, about: str, steps: int, floor: float | None, units: int = 1)
     return register
 
 
+def load(library: str) -> Any:
+    """A library as the module that scripts call `tf`."""
+    tf = importlib.import_module(LIBRARIES[library])
+    if library == "tensorflow":
+        tf.disable_v2_behavior()
+    tf.logging.set_verbosity(tf.logging.ERROR)
+    return tf
+
+
 def session(tf: Any) -> Any:
     """A session in which every variable made so far has its initial value."""
     sess = tf.Session()
@@ -235,10 +244,7 @@ def main() -> None:
     parser.add_argument("work", choices=WORKS)
     parser.add_argument("--since", type=float, default=time.time(), help="when this process was started")
     flags = parser.parse_args()
-    tf = importlib.import_module(LIBRARIES[flags.library])
-    if flags.library == "tensorflow":
-        tf.disable_v2_behavior()
-        tf.logging.set_verbosity(tf.logging.ERROR)
+    tf = load(flags.library)
     chosen = WORKS[flags.work]
     seconds = measure(chosen, chosen.build(tf), flags.since)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,120 @@
+"""Measure clusters of both libraries, of the same shape, in turns, and print the ratio of their times.
+
+    make bench
+    .venv-peers/bin/python benchmarks/cluster.py --rounds 3 null sync
+
+Every task is a process of its own on this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from cluster_works import WORKS, Work
+from run import _ENVIRONMENT, Row, conditions, progress, table
+from works import LIBRARIES
+
+HERE = Path(__file__).resolve().parent
+BEGIN, END = "<!-- cluster table -->", "<!-- /cluster table -->"
+_LONGEST = 300.0
+
+
+def addresses(count: int) -> list[str]:
+    held = [socket.create_server(("localhost", 0)) for _ in range(count)]
+    found = [f"localhost:{s.getsockname()[1]}" for s in held]
+    for s in held:
+        s.close()
+    return found
+
+
+def measure(library: str, work: Work) -> float:
+    """Seconds per step, the mean over the workers of one new cluster."""
+    cluster = {"ps": addresses(work.ps), "worker": addresses(work.workers)}
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
+
+        def start(job: str, index: int) -> subprocess.Popen:
+            command = [sys.executable, str(HERE / "cluster_works.py"), library, job, str(index), work.name]
+            process = subprocess.Popen(
+                [*command, json.dumps(cluster), folder],
+                env={**os.environ, **_ENVIRONMENT},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            running.callback(process.communicate)
+            running.callback(process.kill)
+            return process
+
+        for i in range(work.ps):
+            start("ps", i)
+        workers = [start("worker", i) for i in range(work.workers)]
+        seconds = []
+        for worker in workers:
+            try:
+                out, error = worker.communicate(timeout=_LONGEST)
+            except subprocess.TimeoutExpired:
+                raise RuntimeError(f"not done after {_LONGEST:.0f} s") from None
+            lines = [line for line in out.splitlines() if line.startswith("{")]
+            if not lines:
+                raise RuntimeError(error.strip() or f"exit status {worker.returncode}")
+            seconds.append(json.loads(lines[-1])["seconds"])
+        return statistics.mean(seconds)
+
+
+def measure_all(names: list[str], rounds: int) -> list[Row]:
+    rows = {name: Row(name, WORKS[name].about, floor=WORKS[name].floor) for name in names}
+    for turn in range(rounds):
+        for name in names:
+            for library in list(LIBRARIES)[:: -1 if turn % 2 else 1]:
+                progress(f"round {turn + 1} of {rounds}: {name} on {library}")
+                try:
+                    rows[name].seen[library].append(measure(library, WORKS[name]))
+                except RuntimeError as error:
+                    progress("")
+                    print(f"{name} failed on {library}:\n{error}", file=sys.stderr)
+    progress("")
+    return list(rows.values())
+
+
+def write(text: str) -> None:
+    """Puts the table between its markers in the page of benchmarks."""
+    path = HERE / "README.md"
+    before, _, rest = path.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+def main() -> int:
+    listing = "\n".join(f"  {w.name:14} {w.about}" for w in WORKS.values())
+    parser = argparse.ArgumentParser(
+        description="Measure clusters of TensorFleet against clusters of TensorFlow.",
+        epilog=f"works:\n{listing}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("works", nargs="*", metavar="work", help="what to measure (default: everything)")
+    parser.add_argument("--rounds", type=int, default=3, help="times each work is measured (default: 3)")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a work misses its floor")
+    parser.add_argument("--write", action="store_true", help="put the table into the page of benchmarks")
+    flags = parser.parse_args()
+    unknown = [name for name in flags.works if name not in WORKS]
+    if unknown:
+        parser.error(f"there is no work {', '.join(unknown)}; choose from {', '.join(WORKS)}")
+    rows = measure_all(flags.works or list(WORKS), flags.rounds)
+    where = conditions(flags.rounds)
+    print(f"{table(rows, False)}\n\n{where}")
+    if flags.write and not flags.works:
+        write(f"{table(rows, True)}\n\n{where}")
+    return int(flags.check and not all(row.met for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
