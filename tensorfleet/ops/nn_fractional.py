@@ -1,0 +1,183 @@
+"""Fractional pooling: windows of two sizes in random order, so that an image shrinks by any ratio."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.ops import philox
+from tensorfleet.ops.common import shape_given_by, vector_of
+from tensorfleet.ops.nn_shapes import of_rank
+from tensorfleet.shapes import TensorShape
+
+_ATTRS = "pooling_ratio: list(float); pseudo_random: bool = false; overlapping: bool = false; "
+_ATTRS += "deterministic: bool = false; seed: int = 0; seed2: int = 0; T: {float, double, int32, int64}"
+_POOLED = "value: T -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64"
+
+
+def _pooled(op: Operation) -> list[TensorShape]:
+    ratios = op._attrs["pooling_ratio"]
+    if len(ratios) != 4:
+        raise ValueError(f"pooling_ratio must have 4 elements, not {len(ratios)}")
+    for ratio in ratios:
+        if ratio < 1:
+            raise ValueError(f"pooling_ratio cannot be smaller than 1, got: {ratio:g}")
+    dims = of_rank(op._inputs[0].shape, 4).as_list()
+    sizes = [None if d is None else math.floor(d / r) for d, r in zip(dims, ratios, strict=True)]
+    return [TensorShape(sizes), vector_of(None), vector_of(None)]
+
+
+def _limits(stream: np.ndarray, size: int, count: int, pseudo_random: bool) -> np.ndarray:
+    """Where each window starts, and where the last one ends."""
+    if pseudo_random:
+        ratio = size / count
+        k = size // count
+        most = min((k + 2) / ratio - 1, (size + 1 - k) / ratio - (count - 1))
+        shift = float(philox.random_uniform(np, stream, (1,), np.dtype(np.float64))[0]) * most
+        inner = [math.ceil(ratio * (i + shift)) - 1 for i in range(1, count)]
+        return np.array([0, *inner, size], np.int64)
+    widths = np.full(count, size // count)
+    widths[: size % count] += 1
+    order = philox.random_shuffle(np, stream, count) if count > 1 else np.arange(count)
+    return np.concatenate([[0], np.cumsum(widths[order])]).astype(np.int64)
+
+
+def _windows(limits: np.ndarray, overlapping: bool, size: int) -> list[slice]:
+    extra = 1 if overlapping else 0
+    pairs = zip(limits[:-1].tolist(), limits[1:].tolist(), strict=True)
+    return [slice(a, min(b + extra, size)) for a, b in pairs]
+
+
+def _sequences(ctx: Any, shape: tuple) -> tuple[np.ndarray, np.ndarray]:
+    attrs = ctx.op._attrs
+    for axis in (0, 3):
+        if attrs["pooling_ratio"][axis] != 1:
+            text = "Fractional pooling is not yet supported on the batch or the channel dimension."
+            raise errors.UnimplementedError(None, None, text)
+    stream = philox.initial_state(attrs["seed"], attrs["seed2"])
+    if not (attrs["deterministic"] or attrs["seed"] or attrs["seed2"]):
+        stream = ctx.random(512)
+    found = []
+    for axis in (1, 2):
+        count = math.floor(shape[axis] / attrs["pooling_ratio"][axis])
+        found.append(_limits(philox.skip(stream, 256 * axis), shape[axis], count, attrs["pseudo_random"]))
+    return found[0], found[1]
+
+
+def _reduced(ctx: Any, x: Any, reduce: Any) -> tuple:
+    x = np.asarray(x)
+    if x.ndim != 4:
+        raise errors.InvalidArgumentError(None, None, f"value must be 4-dimensional, got {list(x.shape)}")
+    rows, columns = _sequences(ctx, x.shape)
+    overlapping = ctx.op._attrs["overlapping"]
+    lines = np.stack([reduce(x[:, w], 1) for w in _windows(rows, overlapping, x.shape[1])], axis=1)
+    return lines, rows, columns, _windows(columns, overlapping, x.shape[2])
+
+
+@op("FractionalMaxPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
+def _max_pool(ctx: Any, x: Any) -> tuple:
+    lines, rows, columns, windows = _reduced(ctx, x, np.max)
+    return np.stack([lines[:, :, w].max(2) for w in windows], axis=2), rows, columns
+
+
+@op("FractionalAvgPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
+def _avg_pool(ctx: Any, x: Any) -> tuple:
+    lines, rows, columns, windows = _reduced(ctx, x, np.mean)
+    made = np.stack([lines[:, :, w].mean(2) for w in windows], axis=2)
+    return made.astype(np.asarray(x).dtype), rows, columns
+
+
+@gradient("FractionalMaxPool")
+def _max_pool_gradient(op: Operation, dy: Any, *_: Any) -> Any:
+    y, rows, columns = op.outputs
+    overlapping = op.get_attr("overlapping")
+    return apply("FractionalMaxPoolGrad", op.inputs[0], y, dy, rows, columns, overlapping=overlapping)
+
+
+@gradient("FractionalAvgPool")
+def _avg_pool_gradient(op: Operation, dy: Any, *_: Any) -> Any:
+    _, rows, columns = op.outputs
+    shape = apply("Shape", op.inputs[0], out_type="int64")
+    return apply("FractionalAvgPoolGrad", shape, dy, rows, columns, overlapping=op.get_attr("overlapping"))
+
+
+@op(
+    "FractionalMaxPoolGrad",
+    "orig_input: T, orig_output: T, out_backprop: T, row_pooling_sequence: int64, col_pooling_sequence: int64 -> "
+    "output: T",
+    "overlapping: bool = false; T: {float, double, int32, int64}",
+    shape=lambda op: op._inputs[0].shape,
+    host=True,
+)
+def _max_pool_grad(ctx: Any, x: Any, y: Any, dy: Any, rows: Any, columns: Any, *, overlapping: bool) -> Any:
+    x, dy = np.asarray(x), np.asarray(dy)
+    out = np.zeros_like(x)
+    batch, depth = np.ix_(range(x.shape[0]), range(x.shape[3]))
+    for i, high in enumerate(_windows(np.asarray(rows), overlapping, x.shape[1])):
+        for j, wide in enumerate(_windows(np.asarray(columns), overlapping, x.shape[2])):
+            part = x[:, high, wide]
+            flat = part.reshape(x.shape[0], -1, x.shape[3]).argmax(1)
+            r, c = np.unravel_index(flat, part.shape[1:3])
+            np.add.at(out, (batch, r + high.start, c + wide.start, depth), dy[:, i, j])
+    return out
+
+
+@op(
+    "FractionalAvgPoolGrad",
+    "orig_input_tensor_shape: int64, out_backprop: T, row_pooling_sequence: int64, col_pooling_sequence: int64 -> "
+    "output: T",
+    "overlapping: bool = false; T: {float, double, int32, int64}",
+    shape=lambda op: shape_given_by(op, 0),
+    host=True,
+)
+def _avg_pool_grad(ctx: Any, shape: Any, dy: Any, rows: Any, columns: Any, *, overlapping: bool) -> Any:
+    dims, dy = tuple(np.asarray(shape).tolist()), np.asarray(dy)
+    out = np.zeros(dims, dy.dtype)
+    for i, high in enumerate(_windows(np.asarray(rows), overlapping, dims[1])):
+        for j, wide in enumerate(_windows(np.asarray(columns), overlapping, dims[2])):
+            size = (high.stop - high.start) * (wide.stop - wide.start)
+            out[:, high, wide] += (dy[:, i, j] / size)[:, None, None].astype(dy.dtype)
+    return out
+
+
+not_differentiable("FractionalMaxPoolGrad", "FractionalAvgPoolGrad")
+
+
+class FractionalPool(NamedTuple):
+    """What fractional pooling gives: the pooled values, and where its windows began."""
+
+    output: Tensor
+    row_pooling_sequence: Tensor
+    col_pooling_sequence: Tensor
+
+
+def _declare(kind: str) -> Any:
+    def pool(
+        value: Any,
+        pooling_ratio: Any,
+        pseudo_random: bool = False,
+        overlapping: bool = False,
+        deterministic: bool = False,
+        seed: int = 0,
+        seed2: int = 0,
+        name: str | None = None,
+    ) -> FractionalPool:
+        attrs: dict[str, Any] = dict(pooling_ratio=pooling_ratio, pseudo_random=pseudo_random)
+        attrs.update(overlapping=overlapping, deterministic=deterministic, seed=seed, seed2=seed2)
+        return FractionalPool(*apply(f"Fractional{kind}Pool", value, name=name, **attrs))
+
+    what = "Maxima" if kind == "Max" else "Averages"
+    pool.__name__ = pool.__qualname__ = f"fractional_{kind.lower()}_pool"
+    pool.__doc__ = f"{what} over windows of two sizes in random order, which shrink an image by any ratio."
+    return export(f"nn.{pool.__name__}")(pool)
+
+
+fractional_max_pool = _declare("Max")
+fractional_avg_pool = _declare("Avg")
