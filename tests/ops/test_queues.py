@@ -579,9 +579,12 @@ def test_queues_of_one_shared_name_are_one(sess):
 def test_sessions_of_a_server_share_only_what_has_a_shared_name():
     server = tf.train.Server.create_local_server()
     shared, own = tf.FIFOQueue(10, tf.float32, shared_name="both"), tf.FIFOQueue(10, tf.float32)
-    with tf.Session(server.target) as one, tf.Session(server.target) as two:
-        one.run([shared.enqueue(1.0), own.enqueue(1.0)])
-        assert two.run([shared.size(), own.size()]) == [1, 0]
+    try:
+        with tf.Session(server.target) as one, tf.Session(server.target) as two:
+            one.run([shared.enqueue(1.0), own.enqueue(1.0)])
+            assert two.run([shared.size(), own.size()]) == [1, 0]
+    finally:
+        server.stop()
 
 
 @pytest.mark.parametrize(
