@@ -142,6 +142,7 @@ class LoopGradient:
         while context is not None and context.grad_state is not None:
             context = context.outer_context
         self.called_in = context
+        self.counted: Operation
         self._count_forward()
 
     def _count_forward(self) -> None:

@@ -56,7 +56,7 @@ class LoopItem:
         variables = [values[s] for s in self.initial]
         fixed = [values[s] for s in self.fixed]
         if self.traced is not None and self.spent > _PATIENCE:
-            made = self.traced.run(variables, fixed)
+            made = self.traced.run(variables, fixed, ctx.streams)
             if made is not None:
                 for i, slot in self.results:
                     values[slot] = made[i]

@@ -141,10 +141,10 @@ def traceable(loop: Any) -> bool:
     """Whether a loop looks as if XLA could run it."""
     if any(t.dtype.np_dtype.kind == "O" for t in loop.initial):
         return False
-    return all(_plan_traceable(plan) for plan in (loop.cond, loop.body))
+    return _plan_traceable(loop.cond, True) and _plan_traceable(loop.body, False)
 
 
-def _plan_traceable(plan: Plan) -> bool:
+def _plan_traceable(plan: Plan, condition: bool) -> bool:
     if plan.loops or len(set(plan.devices.values())) > 1:
         return False
     for op in plan.ops:
@@ -153,7 +153,9 @@ def _plan_traceable(plan: Plan) -> bool:
                 return False
             continue
         spec = op.spec
-        if spec.host or spec.rng or spec.updates or spec.rows is not None or spec.variable:
+        if spec.host or spec.updates or spec.rows is not None or spec.variable:
+            return False
+        if spec.rng and (op in plan.guards or condition):
             return False
         if any(_is_object(t) for t in (*op._inputs, *op._outputs)):
             return False
@@ -181,7 +183,7 @@ class TracedLoop:
         self.programs: dict[Any, Any] = {}
         self.lock = threading.Lock()
 
-    def run(self, initial: list, fixed: list) -> list | None:
+    def run(self, initial: list, fixed: list, streams: Any) -> list | None:
         """The final values of the variables; None if the loop cannot, or not yet, run this way."""
         state = [store.read() for store in self.stores]
         if any(v is None for v in state) or any(v is None for v in (*initial, *fixed)):
@@ -205,7 +207,17 @@ class TracedLoop:
         program = self.programs[key]
         if program is None:
             return None
-        return program.run(initial, fixed, contents, state)
+        drawing = self.body.segment.rng_steps
+        if not drawing:
+            return program.run(initial, fixed, contents, state, [])[0]
+        with self.lock:  # how far the streams move is known only after drawing from them
+            made, turns = program.run(
+                initial, fixed, contents, state, [streams.take(step.op, 0) for step in drawing]
+            )
+            if made is not None:
+                for step, blocks in zip(drawing, program.blocks, strict=True):
+                    streams.take(step.op, blocks * turns)
+            return made
 
     def _most(self, initial: list, fixed: list) -> int | None:
         """The most iterations that the condition allows."""
@@ -253,6 +265,7 @@ class _Part:
         self.feeds = [
             (slot, feeds[t]) for slot, t in zip(self.segment.input_slots, self.segment.inputs, strict=True)
         ]
+        self.blocks: list[int] = []  # how far one run moves each random stream
         self.fetches: list[tuple[str, Any]] = []
         for t in plan.fetches:
             if t in feeds:
@@ -262,14 +275,19 @@ class _Part:
             else:
                 self.fetches.append(("made", self.segment.output_codes[made.index(t)]))
 
-    def run(self, given: list, state: dict, jnp: Any, check: Any, traced: Any) -> list:
+    def run(self, given: list, state: dict, jnp: Any, check: Any, streams: Any = ()) -> list:
         """Traces one run; `given` are the values of the plan's feeds."""
         segment = self.segment
         values = list(segment.template)
         for slot, i in self.feeds:
             values[slot] = given[i]
         current: list = [state.get(v) for v in segment.variables]
-        segment.interpret(values, current, (), jnp, check, traced)
+        segment.interpret(values, current, streams, jnp, check)
+        self.blocks = [
+            step.op.spec.rng(step.op, [values[o] for o in step.outs if o is not None])
+            for step in segment.rng_steps
+            if step.op.spec.rng is not None
+        ]
         found = []
         for kind, what in self.fetches:
             if kind == "made":
@@ -306,23 +324,25 @@ class _Traced:
         self.known = {i: np.asarray(fixed[i]) for i in loop.static}
         self.written: list[tuple[int, bytes | None]] = []
         self.moved: list[int] = []
+        self.blocks: list[int] = []
         self.call: Any = None
 
     def compiled(self, initial: list, contents: list, state: list) -> _Traced:
         """Compiles the loop for arguments like these."""
-        args = self._arguments(initial, contents, state)
+        streams = [np.zeros(6, np.uint32)] * len(self.loop.body.segment.rng_steps)
+        args = self._arguments(initial, contents, state, streams)
         self.call = self.jax.jit(self._trace).lower(*args).compile()
         return self
 
-    def _arguments(self, initial: list, contents: list, state: list) -> tuple:
+    def _arguments(self, initial: list, contents: list, state: list, streams: list) -> tuple:
         from tensorfleet.runtime.devices import jax_device
 
         arrays = [[] if c is None else [a for a in c if not isinstance(a, (str, bytes))] for c in contents]
-        args = (list(initial), arrays, list(state))
+        args = (list(initial), arrays, list(state), list(streams))
         device = jax_device(self.loop.device, True) if "CPU" not in self.loop.device else None
         return args if device is None else self.jax.device_put(args, device)
 
-    def _trace(self, initial: list, arrays: list, state: list) -> tuple:
+    def _trace(self, initial: list, arrays: list, state: list, streams: list) -> tuple:
         loop, jax, jnp = self.loop, self.jax, self.jnp
         held = dict(zip(loop.variables, state, strict=True))
         fixed = [self._fixed(i, a) for i, a in enumerate(arrays)]
@@ -330,13 +350,14 @@ class _Traced:
         checked: list[bool] = []
 
         def test(variables: Any, check: Any = _ignore) -> list:
-            return loop.cond.run([*variables, *fixed], held, jnp, check, None)
+            return loop.cond.run([*variables, *fixed], held, jnp, check)
 
-        def iterate(variables: Any, check: Any) -> list:
+        def iterate(variables: Any, check: Any, drawn: Any) -> list:
             lent = test(variables, check)[1:]
-            return loop.body.run([*variables, *variables, *fixed, *lent], held, jnp, check, None)
+            return loop.body.run([*variables, *variables, *fixed, *lent], held, jnp, check, drawn)
 
-        self._rehearse(start, fixed, iterate)
+        self._rehearse(start, fixed, lambda variables: iterate(variables, _ignore, streams))
+        self.blocks = loop.body.blocks
         arrays_written = [(k, s, _store(fixed, k, s)) for k, s in self.written]
         stacks = [(k, fixed[k]) for k in self.moved]
 
@@ -361,16 +382,18 @@ class _Traced:
                 flags.append(jnp.all(jnp.asarray(ok)))
                 checked.append(True)
 
-            made = iterate(carry[0], note)
+            moved = [_later(jnp, s, carry[4] * n) for s, n in zip(streams, self.blocks, strict=True)]
+            made = iterate(carry[0], note, moved)
             new = tuple(jnp.asarray(v) for v in made)
             ok = carry[3]
             for flag in flags:
                 ok = ok & flag
-            return (new, *taken(), ok)
+            return (new, *taken(), ok, carry[4] + 1)
 
-        carry = (start, *taken(), jnp.array(True))
-        variables, buffers, counts, ok = jax.lax.while_loop(go_on, step, carry)
-        return list(variables), list(buffers), list(counts), [ok] if checked else []
+        carry = (start, *taken(), jnp.array(True), jnp.zeros((), np.uint64))
+        variables, buffers, counts, ok, turns = jax.lax.while_loop(go_on, step, carry)
+        checks = [ok] if checked else []
+        return list(variables), list(buffers), list(counts), checks, [turns] if streams else []
 
     def _fixed(self, i: int, arrays: list) -> Any:
         value = self.fixed[i]
@@ -396,7 +419,7 @@ class _Traced:
         learnt: dict = {}
 
         def rehearsal(variables: tuple) -> tuple:
-            made = iterate(variables, _ignore)
+            made = iterate(variables)
             for k, s in enumerate(fixed):
                 if isinstance(s, TracedStack):
                     learnt[k, None] = s, None if s.buffer is None else (s.buffer.shape, s.buffer.dtype)
@@ -421,13 +444,14 @@ class _Traced:
             if store.written or (source is not None and shape is not None and id(store) not in before):
                 self.written.append((k, source))
 
-    def run(self, initial: list, fixed: list, contents: list, state: list) -> list | None:
-        """Runs the program; None when a check failed, which the host then explains."""
-        variables, buffers, counts, ok = self.call(*self._arguments(initial, contents, state))
+    def run(self, initial: list, fixed: list, contents: list, state: list, streams: list) -> tuple:
+        """Runs the program: (variables, iterations); None when a check failed, which the host then explains."""
+        args = self._arguments(initial, contents, state, streams)
+        variables, buffers, counts, ok, turns = self.call(*args)
         for v in variables[:1]:
             v.block_until_ready()
         if ok and not ok[0]:
-            return None
+            return None, 0
         ends = dict(zip(self.moved, counts, strict=True))
         for (k, source), buffer in zip(self.written, buffers, strict=True):
             store = fixed[k] if source is None else fixed[k].grad(source)
@@ -438,11 +462,23 @@ class _Traced:
         for k, count in ends.items():
             if (k, None) not in self.written:
                 fixed[k].shorten(int(count))
-        return variables
+        return variables, int(turns[0]) if turns else 0
 
 
 def _store(fixed: list, k: int, source: bytes | None) -> Any:
     return fixed[k] if source is None else fixed[k].grads[source]
+
+
+def _later(jnp: Any, stream: Any, blocks: Any) -> Any:
+    """A random stream, some blocks further on: its first four words are a counter, the lowest first."""
+    words = stream[:4].astype(np.uint64)
+    low = words[0] + (words[1] << np.uint64(32))
+    high = words[2] + (words[3] << np.uint64(32))
+    moved = low + blocks
+    high = high + (moved < low).astype(np.uint64)
+    mask = np.uint64(0xFFFFFFFF)
+    counter = jnp.stack([moved & mask, moved >> np.uint64(32), high & mask, high >> np.uint64(32)])
+    return jnp.concatenate([counter.astype(np.uint32), stream[4:]])
 
 
 def _ignore(ok: Any, message: Any, kind: Any = None) -> None:

@@ -386,3 +386,18 @@ def test_an_error_in_a_loop_that_is_one_program_names_the_operation(monkeypatch)
         with pytest.raises(tf.errors.InvalidArgumentError, match="Tried to write to index 3") as failure:
             s.run(ta.stack(), {n: 5})
         assert failure.value.op.type == "TensorArrayWriteV3"
+
+
+def test_random_numbers_of_a_loop_do_not_depend_on_how_it_runs(monkeypatch):
+    from tensorfleet.runtime import loops
+
+    tf.set_random_seed(7)
+    x = tf.zeros([3])
+    y = tf.scan(lambda a, r: r + tf.random_uniform([3], seed=4) + 0.0 * a, tf.zeros([4, 3]), initializer=x)
+    found = []
+    for patience in (1e9, -1.0):
+        monkeypatch.setattr(loops, "_PATIENCE", patience)
+        with tf.Session() as s:
+            found.append([s.run(y) for _ in range(3)])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+    assert len(np.unique(found[0])) == 36
