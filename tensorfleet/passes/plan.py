@@ -29,7 +29,7 @@ class Part:
     outputs: list[Tensor] = field(default_factory=list)
     #: positions, in the plan's list, of the parts that must finish first
     after: list[int] = field(default_factory=list)
-    #: sums that are computed as one product, with the products they add up
+    #: sums that are computed as one, with the products they add up; and slices, with the product they are part of
     products: dict[Operation, list[Operation]] = field(default_factory=dict)
     #: the operations that need not run because of that
     hidden: set[Operation] = field(default_factory=set)

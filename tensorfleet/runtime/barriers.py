@@ -36,7 +36,8 @@ class Barriers:
     def __call__(self, step: Step, args: list, results: tuple) -> tuple:
         """The results of a step, behind a barrier where that pays."""
         work = 1 + sum(self._work.get(a, 0) for a in step.args)
-        if step.op.type in _STORED or step.op.spec.heavy:
+        computed = step.kernel.op
+        if computed.type in _STORED or computed.spec.heavy:
             work = 0
         found = list(results)
         first = len(results) - len(step.outs)  # after the new values of updated variables

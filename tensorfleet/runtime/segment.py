@@ -73,6 +73,18 @@ class _Stacked(Kernel):
         return super().call(first, [first.concatenate(left), first.concatenate(right)], check)
 
 
+class _Columns(Kernel):
+    """Some columns of a product by a transposed matrix: the product by some of its rows."""
+
+    def __init__(self, product: Operation, begin: int, end: int) -> None:
+        super().__init__(product)
+        self._taken = slice(begin, end)
+
+    def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple:
+        """Multiplies by the rows."""
+        return super().call(first, [values[0], values[1][self._taken]], check)
+
+
 class _InPlace(Kernel):
     """An update of rows: of the array itself in numpy, functional in XLA, which owns the table's memory."""
 
@@ -164,11 +176,16 @@ class Segment:
     def _add_products(
         self, op: Operation, terms: list[Operation], made: set[Tensor], constants: dict
     ) -> None:
-        """Adds a sum of products of transposed matrices by others as one product of all of them."""
+        """Adds what `Part.products` describes as one step."""
+        outs: list[int | None] = [self._slot(op._outputs[0])]
         factors = [term._inputs[side] for side in (0, 1) for term in terms]
-        args = [self._code(t, made, constants) for t in factors]
-        step = Step(op, args, [self._slot(op._outputs[0])], [])
-        step.kernel = _Stacked(terms[0], len(terms))
+        step = Step(op, [self._code(t, made, constants) for t in factors], outs, [])
+        step.static = ()
+        if op.type == "Slice":
+            begin, size = int(constants[op._inputs[1]][1]), op._outputs[0].shape.as_list()[1]
+            step.kernel = _Columns(terms[0], begin, begin + size)
+        else:
+            step.kernel = _Stacked(terms[0], len(terms))
         self.steps.append(step)
 
     def _code(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:

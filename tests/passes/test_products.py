@@ -94,3 +94,27 @@ def test_sums_of_integers_and_of_other_products_are_left_alone():
     plain = tf.add_n([tf.matmul(b, b) for _ in range(3)])
     with tf.Session() as s:
         assert not any(part.products for part in parts(s, [ints, plain], a, b))
+
+
+@pytest.mark.parametrize("compile_it", [False, True])
+def test_only_the_columns_of_a_product_that_are_used_are_computed(compile_it, monkeypatch):
+    wanted = (lambda self: self.possible) if compile_it else (lambda self: False)
+    monkeypatch.setattr(compiled.Compiler, "wanted", wanted)
+    x = tf.placeholder(tf.float32, [4, 3])
+    v = tf.get_variable("v", [4, 2], initializer=tf.random_normal_initializer(seed=1))
+    w = tf.get_variable("w", [5, 6], initializer=tf.random_normal_initializer(seed=2))
+    loss = tf.reduce_sum(tf.tanh(tf.matmul(tf.concat([x, v], 1), w)))
+    gradient = tf.gradients(loss, v)[0]
+    data = np.random.default_rng(0).normal(size=(4, 3))
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        found, a, b = s.run([gradient, v, w], {x: data})
+        shapes = [
+            step.kernel.__class__.__name__
+            for item in s._prepare(gradient, {x: None}).program.items
+            for step in item.segment.steps
+        ]
+        s.run(gradient, {x: data})
+    both = np.concatenate([data, a], 1) @ b
+    np.testing.assert_allclose(found, ((1 - np.tanh(both) ** 2) @ b.T)[:, 3:], rtol=1e-4, atol=1e-5)
+    assert shapes.count("_Columns") == 1
