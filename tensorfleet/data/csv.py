@@ -32,25 +32,35 @@ from tensorfleet.shapes import TensorShape
 class _Rows(Run):
     """Records of CSV files, read and decoded in blocks; one that is wrong fails alone."""
 
-    def __init__(self, lines: Run, types: list[DType], defaults: list, options: dict[str, Any]) -> None:
+    def __init__(self, lines: Files, types: list[DType], defaults: list, options: dict[str, Any]) -> None:
         self._lines = lines
         self._types = types
         self._defaults = defaults
         self._options = options
         self._waiting: list[bytes] = []
+        self._file = ""
+        self._count = 0  # records of this file that were given
 
     def next(self, n: int, step: Any) -> Block | None:
         """The next records."""
-        if self._waiting:
-            return self._decoded([self._waiting.pop(0)])
-        lines = self._read(n, step)
-        if not lines:
-            return None
+        if not self._waiting:
+            lines = self._read(n, step)
+            if not lines:
+                return None
+            if self._lines.current != self._file:
+                self._file, self._count = self._lines.current, 0
+            try:
+                block = self._decoded(lines)
+                self._count += block.size
+                return block
+            except OpError:
+                self._waiting = lines  # one by one they tell which it was
+        self._count += 1
         try:
-            return self._decoded(lines)
-        except OpError:
-            self._waiting = lines  # one by one they tell which it was
             return self._decoded([self._waiting.pop(0)])
+        except OpError as e:
+            text = e.message.replace("record 0", f"record {self._count - 1}")
+            raise InvalidArgumentError(None, None, f"{text} (file: {self._file})") from None
 
     def _read(self, n: int, step: Any) -> list[bytes]:
         block = self._lines.next(n, step)

@@ -25,6 +25,7 @@ from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.parsing import parse_example
+from tensorfleet.ops.random_ops import get_seed
 from tensorfleet.shapes import TensorShape
 
 AUTOTUNE = -1
@@ -302,8 +303,6 @@ def sample_from_datasets(datasets: Any, weights: Any = None, seed: int | None = 
     logits = np.log(np.maximum(chances, 1e-300)).astype(np.float32)[None]
 
     def choose(unused: Tensor) -> Tensor:
-        from tensorfleet.ops.random_ops import get_seed
-
         first, second = get_seed(seed)
         seeds: dict[str, Any] = {"seed": first or 0, "seed2": second or 0}
         drawn = apply("Multinomial", constant(logits), constant(1), output_dtype=dtypes.int64, **seeds)
@@ -322,3 +321,44 @@ def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
 def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Transformation:
     """The dataset itself; the elements move to the device when it uses them."""
     return lambda dataset: dataset
+
+
+@export("contrib.data.batch_and_drop_remainder")
+def batch_and_drop_remainder(batch_size: Any) -> Transformation:
+    """Batches that all have the same size."""
+    return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
+
+
+class RandomDataset(Dataset):
+    """Random int64 numbers for ever; the same ones for the same seed."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        first, second = get_seed(seed)
+
+        def draw(unused: Tensor) -> Tensor:
+            seeds: dict[str, Any] = {"seed": first or 0, "seed2": second or 0}
+            none = constant(np.zeros(0, np.int32))
+            return apply("RandomUniformInt", none, constant(np.int64(0)), constant(np.int64(2**32)), **seeds)
+
+        made = Dataset.range(2**63 - 1).map(draw)
+        self._variant_tensor, self._structure, self._inputs = made._variant_tensor, made._structure, (made,)
+
+
+publish(RandomDataset, "data.experimental.RandomDataset", "contrib.data.RandomDataset")
+
+
+@export("data.experimental.TFRecordWriter")
+class TFRecordWriter:
+    """Writes a dataset of strings to a TFRecord file: `write(dataset)` is an operation that does it."""
+
+    def __init__(self, filename: Any, compression_type: Any = None) -> None:
+        self._filename = to_tensor(filename, dtypes.string, name="filename")
+        packing = "" if compression_type is None else compression_type
+        self._compression = to_tensor(packing, dtypes.string, name="compression_type")
+
+    def write(self, dataset: Dataset) -> Any:
+        """The operation that writes all elements."""
+        leaf = dataset._structure
+        if not isinstance(leaf, Leaf) or leaf.dtype != dtypes.string or leaf.shape.rank not in (None, 0):
+            raise TypeError(f"`dataset` must be a dataset of scalar strings, not of {leaf}.")
+        return apply("DatasetToTFRecord", dataset._variant_tensor, self._filename, self._compression)

@@ -16,6 +16,7 @@ from tensorfleet.data.nodes import Node, Run
 from tensorfleet.graph.functions import find_function
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.io.records import TFRecordWriter
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.queue_ops import shared
 from tensorfleet.ops.readers import Turns
@@ -222,6 +223,20 @@ def _single_element(ctx: Any, node: Node) -> tuple:
         run.close()
 
 
+@op("DatasetToTFRecord", "input_dataset: variant, filename: string, compression_type: string ->", **_WAITS)
+def _to_records(ctx: Any, node: Node, filename: Any, compression: Any) -> None:
+    name, packing = (np.asarray(v, object).ravel()[0].decode() for v in (filename, compression))
+    run = node.start(ctx.step)
+    try:
+        with TFRecordWriter(name, packing) as writer:
+            while (block := run.next(256, ctx.step)) is not None:
+                for record in block.columns[0]:
+                    writer.write(record)
+    finally:
+        run.close()
+
+
+not_differentiable("DatasetToTFRecord")
 not_differentiable("Iterator", "IteratorV2", "OneShotIterator", "MakeIterator", "IteratorGetNext")
 not_differentiable("IteratorGetNextSync", "IteratorToStringHandle", "IteratorFromStringHandle")
 not_differentiable("IteratorFromStringHandleV2", "DatasetToSingleElement")

@@ -137,6 +137,11 @@ class Files(Run):
         self._next = 0
         self._source: Any = None
 
+    @property
+    def current(self) -> str:
+        """The name of the file that was read from last."""
+        return self._names[self._next - 1].decode(errors="replace") if self._next else ""
+
     def next(self, n: int, step: Any) -> Block | None:
         """The next records of the current file."""
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from tensorfleet.api import export
@@ -39,6 +40,17 @@ class ThreadingOptions(_Wishes):
     """How many threads a dataset may use."""
 
     _names = ("max_intra_op_parallelism", "private_threadpool_size")
+
+
+@export("data.experimental.AutoShardPolicy")
+class AutoShardPolicy(enum.IntEnum):
+    """How the elements of a dataset are divided between workers."""
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+    HINT = 3
 
 
 @export("data.experimental.DistributeOptions")

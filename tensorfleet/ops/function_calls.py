@@ -101,7 +101,7 @@ class _Function:
             def run(*arguments: Tensor) -> None:
                 result.append(self._call(*arguments))
 
-            name: str = self._options.get("func_name") or getattr(self._call, "__name__", "function")
+            name = str(self._options.get("func_name") or getattr(self._call, "__name__", "function"))
             body, _ = trace(run, name, [(t, UNKNOWN) for t in types])
             with body.as_default():
                 flat = result[0] if isinstance(result[0], (list, tuple)) else [result[0]]

@@ -308,3 +308,47 @@ def test_options_are_kept_and_merged():
     assert elements(made) == [0, 1, 2]
     with pytest.raises(AttributeError, match="Cannot set the property"):
         options.wrong = 1
+
+
+def test_csv_files_name_the_file_and_the_record(tmp_path):
+    path = tmp_path / "c.csv"
+    path.write_bytes(b'h,h\n1,2\n3,x\n5\n7,"8"\n')
+    found = elements(experimental.CsvDataset([str(path)], [tf.int32, tf.int32], header=True))
+    assert found[0] == (1, 2) and found[3] == (7, 8)
+    assert (
+        found[1][0] is Invalid
+        and f"Field 1 in record 1 is not a valid int32: x (file: {path})" in found[1][1]
+    )
+    assert f"Expect 2 fields but have 1 in record 2 (file: {path})" in found[2][1]
+
+
+def test_datasets_are_written_to_record_files(tmp_path):
+    path = str(tmp_path / "r")
+    with tf.Session() as session:
+        session.run(experimental.TFRecordWriter(path).write(Dataset.from_tensor_slices(["a", "bc"])))
+    assert list(tf.python_io.tf_record_iterator(path)) == [b"a", b"bc"]
+    assert elements(tf.data.TFRecordDataset(path)) == [b"a", b"bc"]
+
+
+def test_random_numbers():
+    once = elements(experimental.RandomDataset(seed=1).take(5))
+    assert once == elements(experimental.RandomDataset(seed=1).take(5)) and len(set(once)) == 5
+    mixed = experimental.sample_from_datasets([Dataset.range(5), Dataset.range(10, 15)], [0.5, 0.5], seed=1)
+    assert sorted(elements(mixed)) == [*range(5), *range(10, 15)]
+
+
+def test_whole_pipelines(tmp_path):
+    path = str(tmp_path / "c.csv")
+    (tmp_path / "c.csv").write_bytes(b"a,b,c\n1,2.5,x\n3,4,y\n")
+    made = experimental.make_csv_dataset(path, 2, label_name="b", num_epochs=1, shuffle=False)
+    assert elements(made) == [({"a": [1, 3], "c": [b"x", b"y"]}, [2.5, 4.0])]
+    records = str(tmp_path / "r")
+    with tf.python_io.TFRecordWriter(records) as writer:
+        for i in range(4):
+            feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[i]))
+            writer.write(
+                tf.train.Example(features=tf.train.Features(feature={"n": feature})).SerializeToString()
+            )
+    wanted = {"n": tf.FixedLenFeature([], tf.int64)}
+    made = experimental.make_batched_features_dataset(records, 2, wanted, num_epochs=1, shuffle=False)
+    assert elements(made) == [{"n": [0, 1]}, {"n": [2, 3]}]
