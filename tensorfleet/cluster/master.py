@@ -23,6 +23,7 @@ from tensorfleet.cluster.placing import ClusterPlacer, task_name
 from tensorfleet.cluster.shipping import Shipment, Sources
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import ClusterProgram, Run, Work
+from tensorfleet.cluster.thinning import is_full, wire_type
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.control import frames
@@ -52,6 +53,7 @@ class ClusterEngine:
         self.cluster = cluster
         self.handle = secrets.token_hex(8)
         self._timeout = self.config.operation_timeout_in_ms
+        self.wire = wire_type(self.config)
         self._local = local
         self._own = task_name(*default) if local is not None else None
         self._engine: Engine | None = None
@@ -187,6 +189,12 @@ class ClusterEngine:
             for task in tasks - {stage.task, self._own}:
                 push.setdefault(task, []).append(t.name)
         step.outs = [slots.setdefault(t, len(slots)) for t in reply]
+        thin: list[str] = []
+        if self.wire:
+            own = set(plan.feeds) | set(plan.fetches)
+            step.thin = [i for i, t in enumerate(sources.given) if is_full(t) and t not in own]
+            step.full = [i for i, t in enumerate(reply) if is_full(t)]
+            thin = [t.name for t in stage.outputs if is_full(t) and t not in own]
         known = [t for op in stage.ops for t in op._inputs if t in plan.constants and not self._has(stage, t)]
         registered = {
             "id": step.number,
@@ -199,6 +207,8 @@ class ClusterEngine:
             "keep": keep,
             "push": [{"task": k, "address": self._address(k), "names": v} for k, v in push.items()],
             "known": [t.name for t in known],
+            "wire": self.wire,
+            "thin": thin,
         }
         told.setdefault(stage.task, []).append((registered, stage, {t: plan.constants[t] for t in known}))
         # What another task pushes here need not be over before this stage is asked for; all else must be.

@@ -14,6 +14,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer, failure
+from tensorfleet.cluster.thinning import full, thin
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.partition import Stage
 from tensorfleet.passes.plan import Plan
@@ -34,6 +35,9 @@ class Work:
         self.ins: list[int] = []
         self.outs: list[int] = []
         self.total = 1
+        #: positions of the values to send in 16 bits, and of those that come so
+        self.thin: list[int] = []
+        self.full: list[int] = []
         self.followers: list[int] = []
         self.waits = 0
 
@@ -152,7 +156,10 @@ class Run:
         self._started.add(at)
         channel = at.acquire(self.deadline)
         try:
-            channel.send(wire.RUN, fields, [values[s] for s in work.ins])
+            given = [values[s] for s in work.ins]
+            for n in work.thin:
+                given[n] = thin(given[n], self.engine.wire)
+            channel.send(wire.RUN, fields, given)
         except OSError as e:
             at.drop(channel)
             raise at.lost(e) from None
@@ -255,6 +262,8 @@ class Run:
             raise self._told(failure(frame))
         if frame.fields and self.collector is not None:
             self.collector.add(frame.json()["events"])
+        for n in self.program.work[i].full:
+            frame.tensors[n] = full(frame.tensors[n])
         self._done(i, frame.tensors)
 
     def _collect(self) -> None:

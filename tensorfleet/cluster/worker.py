@@ -16,6 +16,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import peer
+from tensorfleet.cluster.thinning import full, is_full, thin
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import import_graph_def
 from tensorfleet.passes.partition import elsewhere
@@ -48,6 +49,9 @@ class _Stage:
             elsewhere(ops),
             {graph.get_tensor_by_name(n): v for n, v in known.items()},
         )
+        self.wire = told["wire"]
+        self.thin = {place[n] for n in told["thin"]}
+        self.full = [i for i, t in enumerate(feeds) if is_full(t)] if self.wire else []
         self.reply = [place[n] for n in told["reply"]]
         self.keep = [(n, place[n]) for n in told["keep"]]
         self.push = [
@@ -215,13 +219,21 @@ class Worker:
             raise errors.InvalidArgumentError(
                 None, None, f"Stage {stage_id} is not registered, or takes other values."
             )
+        for i in stage.full:
+            if i < len(given):
+                given[i] = full(given[i])
         if stage.alone and total == 1 and stage.program.inline:
             results = session.engine.run(stage.program, given, timeout, collector)
         else:
             results = self._run_in_step(session, number, stage, total, timeout, given, collector)
+        sent = (
+            [thin(r, stage.wire) if i in stage.thin else r for i, r in enumerate(results)]
+            if stage.thin
+            else results
+        )
         for task, address, names, places in stage.push:
-            self._push(handle, number, task, address, names, [results[i] for i in places], timeout)
-        return [results[i] for i in stage.reply]
+            self._push(handle, number, task, address, names, [sent[i] for i in places], timeout)
+        return [sent[i] for i in stage.reply]
 
     def _run_in_step(
         self,
@@ -238,6 +250,8 @@ class Worker:
         feeds = list(given) + [step.values[n] for n in stage.kept]
         if stage.awaited:
             feeds += self._await(step, stage.awaited, deadline)
+            for i in stage.full:
+                feeds[i] = full(feeds[i])
 
         def began(ctx: Any) -> None:
             with step.arrived:

@@ -245,6 +245,27 @@ def test_a_trace_has_the_lanes_of_every_task(cluster, graph):
     assert "a/read" in Timeline(metadata.step_stats).generate_chrome_trace_format()
 
 
+@pytest.mark.parametrize("own", ["worker", "elsewhere"])
+def test_sixteen_bits_between_tasks_and_full_precision_everywhere_else(cluster, graph, own):
+    exact = np.float32(1.00048828125)  # one and a bit that bfloat16 does not have
+    with tf.device("/job:ps/task:0"):
+        a = tf.Variable([exact], name="a")
+    with tf.device("/job:worker/task:1"):
+        b = a * 1.0
+    with tf.device("/job:worker/task:0"):
+        c = b + 0.0
+    options = tf.GraphOptions(enable_bfloat16_sendrecv=True)
+    config = tf.ConfigProto(graph_options=options)
+    target = cluster.target("worker", 0) if own == "worker" else cluster.target("ps", 1)
+    with tf.Session(target, config=config) as s:
+        s.run(a.initializer)
+        assert s.run(a) == exact  # stored as it is
+        assert s.run(c) == 1.0
+        assert s.run(c).dtype == np.float32
+    with tf.Session(target) as s:
+        assert s.run(c) == exact
+
+
 def test_partial_runs(cluster, graph):
     with tf.device("/job:ps/task:0"):
         a = tf.placeholder(tf.float32, [])
