@@ -103,7 +103,7 @@ def _max_pool_gradient(op: Operation, dy: Any, *_: Any) -> Any:
 
 @gradient("FractionalAvgPool")
 def _avg_pool_gradient(op: Operation, dy: Any, *_: Any) -> Any:
-    _, rows, columns = op.outputs
+    rows, columns = op.outputs[1:]
     shape = apply("Shape", op.inputs[0], out_type="int64")
     return apply("FractionalAvgPoolGrad", shape, dy, rows, columns, overlapping=op.get_attr("overlapping"))
 
