@@ -19,6 +19,7 @@ from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.common import UNKNOWN, static_value
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.sparse_arrange import sparse_reshape, sparse_shapes
 from tensorfleet.ops.strings import invalid
 from tensorfleet.shapes import TensorShape
@@ -126,7 +127,7 @@ def string_split(
     delimiter: Any = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
-) -> SparseTensor:
+) -> Any:
     """The words of each string of a vector, as a sparse matrix.
 
     Each character of `sep` (or `delimiter`: a space) separates; an empty one cuts into single bytes.
@@ -135,17 +136,20 @@ def string_split(
         separator = delimiter if sep is None else sep
         separator = to_tensor(" " if separator is None else separator, dtypes.string)
         texts = to_tensor(source, dtypes.string)
-        _check_result_type(result_type)
-        return SparseTensor(*apply("StringSplit", texts, separator, skip_empty=skip_empty))
+        ragged = _is_ragged(result_type)
+        made = SparseTensor(*apply("StringSplit", texts, separator, skip_empty=skip_empty))
+        return _rows_of(made) if ragged else made
 
 
-def _check_result_type(result_type: str) -> None:
+def _is_ragged(result_type: str) -> bool:
     if result_type not in ("SparseTensor", "RaggedTensor"):
         raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
-    if result_type == "RaggedTensor":
-        raise ValueError(
-            "There are no ragged tensors in this build: use result_type='SparseTensor', or its to_dense."
-        )
+    return result_type == "RaggedTensor"
+
+
+def _rows_of(words: SparseTensor) -> RaggedTensor:
+    rows = words.indices[:, 0]
+    return RaggedTensor.from_value_rowids(words.values, rows, words.dense_shape[0], validate=False)
 
 
 @export("strings.split")
@@ -156,7 +160,7 @@ def strings_split(
     result_type: str = "SparseTensor",
     source: Any = None,
     name: str | None = None,
-) -> SparseTensor:
+) -> Any:
     """The words of each string, as a sparse tensor of one dimension more.
 
     `sep` as a whole separates; without one, any whitespace does. At most `maxsplit` cuts are made.
@@ -165,9 +169,13 @@ def strings_split(
     with name_scope(name, "StringSplit", [texts]):
         texts = to_tensor(texts, dtypes.string, name="input")
         separator = to_tensor("" if sep is None else sep, dtypes.string, name="sep")
-        _check_result_type(result_type)
+        ragged = _is_ragged(result_type)
         flat = texts if texts.shape.rank == 1 else apply("Reshape", texts, [-1])
         made = SparseTensor(*apply("StringSplitV2", flat, separator, maxsplit=maxsplit))
+        if ragged:
+            if texts.shape.rank not in (0, 1):
+                raise ValueError("A ragged result needs a vector of strings, or one string.")
+            return _rows_of(made).values if texts.shape.rank == 0 else _rows_of(made)
         if texts.shape.rank in (0, 1):
             return made
         outer = shape_of(texts, out_type=dtypes.int64)

@@ -12,6 +12,7 @@ from tensorfleet.graph.convert import make_array
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
+from tensorfleet.ops.ragged_tensor import RaggedTensor
 
 # Types that stand for several tensors when fed or fetched: type -> (tensors, split a fed value).
 Composite = tuple[Callable[[Any], list], Callable[[Any], list]]
@@ -25,6 +26,10 @@ COMPOSITES: dict[type, Composite] = {
         ),
     ),
     SparseTensor: (lambda s: [s.indices, s.values, s.dense_shape], list),
+    RaggedTensor: (
+        lambda r: [r.flat_values, *r.nested_row_splits],
+        lambda v: [v.flat_values, *v.nested_row_splits],
+    ),
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from tensorfleet.ops.ragged_tensor import RaggedTensor, RaggedTensorValue
 from tensorfleet.session.feeds import COMPOSITES
 
 
@@ -27,7 +28,16 @@ REBUILD: dict[type, Callable] = {
         values[0], values[1], values[2] if key.dense_shape is not None else None
     ),
     SparseTensor: lambda key, values: SparseTensorValue(*values),
+    RaggedTensor: lambda key, values: _ragged(values),
 }
+
+
+def _ragged(values: list) -> RaggedTensorValue:
+    """Rows of rows, from the innermost values and the splits of each dimension."""
+    made, *nested = values
+    for splits in reversed(nested):
+        made = RaggedTensorValue(made, splits)
+    return made
 
 
 def fetch_plan(

@@ -1,0 +1,328 @@
+"""`tf.ragged`: ragged tensors from lists, ranges, masks and partitions; and their operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.api import export
+from tensorfleet.dtypes import DType
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import make_array, to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.ops.basic import placeholder
+from tensorfleet.ops.common import tensor_list, vector_of
+from tensorfleet.ops.examples import case
+from tensorfleet.ops.indexing import boolean_mask as dense_boolean_mask
+from tensorfleet.ops.operators import OVERLOADABLE_OPERATORS
+from tensorfleet.ops.ragged_tensor import RaggedTensor, RaggedTensorValue, segment_ids_to_row_splits
+from tensorfleet.ops.sparse_arrange import sparse_shapes
+from tensorfleet.ops.sparse_kernels import invalid
+from tensorfleet.shapes import TensorShape, as_shape
+
+_SPLITS = np.array([0, 2, 2, 3])
+
+
+def _sparse_form(op: Operation) -> list[TensorShape]:
+    splits, values = tensor_list(op, 0), op._inputs[-1].shape
+    rank = None if values.rank is None else values.rank + len(splits)
+    return sparse_shapes(rank, values.num_elements())
+
+
+@op(
+    "RaggedTensorToSparse",
+    "rt_nested_splits: RAGGED_RANK * Tsplits, rt_dense_values: T -> "
+    "sparse_indices: int64, sparse_values: T, sparse_dense_shape: int64",
+    "RAGGED_RANK: int; T: type; Tsplits: index = int64",
+    shape=_sparse_form,
+    host=True,
+    examples=[
+        case([_SPLITS], np.array([1.5, 2.5, 3.5])),
+        case([_SPLITS, np.array([0, 2, 3, 4])], np.array([1, 2, 3, 4], np.int32)),
+        case([np.array([0, 1, 2], np.int32)], np.array([[1.5, 2.5], [3.5, 4.5]])),
+    ],
+)
+def _to_sparse(ctx: Any, nested: list, values: Any) -> tuple:
+    places = np.argwhere(np.ones(values.shape, np.bool_)).astype(np.int64)
+    sizes = list(values.shape[1:])
+    for splits in reversed(nested):
+        if not len(splits) or splits[0] != 0:
+            raise invalid("First value of ragged splits must be 0.")
+        lengths = np.diff(splits)
+        row = np.repeat(np.arange(len(lengths)), lengths)[places[:, 0]]
+        outer = np.stack([row, places[:, 0] - np.asarray(splits, np.int64)[row]], axis=1)
+        places = np.concatenate([outer, places[:, 1:]], axis=1)
+        sizes.insert(0, int(lengths.max(initial=0)))
+    shape = np.array([len(nested[0]) - 1, *sizes], np.int64)
+    return places.astype(np.int64), values.ravel(), shape
+
+
+@gradient("RaggedTensorToSparse")
+def _to_sparse_gradient(op: Operation, *grads: Any) -> list:
+    return [None] * op.get_attr("RAGGED_RANK") + [apply("Reshape", grads[1], apply("Shape", op.inputs[-1]))]
+
+
+def _ranges_shape(op: Operation) -> list[TensorShape]:
+    counts = [t.shape.num_elements() for t in op._inputs if t.shape.rank == 1]
+    known = next((c for c in counts if c is not None), None)
+    return [vector_of(None if known is None else known + 1), vector_of(None)]
+
+
+@op(
+    "RaggedRange",
+    "starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T",
+    "T: {bfloat16, float, double, int32, int64} = int32; Tsplits: index = int64",
+    shape=_ranges_shape,
+    host=True,
+    examples=[
+        case(np.array([0, 5, 8], np.int32), np.array([3, 5, 12], np.int32), np.array(1, np.int32)),
+        case(np.array(0.0), np.array([1.0, 2.0]), np.array(0.5)),
+    ],
+)
+def _ragged_range(ctx: Any, starts: Any, limits: Any, deltas: Any, *, Tsplits: DType) -> tuple:
+    if np.any(np.asarray(deltas) == 0):
+        raise invalid("Requires delta != 0")
+    try:
+        rows = np.broadcast(starts, limits, deltas)
+    except ValueError:
+        raise invalid("starts, limits, and deltas must have the same shape") from None
+    kind = np.asarray(starts).dtype
+    made = (
+        [np.arange(a, b, d).astype(kind) for a, b, d in rows]
+        if rows.ndim
+        else [np.arange(starts, limits, deltas)]
+    )
+    ends = np.cumsum([0, *(len(m) for m in made)]).astype(Tsplits.np_dtype)
+    return ends, np.concatenate([np.zeros(0, kind), *made]).astype(kind)
+
+
+not_differentiable("RaggedRange")
+
+
+# -- from lists --------------------------------------------------------------------------------------
+
+
+def _depth(values: Any) -> int:
+    """How deep the scalars of nested lists are; ValueError when they are not all as deep."""
+    if not isinstance(values, (list, tuple, np.ndarray)):
+        return 0
+    inside = {_depth(v) for v in values if not (isinstance(v, (list, tuple)) and not _leaves(v))}
+    if len(inside) > 1:
+        raise ValueError("all scalar values must have the same nesting depth")
+    empty = max((_nesting(v) for v in values), default=0)
+    return 1 + max([*inside, empty])
+
+
+def _nesting(values: Any) -> int:
+    if not isinstance(values, (list, tuple)):
+        return 0
+    return 1 + max((_nesting(v) for v in values), default=0)
+
+
+def _leaves(values: Any) -> bool:
+    if not isinstance(values, (list, tuple)):
+        return True
+    return any(_leaves(v) for v in values)
+
+
+def _partitioned(pylist: Any, ragged_rank: Any, inner_shape: Any) -> tuple[list, list[list[int]], int]:
+    """(innermost rows, splits of each dimension, depth of the scalars)."""
+    depth = _depth(pylist)
+    rank = ragged_rank if ragged_rank is not None else max(depth - 1 - len(inner_shape or ()), 0)
+    if rank > depth - 1 and _leaves(pylist):
+        raise ValueError(
+            f"pylist has scalar values depth {depth}, but ragged_rank={rank} requires scalar depth greater than "
+            f"{rank}"
+        )
+    rows, nested = pylist, []
+    for _ in range(rank):
+        nested.append([0, *np.cumsum([len(r) for r in rows]).tolist()])
+        rows = [v for r in rows for v in r]
+    return list(rows), nested, depth
+
+
+def _flat(rows: list, dtype: Any, inner_shape: Any) -> np.ndarray:
+    kind = None if dtype is None else dtypes.as_dtype(dtype)
+    if not rows:
+        return np.zeros((0, *(inner_shape or ())), (kind or dtypes.float32).np_dtype)
+    return make_array(rows, kind)
+
+
+@export("ragged.constant")
+def constant(
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: Any = None,
+    inner_shape: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = dtypes.int64,
+) -> Any:
+    """A constant of nested lists whose lengths may differ."""
+    if not isinstance(pylist, (list, tuple, np.ndarray)):
+        raise TypeError(f"pylist may not be a scalar: {pylist!r}")
+    with name_scope(name, "RaggedConstant"):
+        rows, nested, _ = _partitioned(pylist, ragged_rank, inner_shape)
+        made: Any = to_tensor(_flat(rows, dtype, inner_shape), name="values" if nested else None)
+        kind = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
+        for splits in reversed(nested):
+            made = RaggedTensor._of(made, to_tensor(np.array(splits, kind)))
+        return made
+
+
+@export("ragged.constant_value")
+def constant_value(
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: Any = None,
+    inner_shape: Any = None,
+    row_splits_dtype: Any = "int64",
+) -> Any:
+    """A `RaggedTensorValue` (or an array) of nested lists whose lengths may differ."""
+    rows, nested, _ = _partitioned(pylist, ragged_rank, inner_shape)
+    made: Any = _flat(rows, dtype, inner_shape) if dtype is not None else np.array(rows)
+    kind = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
+    for splits in reversed(nested):
+        made = RaggedTensorValue(made, np.array(splits, kind))
+    return made
+
+
+@export("ragged.placeholder")
+def ragged_placeholder(dtype: Any, ragged_rank: int, value_shape: Any = None, name: str | None = None) -> Any:
+    """A ragged tensor that is fed with a `RaggedTensorValue`."""
+    with name_scope(name, "RaggedPlaceholder"):
+        inner = TensorShape([None]).concatenate(as_shape(value_shape)) if value_shape is not None else None
+        made: Any = placeholder(dtype, inner, "flat_values")
+        for i in reversed(range(ragged_rank)):
+            made = RaggedTensor._of(made, placeholder(dtypes.int64, [None], f"row_splits_{i}"))
+        return made
+
+
+# -- from other tensors ------------------------------------------------------------------------------
+
+
+@export("ragged.range")
+def ragged_range(
+    starts: Any,
+    limits: Any = None,
+    deltas: Any = 1,
+    dtype: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = dtypes.int64,
+) -> RaggedTensor:
+    """Rows that count from `starts` up to `limits` in steps of `deltas`; from 0 when only limits are given."""
+    if limits is None:
+        starts, limits = 0, starts
+    with name_scope(name, "RaggedRange"):
+        numbers = [to_tensor(x, dtype) for x in (starts, limits, deltas)]
+        if dtype is None:
+            widest = max((t.dtype.base_dtype for t in numbers), key=_ORDER.index)
+            numbers = [apply("Cast", t, DstT=widest) if t.dtype != widest else t for t in numbers]
+        splits, values = apply("RaggedRange", *numbers, Tsplits=row_splits_dtype)
+        return RaggedTensor._of(values, splits)
+
+
+_ORDER = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
+
+
+@export("ragged.map_flat_values")
+def map_flat_values(op: Callable, *args: Any, **kwargs: Any) -> Any:
+    """`op` of the innermost values of ragged arguments, in the rows of those."""
+    found: list[RaggedTensor] = []
+
+    def flat(value: Any) -> Any:
+        if isinstance(value, RaggedTensor):
+            found.append(value)
+            return value.flat_values
+        if isinstance(value, (list, tuple)):
+            return type(value)(flat(v) for v in value)
+        return value
+
+    result = op(*[flat(a) for a in args], **{k: flat(v) for k, v in kwargs.items()})
+    if not found:
+        return result
+    if len({r.ragged_rank for r in found}) > 1:
+        raise ValueError("All ragged inputs must have the same ragged_rank.")
+    return found[0].with_flat_values(result)
+
+
+@export("ragged.boolean_mask")
+def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
+    """The elements of `data` where `mask`, a matrix or of a higher rank, is true: rows of what is left."""
+    with name_scope(name, "RaggedMask"):
+        keep = to_tensor(mask, dtypes.bool_, name="mask")
+        dense = to_tensor(data, name="data")
+        if keep.shape.rank is None:
+            raise ValueError("mask.shape.rank must be known statically.")
+        if keep.shape.rank == 0:
+            raise ValueError("mask cannot be scalar.")
+        made: Any = dense_boolean_mask(dense, keep)
+        for axis in range(keep.shape.rank - 1, 0, -1):
+            counts = apply("Cast", keep, DstT="int64")
+            if axis == keep.shape.rank - 1:
+                lengths = apply("Sum", counts, [axis])
+            else:
+                outer = shape_of(keep, out_type=dtypes.int64)
+                lengths = apply("Fill", outer[:axis], outer[axis])
+            made = RaggedTensor.from_row_lengths(made, apply("Reshape", lengths, [-1]), validate=False)
+        return made
+
+
+@export("ragged.stack")
+def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
+    """Tensors or ragged tensors as the rows of one more dimension, in front."""
+    if not isinstance(values, (list, tuple)) or not values:
+        raise ValueError("rt_inputs may not be empty.")
+    if axis != 0:
+        raise ValueError(f"Ragged tensors are stacked along axis 0, not {axis}.")
+    with name_scope(name, "RaggedConcat"):
+        parts = [v if isinstance(v, RaggedTensor) else to_tensor(v) for v in values]
+        counts = [p.nrows() if isinstance(p, RaggedTensor) else _rows(p) for p in parts]
+        return RaggedTensor.from_row_lengths(_joined(parts), apply("Pack", counts), validate=False)
+
+
+def _rows(tensor: Tensor) -> Tensor:
+    return shape_of(tensor, out_type=dtypes.int64)[0]
+
+
+def _joined(parts: list) -> Any:
+    """Rows one behind the other."""
+    if not any(isinstance(p, RaggedTensor) for p in parts):
+        return apply("ConcatV2", parts, 0)
+    ragged = [p if isinstance(p, RaggedTensor) else RaggedTensor.from_tensor(p) for p in parts]
+    lengths = apply("ConcatV2", [p.row_lengths() for p in ragged], 0)
+    return RaggedTensor.from_row_lengths(_joined([p.values for p in ragged]), lengths, validate=False)
+
+
+@export("ragged.stack_dynamic_partitions")
+def stack_dynamic_partitions(
+    data: Any, partitions: Any, num_partitions: Any, name: str | None = None
+) -> RaggedTensor:
+    """The rows of `data` sorted by the numbers in `partitions`, those of one number as one row."""
+    with name_scope(name, "SegmentStack"):
+        rows = to_tensor(partitions, name="partitions")
+        if rows.shape.rank != 1:
+            raise ValueError("partitions must be a vector here.")
+        order = apply("TopKV2", apply("Neg", rows), apply("Size", rows), sorted=True)[1]
+        values = apply("GatherV2", to_tensor(data), order, 0)
+        total = apply("Cast", to_tensor(num_partitions), DstT=rows.dtype.base_dtype)
+        splits = segment_ids_to_row_splits(apply("GatherV2", rows, order, 0), total)
+        return RaggedTensor._of(values, splits)
+
+
+def _operator(name: str) -> Callable:
+    def operate(x: Any, *others: Any) -> Any:
+        return map_flat_values(lambda first, *rest: getattr(first, name)(*rest), x, *others)
+
+    operate.__name__ = name
+    return operate
+
+
+# Arithmetic with numbers and with ragged tensors of the same rows goes by the innermost values.
+for _name in OVERLOADABLE_OPERATORS - {"__matmul__", "__rmatmul__"}:
+    setattr(RaggedTensor, _name, _operator(_name))
