@@ -1,0 +1,188 @@
+"""Workers that do not wait for each other: old gradients are measured, scaled, dropped, or kept from getting old."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.fleet import staleness
+from tensorfleet.testing.cluster import free_addresses
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+class Late:
+    """A training step whose gradient arrives after `others` more updates."""
+
+    def __init__(self, **kwargs) -> None:
+        self.step = tf.train.get_or_create_global_step()
+        self.w = tf.Variable([8.0], name="w")
+        self.table = tf.Variable(np.zeros((3, 1), np.float32), name="table")
+        self.opt = tf.fleet.StalenessOptimizer(tf.train.MomentumOptimizer(1.0, 0.0), **kwargs)
+        loss = tf.reduce_sum(self.w * 4.0) + tf.reduce_sum(tf.gather(self.table, [1])) * 4.0
+        pairs = self.opt.compute_gradients(loss)
+        self.others = tf.placeholder(tf.int64, [])
+        with tf.control_dependencies(
+            [self.opt._seen, *(g.values if hasattr(g, "values") else g for g, _ in pairs)]
+        ):
+            passed = tf.assign_add(self.step, self.others)
+        with tf.control_dependencies([passed]):
+            pairs = [(_after(g), v) for g, v in pairs]
+        self.train = self.opt.apply_gradients(pairs, self.step)
+
+    def run(self, others: int) -> tuple:
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            _, age = sess.run([self.train, self.opt.staleness], {self.others: others})
+            w, table, step = sess.run([self.w, self.table, self.step])
+        return int(age), 8.0 - w[0], -table[1, 0], int(step) - others
+
+
+def _after(grad):
+    if isinstance(grad, tf.IndexedSlices):
+        return tf.IndexedSlices(tf.identity(grad.values), grad.indices, grad.dense_shape)
+    return tf.identity(grad)
+
+
+@pytest.mark.parametrize("others", [0, 3])
+def test_staleness_is_measured(others):
+    assert Late().run(others) == (others, 4.0, 4.0, 1)
+
+
+@pytest.mark.parametrize(("others", "expected"), [(0, 4.0), (1, 2.0), (3, 1.0)])
+def test_old_gradients_count_less(others, expected):
+    assert Late(policy="scale").run(others) == (others, expected, expected, 1)
+
+
+@pytest.mark.parametrize(("others", "applied"), [(0, True), (2, True), (3, False)])
+def test_gradients_beyond_the_bound_are_dropped(others, applied):
+    expected = 4.0 if applied else 0.0
+    assert Late(policy="drop", bound=2).run(others) == (others, expected, expected, int(applied))
+
+
+def test_slots_are_those_of_the_wrapped_optimizer():
+    late = Late(policy="drop", bound=0)
+    assert late.opt.get_slot_names() == ["momentum"]
+    assert late.opt.get_slot(late.w, "momentum").op.name == "w/Momentum"
+    assert [v.op.name for v in late.opt.variables()] == ["table/Momentum", "w/Momentum"]
+
+
+def test_minimize_works_as_with_any_optimizer():
+    tf.train.get_or_create_global_step()
+    w = tf.Variable(3.0)
+    opt = tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(0.5), policy="scale")
+    train = opt.minimize(tf.square(w), global_step=tf.train.get_global_step())
+    with tf.train.MonitoredTrainingSession(hooks=[tf.train.StopAtStepHook(last_step=3)]) as sess:
+        while not sess.should_stop():
+            sess.run(train)
+        assert sess._tf_sess().run(w) == 0.0
+
+
+class Worker:
+    """A worker under the policy "wait", on a server that it shares."""
+
+    def __init__(self, spec, server, index: int, bound: int, **hook) -> None:
+        self.server = server
+        self.is_chief = index == 0
+        self.graph = tf.Graph()
+        setter = tf.train.replica_device_setter(cluster=spec, worker_device=f"/job:worker/task:{index}")
+        with self.graph.as_default(), tf.device(setter):
+            step = tf.train.get_or_create_global_step()
+            opt = tf.fleet.StalenessOptimizer(
+                tf.train.GradientDescentOptimizer(0.1), "wait", bound=bound, num_workers=2
+            )
+            self.train = opt.minimize(tf.Variable(1.0) * 2.0, global_step=step)
+            self.hook = opt.make_session_run_hook(index, **hook)
+            self.steps = opt._steps
+
+    def session(self):
+        with self.graph.as_default():
+            return tf.train.MonitoredTrainingSession(
+                self.server.target, is_chief=self.is_chief, hooks=[self.hook]
+            )
+
+
+@pytest.fixture
+def servers():
+    spec = tf.train.ClusterSpec(free_addresses(ps=1, worker=2))
+    return spec, [tf.train.Server(spec, job, i) for job, i in (("ps", 0), ("worker", 0), ("worker", 1))]
+
+
+def test_a_fast_worker_waits_for_the_slow_one(servers):
+    spec, made = servers
+    fast, slow = (Worker(spec, made[1 + i], i, bound=2) for i in range(2))
+    apart = []
+    with fast.session() as first, slow.session() as second:
+
+        def hurry():
+            for _ in range(12):
+                first.run(fast.train)
+
+        thread = threading.Thread(target=hurry)
+        thread.start()
+        for _ in range(9):
+            second.run(slow.train)
+            steps = second._tf_sess().run(slow.steps)
+            apart.append(int(steps[0] - steps[1]))
+        thread.join(timeout=60)
+        assert not thread.is_alive()
+    assert max(apart) <= 3
+
+
+def test_a_worker_that_ended_is_not_waited_for(servers):
+    spec, made = servers
+    fast, slow = (Worker(spec, made[1 + i], i, bound=1) for i in range(2))
+    with fast.session() as first:
+        with slow.session() as second:
+            second.run(slow.train)
+        for _ in range(10):
+            first.run(fast.train)
+
+
+def test_a_worker_that_died_is_given_up(servers, monkeypatch):
+    clock = [0.0]
+
+    def sleep(seconds):
+        clock[0] += 1.0
+
+    monkeypatch.setattr(staleness.time, "sleep", sleep)
+    monkeypatch.setattr(staleness.time, "monotonic", lambda: clock[0])
+    spec, made = servers
+    alone = Worker(spec, made[1], 0, bound=1, max_wait_secs=30)
+    with alone.session() as sess:
+        for _ in range(6):
+            sess.run(alone.train)
+    assert 30 <= clock[0] < 40, "it waited once"
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "text"),
+    [
+        ({"policy": "guess"}, "policy must be one of measure, scale, drop, wait"),
+        ({"policy": "drop"}, "need a bound of 0 or more"),
+        ({"policy": "scale", "bound": 1}, "need a bound"),
+        ({"policy": "drop", "bound": -1}, "need a bound of 0 or more"),
+        ({"policy": "wait", "bound": 1}, "needs num_workers"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(kwargs, text):
+    with pytest.raises(ValueError, match=text):
+        tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(0.1), **kwargs)
+
+
+def test_it_must_be_asked_in_order():
+    opt = tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(0.1))
+    w = tf.Variable(1.0)
+    with pytest.raises(ValueError, match="create_global_step"):
+        opt.compute_gradients(w * 2.0)
+    with pytest.raises(ValueError, match=r"compute_gradients\(\) of this optimizer"):
+        opt.apply_gradients([(tf.constant(1.0), w)])
+    with pytest.raises(ValueError, match='is for the policy "wait"'):
+        opt.make_session_run_hook(0)
