@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -22,12 +23,15 @@ class Launch:
 
     def __init__(self, directory: Path, *arguments: str, **environment: str) -> None:
         self.mark = f"{_MARK}={uuid.uuid4()}"
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("TENSORFLEET_TOKEN", "TF_CONFIG"))}
+        unwanted = ("TENSORFLEET_TOKEN", "TF_CONFIG", "PYTHONDONTWRITEBYTECODE")
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(unwanted)}
         environment = {
             **clean,
             "TENSORFLEET_STATE": str(directory / "state"),
             _MARK: self.mark.partition("=")[2],
             "PYTHONFAULTHANDLER": "1",
+            # Many processes import the same modules: compiled once, and not into the tree.
+            "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / f"tensorfleet-tests-{os.getuid()}"),
             **environment,
         }
         self.process = subprocess.Popen(

@@ -1,8 +1,6 @@
 """`python -m tensorfleet script.py`: one process, the script as it is."""
 
-import subprocess
-import sys
-
+import launching
 import pytest
 
 from tensorfleet.launch import script
@@ -10,8 +8,7 @@ from tensorfleet.launch import script
 
 def run(tmp_path, source, *arguments, before=()):
     (tmp_path / "train.py").write_text(source)
-    command = [sys.executable, "-m", "tensorfleet", *before, "train.py", *arguments]
-    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    return launching.run(tmp_path, *before, "train.py", *arguments)
 
 
 def test_a_script_runs_as_the_main_program(tmp_path):
@@ -34,12 +31,12 @@ if __name__ == "__main__":
 
 
 def test_exit_codes_are_the_scripts(tmp_path):
-    assert run(tmp_path, "raise SystemExit(7)").returncode == 7
+    assert run(tmp_path, "raise SystemExit(7)").code == 7
 
 
 def test_tracebacks_begin_at_the_script(tmp_path):
     done = run(tmp_path, "def f():\n    raise KeyError('lost')\nf()\n")
-    assert done.returncode == 1
+    assert done.code == 1
     lines = done.stderr.splitlines()
     assert lines[0].startswith("Traceback") and 'File "train.py", line 3' in lines[1]
     assert lines[-1] == "KeyError: 'lost'"
@@ -47,7 +44,7 @@ def test_tracebacks_begin_at_the_script(tmp_path):
 
 def test_python_2_is_named_with_its_line(tmp_path):
     done = run(tmp_path, 'x = 1\nprint "loss", x\n')
-    assert done.returncode == 1
+    assert done.code == 1
     assert "train.py:2: this is Python 2" in done.stderr
     assert 'print "loss", x' in done.stderr
 
@@ -75,7 +72,7 @@ def test_statements_of_python_2_are_recognized(line):
 def test_python_2_in_an_imported_module_is_named_too(tmp_path):
     (tmp_path / "helper.py").write_text("print 'hello'\n")
     done = run(tmp_path, "import helper\n")
-    assert done.returncode == 1
+    assert done.code == 1
     assert "helper.py:1: this is Python 2" in done.stderr
 
 
@@ -95,14 +92,13 @@ def test_names_of_python_2_come_with_their_successor(source, hint):
 
 def test_an_ordinary_syntax_error_stays_one(tmp_path):
     done = run(tmp_path, "x = (1,\n")
-    assert done.returncode == 1
+    assert done.code == 1
     assert "SyntaxError" in done.stderr and "Python 2" not in done.stderr
 
 
 def test_a_missing_script_is_named(tmp_path):
-    command = [sys.executable, "-m", "tensorfleet", "nowhere.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 2
+    done = launching.run(tmp_path, "nowhere.py")
+    assert done.code == 2
     assert "no such script: nowhere.py" in done.stderr
 
 
