@@ -56,7 +56,7 @@ class ArrayStore:
         self.adds = adds  # a gradient: what is written twice is added up
         self.closed = False
         self.elements: list[Any] = [None] * size
-        self.flags: list[str] = [""] * size  # "w" written, "r" read, "c" cleared
+        self.flags: list[str] = [""] * size  # "w" written, "r" read, "c" cleared, "?" perhaps written
         self.shapes: list[Any] = [None] * size
         self.grads: dict[bytes, ArrayStore] = {}
         #: all elements as one array, if there is one: those marked written that are None in `elements` are here
@@ -131,7 +131,7 @@ class ArrayStore:
             )
         value = self.elements[index]
         if value is None:
-            kept = self.dense is not None and "w" in flags
+            kept = self.dense is not None and flags[:1] in ("w", "?")
             value = np.asarray(self.dense)[index] if kept else self._missing(index)
         self.flags[index] = "wrc" if self.clears else "wr"
         if self.clears:
@@ -156,7 +156,7 @@ class ArrayStore:
         """Elements one by one again."""
         dense, self.dense = np.asarray(self.dense), None
         for i, value in enumerate(self.elements):
-            if value is None and self.flags[i][:1] == "w" and "c" not in self.flags[i]:
+            if value is None and self.flags[i] in ("w", "wr", "?"):
                 self.elements[i] = dense[i]
 
     def packed(self) -> Any:
@@ -174,7 +174,7 @@ class ArrayStore:
         count = len(self.elements)
         self.dense = dense
         self.elements = [None] * count
-        self.flags = ["w"] * count
+        self.flags = [f or "?" for f in self.flags]
         self.shapes = [tuple(dense.shape[1:])] * count
         if self.identical:
             self.shape = TensorShape._of(tuple(dense.shape[1:]))
@@ -214,42 +214,18 @@ def _text(shape: Any) -> str:
 
 
 class StackStore:
-    """Values that a loop leaves for its gradient, last in first out."""
+    """Values that a loop leaves for its gradient, last in first out.
 
-    __slots__ = ("closed", "dense", "items", "most", "name")
+    What a compiled loop pushed in one run lies here as one chunk: the first rows of an array.
+    """
+
+    __slots__ = ("closed", "items", "most", "name")
 
     def __init__(self, most: int, name: str) -> None:
         self.most = most
         self.name = name
         self.items: list = []
         self.closed = False
-        #: (array, count): the items, when they are the first rows of an array
-        self.dense: Any = None
-
-    def packed(self) -> tuple:
-        """The items as one array, and how many they are; no array when there are none, or none that fit."""
-        if self.dense is not None:
-            return self.dense[0], np.int32(self.dense[1])
-        if len({np.shape(v) for v in self.items}) != 1 or not isinstance(
-            self.items[0], np.ndarray | np.generic
-        ):
-            return None, np.int32(len(self.items))
-        return np.stack(self.items), np.int32(len(self.items))
-
-    def fill(self, dense: Any, count: int) -> None:
-        """Takes the items from an array."""
-        self.items, self.dense = [], (dense, count)
-
-    def shorten(self, count: int) -> None:
-        """Leaves only the lowest items."""
-        if self.dense is not None:
-            self.dense = (self.dense[0], count)
-        else:
-            del self.items[count:]
-
-    def _spread(self) -> None:
-        dense, count = self.dense
-        self.items, self.dense = list(np.asarray(dense)[:count]), None
 
     def push(self, value: Any) -> None:
         """Puts a value on top."""
@@ -263,10 +239,49 @@ class StackStore:
         self._open()
         if not self.items:
             raise _refuse(f"Stack[{self.name}] is empty when calling Pop().")
-        return self.items.pop()
+        top = self.items[-1]
+        if not isinstance(top, _Chunk):
+            return self.items.pop()
+        self.shorten(top.count - 1)
+        return np.asarray(top.rows)[top.count]
+
+    def packed(self) -> tuple:
+        """What lies on top as one array, and how many values that are; no array if they do not fit together."""
+        if self.items and isinstance(self.items[-1], _Chunk):
+            return self.items[-1].rows, np.int32(self.items[-1].count)
+        values = self.items[self._single() :]
+        fit = len({np.shape(v) for v in values}) == 1 and isinstance(values[0], np.ndarray | np.generic)
+        return np.stack(values) if fit else None, np.int32(len(values))
+
+    def _single(self) -> int:
+        """Where the single values above the last chunk begin."""
+        start = len(self.items)
+        while start and not isinstance(self.items[start - 1], _Chunk):
+            start -= 1
+        return start
+
+    def fill(self, rows: Any, count: int) -> None:
+        """Puts the first rows of an array on top."""
+        if count:
+            self.items.append(_Chunk(rows, count))
+
+    def shorten(self, count: int) -> None:
+        """Leaves only the lowest values of what `packed` gave."""
+        if isinstance(self.items[-1], _Chunk):
+            self.items[-1].count = count
+            if not count:
+                self.items.pop()
+        else:
+            del self.items[self._single() + count :]
 
     def _open(self) -> None:
         if self.closed:
             raise _refuse(f"Stack[{self.name}] has already been closed.")
-        if self.dense is not None:
-            self._spread()
+
+
+class _Chunk:
+    __slots__ = ("count", "rows")
+
+    def __init__(self, rows: Any, count: int) -> None:
+        self.rows = rows
+        self.count = count

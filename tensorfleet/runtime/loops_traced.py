@@ -11,130 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.tensor_array_store import ArrayStore, StackStore
 from tensorfleet.passes.plan import Part, Plan, variable_of
+from tensorfleet.runtime.loop_stores import STORES, NotTraceable, StoreKernel, TracedArray, TracedStack
 from tensorfleet.runtime.segment import NeedsValue, Segment
-
-_FLOW = np.zeros((), np.float32)
-
-
-class NotTraceable(NeedsValue):
-    """Something in a loop that XLA cannot do; it then runs on the host."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-
-
-class TracedArray:
-    """A TensorArray while a loop is traced."""
-
-    __slots__ = ("adds", "buffer", "dtype", "element", "grads", "size", "written")
-
-    def __init__(self, size: int, dtype: Any, element: Any, buffer: Any, adds: bool) -> None:
-        self.size = size
-        self.dtype = dtype
-        self.element = element
-        self.buffer = buffer
-        self.adds = adds
-        self.written = False
-        self.grads: dict[bytes, TracedArray] = {}
-
-    def grad(self, source: bytes) -> TracedArray:
-        """The array of the gradients."""
-        found = self.grads.get(source)
-        if found is None:
-            found = self.grads[source] = TracedArray(self.size, self.dtype, self.element, None, True)
-            if self.buffer is not None:
-                found.element = tuple(self.buffer.shape[1:])
-        return found
-
-    def write(self, jnp: Any, index: Any, value: Any, check: Any) -> None:
-        """Sets, or adds to, one element."""
-        self._need(jnp, tuple(np.shape(value)))
-        check((index >= 0) & (index < self.size), "")
-        place = self.buffer.at[index]
-        self.buffer = place.add(value) if self.adds else place.set(value)
-        self.written = True
-
-    def _need(self, jnp: Any, shape: tuple) -> None:
-        if self.buffer is None:
-            self.buffer = jnp.zeros((self.size, *shape), self.dtype)
-        if tuple(self.buffer.shape[1:]) != shape:
-            raise NotTraceable
-
-    def read(self, jnp: Any, index: Any, check: Any) -> Any:
-        """One element."""
-        import jax
-
-        if self.buffer is None:
-            if not self.adds or self.element is None:
-                raise NotTraceable
-            self._need(jnp, self.element)
-        check((index >= 0) & (index < self.size), "")
-        return jax.lax.dynamic_index_in_dim(self.buffer, index, 0, False)
-
-
-class TracedStack:
-    """A stack while a loop is traced."""
-
-    __slots__ = ("buffer", "count", "most", "moved", "written")
-
-    def __init__(self, buffer: Any, count: Any, most: int | None) -> None:
-        self.buffer = buffer
-        self.count = count
-        self.most = most
-        self.moved = False
-        self.written = False
-
-    def push(self, jnp: Any, value: Any) -> Any:
-        """Puts a value on top."""
-        value = jnp.asarray(value)
-        if self.buffer is None:
-            if self.most is None:
-                raise NotTraceable
-            self.buffer = jnp.zeros((self.most, *value.shape), value.dtype)
-        if self.buffer.shape[1:] != value.shape:
-            raise NotTraceable
-        self.buffer = self.buffer.at[self.count].set(value)
-        self.count = self.count + 1
-        self.moved = self.written = True
-        return value
-
-    def pop(self) -> Any:
-        """Takes the value on top."""
-        import jax
-
-        if self.buffer is None:
-            raise NotTraceable
-        self.count = self.count - 1
-        self.moved = True
-        return jax.lax.dynamic_index_in_dim(self.buffer, self.count, 0, False)
-
-
-class _StoreKernel(Kernel):
-    """The traced form of an operation on TensorArrays and stacks."""
-
-    def call(self, first: Any, values: Any, check: Any = None) -> tuple:
-        """Does what the operation does, to buffers."""
-        kind, store, rest = self.op.type, values[0], values[1:]
-        if isinstance(store, TracedStack):
-            return (store.push(first, rest[0]),) if kind == "StackPushV2" else (store.pop(),)
-        if not isinstance(store, TracedArray):
-            raise NotTraceable
-        if kind == "TensorArrayGradV3":
-            return store.grad(self.op._attrs["source"]), _FLOW
-        if kind == "TensorArraySizeV3":
-            return (np.int32(store.size),)
-        if kind == "TensorArrayReadV3":
-            return (store.read(first, rest[0], check),)
-        store.write(first, rest[0], rest[1], check)
-        return (_FLOW,)
-
-
-STORES = {"StackPushV2", "StackPopV2", "TensorArrayGradV3", "TensorArraySizeV3"}
-STORES |= {"TensorArrayReadV3", "TensorArrayWriteV3"}
 
 
 def traceable(loop: Any) -> bool:
@@ -177,7 +58,11 @@ class TracedLoop:
         variables = dict.fromkeys((*self.cond.segment.variables, *self.body.segment.variables))
         self.variables: list[Operation] = list(variables)
         self.stores = [resources.variable(v) for v in self.variables]
-        self.pushes = any(op.type == "StackPushV2" for op in loop.body.ops)
+        places = {inside: i for i, (_, inside) in enumerate(loop.fixed)}
+        pushes = [op._inputs[0] for op in loop.body.ops if op.type == "StackPushV2"]
+        self.pushes = bool(pushes)
+        #: the fixed values that are stacks to push on
+        self.pushed = {places[t] for t in pushes if t in places}
         self.limits = _limits(loop) if self.pushes else []
         self.static: set[int] = set()  # positions of fixed values that must be known
         self.programs: dict[Any, Any] = {}
@@ -188,10 +73,12 @@ class TracedLoop:
         state = [store.read() for store in self.stores]
         if any(v is None for v in state) or any(v is None for v in (*initial, *fixed)):
             return None
+        if any(isinstance(v, ArrayStore) and v.dynamic for v in fixed):
+            return None
         most = self._most(initial, fixed) if self.pushes else None
         if self.pushes and most is None:
             return None
-        contents = [_content(v) for v in fixed]
+        contents = [_content(v, i in self.pushed) for i, v in enumerate(fixed)]
         key = (
             tuple(np.shape(v) for v in initial),
             tuple(None if c is None else _signature(c) for c in contents),
@@ -261,7 +148,7 @@ class _Part:
         self.segment = Segment(Part("segment", ops, device, made), plan)
         for step in self.segment.steps:
             if step.op.type in STORES:
-                step.kernel = _StoreKernel(step.op)
+                step.kernel = StoreKernel(step.op)
         self.feeds = [
             (slot, feeds[t]) for slot, t in zip(self.segment.input_slots, self.segment.inputs, strict=True)
         ]
@@ -297,13 +184,13 @@ class _Part:
         return found
 
 
-def _content(value: Any) -> tuple | None:
+def _content(value: Any, pushed: bool) -> tuple | None:
     """The arrays of a fixed value: itself, an array's elements, a stack's items and their number."""
     if isinstance(value, ArrayStore):
         grads = [part for source in sorted(value.grads) for part in (source, value.grads[source].packed())]
         return ("array", value.packed(), *grads)
     if isinstance(value, StackStore):
-        return ("stack", *value.packed())
+        return ("stack", None, np.int32(0)) if pushed else ("stack", *value.packed())
     return (value,)
 
 
@@ -452,16 +339,18 @@ class _Traced:
             v.block_until_ready()
         if ok and not ok[0]:
             return None, 0
-        ends = dict(zip(self.moved, counts, strict=True))
+        ends = {k: int(count) for k, count in zip(self.moved, counts, strict=True)}
+        if any(count < 0 for count in ends.values()):
+            return None, 0  # it took more than one run of the forward loop had left
         for (k, source), buffer in zip(self.written, buffers, strict=True):
             store = fixed[k] if source is None else fixed[k].grad(source)
             if isinstance(store, ArrayStore):
                 store.fill(buffer)
             else:
-                store.fill(buffer, int(ends[k]))
+                store.fill(buffer, ends[k])
         for k, count in ends.items():
             if (k, None) not in self.written:
-                fixed[k].shorten(int(count))
+                fixed[k].shorten(count)
         return variables, int(turns[0]) if turns else 0
 
 
