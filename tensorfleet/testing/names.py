@@ -33,6 +33,19 @@ publish_lazily(_from_benchmark, "test.Benchmark", "test.benchmark_config")
 publish_lazily(_mock, "test.mock")
 
 
+@export("test.create_local_cluster")
+def create_local_cluster(
+    num_workers: int, num_ps: int, protocol: str = "grpc", worker_config: Any = None, ps_config: Any = None
+) -> tuple[list, list]:
+    """Servers of a small cluster inside this process: `(workers, parameter servers)`."""
+    from tensorfleet.cluster.server import Server
+    from tensorfleet.testing.cluster import free_addresses
+
+    cluster = free_addresses(worker=num_workers, ps=num_ps)
+    workers = [Server(cluster, "worker", i, protocol, worker_config) for i in range(num_workers)]
+    return workers, [Server(cluster, "ps", i, protocol, ps_config) for i in range(num_ps)]
+
+
 def _gpu_names() -> list[str]:
     from tensorfleet.session.session import Session
 

@@ -54,6 +54,20 @@ def test_five_servers_in_one_process():
             server.stop()
 
 
+def test_a_cluster_for_tests():
+    workers, servers = tf.test.create_local_cluster(num_workers=2, num_ps=1)
+    try:
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(5.0)
+        with tf.Session(workers[0].target) as s:
+            s.run(v.initializer)
+        with tf.Session(workers[1].target) as s:
+            assert s.run(v) == 5.0
+    finally:
+        for server in (*workers, *servers):
+            server.stop()
+
+
 def test_what_a_server_is_made_from():
     spec = tf.train.ClusterSpec({"worker": ["localhost:1", "localhost:2"], "ps": ["localhost:3"]})
     with pytest.raises(ValueError, match="job_name"):
