@@ -245,7 +245,7 @@ def _concatenate(ctx: Any, node: Node, other: Node) -> Node:
 @_dataset(
     "DirectedInterleaveDataset",
     "selector_input_dataset: variant, data_input_datasets: N * variant",
-    f"{_IS}; N: int; stop_on_empty_dataset: bool = false{_NOTE}",
+    f"{_IS}; N: int; stop_on_empty_dataset: bool = false",
 )
 def _directed(ctx: Any, chooser: Node, nodes: list, *, stop_on_empty_dataset: bool) -> Node:
     begin = lambda step: [node.start(step) for node in nodes]  # noqa: E731
@@ -486,7 +486,7 @@ not_differentiable("ReduceDataset")
 
 
 @op(
-    "SparseToVariant",
+    "FleetSparseToVariant",
     "indices: int64, values: T, dense_shape: int64 -> handle: variant",
     "T: type",
     host=True,
@@ -501,7 +501,7 @@ def _sparse_shapes(op: Operation) -> list[TensorShape]:
 
 
 @op(
-    "VariantToSparse",
+    "FleetVariantToSparse",
     "handle: variant -> indices: int64, values: Tvalues, dense_shape: int64",
     "Tvalues: type; shape: shape = unknown",
     shape=_sparse_shapes,
@@ -511,4 +511,4 @@ def _variant_to_sparse(ctx: Any, value: SparseTensorValue) -> tuple:
     return tuple(value)
 
 
-not_differentiable("SparseToVariant", "VariantToSparse")
+not_differentiable("FleetSparseToVariant", "FleetVariantToSparse")

@@ -45,7 +45,7 @@ class Leaf:
         if self.kind is Tensor:
             return tensor
         if self.kind is SparseTensor:
-            parts = apply("VariantToSparse", tensor, Tvalues=self.dtype, shape=self.shape)
+            parts = apply("FleetVariantToSparse", tensor, Tvalues=self.dtype, shape=self.shape)
             made = SparseTensor(*parts)
             made._known = self.shape
             return made
@@ -166,7 +166,7 @@ def carried(value: Any) -> list[Tensor]:
     found = []
     for leaf in flatten(value):
         if isinstance(leaf, SparseTensor):
-            found.append(apply("SparseToVariant", leaf.indices, leaf.values, leaf.dense_shape))
+            found.append(apply("FleetSparseToVariant", leaf.indices, leaf.values, leaf.dense_shape))
         else:
             found.append(leaf._variant_tensor if hasattr(leaf, "_variant_tensor") else leaf)
     return found

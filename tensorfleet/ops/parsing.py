@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tensorfleet import dtypes
-from tensorfleet.api import export, find
+from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
@@ -15,6 +15,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.array_shape import expand_dims, reshape, squeeze
+from tensorfleet.ops.sparse_order import sparse_merge
 from tensorfleet.shapes import TensorShape, as_shape
 
 
@@ -154,12 +155,11 @@ class _Wanted:
         """Puts sparse features together from their parts and drops the parts nobody asked for."""
         if not self.merged:
             return found
-        merge = find("sparse_merge")
         for key in sorted(self.merged):
             feature = self.merged[key]
             several = isinstance(feature.index_key, (list, tuple))
             indices = [found[k] for k in feature.index_key] if several else found[feature.index_key]
-            found[key] = merge(
+            found[key] = sparse_merge(
                 indices,
                 found[feature.value_key],
                 vocab_size=feature.size,

@@ -138,6 +138,17 @@ def test_what_is_no_feature_is_refused(feature, words):
         tf.parse_example([b""], {"a": feature})
 
 
+def test_sparse_features_are_put_together_from_their_parts(session):
+    records = [example(i=[5, 1], j=[0, 2], v=[1.0, 2.0]), example(i=[0], j=[1], v=[4.0])]
+    wanted = {"s": tf.SparseFeature("i", "v", tf.float32, 10), "i": tf.VarLenFeature(tf.int64)}
+    found = session.run(tf.parse_example(records, wanted))
+    assert sorted(found) == ["i", "s"] and found["s"].indices.tolist() == [[0, 1], [0, 5], [1, 0]]
+    assert found["s"].values.tolist() == [2.0, 1.0, 4.0] and found["s"].dense_shape.tolist() == [2, 10]
+    matrix = tf.SparseFeature(["i", "j"], "v", tf.float32, [10, 3])
+    found = session.run(tf.parse_example(records, {"s": matrix}))
+    assert found["s"].indices.tolist() == [[0, 1, 2], [0, 5, 0], [1, 0, 1]]
+
+
 def sequence(context, lists):
     made = {k: tf.train.FeatureList(feature=[feature(f) for f in v]) for k, v in lists.items()}
     return tf.train.SequenceExample(
