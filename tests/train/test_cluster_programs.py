@@ -90,9 +90,10 @@ def test_replicas_in_monitored_sessions_train_together_and_end(tasks, tmp_path):
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-40")
 
 
-def test_training_goes_on_when_a_parameter_server_was_killed(tasks, tmp_path):
+@pytest.mark.parametrize(("last", "mode"), [(3000, ()), (800, ("together",))], ids=["async", "sync"])
+def test_training_goes_on_when_a_parameter_server_was_killed(tasks, tmp_path, last, mode):
     cluster = free_addresses(ps=1, worker=1)
-    arguments = (str(tmp_path), "3000")
+    arguments = (str(tmp_path), str(last), *mode)
     ps = start_monitored(tasks, cluster, "ps", 0, *arguments)
     worker = start_monitored(tasks, cluster, "worker", 0, *arguments)
     assert worker.stdout is not None
@@ -104,5 +105,5 @@ def test_training_goes_on_when_a_parameter_server_was_killed(tasks, tmp_path):
     start_monitored(tasks, cluster, "ps", 0, *arguments)
     text = tasks.output(worker)
     steps = int(re.search(r"worker 0: (\d+) steps", text)[1])
-    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-3000")
-    assert steps >= 3000, "nothing was skipped; what came after the checkpoint was done again"
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"model.ckpt-{last}")
+    assert steps >= last, "nothing was skipped; what came after the checkpoint was done again"
