@@ -107,12 +107,20 @@ def test_value_and_gradient_are_tensorflows(tensorflow, name, index, sample):
             ours, expected = ours[:3], expected[:3]  # the reserved outputs mean nothing then
         if name in ("Svd", "SelfAdjointEigV2"):
             ours, expected = ours[:1], expected[:1]  # vectors are known up to their sign only
+        if name == "BlockLSTM":  # what lies beyond the longest sequence is left as it was found
+            longest = int(sample.inputs[0])
+            ours, expected = [a[:longest] for a in ours], [b[:longest] for b in expected]
+        if name == "DecodeJSONExample":  # the same messages; whether numbers are packed is open
+            ours, expected = (
+                [np.array([str(tf.train.Example.FromString(m)) for m in v]) for v in both]
+                for both in (ours, expected)
+            )
         for a, b in zip(ours, expected, strict=True):
             assert_close(a, b)
         for a, b in zip(op.outputs, their_op.outputs, strict=True):
             if b.shape.rank is not None and b.shape.is_fully_defined():
                 assert a.shape.as_list() == b.shape.as_list(), "TensorFlow knows more of the shape"
-        if sample.grad:
+        if sample.grad and name != "BlockLSTM":  # TensorFlow's counts only what comes through cs and h
             compare_gradients(tensorflow, mine, session, op, feed, their_feed)
 
 
