@@ -14,12 +14,16 @@ from tensorfleet.cluster.connection import HANDSHAKE_SECONDS, connect
 from tensorfleet.cluster.token import token
 from tensorfleet.platform import logging
 
-#: identifies this process to the tasks it talks to
-CLIENT = secrets.token_hex(8)
+_FAMILY = secrets.token_hex(8)  # shared with the processes that are forked from this one
 _PING_EVERY = 1.0  # seconds
 _SILENT_AFTER = 4.0
 _TELL_EVERY = 5.0
 _RETRY_FIRST, _RETRY_MOST = 0.02, 0.5
+
+
+def client() -> str:
+    """What this process calls itself to the tasks it talks to."""
+    return f"{_FAMILY}-{os.getpid()}"
 
 
 def patience() -> float:
@@ -95,7 +99,7 @@ class Peer:
             pause = min(pause * 1.5, _RETRY_MOST)
 
     def _open(self, seconds: float) -> wire.Channel:
-        channel, welcome = connect(self.address, token(), {"client": CLIENT}, seconds)
+        channel, welcome = connect(self.address, token(), {"client": client()}, seconds)
         changed = self.incarnation is not None and welcome["incarnation"] != self.incarnation
         if changed:
             self.forget()  # what was open led to the task's former life
@@ -162,7 +166,7 @@ class Peer:
             if self._control is not None:
                 return
             self._control, _ = connect(
-                self.address, token(), {"client": CLIENT, "control": True}, HANDSHAKE_SECONDS
+                self.address, token(), {"client": client(), "control": True}, HANDSHAKE_SECONDS
             )
             channel = self._control
         threading.Thread(

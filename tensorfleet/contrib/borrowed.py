@@ -31,6 +31,8 @@ _LENDERS: dict[str, tuple[str, ...]] = {
     "contrib.rnn": ("nn.rnn_cell", "nn"),
     "contrib.rnn.python.ops.core_rnn_cell": ("nn.rnn_cell", "nn"),
     "contrib.rnn.python.ops.rnn_cell": ("nn.rnn_cell", "nn"),
+    "nn.seq2seq": ("contrib.legacy_seq2seq",),
+    "contrib.legacy_seq2seq.python.ops.seq2seq": ("contrib.legacy_seq2seq",),
     "contrib.data": ("data", "data.experimental"),
     "contrib.distribute": ("distribute", "distribute.experimental"),
     "contrib.lookup": ("lookup", ""),

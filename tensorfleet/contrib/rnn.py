@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes
+from tensorfleet import dtypes, nest
 from tensorfleet.api import export, find
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
@@ -226,3 +226,112 @@ class GRUBlockCellV2(LayerCell):
             self._candidate_bias,
         )
         return new, new
+
+
+class _Projecting(LayerCell):
+    """A cell around another one, with weights of its own on the way in or out."""
+
+    def __init__(self, cell: Any, reuse: bool | None) -> None:
+        super().__init__(_reuse=reuse)
+        self._cell = cell
+
+    @property
+    def state_size(self) -> Any:
+        """Of the cell inside."""
+        return self._cell.state_size
+
+    @property
+    def output_size(self) -> Any:
+        """Of the cell inside."""
+        return self._cell.output_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """Of the cell inside."""
+        return self._cell.zero_state(batch_size, dtype)
+
+    def build(self, _: Any) -> None:
+        """The variables are made in the first step."""
+        self.built = True
+
+
+@export("contrib.rnn.EmbeddingWrapper")
+class EmbeddingWrapper(_Projecting):
+    """A cell whose inputs are symbols, which are embedded."""
+
+    def __init__(
+        self,
+        cell: Any,
+        embedding_classes: int,
+        embedding_size: int,
+        initializer: Any = None,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(cell, reuse)
+        if embedding_classes <= 0 or embedding_size <= 0:
+            raise ValueError(
+                f"Both embedding_classes and embedding_size must be > 0: {embedding_classes}, {embedding_size}."
+            )
+        self._classes, self._size, self._initializer = embedding_classes, embedding_size, initializer
+
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+        """The cell's step on the embedded symbols."""
+        start = self._initializer or find("get_variable_scope")().initializer
+        start = start or find("random_uniform_initializer")(-(3**0.5), 3**0.5)
+        parts = nest.flatten(state)
+        table = find("get_variable")(
+            "embedding", [self._classes, self._size], dtype=parts[0].dtype, initializer=start
+        )
+        symbols = find("reshape")(inputs, [-1])
+        return self._cell(find("nn.embedding_lookup")(table, symbols), state)
+
+
+def _dense(inputs: Tensor, size: int) -> Tensor:
+    kernel = find("get_variable")("kernel", [inputs.shape[-1].value, size], dtype=inputs.dtype)
+    zero = find("zeros_initializer")(dtype=inputs.dtype)
+    bias = find("get_variable")("bias", [size], dtype=inputs.dtype, initializer=zero)
+    return find("nn.bias_add")(find("matmul")(inputs, kernel), bias)
+
+
+@export("contrib.rnn.InputProjectionWrapper")
+class InputProjectionWrapper(_Projecting):
+    """A cell behind a dense layer of `num_proj` units."""
+
+    def __init__(
+        self,
+        cell: Any,
+        num_proj: int,
+        activation: Any = None,
+        input_size: Any = None,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(cell, reuse)
+        self._num_proj, self._activation = num_proj, activation
+
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+        """The cell's step on the projected inputs."""
+        projected = _dense(inputs, self._num_proj)
+        return self._cell(self._activation(projected) if self._activation else projected, state)
+
+
+@export("contrib.rnn.OutputProjectionWrapper")
+class OutputProjectionWrapper(_Projecting):
+    """A cell before a dense layer of `output_size` units."""
+
+    def __init__(
+        self, cell: Any, output_size: int, activation: Any = None, reuse: bool | None = None
+    ) -> None:
+        super().__init__(cell, reuse)
+        if output_size < 1:
+            raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
+        self._projected, self._activation = output_size, activation
+
+    @property
+    def output_size(self) -> int:
+        """The units of the dense layer."""
+        return self._projected
+
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
+        """The cell's step, and its output projected."""
+        output, after = self._cell(inputs, state)
+        projected = _dense(output, self._projected)
+        return (self._activation(projected) if self._activation else projected), after

@@ -217,3 +217,20 @@ def test_closing_a_session_wakes_its_runs():
         with tf.Session(cluster.target("worker", 0)) as s:
             s.run(q.enqueue(1.0))
             assert s.run(take) == 1.0  # the withdrawn dequeue took nothing
+
+
+def test_forked_processes_are_clients_of_their_own():
+    program = (
+        "import os\n"
+        "from tensorfleet.cluster.peers import client\n"
+        "print(client(), flush=True)\n"
+        "if os.fork() == 0:\n"
+        "    print(client(), flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    names = done.stdout.split()
+    assert len(names) == len(set(names)) == 2
