@@ -34,6 +34,7 @@ class Farewells:
             return
         self._looked = time.monotonic()
         if all(self._finished(job, index) for job, index in self._others()):
+            self._tell_others()  # those that only serve too may not have asked this one yet
             self._server._stopping.set()
 
     def _others(self) -> list[tuple[str, int]]:
@@ -62,15 +63,19 @@ class Farewells:
         """Tells every other task that this one has finished."""
         if self._server._stopping.is_set():
             return
+        self._tell_others()
+        self._server.stop()
+
+    def _tell_others(self) -> None:
         threads = [
             threading.Thread(target=self._tell, args=(job, index), daemon=True)
             for job, index in self._others()
+            if task_name(job, index) not in self._gone
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(2 * _SECONDS)
-        self._server.stop()
 
     def _tell(self, job: str, index: int) -> None:
         at = Peer(task_name(job, index), self._server.cluster.task_address(job, index), watched=False)

@@ -151,6 +151,21 @@ def test_servers_end_when_all_workers_have_finished():
         assert cluster.process("ps", 1).wait(20) == 0
 
 
+def test_workers_that_only_serve_end_with_the_parameter_servers():
+    with ProcessCluster(here=[("worker", 0)], ps=1, worker=3) as cluster:
+        program = textwrap.dedent(f"""
+            import tensorfleet as tf
+            server = tf.train.Server({cluster.cluster!r}, "worker", 0)
+            with tf.device("/job:worker/task:2"):
+                v = tf.constant(1.0) + 1.0
+            with tf.Session(server.target) as s:
+                s.run(v)
+        """)
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+        for job, index in (("ps", 0), ("worker", 1), ("worker", 2)):
+            assert cluster.process(job, index).wait(20) == 0
+
+
 def test_a_program_that_goes_on_after_join_ends_at_its_session():
     spec = free_addresses(ps=1, worker=1)
     program = textwrap.dedent(f"""
