@@ -57,7 +57,7 @@ class _Checks:
 
     def passed(self) -> Any:
         """Whether none of the checks has failed so far."""
-        return self._jnp.all(self._jnp.stack(self.flags))
+        return self._jnp.all(self._jnp.stack(self.flags)) if self.flags else self._jnp.asarray(True)
 
 
 class Compiler:

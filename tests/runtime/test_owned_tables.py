@@ -47,6 +47,17 @@ def test_rows_change_for_each_time_they_occur(life, use_resource):
         assert sum(len(i.segment.owned) for i in program.items if hasattr(i, "segment")) == 1
 
 
+def test_rows_that_are_known_beforehand_change(life):
+    table = tf.get_variable("table", [ROWS, 4], initializer=tf.ones_initializer())
+    loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, tf.constant([7, 9, 7])))) / 2.0
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        for _ in range(3):
+            s.run([train, loss])
+        np.testing.assert_allclose(s.run(table)[[7, 8, 9], 0], [0.8**3, 1, 0.9**3], rtol=1e-5)
+
+
 def test_the_memory_of_a_table_stays_where_it_is():
     table, ids, loss, train = model()
     with tf.Session() as s, pytest.MonkeyPatch.context() as patch:
