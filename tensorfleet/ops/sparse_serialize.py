@@ -159,8 +159,11 @@ def _three_columns(op: Operation) -> list[TensorShape]:
 
 
 # `_A` as TensorProtos: their heads, and the raw content. Made by hand, as messages are not loaded before they are needed.
-_HEADS = (b'\x08\t\x12\x08\x12\x02\x08\x03\x12\x02\x08\x02"0', b'\x08\x02\x12\x04\x12\x02\x08\x03"\x18')
-_HEADS += (b'\x08\t\x12\x04\x12\x02\x08\x02"\x10',)
+_HEADS: tuple[bytes, ...] = (
+    b'\x08\t\x12\x08\x12\x02\x08\x03\x12\x02\x08\x02"0',
+    b'\x08\x02\x12\x04\x12\x02\x08\x03"\x18',
+    b'\x08\t\x12\x04\x12\x02\x08\x02"\x10',
+)
 _SAVED = _strings([head + part.tobytes() for head, part in zip(_HEADS, _A, strict=True)])
 
 

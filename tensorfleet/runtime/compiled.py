@@ -147,7 +147,8 @@ class Compiler:
             self.seen.clear()
         if len(self.programs) >= _MOST_SIGNATURES:
             return False
-        return self.seen.get(key, 0) > 1
+        # Values that never settle (an index that goes through the data) must come back more often each time.
+        return self.seen.get(key, 0) > (1 + len(self.programs) if by_value else 1)
 
     def _compile(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled:
         jax, jnp = load_jax()

@@ -77,6 +77,18 @@ def test_batch_size_that_keeps_changing_falls_back_to_numpy(always_compile):
         assert len(item.compiler.programs) <= compiled._MOST_SIGNATURES
 
 
+def test_an_index_that_goes_through_the_data_is_not_compiled_for_each_value(always_compile):
+    i = tf.placeholder(tf.int32, [])
+    x = tf.placeholder(tf.float32, [100])
+    part = tf.reduce_sum(tf.exp(tf.strided_slice(x, [i], [i + 3])))
+    with tf.Session() as s:
+        for _ in range(3):
+            for n in range(30):
+                s.run(part, {i: n, x: np.zeros(100)})
+        made = [item.compiler.programs for item in segments(s, part, i, x)]
+        assert sum(map(len, made)) <= 5
+
+
 def test_value_that_shapes_the_result_may_be_fed(always_compile):
     n = tf.placeholder(tf.int32, [])
     x = tf.placeholder(tf.float32, [None])
