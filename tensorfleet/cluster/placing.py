@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tensorfleet import errors
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.partition import task_of
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Plan
@@ -57,9 +57,11 @@ class ClusterPlacer(Placer):
 
     def gather(self, plan: Plan, groups: list[list[Operation]]) -> None:
         """Brings the operations of every group (a branch, a loop) to one task: that of the state they change."""
-        for group in groups:
+        for group in _sharing(plan, groups):
             tasks = [task_of(plan.devices[op]) for op in group]
-            held = {t for op, t in zip(group, tasks, strict=True) if op.spec.updates or _uses_resource(op)}
+            held = {
+                t for op, t in zip(group, tasks, strict=True) if op.spec.updates or _uses_lasting_resource(op)
+            }
             held |= {self._gathered[op] for op in group if op in self._gathered}
             if len(held) > 1:
                 raise errors.UnimplementedError(
@@ -68,7 +70,7 @@ class ClusterPlacer(Placer):
                     f"The branch or loop around '{group[0].name}' changes state on several tasks ({', '.join(sorted(held))}). "
                     "Change each outside of it, or place all of it on one task.",
                 )
-            task = held.pop() if held else max(set(tasks), key=tasks.count)
+            task = held.pop() if held else max(sorted(set(tasks)), key=tasks.count)
             for op in group:
                 self._gathered[op] = task
                 if task_of(plan.devices[op]) != task:
@@ -93,5 +95,38 @@ class ClusterPlacer(Placer):
         return job, next((i for i in indices if self.visible(job, i)), 0)
 
 
-def _uses_resource(op: Operation) -> bool:
-    return any(t.dtype.name == "resource" for t in (*op._inputs, *op._outputs))
+# What lives for one step only, and goes where the loop that fills it goes.
+_OF_A_STEP = ("StackV2", "TensorArrayV3", "TensorArrayGradV3")
+_PASSING = ("Enter", "Switch", "Identity", "Merge", "Exit")
+
+
+def _maker(tensor: Tensor) -> Operation:
+    """The operation that a handle comes from."""
+    op = tensor._op
+    while op.type in _PASSING and op._inputs:
+        op = op._inputs[0]._op
+    return op
+
+
+def _handles(op: Operation) -> list[Tensor]:
+    return [t for t in (*op._inputs, *op._outputs) if t.dtype.name == "resource"]
+
+
+def _uses_lasting_resource(op: Operation) -> bool:
+    return any(_maker(t).type not in _OF_A_STEP for t in _handles(op))
+
+
+def _sharing(plan: Plan, groups: list[list[Operation]]) -> list[list[Operation]]:
+    """The groups, joined where they use the same stack or array, with all else that uses it."""
+    users: dict[Operation, list[Operation]] = {}
+    for op in plan.ops:
+        for maker in {_maker(t) for t in _handles(op)}:
+            if maker.type in _OF_A_STEP:
+                # The gradient's array belongs with the array it is the gradient of.
+                root = _maker(maker._inputs[0]) if maker.type == "TensorArrayGradV3" else maker
+                users.setdefault(root, []).append(op)
+    whole: list[set[Operation]] = []
+    for more in (*map(set, groups), *map(set, users.values())):
+        apart = [w for w in whole if w.isdisjoint(more)]
+        whole = [*apart, more.union(*(w for w in whole if not w.isdisjoint(more)))]
+    return [sorted(w, key=lambda op: op._id) for w in whole]

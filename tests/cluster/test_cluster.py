@@ -155,6 +155,28 @@ def test_branches_and_loops_over_state_of_other_tasks(cluster, graph):
         assert s.run(count, {flag: False}) == 3.0
 
 
+def test_a_recurrent_network_with_its_layers_on_different_tasks(cluster, graph):
+    def model(devices):
+        tf.set_random_seed(3)
+        x = tf.placeholder(tf.float32, [4, 6, 3])
+        h = x
+        for i, device in enumerate(devices):
+            with tf.device(device), tf.variable_scope(f"layer{i}"):
+                h, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(5), h, dtype=tf.float32)
+        loss = tf.reduce_mean(tf.square(h))
+        return x, loss, tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+
+    data = np.random.RandomState(0).rand(4, 6, 3).astype("f")
+    results = []
+    for target, devices in (("", [None, None]), (None, ["/job:worker/task:0", "/job:worker/task:1"])):
+        with tf.Graph().as_default():
+            x, loss, train = model(devices)
+            with tf.Session(cluster.target("worker", 0) if target is None else target) as s:
+                s.run(tf.global_variables_initializer())
+                results.append([s.run([loss, train], {x: data})[0] for _ in range(4)])
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-4)
+
+
 def test_many_threads_share_a_session(cluster, graph):
     with tf.device("/job:ps/task:0"):
         count = tf.Variable(0, name="count", dtype=tf.int64)
