@@ -218,9 +218,3 @@ def peer(name: str, address: str) -> Peer:
         if found is None:
             found = _peers[(name, address)] = Peer(name, address)
         return found
-
-
-def all_peers() -> list[Peer]:
-    """Every task this process has talked to."""
-    with _peers_lock:
-        return list(_peers.values())

@@ -246,8 +246,6 @@ class Server:
             return {"devices": self.worker.devices(), "joined": self.joined}
         elif kind == wire.BYE:
             self._farewells.heard(told["task"])
-        elif kind == wire.STOP:
-            self._stopping.set()
         elif kind != wire.PING:
             raise wire.malformed(f"there is no message of kind {kind}")
         return {}
@@ -255,7 +253,7 @@ class Server:
     # -- ending ---------------------------------------------------------------------------------------
 
     def join(self) -> None:
-        """Waits until the server is told to stop: by a signal, by a client, or because all others have finished."""
+        """Waits until the server is to end: at SIGTERM, or when every other task has finished."""
         self.joined = True
         previous: Any = None
         main = threading.current_thread() is threading.main_thread()

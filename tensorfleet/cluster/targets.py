@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from tensorfleet import errors
+from tensorfleet.cluster import wire
 from tensorfleet.cluster.master import ClusterEngine
 from tensorfleet.cluster.peers import Peer, peer
+from tensorfleet.cluster.placing import task_name
 from tensorfleet.cluster.server import has_ended, server_at
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.graph.graph import Graph
@@ -56,10 +59,6 @@ def _contact(target: str, config: Any) -> dict:
             f"No session factory registered for the given session options: {{target: {target!r}}}. Use tf.Session() for a "
             "local session, or the `target` of a tf.train.Server (grpc://host:port).",
         )
-    import time
-
-    from tensorfleet.cluster import wire
-
     address = target.removeprefix(_SCHEME)
     at = peer(f"the server at {target}", address)
     timeout = config.operation_timeout_in_ms if config is not None else 0
@@ -70,9 +69,6 @@ def _contact(target: str, config: Any) -> dict:
 
 def reset(target: str, containers: Any, config: Any = None) -> None:
     """Frees the state of every task of a cluster, or some of its containers."""
-    from tensorfleet.cluster import wire
-    from tensorfleet.cluster.placing import task_name
-
     server = server_at(target)
     cluster = (
         server.cluster if server is not None else ClusterSpec(_jobs(_contact(target, config)["cluster"]))

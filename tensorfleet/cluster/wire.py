@@ -35,7 +35,7 @@ _OWN_REFERENCES = 3  # this channel's, a local name's, and the argument of getre
 _MOST_PIECES = 512  # a system call takes only so many
 
 # The kinds of message.
-WELCOME, OK, FAILED, PING, CREATE, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, STOP, DESCRIBE = range(14)
+WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE = range(12)
 
 
 class Frame:
