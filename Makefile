@@ -31,10 +31,10 @@ run: $(VENV)/.stamp ## train on 1 parameter server and 2 workers, on this machin
 	$(VENV)/bin/tensorfleet run --ps 1 --workers 2 examples/mnist_replica.py
 
 test: lint ## lint, then all tests that need nothing but this repository
-	$(VENV)/bin/python -m pytest -n 2
+	$(VENV)/bin/python -m pytest -n 2 --reruns 2 -rR
 
 peers: $(PEERS)/.stamp ## compare with the real TensorFlow
-	$(PEERS)/bin/python -m pytest -m peers -n 2
+	$(PEERS)/bin/python -m pytest -m peers -n 2 --reruns 2 -rR
 
 bench: $(PEERS)/.stamp ## measure side by side with the real TensorFlow
 	$(PEERS)/bin/python benchmarks/run.py

@@ -14,6 +14,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import ints, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, same_dimension
+from tensorfleet.ops.philox import random_state
 from tensorfleet.shapes import TensorShape
 
 _IMAGE = np.arange(2 * 6 * 5, dtype=np.float32).reshape(2, 6, 5, 1)
@@ -80,7 +81,7 @@ def _extract_glimpse(
 
 
 def _noise(images: np.ndarray, shape: tuple, kind: bytes) -> np.ndarray:
-    random = np.random.default_rng()
+    random = np.random.default_rng(random_state())
     if kind == b"zero":
         return np.zeros(shape, np.float32)
     if kind == b"gaussian":

@@ -29,7 +29,7 @@ def segments(session, fetches, *feeds):
 
 def test_training_step_is_one_compiled_program(always_compile):
     x = tf.placeholder(tf.float32, [None, 8])
-    w = tf.get_variable("w", [8, 4])
+    w = tf.get_variable("w", initializer=np.full([8, 4], 2, np.float32))
     loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
     train = tf.train.AdamOptimizer(0.1).minimize(loss)
     with tf.Session() as s:
