@@ -6,17 +6,18 @@ import json
 import os
 import secrets
 import socket
+import struct
 import sys
 import time
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.cluster import wire
+from tensorfleet.cluster import tls, wire
 from tensorfleet.cluster.token import proof, same
 
 PREFACE = b"TENSORFLEET/1\r\n\r\n"
 NONCE = 32
-_PROOF = 32
+PROOF = 32
 HANDSHAKE_SECONDS = 10.0
 LOOPBACK = {"localhost", "127.0.0.1", "::1", "[::1]"}
 
@@ -47,17 +48,33 @@ def has_local_names() -> bool:
 
 
 def open_socket(address: str, seconds: float) -> socket.socket:
-    """A connected socket: within this machine a local one where there is one, else TCP."""
+    """A connected socket: within this machine a local one where there is one, else TCP, with TLS if that is on."""
     host, port = split_address(address)
     if is_loopback(host) and has_local_names():
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(seconds)
         try:
             sock.connect(local_name(port))
-            return tuned(sock)
+            if _is_ours(sock):
+                return tuned(sock)
         except OSError:
-            sock.close()
-    return tuned(socket.create_connection((host, port), timeout=seconds))
+            pass
+        sock.close()
+    sock = tuned(socket.create_connection((host, port), timeout=seconds))
+    context = tls.for_client()
+    if context is None:
+        return sock
+    try:
+        return context.wrap_socket(sock, server_hostname=host)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def _is_ours(sock: socket.socket) -> bool:
+    """Whether a process of this user has the other end: anybody can take a name."""
+    told = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return struct.unpack("3i", told)[1] in (os.getuid(), 0)
 
 
 def tuned(sock: socket.socket) -> socket.socket:
@@ -71,12 +88,21 @@ def tuned(sock: socket.socket) -> socket.socket:
 
 def connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[wire.Channel, dict]:
     """Connects, proves the token and checks the other side's proof; gives the channel and the welcome."""
+    try:
+        return _connect(address, secret, hello, seconds)
+    except OSError as e:
+        if tls.is_refusal(e):
+            raise tls.refused(address, e) from None
+        raise
+
+
+def _connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[wire.Channel, dict]:
     sock = open_socket(address, seconds)
     try:
         sock.settimeout(max(seconds, 0.1))
         mine = secrets.token_bytes(NONCE)
         sock.sendall(PREFACE + mine)
-        answer = _exactly(sock, NONCE + _PROOF)
+        answer = _exactly(sock, NONCE + PROOF, time.monotonic() + seconds)
         theirs = answer[:NONCE]
         if not same(answer[NONCE:], proof(secret, b"server", mine, theirs)):
             raise errors.UnauthenticatedError(
@@ -98,36 +124,34 @@ def connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[w
         raise
 
 
-def accept(
-    sock: socket.socket, theirs: bytes, secret: bytes, welcome: dict, largest: int
-) -> tuple[wire.Channel, dict]:
-    """The other side of `connect`, after its first bytes: reads nothing but the proof until it is right."""
-    sock.setblocking(True)
-    tuned(sock)
-    limit = time.monotonic() + HANDSHAKE_SECONDS
-    sock.settimeout(HANDSHAKE_SECONDS)
+def challenge(secret: bytes, theirs: bytes) -> tuple[bytes, bytes]:
+    """What to answer to the first bytes of a connection, and the proof that must come then."""
     mine = secrets.token_bytes(NONCE)
-    sock.sendall(mine + proof(secret, b"server", theirs, mine))
-    if not same(_exactly(sock, _PROOF, limit), proof(secret, b"client", mine, theirs)):
-        raise errors.UnauthenticatedError(None, None, "A connection with a wrong cluster token was refused.")
+    return mine + proof(secret, b"server", theirs, mine), proof(secret, b"client", mine, theirs)
+
+
+def welcome(sock: socket.socket, told: dict, largest: int) -> tuple[wire.Channel, dict]:
+    """The first frames of a connection whose token has been proved."""
+    sock.settimeout(HANDSHAKE_SECONDS)
     channel = wire.Channel(sock, largest)
     frame = channel.receive()
     if frame.kind != wire.WELCOME:
         raise wire.malformed("a welcome was expected")
     hello = frame.json()
-    channel.send(wire.WELCOME, json.dumps(welcome).encode())
+    channel.send(wire.WELCOME, json.dumps(told).encode())
     sock.settimeout(None)
     return channel, hello
 
 
-def _exactly(sock: socket.socket, size: int, limit: float | None = None) -> bytes:
+def _exactly(sock: socket.socket, size: int, limit: float) -> bytes:
     """So many bytes, before `limit` however slowly they come."""
     found = b""
     while len(found) < size:
-        if limit is not None:
-            sock.settimeout(max(limit - time.monotonic(), 0.01))
+        sock.settimeout(max(limit - time.monotonic(), 0.01))
         more: Any = sock.recv(size - len(found))
         if not more:
-            raise ConnectionError("the connection was closed before the token was proved")
+            raise ConnectionError(
+                "the connection was closed before the token was proved: is TLS on at one end only?"
+            )
         found += more
     return found

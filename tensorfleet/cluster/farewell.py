@@ -21,16 +21,18 @@ class Farewells:
     def __init__(self, server: Any) -> None:
         self._server = server
         self._gone: set[str] = set()
+        self._ending = False  # somebody has finished its work: perhaps everybody has
         self._looked = 0.0
 
-    def heard(self, task: str) -> None:
-        """Another task has finished."""
+    def heard(self, task: str, served: bool) -> None:
+        """Another task has ended: its work is finished, or it only served and was told to stop."""
         self._gone.add(task)
+        self._ending = self._ending or not served
         self._looked = 0.0
 
     def look(self) -> None:
         """Stops the server when nobody is left whom it could serve."""
-        if not self._gone or time.monotonic() - self._looked < _LOOK_EVERY:
+        if not self._ending or time.monotonic() - self._looked < _LOOK_EVERY:
             return
         self._looked = time.monotonic()
         if all(self._finished(job, index) for job, index in self._others()):
@@ -60,15 +62,15 @@ class Farewells:
             at.forget()
 
     def say(self) -> None:
-        """Tells every other task that this one has finished."""
+        """Tells every other task that this one has ended."""
         if self._server._stopping.is_set():
             return
-        self._tell_others()
+        self._tell_others(served=self._server.joined)
         self._server.stop()
 
-    def _tell_others(self) -> None:
+    def _tell_others(self, served: bool = False) -> None:
         threads = [
-            threading.Thread(target=self._tell, args=(job, index), daemon=True)
+            threading.Thread(target=self._tell, args=(job, index, served), daemon=True)
             for job, index in self._others()
             if task_name(job, index) not in self._gone
         ]
@@ -77,10 +79,10 @@ class Farewells:
         for thread in threads:
             thread.join(2 * _SECONDS)
 
-    def _tell(self, job: str, index: int) -> None:
+    def _tell(self, job: str, index: int, served: bool) -> None:
         at = Peer(task_name(job, index), self._server.cluster.task_address(job, index), watched=False)
         try:
-            at.call(wire.BYE, time.monotonic() + _SECONDS, task=self._server.task)
+            at.call(wire.BYE, time.monotonic() + _SECONDS, task=self._server.task, served=served)
         except (errors.OpError, OSError):
             return
         finally:

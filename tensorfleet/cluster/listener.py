@@ -1,8 +1,8 @@
 """The door of a task: sockets that accept anybody, and let in only those who prove the token in time.
 
-Strangers cost next to nothing: until the first bytes of a connection are right it has no thread, only a place among
-a limited number of others that are watched together. Whoever takes too long, says something else, or comes when all
-places are taken by newer ones, is shown out.
+Strangers cost next to nothing: until a connection has proved the token it has no thread, only a place among a limited
+number of others that are watched together, and nothing but the proof is read from it. Whoever takes too long, says
+something else, or comes when all places are taken by newer ones, is shown out.
 """
 
 from __future__ import annotations
@@ -17,10 +17,48 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.cluster import connection, wire
+from tensorfleet.cluster.token import same
 
-_PLACES = 256  # connections that have not yet said what they are
-_PROVING = 32  # those that have, and whose proof is being read
+_PLACES = 256  # connections that have not proved the token yet
+_AT_ONCE = 64  # connections accepted before others get their turn
 _OPENING = len(connection.PREFACE) + connection.NONCE
+
+
+class _Visitor:
+    """A connection that has not proved the token yet."""
+
+    def __init__(self, sock: socket.socket, secure: bool) -> None:
+        self.sock: Any = sock
+        self.limit = time.monotonic() + connection.HANDSHAKE_SECONDS
+        self.greeting = secure  # TLS comes first
+        self.heard = bytearray()
+        self.proof: bytes | None = None  # what must come now; before that, the opening
+
+    def listen(self, secret: bytes) -> bool:
+        """Takes in what has come; whether the token is proved. Raises OSError when it never will be."""
+        if self.greeting:
+            self.sock.do_handshake()
+            self.greeting = False
+        while True:
+            due = _OPENING if self.proof is None else connection.PROOF
+            more = self.sock.recv(due - len(self.heard))
+            self.heard += more
+            if not more or (self.proof is None and not self._is_opening()):
+                raise ConnectionError("not one of ours")
+            if len(self.heard) < due:
+                continue
+            if self.proof is not None:
+                if not same(bytes(self.heard), self.proof):
+                    raise ConnectionError("a wrong token")
+                return True
+            answer, self.proof = connection.challenge(secret, bytes(self.heard[len(connection.PREFACE) :]))
+            self.heard.clear()
+            if self.sock.send(answer) < len(answer):
+                raise ConnectionError("it does not read")
+
+    def _is_opening(self) -> bool:
+        preface = connection.PREFACE[: len(self.heard)]
+        return self.heard[: len(preface)] == preface
 
 
 class Listener:
@@ -33,15 +71,17 @@ class Listener:
         welcome: Callable[[], dict],
         let_in: Callable[[wire.Channel, dict], None],
         largest: int,
+        context: Any = None,
     ) -> None:
+        """With `context`, those who come over TCP must speak TLS."""
         self._sockets = sockets
         self._secret = secret
         self._welcome = welcome
         self._let_in = let_in
         self._largest = largest
+        self._context = context
         self._selector = selectors.DefaultSelector()
-        self._waiting: dict[socket.socket, tuple[float, bytearray]] = {}
-        self._proving = threading.Semaphore(_PROVING)
+        self._waiting: dict[socket.socket, _Visitor] = {}
         self._wake, self._woken = socket.socketpair()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -66,12 +106,14 @@ class Listener:
         doors = set(self._sockets)
         try:
             while not self._closed:
-                for key, _ in self._selector.select(1.0 if self._waiting else None):
-                    sock: Any = key.fileobj
-                    if sock in doors:
-                        self._accept(sock)
-                    elif sock is not self._woken:
+                ready: list[Any] = [
+                    k.fileobj for k, _ in self._selector.select(1.0 if self._waiting else None)
+                ]
+                for sock in ready:
+                    if sock in self._waiting:
                         self._listen(sock)
+                for sock in doors.intersection(ready):
+                    self._accept(sock)
                 self._show_out_the_slow()
         finally:
             for sock in [*self._sockets, *self._waiting, self._wake, self._woken]:
@@ -79,63 +121,75 @@ class Listener:
             self._selector.close()
 
     def _accept(self, door: socket.socket) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                sock, _ = door.accept()
+            except BlockingIOError:
+                return
+            except OSError:  # gone again, or no file descriptor left
+                if self._waiting:
+                    self._make_room()
+                else:
+                    time.sleep(0.05)  # for somebody to leave
+                return
+            if len(self._waiting) >= _PLACES:
+                self._make_room()
+            sock.setblocking(False)
+            self._receive(sock, self._context is not None and door.family != socket.AF_UNIX)
+
+    def _receive(self, sock: socket.socket, secure: bool) -> None:
         try:
-            sock, _ = door.accept()
-        except OSError:  # gone again, or no file descriptor left: make room
-            self._show_out(next(iter(self._waiting), None))
+            connection.tuned(sock)
+            if secure:
+                sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        except OSError:
+            sock.close()
             return
-        if len(self._waiting) >= _PLACES:
-            self._show_out(next(iter(self._waiting)))
-        sock.setblocking(False)
-        self._waiting[sock] = time.monotonic() + connection.HANDSHAKE_SECONDS, bytearray()
+        self._waiting[sock] = _Visitor(sock, secure)
         self._selector.register(sock, selectors.EVENT_READ)
 
     def _listen(self, sock: socket.socket) -> None:
-        """Reads the first bytes of a connection."""
-        _, heard = self._waiting[sock]
+        """Hears a visitor, and lets it in when it has proved the token."""
         try:
-            more = sock.recv(_OPENING - len(heard))
-        except BlockingIOError:
-            return
-        except OSError:
-            more = b""
-        heard += more
-        preface = connection.PREFACE[: len(heard)]
-        if not more or heard[: len(preface)] != preface:
-            self._show_out(sock)
-        elif len(heard) == _OPENING:
-            self._take_out(sock)
-            if not self._proving.acquire(blocking=False):
-                sock.close()
+            if not self._waiting[sock].listen(self._secret):
                 return
-            nonce = bytes(heard[len(connection.PREFACE) :])
-            threading.Thread(
-                target=self._prove, args=(sock, nonce), name="tensorfleet-serve", daemon=True
-            ).start()
+        except OSError as error:
+            if not _needs_more(error):
+                self._show_out(sock)
+            return
+        self._take_out(sock)
+        threading.Thread(target=self._enter, args=(sock,), name="tensorfleet-serve", daemon=True).start()
 
-    def _prove(self, sock: socket.socket, nonce: bytes) -> None:
-        """Reads the proof, then serves the connection in this thread."""
+    def _enter(self, sock: socket.socket) -> None:
+        """Exchanges welcomes, then serves the connection in this thread."""
         try:
-            channel, hello = connection.accept(sock, nonce, self._secret, self._welcome(), self._largest)
+            channel, hello = connection.welcome(sock, self._welcome(), self._largest)
         except (OSError, errors.OpError, ValueError):
             sock.close()
             return
-        finally:
-            self._proving.release()
         self._let_in(channel, hello)
 
     def _show_out_the_slow(self) -> None:
         now = time.monotonic()
-        for sock, (limit, _) in list(self._waiting.items()):
-            if now < limit:
+        for sock, visitor in list(self._waiting.items()):
+            if now < visitor.limit:
                 return  # the others came later
             self._show_out(sock)
+
+    def _make_room(self) -> None:
+        """Shows out whoever has waited longest, of those who have said nothing if there are any."""
+        silent = (s for s, v in self._waiting.items() if v.proof is None)
+        self._show_out(next(silent, next(iter(self._waiting))))
 
     def _take_out(self, sock: socket.socket) -> None:
         self._selector.unregister(sock)
         del self._waiting[sock]
 
-    def _show_out(self, sock: socket.socket | None) -> None:
-        if sock is not None:
-            self._take_out(sock)
-            sock.close()
+    def _show_out(self, sock: socket.socket) -> None:
+        self._take_out(sock)
+        sock.close()
+
+
+def _needs_more(error: OSError) -> bool:
+    """Whether a connection is only waiting for bytes that have not come yet."""
+    return isinstance(error, BlockingIOError) or type(error).__name__ == "SSLWantReadError"

@@ -15,8 +15,7 @@ from tensorfleet.cluster.token import token
 from tensorfleet.platform import logging
 
 _FAMILY = secrets.token_hex(8)  # shared with the processes that are forked from this one
-_PING_EVERY = 1.0  # seconds
-_SILENT_AFTER = 4.0
+_PINGS = 8  # while a task may be silent
 _TELL_EVERY = 5.0
 _RETRY_FIRST, _RETRY_MOST = 0.02, 0.5
 
@@ -29,6 +28,11 @@ def client() -> str:
 def patience() -> float:
     """How many seconds to wait for a task that is not up yet, when no time limit is set."""
     return float(os.environ.get("TENSORFLEET_WAIT_SECONDS", "600"))
+
+
+def silence() -> float:
+    """How many seconds a task may leave a question whether it is alive unanswered before it is given up."""
+    return max(float(os.environ.get("TENSORFLEET_SILENT_SECONDS", "4")), 0.1)
 
 
 class Peer:
@@ -48,6 +52,7 @@ class Peer:
         self._busy: set[wire.Channel] = set()
         self._control: wire.Channel | None = None
         self._control_lock = threading.Lock()
+        self.gone = False  # it was given up, and has not been reached again
 
     def acquire(self, deadline: float | None = None, waits: bool = False) -> wire.Channel:
         """A connection of one's own, until `release` or `drop`. With `waits`, a task not up yet is waited for."""
@@ -84,16 +89,17 @@ class Peer:
             try:
                 return self._open(max(min(limit - time.monotonic(), HANDSHAKE_SECONDS), 0.05))
             except OSError as e:
-                now = time.monotonic()
+                now, why = time.monotonic(), e.strerror or str(e)
                 if now >= limit or not waits:
                     raise self._unreachable(e, now - began, now >= limit and waits) from None
             if time.monotonic() - told >= _TELL_EVERY:
                 told = time.monotonic()
                 logging.info(
-                    "Waiting for %s at %s for %d s: is it started, and is the address right?",
+                    "Waiting for %s at %s for %d s (%s): is it started, and is the address right?",
                     self.name,
                     self.address,
                     told - began,
+                    why,
                 )
             time.sleep(min(pause, max(limit - time.monotonic(), 0.0)))
             pause = min(pause * 1.5, _RETRY_MOST)
@@ -103,7 +109,7 @@ class Peer:
         changed = self.incarnation is not None and welcome["incarnation"] != self.incarnation
         if changed:
             self.forget()  # what was open led to the task's former life
-        self.incarnation, self.welcome = welcome["incarnation"], welcome
+        self.incarnation, self.welcome, self.gone = welcome["incarnation"], welcome, False
         if self._watched:
             self._watch()
         return channel
@@ -161,7 +167,7 @@ class Peer:
     # -- is it still there? ---------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Opens the connection on which this task is asked, every second, whether it is alive."""
+        """Opens the connection on which this task is asked, again and again, whether it is alive."""
         with self._control_lock:
             if self._control is not None:
                 return
@@ -174,7 +180,8 @@ class Peer:
         ).start()
 
     def _ping(self, channel: wire.Channel) -> None:
-        channel.sock.settimeout(_SILENT_AFTER)
+        silent = silence()
+        channel.sock.settimeout(silent)
         pause = threading.Event()
         while self._control is channel:
             try:
@@ -182,7 +189,7 @@ class Peer:
                 channel.receive()
             except (OSError, errors.OpError):
                 break
-            pause.wait(_PING_EVERY)
+            pause.wait(silent / _PINGS)
         if self._control is channel:
             self.forget()
 
@@ -192,6 +199,7 @@ class Peer:
             idle, self._idle = self._idle, []
             busy = list(self._busy)
             control, self._control = self._control, None
+            self.gone = True
         for channel in (*idle, *busy):
             channel.close()
         if control is not None:

@@ -14,8 +14,9 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.api import export
-from tensorfleet.cluster import connection, farewell, wire
+from tensorfleet.cluster import connection, farewell, tls, wire
 from tensorfleet.cluster.listener import Listener
+from tensorfleet.cluster.peers import silence
 from tensorfleet.cluster.placing import task_name
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import RUN_FIELDS
@@ -25,7 +26,7 @@ from tensorfleet.platform import logging
 from tensorfleet.runtime.trace import Collector
 
 _LARGEST_FRAME = 64 << 30
-_CLIENT_SILENT_AFTER = 30.0  # seconds without a ping
+_CLIENT_PATIENCE = 8  # times longer than one is with a task: a client may be busy
 _servers: dict[str, Server] = {}
 _ended: set[str] = set()  # targets of servers whose `join` has returned
 _lock = threading.Lock()
@@ -77,6 +78,7 @@ class Server:
         self.joined = False
         self._farewells = farewell.Farewells(self)
         self._secret = token()
+        self._tls = tls.for_server()
         self._sockets = self._bind()
         self._listener: Listener | None = None
         self._target = f"grpc://{self.cluster.task_address(self.job, self.index)}"
@@ -166,7 +168,9 @@ class Server:
         self._started = True
         atexit.register(self._farewells.say)
         logging.info("Started server with target: %s", self._target)
-        self._listener = Listener(self._sockets, self._secret, self._welcome, self._serve, _LARGEST_FRAME)
+        self._listener = Listener(
+            self._sockets, self._secret, self._welcome, self._serve, _LARGEST_FRAME, self._tls
+        )
         self._listener.start()
 
     def _welcome(self) -> dict:
@@ -199,7 +203,7 @@ class Server:
             channel.close()
 
     def _answer_pings(self, channel: wire.Channel) -> None:
-        channel.sock.settimeout(_CLIENT_SILENT_AFTER)
+        channel.sock.settimeout(silence() * _CLIENT_PATIENCE)
         with contextlib.suppress(OSError):
             while channel.receive().kind == wire.PING:
                 channel.send(wire.OK)
@@ -209,6 +213,8 @@ class Server:
         frame = channel.receive()
         try:
             if frame.kind == wire.RUN:
+                if not channel.is_open():
+                    return False  # whoever asked has given up: while this process was stopped, say
                 handle, step, stage, total, timeout, traced = RUN_FIELDS.unpack(frame.fields)
                 collector = Collector() if traced else None
                 results = self.worker.run(
@@ -216,6 +222,9 @@ class Server:
                 )
                 told = json.dumps({"events": collector.events}).encode() if collector is not None else b""
                 channel.send(wire.OK, told, results)
+            elif frame.kind == wire.STOP:
+                self._stop_as_told(channel, frame.json())
+                return False
             else:
                 channel.send_json(wire.OK, **self._other(frame, client))
         except ConnectionError:
@@ -245,15 +254,27 @@ class Server:
         elif kind == wire.DESCRIBE:
             return {"devices": self.worker.devices(), "joined": self.joined}
         elif kind == wire.BYE:
-            self._farewells.heard(told["task"])
+            self._farewells.heard(told["task"], bool(told.get("served")))
         elif kind != wire.PING:
             raise wire.malformed(f"there is no message of kind {kind}")
         return {}
 
     # -- ending ---------------------------------------------------------------------------------------
 
+    def _stop_as_told(self, channel: wire.Channel, told: dict) -> None:
+        if told.get("task") != self.task:
+            raise errors.InvalidArgumentError(None, None, f"This is {self.task}, not {told.get('task')!r}.")
+        logging.info("%s was told to stop.", self.task)
+        channel.send_json(wire.OK)
+        self.end()
+
+    def end(self) -> None:
+        """Ends this server as one that has finished: the others are told, and `join` returns."""
+        self._farewells.say()
+
     def join(self) -> None:
-        """Waits until the server is to end: at SIGTERM, or when every other task has finished."""
+        """Waits until the server is to end: told to by `tf.fleet.stop_server`, at SIGTERM, or when every other task
+        has finished."""
         self.joined = True
         previous: Any = None
         main = threading.current_thread() is threading.main_thread()

@@ -314,6 +314,8 @@ class Run:
 
     def _cancel_remote(self, why: str) -> None:
         for at in list(self._started):
+            if at.gone:  # and the step with it: to ask would only take time
+                continue
             try:
                 at.call(
                     wire.CANCEL,

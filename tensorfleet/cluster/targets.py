@@ -12,11 +12,13 @@ from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import task_name
 from tensorfleet.cluster.server import has_ended, server_at
 from tensorfleet.cluster.spec import ClusterSpec
+from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.graph import Graph
 from tensorfleet.platform import logging
 from tensorfleet.runtime.engine import Engine
 
 _SCHEME = "grpc://"
+_STOP_SECONDS = 10.0
 
 
 def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine:
@@ -51,7 +53,7 @@ def _cluster(config: Any, own: ClusterSpec) -> ClusterSpec:
     return own
 
 
-def _contact(target: str, config: Any) -> dict:
+def _contact(target: str, config: Any, waits: bool = True) -> dict:
     if not target.startswith(_SCHEME):
         raise errors.NotFoundError(
             None,
@@ -63,7 +65,7 @@ def _contact(target: str, config: Any) -> dict:
     at = peer(f"the server at {target}", address)
     timeout = config.operation_timeout_in_ms if config is not None else 0
     deadline = time.monotonic() + timeout / 1000 if timeout else None
-    at.call(wire.PING, deadline, waits=True)
+    at.call(wire.PING, deadline, waits=waits)
     return at.welcome
 
 
@@ -80,3 +82,44 @@ def reset(target: str, containers: Any, config: Any = None) -> None:
                 continue
             at: Peer = peer(task_name(job, index), cluster.task_address(job, index))
             at.call(wire.RESET, containers=list(containers) if containers else None)
+
+
+def stop(target: str, task: str | None) -> list[str]:
+    """Stops some servers of the cluster behind a target; gives the names of those that were running."""
+    server = server_at(target)
+    told = server._welcome() if server is not None else _contact(target, None, waits=False)
+    cluster = ClusterSpec(_jobs(told["cluster"]))
+    own = (str(told["job"]), int(told["index"]))
+    stopped = []
+    for job, index in sorted(_tasks_named(cluster, task, own), key=lambda one: one == own):  # itself last
+        name = task_name(job, index)
+        here = server_at(f"{_SCHEME}{cluster.task_address(job, index)}")
+        if here is not None:
+            here.end()
+        else:
+            at = Peer(name, cluster.task_address(job, index), watched=False)
+            try:
+                at.call(wire.STOP, time.monotonic() + _STOP_SECONDS, task=name)
+            except (errors.UnavailableError, errors.DeadlineExceededError):
+                continue
+            finally:
+                at.forget()
+        stopped.append(name)
+    return stopped
+
+
+def _tasks_named(cluster: ClusterSpec, task: str | None, own: tuple[str, int]) -> list[tuple[str, int]]:
+    if task is None:
+        return [own]
+    spec = DeviceSpec.from_string(task)
+    found = [
+        (job, index)
+        for job in cluster.jobs
+        for index in cluster.task_indices(job)
+        if spec.job in (None, job) and spec.task in (None, index)
+    ]
+    if not found:
+        raise errors.InvalidArgumentError(
+            None, None, f"There is no server {task!r} in the cluster {cluster.as_dict()}."
+        )
+    return found

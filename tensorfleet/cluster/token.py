@@ -1,7 +1,7 @@
 """The cluster's token: a secret that both ends of every connection prove before anything else is read.
 
-It comes from TENSORFLEET_TOKEN, or from the file that TENSORFLEET_TOKEN_FILE names. Without either, tasks of
-one user on one machine share a file that only that user can read, made when first needed.
+It comes from `tf.fleet.secure(token=...)`, from TENSORFLEET_TOKEN, or from the file that TENSORFLEET_TOKEN_FILE names.
+Without any of them, tasks of one user on one machine share a file that only that user can read, made when first needed.
 """
 
 from __future__ import annotations
@@ -14,18 +14,47 @@ import secrets
 import stat
 
 from tensorfleet import errors
+from tensorfleet.api import export
 
 _BYTES = 32
 
 
+class Settings:
+    """What `tf.fleet.secure` has set in this process; None leaves it to the environment."""
+
+    token: str | bytes | None = None
+    tls: str | None = None
+    mutual: bool | None = None
+
+
+settings = Settings()
+
+
+@export("fleet.secure")
+def secure(
+    token: str | bytes | None = None, tls: str | os.PathLike | None = None, mutual: bool | None = None
+) -> None:
+    """Sets how servers and sessions made from now on in this process protect their connections.
+
+    `token` is the cluster's secret, the same in every task; `tls` a folder of certificates as `tensorfleet certs` makes
+    it; `mutual` says whether servers ask for a certificate too. What is None comes from the environment
+    (TENSORFLEET_TOKEN or TENSORFLEET_TOKEN_FILE, TENSORFLEET_TLS, TENSORFLEET_TLS_MUTUAL).
+    """
+    settings.token, settings.mutual = token, mutual
+    settings.tls = None if tls is None else os.fspath(tls)
+
+
 def configured() -> bool:
     """Whether the user has chosen a token, rather than getting this machine's own."""
-    return bool(os.environ.get("TENSORFLEET_TOKEN") or os.environ.get("TENSORFLEET_TOKEN_FILE"))
+    chosen = ("TENSORFLEET_TOKEN", "TENSORFLEET_TOKEN_FILE")
+    return bool(settings.token or any(os.environ.get(name) for name in chosen))
 
 
 def token() -> bytes:
     """The token of this process's cluster."""
-    given = os.environ.get("TENSORFLEET_TOKEN")
+    given = settings.token or os.environ.get("TENSORFLEET_TOKEN")
+    if isinstance(given, bytes):
+        return given
     if given:
         return given.encode()
     path = os.environ.get("TENSORFLEET_TOKEN_FILE")

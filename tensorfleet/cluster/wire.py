@@ -1,12 +1,14 @@
 """Frames on a connection: a small header, a few fields, then raw tensor bytes.
 
-    header   magic, kind, number of tensors, length of the fields, length of the tensor descriptors, length of the body
+    header   magic, kind, number of tensors, which frame of this direction it is, length of the fields, length of the
+             tensor descriptors, length of the body
     fields   what the message says: packed numbers for the messages of a step, JSON for all others
     tensors  one descriptor each (element type, dimensions, bytes)
     body     the tensors' bytes, each starting at a multiple of 64
 
 Tensors are sent straight from their memory and received straight into memory that XLA can use without a copy.
-Every length is checked against a limit before anything is allocated. Nothing is ever unpickled.
+Every length is checked against a limit before anything is allocated. Nothing is ever unpickled. A frame that comes
+twice, or out of its turn, ends the connection: nothing is done twice.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import numpy as np
 
 from tensorfleet import dtypes, errors
 
-_HEADER = struct.Struct("<4sBxHIIQ")
+_HEADER = struct.Struct("<4sBxHIIIQ")
 _MAGIC = b"TFLT"
 _DIMENSIONS = 254
 _LONGEST_TEXT = 64 << 20  # of the fields and of the descriptors
@@ -32,10 +34,11 @@ _ALIGNMENT = 64
 _SMALL = 1 << 14  # tensors up to this many bytes are copied into one buffer: fewer pieces to send
 _LARGE = 1 << 20
 _OWN_REFERENCES = 3  # this channel's, a local name's, and the argument of getrefcount
+_PEEK = socket.MSG_PEEK | socket.MSG_DONTWAIT
 _MOST_PIECES = 512  # a system call takes only so many
 
 # The kinds of message.
-WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE = range(12)
+WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE, STOP = range(13)
 
 
 class Frame:
@@ -177,6 +180,8 @@ class Channel:
     def __init__(self, sock: socket.socket, largest: int = 1 << 40) -> None:
         self.sock = sock
         self.largest = largest
+        self._secure = hasattr(sock, "pending")  # speaks TLS
+        self._sent = self._received = 0
         self._buffer = bytearray(1 << 16)
         self._view = memoryview(self._buffer)
         self._begin = self._end = 0
@@ -189,12 +194,23 @@ class Channel:
     @property
     def buffered(self) -> bool:
         """Whether bytes of the next frame have arrived already."""
-        return self._begin < self._end
+        return self._begin < self._end or (self._secure and self.sock.pending() > 0)  # type: ignore[attr-defined]
+
+    def is_open(self) -> bool:
+        """Whether the other side has not closed the connection, as far as is known here."""
+        try:
+            return socket.socket.recv(self.sock, 1, _PEEK) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Closes the connection and wakes whoever is reading from it."""
         with contextlib.suppress(OSError):  # the other side may have been quicker
-            self.sock.shutdown(socket.SHUT_RDWR)
+            socket.socket.shutdown(
+                self.sock, socket.SHUT_RDWR
+            )  # without the goodbyes of TLS, which could wait
         self.sock.close()
 
     def send(self, kind: int, fields: bytes = b"", values: Sequence[Any] = ()) -> None:
@@ -223,7 +239,8 @@ class Channel:
         if small:
             pieces.append(small)
         blob = b"".join(described)
-        header = _HEADER.pack(_MAGIC, kind, len(described), len(fields), len(blob), total)
+        header = _HEADER.pack(_MAGIC, kind, len(described), self._sent, len(fields), len(blob), total)
+        self._sent = (self._sent + 1) & 0xFFFFFFFF
         self._send_all([header + fields + blob, *pieces])
 
     def send_json(self, kind: int, values: Sequence[Any] = (), **fields: Any) -> None:
@@ -231,8 +248,9 @@ class Channel:
         self.send(kind, json.dumps(fields).encode(), values)
 
     def _send_all(self, pieces: list) -> None:
-        if len(pieces) == 1:
-            self.sock.sendall(pieces[0])
+        if len(pieces) == 1 or self._secure:
+            for piece in pieces:
+                self.sock.sendall(piece)
             return
         views = [memoryview(p) for p in pieces]
         while views:
@@ -245,9 +263,12 @@ class Channel:
     def receive(self) -> Frame:
         """The next frame; raises ConnectionError when the other side has gone."""
         header = self._take(_HEADER.size)
-        magic, kind, count, fields_size, blob_size, size = _HEADER.unpack(header)
+        magic, kind, count, number, fields_size, blob_size, size = _HEADER.unpack(header)
         if magic != _MAGIC:
             raise malformed("it does not begin as one")
+        if number != self._received:
+            raise malformed(f"it is number {number} where {self._received} was due")
+        self._received = (number + 1) & 0xFFFFFFFF
         if fields_size + blob_size > _LONGEST_TEXT or size > self.largest:
             raise malformed(f"it claims {size} bytes; at most {self.largest} are accepted")
         fields = self._take(fields_size)

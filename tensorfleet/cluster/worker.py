@@ -222,6 +222,8 @@ class Worker:
         for i in stage.full:
             if i < len(given):
                 given[i] = full(given[i])
+        if session.cancelled and number in session.cancelled:  # given up before it got here
+            raise session.cancelled[number]
         if stage.alone and total == 1 and stage.program.inline:
             results = session.engine.run(stage.program, given, timeout, collector)
         else:

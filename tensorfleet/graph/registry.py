@@ -336,5 +336,5 @@ def _default(kind: str, text: str) -> Any:
     if kind == "type":
         return dtypes.as_dtype(text)
     if kind == "shape":
-        return TensorShape(None) if text == "unknown" else TensorShape(eval(text, {}))
+        return TensorShape(None if text == "unknown" else [int(d) for d in re.findall(r"-?\d+", text)])
     raise ValueError(f"No default possible for attribute kind {kind!r}")

@@ -297,6 +297,32 @@ def doctor() -> None:
     raise typer.Exit(examine())
 
 
+@app.command()
+def certs(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where they go.", show_default=False)],
+    hosts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="HOST...", help="Names and addresses of the machines.", show_default=False),
+    ] = None,
+) -> None:
+    """Makes certificates for TLS between the machines of a cluster: an authority, a server's and a client's.
+
+    Copy DIR without `ca.key` to every machine and set `TENSORFLEET_TLS` to it there. Run again with other hosts, it
+    signs new ones by the same authority.
+    """
+    from tensorfleet.launch.certificates import make_certificates
+
+    try:
+        made = make_certificates(folder, list(hosts or []))
+    except (OSError, ValueError) as error:
+        typer.echo(f"tensorfleet: {error}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(
+        f"Made {', '.join(path.name for path in made)} in {folder}. Keep ca.key here; copy the others."
+    )
+    typer.echo(f"Then, for each task and client: TENSORFLEET_TLS={folder} (and TENSORFLEET_TLS_MUTUAL=1)")
+
+
 @app.command(hidden=True)
 def version() -> None:
     """Prints which version this is."""

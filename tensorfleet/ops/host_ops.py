@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 import sys
 import threading
 import traceback
@@ -36,6 +37,7 @@ class _Function:
 
 _functions: weakref.WeakValueDictionary[bytes, _Function] = weakref.WeakValueDictionary()
 _tokens = itertools.count()
+_process = secrets.token_hex(8)  # a graph from another process cannot name a function of this one
 
 # What a function may raise, and the error that `Session.run` raises for it.
 _RAISED: tuple[tuple[tuple[type[BaseException], ...], Callable[..., errors.OpError]], ...] = (
@@ -119,7 +121,7 @@ def py_func(func: Callable, inp: Any, Tout: Any, stateful: bool = True, name: st
     type or a list of them. With `stateful=False` it must depend on nothing but its arguments. No gradient.
     """
     function = _Function(func)
-    token = b"pyfunc_%d" % next(_tokens)
+    token = b"pyfunc_%d_%s" % (next(_tokens), _process.encode())
     _functions[token] = function
     get_default_graph().__dict__.setdefault("_py_funcs", []).append(function)
     several = isinstance(Tout, (list, tuple))

@@ -345,3 +345,11 @@ def test_a_killed_task_fails_the_steps_that_need_it_and_no_others(graph):
         with tf.Session(cluster.target("worker", 0)) as s:
             s.run(b.initializer)
             assert s.run([a, b]) == [1.0, 2.0]
+
+
+def test_a_python_function_runs_only_in_the_process_that_made_it(cluster, graph):
+    with tf.device("/job:worker/task:1"):
+        y = tf.py_func(lambda: np.float32(1.0), [], tf.float32)
+    with tf.Session(cluster.target("worker", 0)) as s:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="lives in the process that built the graph"):
+            s.run(y)

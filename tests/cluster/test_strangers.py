@@ -77,7 +77,7 @@ def test_a_wrong_proof_is_refused_before_anything_is_read(server):
         sock = stranger(server)
         sock.sendall(connection.PREFACE + bytes(connection.NONCE))
         assert len(sock.recv(64)) > 0
-        frame = struct.pack("<4sBxHIIQ", b"TFLT", kind, 0, 0, 0, 0)
+        frame = struct.pack("<4sBxHIIIQ", b"TFLT", kind, 0, 0, 0, 0, 0)
         sock.sendall(bytes(32) + frame)
         assert ends(sock)
 
@@ -96,7 +96,7 @@ def test_crowds_that_say_nothing_do_not_keep_others_out(server):
 
 
 def header(kind, count=0, fields=0, described=0, body=0, magic=b"TFLT"):
-    return struct.pack("<4sBxHIIQ", magic, kind, count, fields, described, body)
+    return struct.pack("<4sBxHIIIQ", magic, kind, count, 1, fields, described, body)
 
 
 LIES = {

@@ -1,5 +1,9 @@
 """`tensorfleet explain` and `tensorfleet doctor`."""
 
+import shutil
+import subprocess
+
+import pytest
 from launching import run
 
 from tensorfleet.launch import doctor
@@ -76,3 +80,26 @@ def test_a_check_that_fails_is_a_finding(monkeypatch):
 
     (finding,) = doctor._guarded(broken)
     assert (finding.verdict, finding.found) == ("bad", "OSError: no such thing")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
+def test_certificates_are_made_and_made_again_by_the_same_authority(tmp_path):
+    made = run(tmp_path, "certs", "certs", "ps0.example", "10.0.0.7")
+    assert made.code == 0, made.stderr
+    assert "TENSORFLEET_TLS=certs" in made.stdout
+    authority, server = (tmp_path / "certs" / "ca.pem").read_text(), tmp_path / "certs" / "server.pem"
+    shown = subprocess.check_output(
+        ["openssl", "x509", "-in", server, "-noout", "-text"], text=True, timeout=60
+    )
+    assert "DNS:ps0.example, IP Address:10.0.0.7" in shown
+    assert all(p.stat().st_mode & 0o077 == 0 for p in (tmp_path / "certs").iterdir())
+    first = server.read_text()
+    assert run(tmp_path, "certs", "certs", "ps1.example").code == 0
+    assert server.read_text() != first and (tmp_path / "certs" / "ca.pem").read_text() == authority
+    bad = run(tmp_path, "certs", "certs", "not a host")
+    assert bad.code == 1 and "neither a host name nor an address" in bad.stderr
+
+
+def test_certificates_need_openssl(tmp_path):
+    done = run(tmp_path, "certs", "certs", PATH=str(tmp_path))
+    assert done.code == 1 and "openssl program" in done.stderr and "not installed" in done.stderr

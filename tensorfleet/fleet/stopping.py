@@ -1,0 +1,23 @@
+"""Stopping the servers of a cluster from a session or from anywhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.api import export
+from tensorfleet.cluster import targets
+
+
+@export("fleet.stop_server")
+def stop_server(target: Any, task: str | None = None) -> list[str]:
+    """Stops a server: its `join()` returns, its state is freed, sessions that need it get an error at once.
+
+    `target` is a session on the cluster or what such a session is made with (`grpc://host:port`, `server.target`).
+    `task` says which of the cluster's servers: `"/job:ps/task:1"` one, `"/job:ps"` all of a job, None the one at `target`.
+    Returns the names of the servers that were stopped; others that are not running are left out. Raises
+    `UnavailableError` when nobody answers at `target`, `InvalidArgumentError` when the cluster has no such task.
+    """
+    found = getattr(target, "sess_str", target)
+    if not isinstance(found, str):
+        raise TypeError(f"target must be a session or a string such as grpc://host:port, but got {target!r}")
+    return targets.stop(found, task)
