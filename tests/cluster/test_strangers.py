@@ -1,5 +1,6 @@
 """What comes to an open port: strangers, nonsense, liars. Everybody else is served all the while."""
 
+import contextlib
 import json
 import random
 import socket
@@ -93,6 +94,18 @@ def test_crowds_that_say_nothing_do_not_keep_others_out(server):
     channel.close()
     for sock in (*crowd, *half):
         sock.close()
+
+
+def test_one_shown_out_while_it_speaks_ends_nothing_else(server):
+    """A newcomer takes the place of the oldest, whose words have come in the same moment."""
+    for _ in range(20):
+        crowd = [stranger(server) for _ in range(260)]
+        for sock in crowd[:100]:
+            with contextlib.suppress(ConnectionError):
+                sock.send(b"x")
+        newer = [stranger(server) for _ in range(100)]
+        for sock in (*crowd, *newer):
+            sock.close()
 
 
 def header(kind, count=0, fields=0, described=0, body=0, magic=b"TFLT"):
