@@ -49,11 +49,11 @@ class Window:
         """These windows over the padded tensor as two: along `axis`, then along all the other axes."""
         whole = replace(self, in_shape=tuple(padded_shape), pads=((0, 0),) * len(padded_shape))
         first = whole.along(axis, padded_shape)
-        ones = [
-            tuple(1 if i == axis else n for i, n in enumerate(v))
-            for v in (self.size, self.stride, self.dilation)
-        ]
-        return first, Window(first.out_shape, *ones, whole.pads, self.out_shape)
+        others = {
+            field: tuple(1 if i == axis else n for i, n in enumerate(getattr(self, field)))
+            for field in ("size", "stride", "dilation")
+        }
+        return first, replace(whole, in_shape=first.out_shape, **others)
 
     def flat(self):
         """The same windows over a tensor that is one wide wherever the window does not slide."""
