@@ -39,6 +39,7 @@ peers: $(PEERS)/.stamp ## compare with the real TensorFlow
 bench: $(PEERS)/.stamp ## measure side by side with the real TensorFlow
 	$(PEERS)/bin/python benchmarks/run.py
 	$(PEERS)/bin/python benchmarks/cluster.py
+	$(PEERS)/bin/python benchmarks/input.py
 	$(PEERS)/bin/python benchmarks/ops.py
 
 lint: $(VENV)/.stamp ## ruff and mypy

@@ -24,7 +24,6 @@ from run import _ENVIRONMENT, Row, conditions, progress, table
 from works import LIBRARIES
 
 HERE = Path(__file__).resolve().parent
-BEGIN, END = "<!-- cluster table -->", "<!-- /cluster table -->"
 _LONGEST = 300.0
 
 
@@ -85,12 +84,12 @@ def measure_all(names: list[str], rounds: int) -> list[Row]:
     return list(rows.values())
 
 
-def write(text: str) -> None:
-    """Puts the table between its markers in the page of benchmarks."""
-    path = HERE / "README.md"
-    before, _, rest = path.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+def write_between(marker: str, text: str) -> None:
+    """Puts a table between its markers in the page of benchmarks."""
+    path, begin, end = HERE / "README.md", f"<!-- {marker} -->", f"<!-- /{marker} -->"
+    before, _, rest = path.read_text().partition(begin)
+    _, _, after = rest.partition(end)
+    path.write_text(f"{before}{begin}\n{text}\n{end}{after}")
 
 
 def main() -> int:
@@ -112,7 +111,7 @@ def main() -> int:
     where = conditions(flags.rounds)
     print(f"{table(rows, False)}\n\n{where}")
     if flags.write and not flags.works:
-        write(f"{table(rows, True)}\n\n{where}")
+        write_between("cluster table", f"{table(rows, True)}\n\n{where}")
     return int(flags.check and not all(row.met for row in rows))
 
 

@@ -50,7 +50,7 @@ def boxed(value: Any) -> np.ndarray:
 
 def picked(column: Column, where: Any) -> Column:
     """The rows at some positions."""
-    return [column[i] for i in where] if isinstance(column, list) else column[where]
+    return [column[i] for i in where] if isinstance(column, list) else column.take(where, axis=0)
 
 
 def column_of(values: Sequence[Any]) -> Column:

@@ -122,53 +122,65 @@ class Shuffle(Through):
         self._size = size
         self._random = random
         self._columns: list[Any] | None = None
-        self._live: list[int] = []  # rows of the buffer that hold elements, in no order
-        self._free: list[int] = []
-        self._ended = False
+        self._live = np.empty(0, np.int64)  # rows of the buffer that hold elements, in no order
+        self._free = np.empty(0, np.int64)
+        self._ended = self._mixed = False
 
     def next(self, n: int, step: Any) -> Block | None:
         """Elements drawn one after the other, each replaced by a new one."""
         fresh = self._refill(n - 1, step)
-        live, out = self._live, []
-        if not live:
+        if not len(self._live):
             return None
-        count = min(n, len(live) + len(fresh)) if self._ended else len(fresh) + 1
-        for i, draw in enumerate(self._random.random(count).tolist()):
-            at = int(draw * len(live))
-            out.append(live[at])
-            if i < len(fresh):
-                live[at] = fresh[i]
-            else:
-                live[at] = live[-1]
-                live.pop()
-        block = Block(count, [_at(c, out) for c in self._columns or ()])
-        self._free += out
+        rows = self._last(n) if self._ended else self._drawn(fresh)
+        block = Block(len(rows), [_at(c, rows) for c in self._columns or ()])
+        self._free = np.concatenate([self._free, rows])
         return block
 
-    def _refill(self, more: int, step: Any) -> list[int]:
+    def _drawn(self, fresh: np.ndarray) -> np.ndarray:
+        """As many draws as there are fresh elements, each of which takes the place of one drawn; then one more."""
+        live = self._live
+        at = (self._random.random(len(fresh) + 1) * len(live)).astype(np.int64)
+        rows = live[at]
+        order = np.argsort(at, kind="stable")
+        again = np.flatnonzero(at[order[1:]] == at[order[:-1]])
+        rows[order[again + 1]] = fresh[order[again]]  # a place drawn twice holds what came in between
+        live[at[:-1]] = fresh  # of several, the last stays
+        live[at[-1]] = live[-1]
+        self._live = live[:-1]
+        return rows
+
+    def _last(self, n: int) -> np.ndarray:
+        """Draws without replacement: nothing comes any more."""
+        if not self._mixed:
+            self._live = self._random.permutation(self._live)
+            self._mixed = True
+        rows, self._live = self._live[-n:], self._live[:-n]
+        return rows
+
+    def _refill(self, more: int, step: Any) -> np.ndarray:
         """Fills the buffer up; up to `more` elements beside it, to replace those drawn next."""
         while not self._ended and len(self._live) < self._size:
             missing = self._size - len(self._live)
             rows = self._fetch(missing + more, step)
-            self._live += rows[:missing]
+            self._live = np.concatenate([self._live, rows[:missing]])
             if len(rows) >= missing:
                 return rows[missing:]
-        return [] if self._ended else self._fetch(more, step)
+        return self._fetch(0 if self._ended else more, step)
 
-    def _fetch(self, n: int, step: Any) -> list[int]:
+    def _fetch(self, n: int, step: Any) -> np.ndarray:
         """Puts up to `n` new elements into free rows of the buffer; those rows."""
         if n <= 0:
-            return []
+            return self._free[:0]
         block = self.source.next(n, step)
         if block is None:
             self._ended = True
-            return []
+            return self._free[:0]
         if self._columns is None:
             self._columns = [_buffer(c, max(16, block.size)) for c in block.columns]
-            self._free = list(range(len(self._columns[0]) - 1, -1, -1))
+            self._free = np.arange(max(16, block.size))
         while len(self._free) < block.size:
             self._grow(block.size)
-        rows = [self._free.pop() for _ in range(block.size)]
+        rows, self._free = self._free[: block.size], self._free[block.size :]
         for i, column in enumerate(block.columns):
             self._columns[i] = _put(self._columns[i], rows, column)
         return rows
@@ -178,7 +190,7 @@ class Shuffle(Through):
         old = len(self._columns[0])
         new = max(need, old)
         self._columns = [_grown(c, new) for c in self._columns]
-        self._free = list(range(old + new - 1, old - 1, -1)) + self._free
+        self._free = np.concatenate([self._free, np.arange(old, old + new)])
 
 
 def _buffer(column: Column, size: int) -> Column:
@@ -193,7 +205,7 @@ def _grown(buffer: Column, more: int) -> Column:
     return np.concatenate([buffer, np.empty((more, *buffer.shape[1:]), buffer.dtype)])
 
 
-def _put(buffer: Column, rows: list[int], column: Column) -> Column:
+def _put(buffer: Column, rows: np.ndarray, column: Column) -> Column:
     fits = (
         not isinstance(buffer, list) and not isinstance(column, list) and buffer.shape[1:] == column.shape[1:]
     )
@@ -202,13 +214,15 @@ def _put(buffer: Column, rows: list[int], column: Column) -> Column:
         return buffer
     if not isinstance(buffer, list):
         buffer = [row(buffer, i) for i in range(len(buffer))]
-    for i, r in enumerate(rows):
+    for i, r in enumerate(rows.tolist()):
         buffer[r] = row(column, i)
     return buffer
 
 
-def _at(buffer: Column, rows: list[int]) -> Column:
-    return column_of([buffer[r] for r in rows]) if isinstance(buffer, list) else buffer[rows]
+def _at(buffer: Column, rows: np.ndarray) -> Column:
+    if isinstance(buffer, list):
+        return column_of([buffer[r] for r in rows.tolist()])
+    return buffer.take(rows, axis=0)
 
 
 def shuffled(node: Node, size: int, seeds: tuple[int, int], again: bool) -> Node:

@@ -1,0 +1,102 @@
+"""Measure how both libraries bring data to a step, in turns, and print the ratio of their times.
+
+make bench
+.venv-peers/bin/python benchmarks/input.py --rounds 3 records lines
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from cluster import write_between
+from input_works import WORKS, prepare
+from run import _ENVIRONMENT, Row, conditions, progress, table
+from works import LIBRARIES
+
+HERE = Path(__file__).resolve().parent
+_LONGEST = 300.0
+
+
+class Added(Row):
+    """What getting its data from a dataset adds to a step; each library's own, not one against the other."""
+
+    @property
+    def met(self) -> bool:
+        return self.complete and self.median("tensorfleet") < 1.1
+
+    @property
+    def wanted(self) -> str:
+        return "< +10 %"
+
+    def cells(self) -> list[str]:
+        if not self.complete:
+            return super().cells()
+        values = [f"{100 * (self.median(library) - 1):+.0f} %" for library in LIBRARIES]
+        return [self.name, *values, "", self.wanted, self.about]
+
+
+def measure(library: str, name: str, folder: str) -> float:
+    """Runs one work once, in a new process."""
+    command = [sys.executable, str(HERE / "input_works.py"), library, name, folder]
+    try:
+        done = subprocess.run(
+            command, env={**os.environ, **_ENVIRONMENT}, capture_output=True, text=True, timeout=_LONGEST
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"not done after {_LONGEST:.0f} s") from None
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip() or f"exit status {done.returncode}")
+    return json.loads(done.stdout.strip().splitlines()[-1])["seconds"]
+
+
+def measure_all(names: list[str], rounds: int) -> list[Row]:
+    rows = {
+        name: (Added if name == "feeding" else Row)(name, WORKS[name].about, floor=WORKS[name].floor)
+        for name in names
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(Path(folder))
+        for turn in range(rounds):
+            for name in names:
+                for library in list(LIBRARIES)[:: -1 if turn % 2 else 1]:
+                    progress(f"round {turn + 1} of {rounds}: {name} on {library}")
+                    try:
+                        rows[name].seen[library].append(measure(library, name, folder))
+                    except RuntimeError as error:
+                        progress("")
+                        print(f"{name} failed on {library}:\n{error}", file=sys.stderr)
+    progress("")
+    return list(rows.values())
+
+
+def main() -> int:
+    listing = "\n".join(f"  {w.name:14} {w.about}" for w in WORKS.values())
+    parser = argparse.ArgumentParser(
+        description="Measure the input of TensorFleet against that of TensorFlow.",
+        epilog=f"works:\n{listing}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("works", nargs="*", metavar="work", help="what to measure (default: everything)")
+    parser.add_argument("--rounds", type=int, default=3, help="times each work is measured (default: 3)")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a work misses its floor")
+    parser.add_argument("--write", action="store_true", help="put the table into the page of benchmarks")
+    flags = parser.parse_args()
+    unknown = [name for name in flags.works if name not in WORKS]
+    if unknown:
+        parser.error(f"there is no work {', '.join(unknown)}; choose from {', '.join(WORKS)}")
+    rows = measure_all(flags.works or list(WORKS), flags.rounds)
+    where = conditions(flags.rounds)
+    print(f"{table(rows, False)}\n\n{where}")
+    if flags.write and not flags.works:
+        write_between("input table", f"{table(rows, True)}\n\n{where}")
+    return int(flags.check and not all(row.met for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
