@@ -9,6 +9,7 @@ Functions take the array namespace `xp` first: `numpy` (works in cache-sized pie
 (traceable; needs `jax_enable_x64`). Both give the same numbers.
 """
 
+import math
 import os
 from functools import lru_cache
 
@@ -21,9 +22,7 @@ _LOW_WORD = np.uint64(_WORD)
 _SHIFT_WORD = np.uint64(32)
 _CHUNK = 8192  # blocks per pass of the numpy life: three arrays of 128 KiB stay in the cache
 _RESERVED_PER_OUTPUT = 256  # blocks a filling kernel sets aside for each output
-# Up to so many groups, a truncated normal is one loop: a second copy of the program, for the few groups
-# that need redrawing, costs more to compile than it saves.
-_ONE_LOOP_GROUPS = 1 << 18
+_ROUND_BLOCKS = 3  # how many blocks a group of truncated normals takes at once
 _entropy = os.urandom  # where unseeded streams begin; the tests put a repeatable source here
 _STATELESS_KEY = (0x3EC8F720, 0x02461E29)
 
@@ -92,9 +91,26 @@ def blocks(xp, rng, offsets):
     return _blocks_traced(xp, rng, offsets)
 
 
-def _blocks_traced(xp, rng, offsets):
+def _run_traced(xp, rng, count, offset_of):
+    """The blocks at `offset_of(i)` for i in range(count), made piece by piece.
+
+    XLA computes what one loop leaves behind only once, and would repeat a block for each of its words.
+    """
     from jax import lax
 
+    pieces = -(-count // _CHUNK)
+    length = -(-count // pieces) if pieces else 0
+    places = xp.arange(length, dtype=np.uint64)
+    if pieces < 2:
+        return _blocks_traced(xp, rng, offset_of(places))
+
+    def piece(number):
+        return _blocks_traced(xp, rng, offset_of(places + number * np.uint64(length)))
+
+    return lax.map(piece, xp.arange(pieces, dtype=np.uint64)).reshape(-1, 4)[:count]
+
+
+def _blocks_traced(xp, rng, offsets):
     wide = rng.astype(np.uint64)
     base, high = wide[0] | wide[1] << _SHIFT_WORD, wide[2] | wide[3] << _SHIFT_WORD
     low = base + offsets
@@ -107,11 +123,10 @@ def _blocks_traced(xp, rng, offsets):
         c0, c1 = (p1 >> _SHIFT_WORD).astype(np.uint32) ^ c1 ^ k0, p1.astype(np.uint32)
         c2, c3 = (p0 >> _SHIFT_WORD).astype(np.uint32) ^ c3 ^ k1, p0.astype(np.uint32)
         k0, k1 = k0 + np.uint32(_KEY_STEPS[0]), k1 + np.uint32(_KEY_STEPS[1])
-    # XLA computes each operand of a stack on its own: two 64-bit operands cost half of four words.
-    pairs = [
-        even.astype(np.uint64) | odd.astype(np.uint64) << _SHIFT_WORD for even, odd in ((c0, c1), (c2, c3))
-    ]
-    return lax.bitcast_convert_type(xp.stack(pairs, -1), np.uint32).reshape(-1, 4)
+    # A stack would compute all of the above once for each of its operands.
+    place = xp.arange(4)
+    c0, c1, c2, c3 = (c[:, None] for c in (c0, c1, c2, c3))
+    return xp.where(place < 2, xp.where(place == 0, c0, c1), xp.where(place == 2, c2, c3))
 
 
 def _blocks_on_host(rng, offsets):
@@ -178,7 +193,7 @@ def _draw(xp, rng, shape, dtype, per_block, convert):
     size = int(np.prod(shape, dtype=np.int64))
     count = -(-size // per_block)
     if xp is not np:
-        values = convert(blocks(xp, rng, xp.arange(count, dtype=np.uint64)))
+        values = convert(_run_traced(xp, rng, count, lambda i: i))
         return values.reshape(-1)[:size].reshape(shape)
     values = np.empty((count, per_block), dtype)
     for start in range(0, count, _CHUNK):
@@ -262,27 +277,70 @@ def _pairs(words):
 # --- normal ----------------------------------------------------------------------------------------
 
 
-def _round_to_float(xp, x):
-    """float64 `x` with the precision of a float32, which XLA may not optimize away."""
-    if xp is np:
-        return x.astype(np.float32).astype(np.float64)
-    from jax import lax
-
-    return lax.reduce_precision(x, exponent_bits=8, mantissa_bits=23)
-
-
 def _normal_floats(xp, words):
     """Box-Muller on two pairs of words per block: float32[n, 4].
 
     Transcendentals are computed in double and rounded, so that both lives agree to the last bit;
     the C library's single-precision ones differ from these by one unit in one value of seventy.
     """
+    if xp is not np:
+        return _normal_floats_traced(xp, words)
     unit = _unit_float(words).astype(np.float64)
-    log = xp.log(xp.maximum(unit[:, 0::2], np.float64(np.float32(1e-7)))).astype(np.float32)
-    radius = xp.sqrt(np.float32(-2) * log)
-    angle = _round_to_float(xp, unit[:, 1::2] * (2 * np.pi))
-    sin, cos = xp.sin(angle).astype(np.float32), xp.cos(angle).astype(np.float32)
-    return xp.stack([sin * radius, cos * radius], -1).reshape(-1, 4)
+    log = np.log(np.maximum(unit[:, 0::2], np.float64(np.float32(1e-7)))).astype(np.float32)
+    radius = np.sqrt(np.float32(-2) * log)
+    angle = (unit[:, 1::2] * (2 * np.pi)).astype(np.float32).astype(np.float64)
+    sin, cos = np.sin(angle).astype(np.float32), np.cos(angle).astype(np.float32)
+    return np.stack([sin * radius, cos * radius], -1).reshape(-1, 4)
+
+
+def _normal_floats_traced(xp, words):
+    """The same in one loop of vectors; XLA's own functions of doubles go number by number."""
+    from jax import lax
+
+    pairs = words.reshape(-1, 2, 2)
+    units = (_unit_float(xp.broadcast_to(pairs[:, :, i : i + 1], pairs.shape).reshape(-1)) for i in (0, 1))
+    first, second = units  # of the pair that each of the results comes from
+    log = _log_traced(xp, xp.maximum(first, np.float32(1e-7)).astype(np.float64)).astype(np.float32)
+    # the precision of a float32, which XLA may not optimize away
+    angle = lax.reduce_precision(second.astype(np.float64) * (2 * np.pi), exponent_bits=8, mantissa_bits=23)
+    wave = _sin_traced(xp, angle, xp.arange(len(first), dtype=np.int32) & 1).astype(np.float32)
+    return (wave * xp.sqrt(np.float32(-2) * log)).reshape(-1, 4)
+
+
+def _series(x, coefficients):
+    """The polynomial with these coefficients, the constant one first."""
+    total = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        total = c + x * total
+    return total
+
+
+_LOG_SERIES = [1 / k for k in range(3, 18, 2)]
+_SIN_SERIES = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 7)]
+_COS_SERIES = [(-1) ** k / math.factorial(2 * k) for k in range(8)]
+
+
+def _log_traced(xp, x):
+    """The natural logarithm of positive normal doubles, to a few units in the last place."""
+    bits = x.view(np.int64)
+    mantissa = (bits & np.int64((1 << 52) - 1) | np.int64(1023 << 52)).view(np.float64)
+    large = mantissa > math.sqrt(2)
+    mantissa = xp.where(large, mantissa / 2, mantissa)
+    exponent = ((bits >> np.int64(52)) - np.int64(1023) + large).astype(np.float64)
+    ratio = (mantissa - 1) / (mantissa + 1)
+    square = ratio * ratio
+    return exponent * math.log(2) + 2 * (ratio + ratio * square * _series(square, _LOG_SERIES))
+
+
+def _sin_traced(xp, angle, ahead):
+    """The sine of doubles within one turn, `ahead` quarters of a turn later (1 gives the cosine)."""
+    quarter = xp.round(angle * (2 / math.pi))
+    rest = angle - quarter * (math.pi / 2)
+    square = rest * rest
+    sin = rest + rest * square * _series(square, _SIN_SERIES)
+    quadrant = quarter.astype(np.int32) + ahead
+    wave = xp.where((quadrant & 1) == 1, _series(square, _COS_SERIES), sin)
+    return xp.where((quadrant & 2) == 2, -wave, wave)
 
 
 def _normal_doubles(xp, words):
@@ -354,33 +412,33 @@ def _truncated_on_host(xp, rng, groups, stride, convert, group):
 
 
 def _truncated_traced(xp, rng, groups, stride, convert, group):
+    if groups <= _CHUNK:
+        return _redrawn_traced(xp, rng, xp.arange(groups, dtype=np.uint64) * stride, convert, group)
+    # At most 17 groups in 100 miss at first, and among so many never more than a quarter (that would
+    # be a hundred deviations): only so many rows are drawn anew. Surplus ones point past the end.
+    values = convert(_run_traced(xp, rng, groups, lambda i: i * stride))
+    rows = xp.nonzero((abs(values) >= 2).any(1), size=groups // 4, fill_value=groups)[0]
+    redrawn = _redrawn_traced(xp, rng, rows.astype(np.uint64) * stride, convert, group)
+    return values.at[rows].set(redrawn, mode="drop")
+
+
+def _redrawn_traced(xp, rng, offsets, convert, group):
+    """The groups that begin at `offsets`, filled in rounds of a few blocks; there is hardly ever a second."""
     from jax import lax
 
-    def normals(offsets, drawn):
-        # The barriers keep XLA from hoisting each round key out of the loop as a kernel of its own,
-        # and from repeating all of this in every use of the result.
-        stream, drawn = lax.optimization_barrier((rng, drawn))
-        return lax.optimization_barrier(convert(blocks(xp, stream, offsets + drawn)))
+    (width, dtype), count, each = group, len(offsets), np.uint64(_ROUND_BLOCKS)
 
-    def fill(offsets):
-        def step(carry):
-            drawn, values, filled = carry
-            fresh = normals(offsets, drawn)
-            return drawn + np.uint64(1), *_keep_in_range(xp, values, filled, fresh)
+    def keep(carry, fresh):
+        return _keep_in_range(xp, *carry, fresh), None
 
-        empty = xp.zeros((len(offsets), group[0]), group[1])
-        state = (xp.uint64(0), empty, xp.zeros(len(offsets), np.int32))
-        return lax.while_loop(lambda carry: (carry[2] < group[0]).any(), step, state)[1]
+    def draw(carry):
+        drawn, kept = carry
+        words = _run_traced(xp, rng, count * _ROUND_BLOCKS, lambda i: offsets[i // each] + drawn + i % each)
+        fresh = convert(words).reshape(count, _ROUND_BLOCKS, width).swapaxes(0, 1)
+        return drawn + each, lax.scan(keep, kept, fresh)[0]
 
-    offsets = xp.arange(groups, dtype=np.uint64) * stride
-    if groups <= _ONE_LOOP_GROUPS:
-        return fill(offsets)
-    # At most 17 groups in 100 miss at first, and among so many never more than a quarter (that would
-    # be a hundred deviations): only so many rows enter the loop. Surplus ones point past the end.
-    values = normals(offsets, xp.uint64(0))
-    missed = (abs(values) >= 2).any(1)
-    rows = xp.nonzero(missed, size=groups // 4, fill_value=groups)[0]
-    return values.at[rows].set(fill(rows.astype(np.uint64) * stride), mode="drop")
+    empty = (xp.zeros((count, width), dtype), xp.zeros(count, np.int32))
+    return lax.while_loop(lambda carry: (carry[1][1] < width).any(), draw, (xp.uint64(0), empty))[1][0]
 
 
 def _keep_in_range(xp, values, filled, candidates):

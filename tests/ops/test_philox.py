@@ -188,13 +188,20 @@ def test_both_lives_draw_the_same_floats(op_type, dtype):
     np.testing.assert_array_equal(host, compiled)
 
 
-def test_both_lives_truncate_the_same_when_only_missing_groups_are_redrawn(monkeypatch):
-    monkeypatch.setattr(philox, "_ONE_LOOP_GROUPS", 1 << 14)
+def test_both_lives_truncate_the_same_when_only_missing_groups_are_redrawn():
     state = philox.initial_state(*SEEDS)
     host = philox.truncated_normal(np, state, (100_001,), np.float32)
     compiled = traced(lambda rng: philox.truncated_normal(jnp, rng, (100_001,), np.float32), state)
     np.testing.assert_array_equal(host, compiled)
     assert abs(host).max() < 2
+
+
+def test_a_round_of_redrawing_that_leaves_a_group_unfilled_is_followed_by_another(monkeypatch):
+    monkeypatch.setattr(philox, "_ROUND_BLOCKS", 1)
+    state = philox.initial_state(*SEEDS)
+    host = philox.truncated_normal(np, state, (1001,), np.float64)
+    compiled = traced(lambda rng: philox.truncated_normal(jnp, rng, (1001,), np.float64), state)
+    np.testing.assert_allclose(host, compiled, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
