@@ -137,5 +137,8 @@ def _adjust_saturation(xp: Any, images: Any, scale: Any) -> Any:
 )
 def _adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
     wide = images.astype(np.float32)
-    mean = xp.mean(wide, axis=(-3, -2), keepdims=True)
+    # The sum of whole lines first: along the few channels of a pixel there is little to do at once.
+    *outer, height, width, channels = wide.shape
+    lines = wide.reshape(*outer, height, width * channels).sum(-2).reshape(*outer, width, channels)
+    mean = (lines.sum(-2) / np.float32(height * width)).reshape(*outer, 1, 1, channels)
     return ((wide - mean) * contrast_factor + mean).astype(images.dtype)

@@ -85,10 +85,21 @@ def _along(weights: np.ndarray, axis: int) -> np.ndarray:
     return weights.reshape(shape)
 
 
+_FEW = 8  # input lines that an output is made from, up to which they are added one by one
+
+
 def _times(xp: Any, weights: np.ndarray, x: Any, axis: int) -> Any:
     """Images with their lines along the height (axis 1) or the width multiplied by a matrix [new, old]."""
     if axis == 2:
-        return xp.matmul(weights, x)
+        return xp.matmul(weights, x) if is_numpy(xp) else xp.einsum("ow,bhwc->bhoc", weights, x)
+    count = int((weights != 0).sum(1).max(initial=0))
+    if 0 < count <= _FEW:
+        index = np.argsort(weights == 0, axis=1, kind="stable")[:, :count]
+        parts = np.take_along_axis(weights, index, 1)
+        total = _taken(xp, x, index[:, 0], 1) * _along(parts[:, 0], 1)
+        for k in range(1, count):
+            total = total + _taken(xp, x, index[:, k], 1) * _along(parts[:, k], 1)
+        return total
     batch, _, width, channels = x.shape
     made = xp.matmul(weights, x.reshape(batch, -1, width * channels))
     return made.reshape(batch, -1, width, channels)
@@ -256,6 +267,10 @@ def _cubic_table(a: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lru_cache(64)
+def _cubic_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> np.ndarray:
+    return _dense(n_in, _cubic_taps(n_in, n_out, grid))
+
+
 def _cubic_taps(n_in: int, n_out: int, grid: tuple[bool, bool]) -> list[tuple[np.ndarray, np.ndarray]]:
     half_pixel_centers = grid[1]
     near, far = _cubic_table(-0.5 if half_pixel_centers else -0.75)
@@ -284,10 +299,8 @@ def _cubic_taps(n_in: int, n_out: int, grid: tuple[bool, bool]) -> list[tuple[np
 def _resize_bicubic(xp: Any, x: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
     heights, widths = _sizes(x, size)
     x = x.astype(np.float32)
-    for axis, (n_in, n_out) in ((1, heights), (2, widths)):
-        taps = _cubic_taps(n_in, n_out, (align_corners, half_pixel_centers))
-        parts = [_taken(xp, x, index, axis) * _along(weight, axis) for index, weight in taps]
-        x = parts[0] + parts[1] + parts[2] + parts[3]
+    for axis, (n_in, n_out) in ((2, widths), (1, heights)):
+        x = _times(xp, _cubic_matrix(n_in, n_out, (align_corners, half_pixel_centers)), x, axis)
     return x
 
 
@@ -308,7 +321,7 @@ def _resize_bicubic_gradient(op: Operation, dy: Any) -> Any:
 )
 def _resize_bicubic_grad(xp: Any, dy: Any, x: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
     grid = (align_corners, half_pixel_centers)
-    return _back(xp, dy, x.shape, lambda n, m: _dense(n, _cubic_taps(n, m, grid))).astype(x.dtype)
+    return _back(xp, dy, x.shape, lambda n, m: _cubic_matrix(n, m, grid)).astype(x.dtype)
 
 
 not_differentiable("ResizeBicubicGrad")

@@ -23,8 +23,27 @@ from tensorfleet.shapes import TensorShape, unknown_shape
 # -- unique ------------------------------------------------------------------------------------------
 
 
+_DENSE = 16  # a table with so many places for each value costs less than sorting the values
+
+
+def _first_seen_dense(x: np.ndarray, low: int, places: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same for integers that lie close together."""
+    place = (x - np.uint64(low)).astype(np.int64) if x.dtype == np.uint64 else x.astype(np.int64) - low
+    first = np.empty(places, np.int64)
+    first[place[::-1]] = np.arange(x.size - 1, -1, -1)  # the last one written, which comes first, stays
+    met = first[place]
+    is_first = met == np.arange(x.size)
+    number = np.cumsum(is_first) - 1
+    index = number[met]
+    return x[is_first], index, np.bincount(index)
+
+
 def _first_seen(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The distinct values in the order they first occur, each value's number, and how often it occurs."""
+    if x.ndim == 1 and x.dtype.kind in "iu" and x.size:
+        low, high = int(x.min()), int(x.max())
+        if high - low < _DENSE * x.size:
+            return _first_seen_dense(x, low, high - low + 1)
     if x.ndim == 1:
         _, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
     else:

@@ -92,10 +92,12 @@ def _reduced(data: Any, starts: Any, ufunc: Any) -> Any:
     lengths = np.diff(np.append(starts, len(data)))
     order = np.argsort(-lengths, kind="stable")
     starts, lengths = starts[order], lengths[order]
-    out = data[starts]
+    out = np.take(data, starts, axis=0)
+    others = np.empty_like(out)
     for k in range(1, min(int(lengths[0]), _SIDE_BY_SIDE)):
         active = int(np.searchsorted(-lengths, -k))  # groups longer than k come first
-        ufunc(out[:active], data[starts[:active] + k], out=out[:active])
+        np.take(data, starts[:active] + k, axis=0, out=others[:active], mode="clip")
+        ufunc(out[:active], others[:active], out=out[:active])
     for i in range(int(np.searchsorted(-lengths, -_SIDE_BY_SIDE))):
         rest = data[starts[i] + _SIDE_BY_SIDE : starts[i] + lengths[i]]
         out[i] = ufunc(out[i], ufunc.reduce(rest, axis=0))
