@@ -429,7 +429,8 @@ def _redrawn_traced(xp, rng, offsets, convert, group):
     (width, dtype), count, each = group, len(offsets), np.uint64(_ROUND_BLOCKS)
 
     def keep(carry, fresh):
-        return _keep_in_range(xp, *carry, fresh), None
+        values, filled = carry
+        return _keep_in_range(xp, values, filled, fresh), None
 
     def draw(carry):
         drawn, kept = carry
