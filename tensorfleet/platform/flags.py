@@ -16,6 +16,8 @@ from absl.flags import *  # noqa: F403
 from tensorfleet.platform import logging
 
 _OLD_KEYWORDS = {"flag_name": "name", "default_value": "default", "docstring": "help"}
+# absl's own, which many scripts define themselves: theirs are the ones that count.
+_TAKEN = {"log_dir", "profile_file"}
 
 
 class _Flags:
@@ -61,7 +63,7 @@ class _Flags:
 FLAGS: Any = _Flags(_absl.FLAGS)  # type: ignore[no-redef]
 
 
-def _with_old_keywords(define: Callable) -> Callable:
+def _as_scripts_call_it(define: Callable) -> Callable:
     @functools.wraps(define)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not _OLD_KEYWORDS.keys().isdisjoint(kwargs):
@@ -70,6 +72,10 @@ def _with_old_keywords(define: Callable) -> Callable:
                 "(name, default, help) instead."
             )
             kwargs = {_OLD_KEYWORDS.get(k, k): v for k, v in kwargs.items()}
+        if (args[0] if args else kwargs.get("name")) in _TAKEN:
+            from absl import app  # noqa: F401  defines them now, not after the script has
+
+            kwargs.setdefault("allow_override", True)
         return define(*args, **kwargs)
 
     return wrapper
@@ -79,7 +85,7 @@ def _with_old_keywords(define: Callable) -> Callable:
 _absl.disclaim_key_flags()
 
 
-DEFINE_string = _with_old_keywords(_absl.DEFINE_string)
-DEFINE_boolean = DEFINE_bool = _with_old_keywords(_absl.DEFINE_boolean)
-DEFINE_float = _with_old_keywords(_absl.DEFINE_float)
-DEFINE_integer = _with_old_keywords(_absl.DEFINE_integer)
+DEFINE_string = _as_scripts_call_it(_absl.DEFINE_string)
+DEFINE_boolean = DEFINE_bool = _as_scripts_call_it(_absl.DEFINE_boolean)
+DEFINE_float = _as_scripts_call_it(_absl.DEFINE_float)
+DEFINE_integer = _as_scripts_call_it(_absl.DEFINE_integer)

@@ -49,10 +49,10 @@ class Launch:
     def code(self) -> int | None:
         return self.process.returncode
 
-    def end(self) -> Launch:
+    def end(self, seconds: float = SECONDS) -> Launch:
         """Waits for the end."""
         try:
-            more, self.stderr = self.process.communicate(timeout=SECONDS)
+            more, self.stderr = self.process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             for pid in self._pids():
                 if pid != self.process.pid:

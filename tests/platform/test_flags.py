@@ -67,3 +67,11 @@ def test_the_old_keywords_of_a_definition_warn():
 
 def test_a_flag_that_is_not_there_is_an_attribute_error():
     assert "AttributeError: nothing" in script(before="FLAGS.nothing").stderr
+
+
+def test_a_flag_that_absl_has_too_is_the_scripts():
+    before = "flags.DEFINE_string('log_dir', 'here', '')"
+    done = script(before=before, run="lambda _: print(FLAGS.log_dir)")
+    assert done.stdout == "here\n"
+    done = script("--log_dir=there", before=before, run="lambda _: print(FLAGS.log_dir)")
+    assert done.stdout == "there\n"
