@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
-from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt, own
+from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt
 from tensorfleet.shapes import TensorShape
 
 
@@ -123,20 +123,18 @@ class Accumulator:
                 f"Shape mismatch: expected {bracketed(self.shape._d)}, got {bracketed(gradient.shape)}"
             )
         if not self.count:
-            self._sum = own(gradient)
+            self._sum = np.array(gradient)
         elif self._sum.shape != gradient.shape:
             raise _invalid(
                 f"Shape mismatch: expected {bracketed(self._sum.shape)}, got {bracketed(gradient.shape)}"
             )
-        elif self._sum.flags.writeable:
-            self._sum += gradient
         else:
-            self._sum = np.asarray(self._sum + gradient)
+            self._sum += gradient
 
     def _reduced(self) -> Any:
         total = self._sum
         if self.reduction == "MEAN" and self.count > 1:
-            total = (total / total.dtype.type(self.count)).astype(total.dtype, copy=False)
+            total = np.divide(total, total.dtype.type(self.count), out=total, casting="unsafe")
         return total
 
 

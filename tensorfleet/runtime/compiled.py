@@ -18,6 +18,8 @@ _NEVER_BELOW = 60e-6
 # One this slow is compiled after its first runs; in between, once it has cost as much as compiling might.
 _AT_ONCE_ABOVE = 1e-3
 _PATIENCE = 20e-3
+# So many runs of a program tell whether it is faster than numpy was.
+_TRIAL_RUNS = 12
 # First runs are slow for reasons of their own; these many tell nothing yet, unless they are very slow.
 _COLD_RUNS = 3
 # Shapes that keep changing fall back to numpy instead of compiling for ever.
@@ -84,6 +86,9 @@ class Compiler:
         # A condition that is fed (`is_training`) makes one program for each value it has, without the other branch.
         self.flags = _fed_conditions(segment) if segment.guarded else set()
         self.static_inputs |= self.flags
+        self.on_trial = not self.heavy and "/device:CPU" in device  # whether numpy may turn out to be faster
+        self.calls = 0
+        self.fastest_call = float("inf")
         self.held = False  # while the loop around it waits to be compiled as a whole
 
     def timed(self, seconds: float) -> None:
@@ -91,6 +96,18 @@ class Compiler:
         self.runs += 1
         self.spent += seconds
         self.fastest = min(self.fastest, seconds)
+
+    def called(self, seconds: float) -> None:
+        """Notes what one run of a program took. Where numpy was faster, there will be no other.
+
+        XLA divides even small work among threads, and waits for them; numpy does not.
+        """
+        self.calls += 1
+        self.fastest_call = min(self.fastest_call, seconds)
+        if self.calls >= _TRIAL_RUNS:
+            self.on_trial = False
+            if self.fastest_call > self.fastest and self.runs >= _COLD_RUNS and len(self.programs) == 1:
+                self.possible = False
 
     def wanted(self) -> bool:
         """Whether the next run should be compiled."""

@@ -181,12 +181,15 @@ class SegmentItem:
         segment = self.segment
         streams = [ctx.streams.take(s.op, n) for s, n in zip(segment.rng_steps, compiled.skips, strict=True)]
         self._own(state, True)
+        started = time.perf_counter()
         args = self.compiler.arguments(inputs, state, streams)
         try:
             outputs, written, ok = compiled.call(*args)
             # All results of a program become ready together. The step is over when they are: XLA may still
             # be reading the caller's arrays until then.
             _wait(ok or written or outputs)
+            if self.compiler.on_trial:
+                self.compiler.called(time.perf_counter() - started)
         except TypeError as e:
             if self.compiler.loose:
                 raise self._failure(e) from e
@@ -332,7 +335,10 @@ class Program:
             before.append(set(part.after).union(*(before[j] for j in part.after)))
             waits.append(max((waits[j] + items[j].blocks for j in part.after), default=0))
         takes = {i for i in blocking if _takes(items[i])}
-        order = sorted(range(len(items)), key=lambda j: (waits[j], items[j].blocks))
+        # Of several to take, the last is filled last: waiting for it first means to wait once.
+        order = sorted(
+            range(len(items)), key=lambda j: (waits[j], items[j].blocks, -j if j in takes else j)
+        )
         self._in_order = [items[j] for j in order]
         return all(
             i in before[j] or (i in takes and j in takes) or (waits[j] <= waits[i] and _soon_done(items[j]))

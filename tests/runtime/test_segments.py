@@ -217,3 +217,33 @@ def test_independent_parts_run_side_by_side():
     )
     with tf.Session(config=config) as s:
         assert s.run([a, b]) == [1, 2]
+
+
+def _compiler():
+    x = tf.placeholder(tf.float32, [4])
+    with tf.Session() as sess:
+        program = sess._plan(x * 2.0 + 1.0, [x]).program
+    (item,) = program.items
+    return item.compiler
+
+
+def test_a_segment_that_xla_does_not_run_faster_goes_back_to_numpy():
+    compiler = _compiler()
+    for _ in range(10):
+        compiler.timed(0.01)
+    assert compiler.wanted()
+    compiler.programs["shapes"] = None
+    while compiler.on_trial:
+        compiler.called(0.02)
+    assert not compiler.wanted()
+
+
+def test_a_segment_that_xla_runs_faster_stays_compiled():
+    compiler = _compiler()
+    for _ in range(10):
+        compiler.timed(0.01)
+    compiler.programs["shapes"] = None
+    compiler.called(0.02)
+    while compiler.on_trial:
+        compiler.called(0.005)
+    assert compiler.wanted()
