@@ -336,9 +336,7 @@ class Program:
             waits.append(max((waits[j] + items[j].blocks for j in part.after), default=0))
         takes = {i for i in blocking if _takes(items[i])}
         # Of several to take, the last is filled last: waiting for it first means to wait once.
-        order = sorted(
-            range(len(items)), key=lambda j: (waits[j], items[j].blocks, -j if j in takes else j)
-        )
+        order = sorted(range(len(items)), key=lambda j: (waits[j], items[j].blocks, -j if j in takes else j))
         self._in_order = [items[j] for j in order]
         return all(
             i in before[j] or (i in takes and j in takes) or (waits[j] <= waits[i] and _soon_done(items[j]))
