@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
+import os
 import secrets
 import signal
 import socket
@@ -25,7 +26,7 @@ from tensorfleet.cluster.worker import Worker
 from tensorfleet.platform import logging
 from tensorfleet.runtime.trace import Collector
 
-_LARGEST_FRAME = 64 << 30
+_LARGEST_FRAME = 64 << 30  # bytes; TENSORFLEET_MAX_FRAME sets another limit
 _CLIENT_PATIENCE = 8  # times longer than one is with a task: a client may be busy
 _servers: dict[str, Server] = {}
 _ended: set[str] = set()  # targets of servers whose `join` has returned
@@ -169,7 +170,7 @@ class Server:
         atexit.register(self._farewells.say)
         logging.info("Started server with target: %s", self._target)
         self._listener = Listener(
-            self._sockets, self._secret, self._welcome, self._serve, _LARGEST_FRAME, self._tls
+            self._sockets, self._secret, self._welcome, self._serve, _largest_frame(), self._tls
         )
         self._listener.start()
 
@@ -307,6 +308,10 @@ class Server:
     def __del__(self) -> None:
         if getattr(self, "_sockets", None) and not self._stopping.is_set() and not self._started:
             self.stop()
+
+
+def _largest_frame() -> int:
+    return int(os.environ.get("TENSORFLEET_MAX_FRAME", _LARGEST_FRAME))
 
 
 def _server_def(given: Any, job: str | None, index: int | None, protocol: str | None, config: Any) -> Any:

@@ -30,6 +30,7 @@ _HEADER = struct.Struct("<4sBxHIIIQ")
 _MAGIC = b"TFLT"
 _DIMENSIONS = 254
 _LONGEST_TEXT = 64 << 20  # of the fields and of the descriptors
+_REMEMBERED_BLOB = 1 << 14
 _ALIGNMENT = 64
 _SMALL = 1 << 14  # tensors up to this many bytes are copied into one buffer: fewer pieces to send
 _LARGE = 1 << 20
@@ -119,9 +120,10 @@ def _layout(blob: bytes, count: int) -> tuple[list, int]:
         raise malformed("a tensor's description is cut off") from None
     if position != len(blob):
         raise malformed("bytes are left after the tensors' descriptions")
-    if len(_layouts) > 4096:
-        _layouts.clear()
-    _layouts[blob] = tensors, start
+    if len(blob) <= _REMEMBERED_BLOB:
+        if len(_layouts) > 4096:
+            _layouts.clear()
+        _layouts[blob] = tensors, start
     return tensors, start
 
 

@@ -89,22 +89,29 @@ class _Session:
     def extend(self, graph_def: Any) -> None:
         """Adds the nodes that are new."""
         have = self.graph._by_name
-        fresh = type(graph_def)(versions=graph_def.versions, library=graph_def.library)
-        fresh.node.extend(n for n in graph_def.node if n.name not in have)
+        fresh, mapping = graph_def, {}
+        if have:
+            fresh = type(graph_def)(versions=graph_def.versions, library=graph_def.library)
+            fresh.node.extend(n for n in graph_def.node if n.name not in have)
+            mapping = self._known_inputs(fresh)
+        with self.graph.as_default():
+            import_graph_def(fresh, mapping, name="")
+
+    def _known_inputs(self, fresh: Any) -> dict[str, Any]:
+        """What new nodes take from those that are here already."""
         names = {n.name for n in fresh.node}
         mapping: dict[str, Any] = {}
         for node in fresh.node:
             for text in node.input:
                 source, _, index = text.lstrip("^").partition(":")
-                if source in names:
+                op = None if source in names else self.graph._by_name.get(source)
+                if op is None:
                     continue
-                op = self.graph.get_operation_by_name(source)
                 if text.startswith("^"):
                     mapping[text] = op
                 else:
-                    mapping[text if ":" in text else f"{text}:0"] = op._outputs[int(index or 0)]
-        with self.graph.as_default():
-            import_graph_def(fresh, mapping, name="")
+                    mapping[text if ":" in text else f"{text}:0"] = _output(op, index)
+        return mapping
 
     def step(self, number: int) -> _Step:
         """The step of that number, begun by whichever message of it comes first."""
@@ -132,6 +139,13 @@ class _Session:
         for step in steps:
             _end(step, reason)
         self.engine.close(reason)
+
+
+def _output(op: Any, index: str) -> Any:
+    try:
+        return op._outputs[int(index or 0)]
+    except (ValueError, IndexError):
+        raise errors.InvalidArgumentError(None, None, f"{op.name} has no output {index[:20]}.") from None
 
 
 def _end(step: _Step, reason: errors.OpError) -> None:

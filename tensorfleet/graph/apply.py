@@ -11,6 +11,7 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry
+from tensorfleet.graph.checking import MOST_OUTPUTS
 from tensorfleet.graph.convert import make_array, to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
@@ -104,7 +105,31 @@ def add_raw(
         _infer_from_tensors(arg, tensors[position:], known)
         position += _arg_length(arg, known)
     full = complete_attrs(spec, known)
+    _check_inputs(spec, tensors, full, name.rstrip("/"))
     return graph.add_op(spec, tensors, full, output_types(spec, full), name)
+
+
+def _check_inputs(spec: OpSpec, tensors: Sequence[Tensor], attrs: dict[str, Any], name: str) -> None:
+    """Raises ValueError when a node's inputs are not what its op takes."""
+    expected: list[tuple[DType, bool]] = []
+    for arg in spec.inputs:
+        if arg.type_list_attr:
+            expected += [(dtype, arg.is_ref) for dtype in attrs[arg.type_list_attr]]
+            continue
+        dtype: DType = arg.dtype or attrs[arg.type_attr]
+        expected += [(dtype, arg.is_ref)] * min(_arg_length(arg, attrs), len(tensors) + 1)
+    if len(expected) != len(tensors):
+        raise ValueError(
+            f"NodeDef expected inputs '{', '.join(d.name for d, _ in expected[:16])}' do not match {len(tensors)} inputs "
+            f"specified; Op<name={spec.name}>; NodeDef: '{name}'"
+        )
+    for i, ((dtype, is_ref), tensor) in enumerate(zip(expected, tensors, strict=True)):
+        if tensor.dtype.base_dtype != dtype.base_dtype or (is_ref and not tensor.dtype._is_ref_dtype):
+            wanted = dtype._as_ref.name if is_ref else dtype.name
+            raise ValueError(
+                f"Input {i} of node {name} was passed {tensor.dtype.name} from {tensor.name} incompatible with expected "
+                f"{wanted}."
+            )
 
 
 def _infer_from_tensors(arg: Arg, rest: Sequence[Tensor], known: dict[str, Any]) -> None:
@@ -113,9 +138,18 @@ def _infer_from_tensors(arg: Arg, rest: Sequence[Tensor], known: dict[str, Any])
 
 
 def _arg_length(arg: Arg, attrs: dict[str, Any]) -> int:
-    if arg.number_attr:
-        return attrs[arg.number_attr]
-    return len(attrs[arg.type_list_attr]) if arg.type_list_attr else 1
+    """How many tensors an argument of a node stands for, whose attributes may be wrong."""
+    named = arg.number_attr or arg.type_list_attr
+    if not named:
+        return 1
+    if named not in attrs:
+        raise ValueError(f"NodeDef missing attr '{named}'")
+    found: int = attrs[named] if arg.number_attr else len(attrs[named])
+    if not 0 <= found <= MOST_OUTPUTS:
+        raise ValueError(
+            f"Attr '{named}' is {found}: a node has between 0 and {MOST_OUTPUTS} inputs or outputs."
+        )
+    return found
 
 
 def _convert_input(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any]) -> list[Tensor]:
@@ -240,7 +274,7 @@ def output_types(spec: OpSpec, attrs: dict[str, Any]) -> list[DType]:
         dtype: DType = arg.dtype or attrs[arg.type_attr]
         if arg.is_ref:
             dtype = dtype._as_ref
-        found += [dtype] * (attrs[arg.number_attr] if arg.number_attr else 1)
+        found += [dtype] * _arg_length(arg, attrs)
     return found
 
 

@@ -12,6 +12,7 @@ from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import add_raw
+from tensorfleet.graph.checking import check_graph_def
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
@@ -206,6 +207,7 @@ def import_graph_def(
     graph_def = _as_graph_def(graph_def)
     mapping = {_tensor_name(k): v for k, v in (input_map or {}).items()}
     graph = get_default_graph()
+    check_graph_def(graph_def, mapping)
     for function in graph_def.library.function:
         graph._functions.setdefault(function.signature.name, function)  # read when it is first called
     with graph.name_scope("import" if name is None else name) as scope:
@@ -249,7 +251,7 @@ class _Import:
             self._add(name)
         for op, i, text in self.back:
             source, _, index = text.partition(":")
-            op._update_input(i, self.made[source]._outputs[int(index or 0)])
+            op._update_input(i, self._output(op.name, source, index))
         unused = [k for k in self.mapping if k not in self.used]
         if unused:
             raise ValueError(
@@ -268,7 +270,6 @@ class _Import:
 
     def _add(self, name: str) -> None:
         stack = [name]
-        waiting: set[str] = set()  # for the nodes above them on the stack
         while stack:
             current = stack[-1]
             if current in self.made:
@@ -276,26 +277,17 @@ class _Import:
                 continue
             missing = [n for n in self._needs(self.nodes[current]) if n not in self.made]
             if missing:
-                waiting.add(current)
-                if any(m in waiting for m in missing):
-                    raise ValueError(
-                        f"The graph_def has a cycle through node '{current}' that is not a loop of control flow."
-                    )
                 stack.extend(missing)
                 continue
             self.made[current] = self._make(self.nodes[current])
             stack.pop()
 
     def _needs(self, node: Any) -> list[str]:
-        found = []
-        for text in node.input:
-            if _tensor_name(text) in self.mapping or self._leads_back(node, text):
-                continue
-            source = text.lstrip("^").partition(":")[0]
-            if source not in self.nodes:
-                raise ValueError(f"Node '{node.name}': Unknown input node '{text}'")
-            found.append(source)
-        return found
+        return [
+            text.lstrip("^").partition(":")[0]
+            for text in node.input
+            if _tensor_name(text) not in self.mapping and not self._leads_back(node, text)
+        ]
 
     def _leads_back(self, node: Any, text: str) -> bool:
         """Whether an input closes a loop: it is set when everything is made."""
@@ -304,12 +296,23 @@ class _Import:
         source = self.nodes.get(text.partition(":")[0])
         return source is not None and source.op in _NEXTS
 
+    def _output(self, user: str, source: str, index: str) -> Tensor:
+        outputs = self.made[source]._outputs
+        i = int(index or 0)
+        if i >= len(outputs):
+            raise ValueError(
+                f"Node '{user}': Connecting to invalid output {i} of source node {source} which has {len(outputs)} outputs."
+            )
+        return outputs[i]
+
     def _make(self, node: Any) -> Operation:
         inputs: list[Tensor] = []
         controls: list[Operation] = []
         back: list[tuple[int, str]] = []
         for text in node.input:
             if self._leads_back(node, text):
+                if not inputs:
+                    raise ValueError(f"Node '{node.name}': a loop must be entered before it goes round.")
                 back.append((len(inputs), text))
                 inputs.append(inputs[0])
                 continue
@@ -324,10 +327,12 @@ class _Import:
                 controls.append(self.made[text[1:]])
             else:
                 source, _, index = text.partition(":")
-                inputs.append(self.made[source]._outputs[int(index or 0)])
+                inputs.append(self._output(node.name, source, index))
         attrs = {k: attr_from_proto(v) for k, v in node.attr.items() if k != "_output_shapes"}
         attrs = {k: v for k, v in attrs.items() if v is not None}
         spec = registry.get(node.op)
+        if node.op == "Const" and node.attr["value"].tensor.dtype != node.attr["dtype"].type:
+            raise ValueError(f"Node '{node.name}': its value is of another type than it says.")
         attrs = {k: v for k, v in attrs.items() if k in spec.attrs or k.startswith("_")}
         if self.prefix and "_class" in attrs:
             attrs["_class"] = [
@@ -339,7 +344,11 @@ class _Import:
             full = self.graph.unique_name(node.name)
         else:
             self.graph._names_in_use.setdefault(full.lower(), 1)
-        op = add_raw(self.graph, node.op, inputs, attrs, full + "/")
+        try:
+            op = add_raw(self.graph, node.op, inputs, attrs, full + "/")
+        except (ArithmeticError, LookupError, AttributeError, RecursionError) as e:
+            # What the shape function of an op says to attributes that the op's own Python functions never give it.
+            raise ValueError(f"Node '{node.name}' ({node.op}) does not make sense: {e!r}") from e
         if node.device:
             from tensorfleet.devices import merged
 

@@ -9,6 +9,7 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.dtypes import DType
+from tensorfleet.graph.checking import LARGEST_CONSTANT, check_tensor
 from tensorfleet.graph.convert import make_array
 from tensorfleet.shapes import TensorShape, as_shape
 
@@ -63,22 +64,29 @@ def proto_of(value: Any) -> Any:
 def array_of(tensor: Any) -> np.ndarray:
     """The numpy array that a `TensorProto` holds."""
     kind = dtypes.as_dtype(tensor.dtype).base_dtype
+    if kind.name not in _FIELDS:
+        raise ValueError(f"A TensorProto cannot hold values of type {kind.name}.")
+    count = check_tensor(tensor)
     shape = tuple(d.size for d in tensor.tensor_shape.dim)
-    count = int(np.prod(shape, dtype=np.int64))
-    if tensor.tensor_content:
+    if tensor.tensor_content and kind != dtypes.string:
+        if count * kind.np_dtype.itemsize != len(tensor.tensor_content):
+            raise ValueError(
+                f"{len(tensor.tensor_content)} bytes for a constant of {kind.name} with shape {shape}."
+            )
         return np.frombuffer(tensor.tensor_content, kind.np_dtype).reshape(shape).copy()
-    values = getattr(tensor, _FIELDS[kind.name])
-    if kind == dtypes.string:
-        flat = np.empty(count, object)
-        flat[:] = _filled(list(values) or [b""], count) if count else []
-    elif kind.is_complex:
-        pairs = np.array(values, kind.real_dtype.np_dtype).reshape(-1, 2)
-        flat = np.array(_filled(list(pairs[:, 0] + 1j * pairs[:, 1]), count), kind.np_dtype)
-    elif kind in (dtypes.float16, dtypes.bfloat16):
-        flat = np.array(_filled(list(values), count), np.uint16).view(kind.np_dtype)
-    else:
-        flat = np.array(_filled(list(values), count), kind.np_dtype)
-    return flat.reshape(shape)
+    held = np.dtype(np.uint16) if kind in (dtypes.float16, dtypes.bfloat16) else kind.np_dtype
+    if count * held.itemsize > LARGEST_CONSTANT:
+        raise ValueError(f"A constant of {kind.name} with shape {shape} is too large.")
+    values = list(getattr(tensor, _FIELDS[kind.name]))
+    if kind.is_complex:
+        pairs = np.array(values[: len(values) // 2 * 2], kind.real_dtype.np_dtype).reshape(-1, 2)
+        values = list(pairs[:, 0] + 1j * pairs[:, 1])
+    # A short list repeats its last value; an empty one is all zeros.
+    last = values[-1] if values else b"" if kind == dtypes.string else 0
+    flat = np.full(count, last, held)
+    few = values[:count]
+    flat[: len(few)] = few
+    return flat.view(kind.np_dtype).reshape(shape)
 
 
 def _filled(values: list, count: int) -> list:

@@ -3,15 +3,17 @@
 import contextlib
 import json
 import random
+import resource
 import socket
 import struct
+import threading
 
-import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.cluster import connection, wire
 from tensorfleet.cluster.token import token
+from tensorfleet.testing.cluster import ProcessCluster
 
 SECONDS = 5
 
@@ -172,44 +174,74 @@ def test_deeply_nested_fields(server):
     channel.close()
 
 
-def test_thousands_of_altered_frames(server):
-    seed = 20261115
-    r = random.Random(seed)
-    parts: list[bytes] = []
+def test_a_frame_that_comes_twice_ends_its_connection(server):
+    channel, _ = talk(server)
+    channel.sock.settimeout(SECONDS)
+    channel.send_json(wire.PING)
+    assert channel.receive().kind == wire.OK
+    channel._sent -= 1  # the same number again
+    channel.send_json(wire.PING)
+    assert ends(channel.sock)
 
-    class Recorder:
-        def sendall(self, data):
-            parts.append(bytes(data))
 
-        def sendmsg(self, views):
-            parts.extend(bytes(v) for v in views)
-            return sum(len(v) for v in views)
+def test_frames_beyond_the_limit_are_refused(monkeypatch):
+    monkeypatch.setenv("TENSORFLEET_MAX_FRAME", "1000")
+    small = tf.train.Server.create_local_server()
+    try:
+        channel, _ = talk(small)
+        channel.sock.settimeout(SECONDS)
+        channel.sock.sendall(header(wire.PUSH, 1, 2, 18, 1 << 20))
+        assert ends(channel.sock)
+    finally:
+        small.stop()
 
-    recorder = wire.Channel(Recorder())  # type: ignore[arg-type]
-    recorder.send(wire.RUN, struct.pack("<16sQIII?", b"0" * 16, 1, 1, 1, 0, False), [np.ones((3, 4), "f")])
-    recorder.send_json(
-        wire.REGISTER, [np.zeros(9, np.uint8), np.zeros(0, np.uint8)], session="s", create=True
-    )
-    frames = [b"".join(parts[:1]), b"".join(parts[1:])]
-    channel = None
-    for _ in range(2000):
-        data = bytearray(r.choice(frames))
-        for _ in range(r.randint(1, 4)):
-            data[r.randrange(len(data))] = r.randrange(256)
-        if r.random() < 0.3:
-            del data[r.randrange(len(data)) :]
-        if channel is None:
-            channel, _ = talk(server)
-            channel.sock.settimeout(SECONDS)
-        try:
-            channel.sock.sendall(data)
-            channel.sock.settimeout(0.002)
-            channel.receive()
-        except TimeoutError:  # it waits for the rest of what it believes to be a frame
-            channel.close()
-            channel = None
-        except (ConnectionError, tf.errors.OpError):
-            channel.close()
-            channel = None
-    if channel is not None:
+
+def test_a_sender_of_one_byte_a_second_is_shown_out_and_nobody_waits_for_it(server, monkeypatch):
+    monkeypatch.setattr(connection, "HANDSHAKE_SECONDS", 3.0)
+    slow = stranger(server)
+    never = threading.Event()
+    for byte in connection.PREFACE:
+        channel, _ = talk(server)  # all the while
         channel.close()
+        try:
+            slow.sendall(bytes([byte]))
+        except ConnectionError:
+            break
+        never.wait(0.5)
+    assert ends(slow)
+
+
+def test_a_slow_client_inside_holds_up_only_itself(server):
+    slow, _ = talk(server)
+    slow.sock.sendall(header(wire.DESCRIBE)[:5])
+    channel, _ = talk(server)
+    channel.send_json(wire.PING)
+    assert channel.receive().kind == wire.OK
+    slow.sock.sendall(header(wire.DESCRIBE)[5:])
+    assert slow.receive().json()["devices"]
+    for one in (slow, channel):
+        one.close()
+
+
+def test_ten_thousand_idle_connections():
+    """As many as this process may have files: everybody else is served all the while, and the crowd is shown out."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 30_000 if hard == resource.RLIM_INFINITY else hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(most, 30_000)), hard))
+    count = min(10_000, (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 600) * 9 // 10)
+    crowd = []
+    with ProcessCluster(worker=1) as cluster:
+        address = ("localhost", int(cluster.cluster["worker"][0].rpartition(":")[2]))
+        try:
+            with tf.Graph().as_default(), tf.Session(cluster.target("worker", 0)) as sess:
+                x = tf.constant(1.0) + 1.0
+                for i in range(count):
+                    crowd.append(socket.create_connection(address, timeout=60))
+                    if i % 1000 == 0:
+                        assert sess.run(x) == 2.0
+                with tf.Session(cluster.target("worker", 0)) as other:
+                    assert other.run(x) == 2.0
+        finally:
+            for sock in crowd:
+                sock.close()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -1,0 +1,212 @@
+"""What a `GraphDef` must be before anything is made of it: no bigger than the limits, and without contradictions.
+
+A graph can come from a file or from another process, so nothing of it is believed: every size is compared with a limit
+before memory is taken for it, and a graph that is refused leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+MOST_DIMENSIONS = 254
+MOST_ELEMENTS = (1 << 63) - 1
+LARGEST_CONSTANT = 2 << 30  # bytes; a message cannot hold more, but it can claim more
+MOST_OUTPUTS = 1 << 16  # of one node
+DEEPEST = 512  # functions inside functions, loops inside loops, scopes inside scopes
+_MOST_NODES = 1_000_000
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
+_INPUT = re.compile(r"\^?([^:^]+)(?::(\d{1,9}))?")
+_MERGES = ("Merge", "RefMerge")
+_NEXTS = ("NextIteration", "RefNextIteration")
+
+
+def most_nodes() -> int:
+    """How many nodes a graph may have."""
+    return int(os.environ.get("TENSORFLEET_MAX_NODES", _MOST_NODES))
+
+
+def check_graph_def(graph_def: Any, mapped: Collection[str] = ()) -> None:
+    """Raises ValueError for a graph that is too big or contradicts itself. `mapped` inputs come from elsewhere."""
+    functions = graph_def.library.function
+    count = len(graph_def.node) + sum(len(f.node_def) for f in functions)
+    if count > most_nodes():
+        raise ValueError(
+            f"The graph has {count} nodes; at most {most_nodes()} are accepted. Set TENSORFLEET_MAX_NODES to allow more."
+        )
+    _check_functions(functions)
+    nodes = _by_name(graph_def.node)
+    _check_order(nodes, {name: _sources(node, nodes, mapped) for name, node in nodes.items()})
+
+
+def _by_name(nodes: Iterable[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for node in nodes:
+        name = node.name
+        check_name(name)
+        if name in found:
+            raise ValueError(f"Node '{name}' is not unique")
+        found[name] = node
+        for attr in node.attr.values():
+            if attr.WhichOneof("value") in ("tensor", "shape", "list"):
+                _check_attr(name, attr)
+    return found
+
+
+def check_name(name: str) -> None:
+    """Raises ValueError for what cannot be the name of a node."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"Node '{name[:200]}': Node name contains invalid characters")
+    if "/" in name and (".." in name.split("/") or name.count("/") >= DEEPEST):
+        raise ValueError(f"Node '{name[:200]}': a name cannot go up, nor be {DEEPEST} scopes deep.")
+
+
+# -- inputs -------------------------------------------------------------------------------------------
+
+
+def _sources(node: Any, nodes: dict[str, Any], mapped: Collection[str]) -> list[str]:
+    """The nodes that must be made before a node."""
+    found = []
+    controls = False
+    for text in node.input:
+        parts = _INPUT.fullmatch(text)
+        if parts is None:
+            raise ValueError(f"Node '{node.name}': '{text[:200]}' is not the name of an input")
+        controlling = text[0] == "^"
+        if controls and not controlling:
+            raise ValueError(f"Node '{node.name}': Control dependencies must come after regular dependencies")
+        controls = controlling
+        source, index = parts.groups()
+        if mapped and (text if controlling or index else f"{text}:0") in mapped:
+            continue
+        if controlling and index:
+            raise ValueError(f"Node '{node.name}': '{text[:200]}' is not the name of an input")
+        if source not in nodes:
+            raise ValueError(f"Node '{node.name}': Unknown input node '{text[:200]}'")
+        # An edge that leads back to the start of a loop is set when everything is made.
+        if controlling or node.op not in _MERGES or nodes[source].op not in _NEXTS:
+            found.append(source)
+    return found
+
+
+def _check_order(nodes: dict[str, Any], sources: dict[str, list[str]]) -> None:
+    """Raises for nodes that wait for each other, and for loops inside loops beyond the limit."""
+    left = {name: len(needed) for name, needed in sources.items()}
+    users: dict[str, list[str]] = {name: [] for name in nodes}
+    for name, needed in sources.items():
+        for source in needed:
+            users[source].append(name)
+    ready = [name for name, n in left.items() if not n]
+    depth = dict.fromkeys(ready, 0)
+    for name in ready:
+        op = nodes[name].op
+        inside = depth[name] + (op in ("Enter", "RefEnter")) - (op in ("Exit", "RefExit"))
+        if inside > DEEPEST:
+            raise ValueError(f"Node '{name}' is inside more than {DEEPEST} loops.")
+        for user in users[name]:
+            left[user] -= 1
+            if inside > depth.get(user, 0):
+                depth[user] = inside
+            else:
+                depth.setdefault(user, 0)
+            if not left[user]:
+                ready.append(user)
+    if len(ready) < len(nodes):
+        stuck = next(name for name, n in left.items() if n)
+        raise ValueError(
+            f"The graph_def has a cycle through node '{stuck}' that is not a loop of control flow."
+        )
+
+
+# -- attributes ---------------------------------------------------------------------------------------
+
+
+def _check_attr(name: str, attr: Any) -> None:
+    which = attr.WhichOneof("value")
+    if which == "tensor":
+        check_tensor(attr.tensor)
+    elif which == "shape":
+        check_shape(attr.shape)
+    else:
+        if attr.list.ByteSize() > LARGEST_CONSTANT:
+            raise ValueError(f"Node '{name}': an attribute is too long.")
+        for shape in attr.list.shape:
+            check_shape(shape)
+        for tensor in attr.list.tensor:
+            check_tensor(tensor)
+
+
+def check_shape(shape: Any) -> int:
+    """The number of elements of a `TensorShapeProto`, unknown sizes counted as one; raises when there cannot be such."""
+    if len(shape.dim) > MOST_DIMENSIONS:
+        raise ValueError(f"Shape must have at most {MOST_DIMENSIONS} dimensions, but has {len(shape.dim)}.")
+    sizes = [d.size for d in shape.dim]
+    if any(size < -1 for size in sizes):
+        raise ValueError(f"Shape [{','.join(map(str, sizes[:16]))}] has negative dimensions")
+    count = math.prod(size for size in sizes if size > 0)
+    if count > MOST_ELEMENTS:
+        raise ValueError(
+            f"Shape [{','.join(map(str, sizes[:16]))}] is too large (more than 2**63 - 1 entries)"
+        )
+    return 0 if 0 in sizes else count
+
+
+def check_tensor(tensor: Any) -> int:
+    """The number of elements of a `TensorProto`; raises when they cannot be, or would take too much memory."""
+    if tensor.tensor_shape.unknown_rank or any(d.size < 0 for d in tensor.tensor_shape.dim):
+        raise ValueError("A constant must have a known shape.")
+    count = check_shape(tensor.tensor_shape)
+    if count > LARGEST_CONSTANT:
+        raise ValueError(
+            f"A constant of {count} elements is too large: at most {LARGEST_CONSTANT} bytes are accepted."
+        )
+    return count
+
+
+# -- functions ----------------------------------------------------------------------------------------
+
+
+def _check_functions(functions: Any) -> None:
+    calls: dict[str, set[str]] = {}
+    for function in functions:
+        name = function.signature.name
+        if name in calls:
+            raise ValueError(f"Function '{name}' is not unique")
+        calls[name] = set()
+        for node in function.node_def:
+            check_name(node.name)
+            calls[name].add(node.op)
+            for attr in node.attr.values():
+                which = attr.WhichOneof("value")
+                if which == "func":
+                    calls[name].add(attr.func.name)
+                elif which in ("tensor", "shape", "list"):
+                    _check_attr(node.name, attr)
+    if calls:
+        _check_nesting(calls)
+
+
+def _check_nesting(calls: dict[str, set[str]]) -> None:
+    """Raises for functions that call themselves, or that are nested too deeply."""
+    left = {name: len([c for c in called if c in calls]) for name, called in calls.items()}
+    callers: dict[str, list[str]] = {name: [] for name in calls}
+    for name, called in calls.items():
+        for one in called:
+            if one in callers:
+                callers[one].append(name)
+    ready = [name for name, n in left.items() if not n]
+    depth = dict.fromkeys(ready, 1)
+    for name in ready:
+        for caller in callers[name]:
+            depth[caller] = max(depth.get(caller, 1), depth[name] + 1)
+            left[caller] -= 1
+            if not left[caller]:
+                ready.append(caller)
+    if len(ready) < len(calls):
+        stuck = next(name for name, n in left.items() if n)
+        raise ValueError(f"Function '{stuck}' calls itself.")
+    if max(depth.values()) > DEEPEST:
+        raise ValueError(f"Functions are called inside each other more than {DEEPEST} deep.")

@@ -1,0 +1,83 @@
+"""Frames and graphs with mistakes in them: an error each time, never a crash, a hang, or memory without bounds.
+
+`make test` tries ten thousand of them, `make chaos` a million; TENSORFLEET_CHAOS_SEED chooses others.
+"""
+
+import contextlib
+import os
+import resource
+import time
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.cluster import connection, wire
+from tensorfleet.cluster.token import token
+from tensorfleet.testing import fuzz
+
+COUNT = int(os.environ.get("TENSORFLEET_CHAOS_FUZZ", "10000"))
+SEED = int(os.environ.get("TENSORFLEET_CHAOS_SEED", "20261116"))
+SECONDS = 60  # for one message, on a busy machine
+MEMORY = 1 << 20  # kilobytes that the process may grow by
+
+
+@pytest.fixture(autouse=True)
+def bounded():
+    print(f"seed {SEED}")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEMORY
+
+
+def test_frames_with_mistakes_are_read_or_refused():
+    mutator, good = fuzz.Mutator(SEED), fuzz.frames()
+    for _ in range(COUNT * 7 // 10):
+        data = mutator.bytes(mutator.random.choice(good))
+        with contextlib.suppress(ConnectionError, tf.errors.OpError):
+            for frame in fuzz.heard(data):
+                if frame.kind not in (wire.RUN, wire.OK):
+                    frame.json()
+
+
+def test_a_server_answers_frames_with_mistakes_and_goes_on():
+    server = tf.train.Server.create_local_server()
+    address = server.target.removeprefix("grpc://")
+    try:
+        mutator, good = fuzz.Mutator(SEED + 1), fuzz.frames(first=1)
+        for _ in range(COUNT // 10):
+            channel, _ = connection.connect(address, token(), {"client": "test"}, SECONDS)
+            channel.sock.settimeout(SECONDS)
+            with contextlib.suppress(OSError, tf.errors.OpError):
+                channel.sock.sendall(mutator.bytes(mutator.random.choice(good)))
+                channel.sock.shutdown(1)
+                while True:
+                    channel.receive()
+            channel.close()
+        with tf.Graph().as_default(), tf.Session(server.target) as sess:
+            assert sess.run(tf.constant(2.0) * 3.0) == 6.0
+    finally:
+        server.stop()
+
+
+def test_graphs_with_mistakes_are_imported_or_refused():
+    mutator, goods = fuzz.Mutator(SEED + 2), [fuzz.graph_def(), *[fuzz.graph_def(small=True)] * 3]
+    slowest = 0.0
+    for i in range(COUNT // 5):
+        began = time.process_time()
+        good = mutator.random.choice(goods)
+        if i % 2:
+            data = mutator.bytes(good.SerializeToString())
+        else:
+            copy = tf.GraphDef()
+            copy.CopyFrom(good)
+            mutator.message(copy)
+            data = copy.SerializeToString()
+        try:
+            given = tf.GraphDef.FromString(data)
+        except Exception as e:
+            assert type(e).__name__ == "DecodeError"
+            continue
+        with tf.Graph().as_default(), contextlib.suppress(ValueError, TypeError, tf.errors.OpError):
+            tf.import_graph_def(given, name="")
+        slowest = max(slowest, time.process_time() - began)
+    assert slowest < SECONDS

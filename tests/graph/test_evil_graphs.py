@@ -1,0 +1,72 @@
+"""Graphs made to do harm are refused at once, whole, wherever they come from."""
+
+import functools
+import time
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.cluster import connection, wire
+from tensorfleet.cluster.token import token
+from tensorfleet.testing.evil_graphs import EVIL, constant
+
+SECONDS = 30  # asserted; on a quiet machine each takes less than one
+
+
+@functools.cache
+def made(what):
+    return EVIL[what]().SerializeToString()
+
+
+def test_there_are_enough_of_them():
+    assert len(EVIL) >= 60
+
+
+@pytest.mark.parametrize("what", EVIL)
+def test_an_evil_graph_is_refused_and_leaves_nothing(what):
+    graph_def = tf.GraphDef.FromString(made(what))
+    began = time.process_time()
+    with tf.Graph().as_default() as graph:
+        with pytest.raises((ValueError, TypeError)):
+            tf.import_graph_def(graph_def, name="")
+    assert time.process_time() - began < SECONDS
+    assert not graph.get_operations() or len(graph_def.node) < 5
+
+
+@pytest.fixture(scope="module")
+def server():
+    made = tf.train.Server.create_local_server()
+    yield made
+    made.stop()
+
+
+@pytest.mark.parametrize("what", EVIL)
+def test_an_evil_graph_sent_to_a_server_is_an_error_there(server, what):
+    data = np.frombuffer(made(what), np.uint8)
+    address = server.target.removeprefix("grpc://")
+    channel, _ = connection.connect(address, token(), {"client": "test"}, SECONDS)
+    channel.sock.settimeout(SECONDS)
+    values = [data, np.zeros(0, np.uint8)]
+    channel.send_json(wire.REGISTER, values, session="evil" + "0" * 12, create=True, known=[], stages=[])
+    answer = channel.receive()
+    assert answer.kind == wire.FAILED, answer.json()
+    channel.send_json(wire.CLOSE, session="evil" + "0" * 12)
+    assert channel.receive().kind == wire.OK
+    channel.close()
+
+
+def test_more_nodes_can_be_allowed_or_fewer(monkeypatch):
+    monkeypatch.setenv("TENSORFLEET_MAX_NODES", "2")
+    graph_def = tf.GraphDef()
+    for i in range(3):
+        graph_def.node.add(name=f"n{i}", op="NoOp")
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="TENSORFLEET_MAX_NODES"):
+        tf.import_graph_def(graph_def)
+
+
+def test_short_constants_repeat_their_last_value():
+    with tf.Graph().as_default():
+        (c,) = tf.import_graph_def(constant([2, 3], float_val=[1.0, 2.0]), return_elements=["c:0"])
+        with tf.Session() as sess:
+            assert sess.run(c).tolist() == [[1.0, 2.0, 2.0], [2.0, 2.0, 2.0]]
