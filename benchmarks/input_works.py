@@ -213,7 +213,9 @@ def queue_on_ps(tf: Any, folder: Path, steps: int) -> tuple[float, float]:
         await_listener(address)
         stack.enter_context(child(library, "produce", address))
         line, sess = remote_queue(tf, address)
-        take = line.dequeue()
+        take, size = line.dequeue(), line.size()
+        while sess.run(size) < 10:
+            time.sleep(0.1)
         return fastest(steps, lambda: sess.run(take))[0]
 
 

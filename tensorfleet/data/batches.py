@@ -33,6 +33,8 @@ def gathered(source: Run, n: int, step: Any) -> Block | None:
 class Batch(Through):
     """So many elements as one."""
 
+    place = ("_failure",)
+
     def __init__(self, source: Run, size: int, drop: bool, stack: Callable[[Block], list]) -> None:
         super().__init__(source)
         self._size = size
@@ -144,6 +146,8 @@ def _padded(i: int, column: Column, wanted: Sequence[int], fill: Any, dtype: DTy
 class Unbatch(Through):
     """The rows of elements, as elements."""
 
+    place = ("_block",)
+
     def __init__(self, source: Run) -> None:
         super().__init__(source)
         self._block: Block | None = None
@@ -182,6 +186,8 @@ def rows_of(value: Any) -> Column:
 
 class Window(Through):
     """Neighbouring elements as datasets, one per component."""
+
+    place = ("_block", "_ended", "_gap")
 
     def __init__(self, source: Run, size: int, shift: int, stride: int, drop: bool) -> None:
         super().__init__(source)

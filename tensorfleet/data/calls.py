@@ -6,6 +6,7 @@ elements goes through it operation by operation instead: most kernels take many 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -61,6 +62,7 @@ class Function:
         self._captured = list(captured)
         self._streams = RandomStreams()
         self._program: Program | None = None
+        self._planning = threading.Lock()
         self._pool = shared_pool()
         #: the arguments of a call, and after them what is captured
         self._arguments = [*graph.inputs, *graph.captures.values()]
@@ -73,10 +75,12 @@ class Function:
 
     def call(self, arguments: Sequence[Any], step: Any) -> list:
         """What the function gives for one element."""
-        if self._program is None:
-            self._program = self._plan(step)
+        program = self._program
+        if program is None:
+            with self._planning:
+                program = self._program = self._program or self._plan(step)
         inner = CallStep(step, self._streams)
-        results = self._program.run(inner, [*arguments, *self._captured], self._pool)  # type: ignore[arg-type]
+        results = program.run(inner, [*arguments, *self._captured], self._pool)  # type: ignore[arg-type]
         return [
             r if isinstance(r, np.ndarray) or not hasattr(r, "__array__") else np.asarray(r) for r in results
         ]

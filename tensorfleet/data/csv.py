@@ -32,6 +32,8 @@ from tensorfleet.shapes import TensorShape
 class _Rows(Run):
     """Records of CSV files, read and decoded in blocks; one that is wrong fails alone."""
 
+    place, inner = ("_waiting", "_file", "_count"), ("_lines",)
+
     def __init__(self, lines: Files, types: list[DType], defaults: list, options: dict[str, Any]) -> None:
         self._lines = lines
         self._types = types

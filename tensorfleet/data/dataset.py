@@ -398,6 +398,8 @@ def _padded_shape(asked: Any, leaf: Leaf) -> Tensor:
             raise ValueError(f"Padded shape {asked} must be a 1-D tensor of tf.int64 values.")
         made = asked if asked.dtype == dtypes.int64 else to_tensor(asked, dtypes.int64)
     else:
+        if isinstance(asked, (list, tuple, np.ndarray)):  # -1 is another word for None
+            asked = [None if isinstance(d, (int, np.integer)) and d < 0 else d for d in asked]
         dims = as_shape(asked)
         if dims.rank is None:
             dims = leaf.shape

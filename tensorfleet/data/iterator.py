@@ -12,10 +12,12 @@ from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, add_function, function_name
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import colocate_with, get_default_graph
+from tensorfleet.graph.scopes import add_to_collection, colocate_with, get_default_graph
 from tensorfleet.platform.logging import warning
 
 _MANY_CALLS = 32
+#: the collection of all iterators of a graph, by their handles
+GLOBAL_ITERATORS = "iterators"
 
 
 @export("data.Iterator", "contrib.data.Iterator")
@@ -133,7 +135,9 @@ def _declared(structure: Any) -> dict[str, Any]:
 
 
 def _resource(structure: Any, shared_name: str | None) -> Tensor:
-    return apply("IteratorV2", container="", shared_name=shared_name or "", **_declared(structure))
+    made = apply("IteratorV2", container="", shared_name=shared_name or "", **_declared(structure))
+    add_to_collection(GLOBAL_ITERATORS, made)
+    return made
 
 
 def make_initializable(dataset: Any, shared_name: str | None) -> Iterator:
@@ -158,6 +162,7 @@ def make_one_shot(dataset: Any) -> Iterator:
         ) from None
     name = add_function(body)
     resource = apply("OneShotIterator", dataset_factory=name, **_declared(dataset._structure))
+    add_to_collection(GLOBAL_ITERATORS, resource)
     return Iterator._of(resource, None, dataset._structure)
 
 

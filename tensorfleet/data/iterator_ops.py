@@ -13,6 +13,7 @@ from tensorfleet import errors
 from tensorfleet.data.blocks import boxed
 from tensorfleet.data.calls import Function
 from tensorfleet.data.nodes import Node, Run
+from tensorfleet.data.saving import decoded, encoded
 from tensorfleet.graph.functions import find_function
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
@@ -35,6 +36,7 @@ class IteratorState:
         self.handle = f"iterator_{next(_numbers)}_{name}".encode()
         self.once = threading.Lock()
         self._turns = Turns()
+        self._node: Node | None = None
         self._run: Run | None = None
         self.started = False
         _by_handle[self.handle] = self
@@ -45,7 +47,36 @@ class IteratorState:
         try:
             self._drop()
             self._run = node.start(ctx.step)
-            self.started = True
+            self._node, self.started = node, True
+        finally:
+            self._turns.give()
+
+    def save(self, ctx: Any) -> bytes:
+        """Where it is."""
+        self._turns.take(ctx)
+        try:
+            if not self.started:
+                raise self._nothing()
+            return encoded({"run": None if self._run is None else self._run.save()})
+        finally:
+            self._turns.give()
+
+    def restore(self, data: bytes, ctx: Any) -> None:
+        """Goes where another iterator over the same dataset was when it was saved."""
+        self._turns.take(ctx)
+        try:
+            if self._node is None:
+                raise errors.FailedPreconditionError(
+                    None,
+                    None,
+                    f"The iterator '{self.name}' was not initialized, so there is no dataset in which to find its "
+                    "place. Run its initializer, then restore.",
+                )
+            self._drop()
+            state = decoded(data)
+            if state["run"] is not None:
+                self._run = self._node.start(ctx.step)
+                self._run.restore(state["run"], ctx.step)
         finally:
             self._turns.give()
 
@@ -236,7 +267,23 @@ def _to_records(ctx: Any, node: Node, filename: Any, compression: Any) -> None:
         run.close()
 
 
-not_differentiable("DatasetToTFRecord")
+@op(
+    "SerializeIterator",
+    "resource_handle: resource -> serialized: variant",
+    "external_state_policy: int = 0",
+    shape=lambda op: SCALAR,
+    **_WAITS,
+)
+def _serialize(ctx: Any, state: IteratorState) -> Any:
+    return boxed(state.save(ctx))
+
+
+@op("DeserializeIterator", "resource_handle: resource, serialized: variant ->", **_WAITS)
+def _deserialize(ctx: Any, state: IteratorState, serialized: Any) -> None:
+    state.restore(np.asarray(serialized, object).ravel()[0], ctx)
+
+
+not_differentiable("DatasetToTFRecord", "SerializeIterator", "DeserializeIterator")
 not_differentiable("Iterator", "IteratorV2", "OneShotIterator", "MakeIterator", "IteratorGetNext")
 not_differentiable("IteratorGetNextSync", "IteratorToStringHandle", "IteratorFromStringHandle")
 not_differentiable("IteratorFromStringHandleV2", "DatasetToSingleElement")

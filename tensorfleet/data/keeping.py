@@ -11,13 +11,21 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.data.blocks import Block, block_of, joined
-from tensorfleet.data.nodes import Node, Run, Slices, Through
+from tensorfleet.data.nodes import Node, Run, Slices, Through, cannot_save, other_dataset
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
 from tensorfleet.graph.tensor_proto import array_of, proto_of
 from tensorfleet.io.records import RecordReader, TFRecordWriter
 from tensorfleet.io.varint import read_varint, write_varint
 from tensorfleet.runtime.program import StepContext
 from tensorfleet.runtime.resources import RandomStreams
+
+
+def lasting_step(step: Any) -> StepContext:
+    """A step for threads that outlive those who take from them."""
+    made = StepContext(step.resources, RandomStreams(), None)
+    made.private = step.private
+    return made
+
 
 # -- prefetching -------------------------------------------------------------------------------------
 
@@ -29,15 +37,14 @@ class _Shelf:
         self.source = source
         self.room = room
         self.lock = threading.Lock()
+        self.working = threading.Lock()  # held while an element is on its way from the source to here
         self.ready: deque[Any] = deque()  # blocks and errors
         self.held = 0
         self.ended = False
         self.closed = False
         self.arrived: threading.Event | None = None  # set for the one who waits
         self.taken = threading.Event()
-        # The thread's own step: it outlives those that take from it, and ends with the run.
-        self.step = StepContext(step.resources, RandomStreams(), None)
-        self.step.private = step.private
+        self.step = lasting_step(step)  # cancelled at the end of the run
 
     def fetch(self) -> None:
         """The life of the thread."""
@@ -51,25 +58,29 @@ class _Shelf:
             if free <= 0:
                 self.taken.wait()
                 continue
-            found: Any
-            try:
-                found = self.source.next(min(count, free), self.step)
-            except BaseException as e:
-                found = e
+            with self.working:
+                self._fetch_one(min(count, free))
             count = min(2 * count, max(1, self.room // 2))
-            with self.lock:
-                if self.closed:
-                    return
-                if found is None:
-                    self.ended = True
-                else:
-                    self.ready.append(found)
-                    self.held += found.size if isinstance(found, Block) else 1
-                if self.arrived is not None:
-                    self.arrived.set()
-                    self.arrived = None
-            if found is None:
+            if self.ended:
                 return
+
+    def _fetch_one(self, n: int) -> None:
+        found: Any
+        try:
+            found = self.source.next(n, self.step)
+        except BaseException as e:
+            found = e
+        with self.lock:
+            if self.closed:
+                return
+            if found is None:
+                self.ended = True
+            else:
+                self.ready.append(found)
+                self.held += found.size if isinstance(found, Block) else 1
+            if self.arrived is not None:
+                self.arrived.set()
+                self.arrived = None
 
     def close(self) -> None:
         """Tells the thread to end."""
@@ -91,9 +102,7 @@ class Prefetch(Run):
     def next(self, n: int, step: Any) -> Block | None:
         """What is there already, or the first that comes."""
         shelf = self._shelf
-        if self._thread is None:
-            self._thread = threading.Thread(target=shelf.fetch, name="tensorfleet-prefetch", daemon=True)
-            self._thread.start()
+        self.begin()
         while True:
             with shelf.lock:
                 if shelf.ready:
@@ -102,6 +111,29 @@ class Prefetch(Run):
                     return None
                 event = shelf.arrived = threading.Event()
             step.wait(event, "for an element that is being prefetched")
+
+    def begin(self) -> None:
+        """Starts the thread, if it does not run yet."""
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._shelf.fetch, name="tensorfleet-prefetch", daemon=True
+            )
+            self._thread.start()
+
+    def save(self) -> dict[str, Any]:
+        """What is fetched, and where the thread is, between two elements."""
+        shelf = self._shelf
+        with shelf.working, shelf.lock:
+            return {"ready": list(shelf.ready), "ended": shelf.ended, "source": self._source.save()}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Has what was fetched."""
+        if state.keys() != {"ready", "ended", "source"}:
+            raise other_dataset()
+        shelf = self._shelf
+        self._source.restore(state["source"], step)
+        shelf.ready, shelf.ended = deque(state["ready"]), state["ended"]
+        shelf.held = sum(found.size if isinstance(found, Block) else 1 for found in shelf.ready)
 
     def _take(self, n: int) -> Block:
         shelf = self._shelf
@@ -162,6 +194,8 @@ class MemoryCache(Node):
 
 
 class _Recording(Through):
+    place = ("_blocks",)
+
     def __init__(self, source: Run, cache: MemoryCache) -> None:
         super().__init__(source)
         self._cache = cache
@@ -253,6 +287,10 @@ class _Storing(Through):
                     self._writer.write(_written(block.element(i)))
         return block
 
+    def save(self) -> dict[str, Any]:
+        """The file is half written."""
+        raise cannot_save("a file cache that is being written")
+
     def close(self) -> None:
         """An incomplete file is not kept."""
         super().close()
@@ -264,13 +302,22 @@ class _Storing(Through):
 
 
 class _Stored(Run):
+    place = ("_given",)
+
     def __init__(self, reader: RecordReader) -> None:
         self._reader = reader
+        self._given = 0
 
     def next(self, n: int, step: Any) -> Block | None:
         """Elements from the file."""
         found = self._reader.read_many(n)
+        self._given += len(found)
         return block_of([_read(r) for r in found]) if found else None
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Passes over what was given."""
+        super().restore(state, step)
+        self._reader.read_many(self._given)
 
     def close(self) -> None:
         """Closes the file."""

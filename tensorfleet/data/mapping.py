@@ -10,11 +10,14 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.data.blocks import Block, block_of, joined
 from tensorfleet.data.calls import Function
-from tensorfleet.data.nodes import Node, Run, Slices, Through
+from tensorfleet.data.keeping import Prefetch
+from tensorfleet.data.nodes import Node, Run, Slices, Through, cannot_save, other_dataset
 
 
 class Map(Through):
     """A function of every element."""
+
+    place = ("_count", "_rest", "_failure")
 
     def __init__(self, source: Run, function: Function) -> None:
         super().__init__(source)
@@ -48,7 +51,7 @@ class Map(Through):
             try:
                 found.append(self._function.call(block.element(i), step))
             except errors.OpError as e:
-                e._message = f"{e.message} (in element {self._count - 1} of the dataset)"
+                name_element(e, self._count - 1)
                 if i + 1 < block.size:
                     rest = block.part(i + 1, block.size)
                     self._rest = rest if self._rest is None else joined([rest, self._rest])
@@ -59,8 +62,15 @@ class Map(Through):
         return block_of(found)
 
 
+def name_element(error: errors.OpError, number: int) -> None:
+    """Adds to an error of a function which element it was called with."""
+    error._message = f"{error.message} (in element {number} of the dataset)"
+
+
 class Filter(Through):
     """The elements for which a function gives True."""
+
+    inner = ("_keep",)
 
     def __init__(self, source: Run, function: Function) -> None:
         super().__init__(source)
@@ -103,6 +113,8 @@ class _Kept(Map):
 class TakeWhile(Through):
     """The elements before the first for which a function does not give True."""
 
+    place, inner = ("_ended",), ("_keep",)
+
     def __init__(self, source: Run, function: Function) -> None:
         super().__init__(source)
         self._keep = _Kept(source, function)
@@ -120,24 +132,31 @@ class TakeWhile(Through):
 
 
 class Interleave(Through):
-    """The datasets that a function makes of the elements, several at a time, some elements of each in turn."""
+    """The datasets that a function makes of the elements, several at a time, some elements of each in turn.
 
-    def __init__(self, source: Run, function: Function, cycle: int, block: int) -> None:
+    With `ahead`, each of those that are open has a thread that fetches so many elements before their turn comes.
+    """
+
+    def __init__(self, source: Run, function: Function, cycle: int, block: int, ahead: int = 0) -> None:
         super().__init__(source)
-        self._made = Map(source, function)
-        self._open: list[Run | None] = [None] * cycle
-        self._at = self._taken = 0
+        self._function = function
+        #: an element and the run through what the function made of it
+        self._open: list[tuple[list, Run] | None] = [None] * cycle
+        self._at = self._taken = self._count = 0
         self._block = block
+        self._ahead = ahead
         self._ended = False
 
     def next(self, n: int, step: Any) -> Block | None:
         """The next elements of the dataset whose turn it is."""
-        while not self._ended or any(run is not None for run in self._open):
-            run = self._open[self._at]
-            if run is not None:
-                block = run.next(min(n, self._block - self._taken), step)
+        if self._ahead:
+            self._fill(step)
+        while not self._ended or any(self._open):
+            current = self._open[self._at]
+            if current is not None:
+                block = current[1].next(min(n, self._block - self._taken), step)
                 if block is None:
-                    run.close()
+                    current[1].close()
                     self._open[self._at] = None
                     self._advance()
                     continue
@@ -147,14 +166,39 @@ class Interleave(Through):
                 return block
             if self._ended:
                 self._advance()
-                continue
-            made = self._made.next(1, step)
-            if made is None:
-                self._ended = True
             else:
-                self._open[self._at] = made.columns[0][0].start(step)
+                self._begin(self._at, step)
                 self._taken = 0
         return None
+
+    def _fill(self, step: Any) -> None:
+        """Opens as many as may be open; the threads of those whose turn is later begin now."""
+        for i in range(len(self._open)):
+            at = (self._at + i) % len(self._open)
+            if self._open[at] is None and not self._ended:
+                self._begin(at, step)
+
+    def _begin(self, at: int, step: Any) -> None:
+        block = self.source.next(1, step)
+        if block is None:
+            self._ended = True
+            return
+        self._count += 1
+        element = block.element(0)
+        try:
+            self._open[at] = (element, self._started(element, step))
+        except errors.OpError as e:
+            name_element(e, self._count - 1)
+            raise
+
+    def _started(self, element: list, step: Any) -> Run:
+        (node,) = self._function.call(element, step)
+        run = node.start(step)
+        if not self._ahead:
+            return run
+        made = Prefetch(run, self._ahead, step)
+        made.begin()
+        return made
 
     def _advance(self) -> None:
         self._at = (self._at + 1) % len(self._open)
@@ -163,11 +207,33 @@ class Interleave(Through):
     def close(self) -> None:
         """Ends all."""
         super().close()
-        for run in self._open:
-            if run is not None:
-                run.close()
+        for current in self._open:
+            if current is not None:
+                current[1].close()
         self._open = [None] * len(self._open)
         self._ended = True
+
+    def save(self) -> dict[str, Any]:
+        """The elements whose datasets are open, and the place in each."""
+        inside = [None if c is None else [c[0], c[1].save()] for c in self._open]
+        numbers = [self._at, self._taken, self._count, self._ended]
+        return {"source": self.source.save(), "open": inside, "numbers": numbers}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Opens the datasets again."""
+        if len(state.get("open", ())) != len(self._open):
+            raise other_dataset()
+        self.source.restore(state["source"], step)
+        self._at, self._taken, self._count, self._ended = state["numbers"]
+        for i, current in enumerate(state["open"]):
+            if current is not None:
+                element, inside = current
+                (node,) = self._function.call(element, step)
+                run: Run = node.start(step)
+                if self._ahead:
+                    run = Prefetch(run, self._ahead, step)
+                run.restore(inside, step)
+                self._open[i] = (element, run)
 
 
 ONLY = 1 << 62  # of a dataset whose turn never ends
@@ -175,6 +241,8 @@ ONLY = 1 << 62  # of a dataset whose turn never ends
 
 class Scan(Through):
     """A function of a state and every element, giving the next state and a new element."""
+
+    place = ("_state",)
 
     def __init__(self, source: Run, function: Function, state: Sequence[Any]) -> None:
         super().__init__(source)
@@ -202,17 +270,18 @@ class GroupByWindow(Through):
         self._size = size
         self._groups: dict[int, list[Block]] = {}
         self._sizes: dict[int, int] = {}
-        self._current: Run | None = None
+        #: a key, its elements, and the run through what the function made of them
+        self._current: tuple[int, Block, Run] | None = None
         self._ended = False
 
     def next(self, n: int, step: Any) -> Block | None:
         """The next elements of the current group."""
         while True:
             if self._current is not None:
-                block = self._current.next(n, step)
+                block = self._current[2].next(n, step)
                 if block is not None:
                     return block
-                self._current.close()
+                self._current[2].close()
                 self._current = None
             key = self._full(step)
             if key is None:
@@ -220,8 +289,32 @@ class GroupByWindow(Through):
             blocks = self._groups.pop(key)
             del self._sizes[key]
             group = joined(blocks)
-            (node,) = self._reduce.call([np.int64(key), Slices(group.columns, group.size)], step)
-            self._current = node.start(step)
+            self._current = (key, group, self._started(key, group, step))
+
+    def _started(self, key: int, group: Block, step: Any) -> Run:
+        (node,) = self._reduce.call([np.int64(key), Slices(group.columns, group.size)], step)
+        return node.start(step)
+
+    def save(self) -> dict[str, Any]:
+        """The groups that are not complete, and the place in the one that is."""
+        current = None
+        if self._current is not None:
+            key, group, run = self._current
+            current = [key, group, run.save()]
+        names = {"groups": self._groups, "sizes": self._sizes, "ended": self._ended}
+        return {**names, "current": current, "keyed": self._keyed.save()}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Has the groups again."""
+        if state.keys() != {"groups", "sizes", "ended", "current", "keyed"}:
+            raise other_dataset()
+        self._keyed.restore(state["keyed"], step)
+        self._groups, self._sizes, self._ended = state["groups"], state["sizes"], state["ended"]
+        if state["current"] is not None:
+            key, group, inside = state["current"]
+            run = self._started(key, group, step)
+            run.restore(inside, step)
+            self._current = (key, group, run)
 
     def _full(self, step: Any) -> int | None:
         """The key of a group that is complete."""
@@ -248,7 +341,7 @@ class GroupByWindow(Through):
         """Ends the current group too."""
         super().close()
         if self._current is not None:
-            self._current.close()
+            self._current[2].close()
 
 
 class Generate(Run):
@@ -272,6 +365,10 @@ class Generate(Run):
         except errors.OutOfRangeError:
             self.close()
             return None
+
+    def save(self) -> dict[str, Any]:
+        """A generator goes on where Python left it."""
+        raise cannot_save("a generator")
 
     def close(self) -> None:
         """Lets the generator go."""

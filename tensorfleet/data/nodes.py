@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from tensorfleet.io.sources import Lines, Pieces
 class Run(abc.ABC):
     """One way through a dataset."""
 
+    #: the attributes that say where it is, and those that are runs themselves
+    place: ClassVar[tuple[str, ...]] = ()
+    inner: ClassVar[tuple[str, ...]] = ()
+
     @abc.abstractmethod
     def next(self, n: int, step: Any) -> Block | None:
         """The next elements, at most `n`; None at the end."""
@@ -29,6 +33,35 @@ class Run(abc.ABC):
     def close(self) -> None:
         """Ends it: threads and files are given back. Most have none."""
         return None
+
+    def save(self) -> dict[str, Any]:
+        """Where it is, in plain values."""
+        state = {name: getattr(self, name) for name in self.place}
+        return state | {name: getattr(self, name).save() for name in self.inner}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Goes where another run of the same dataset was when it was saved. This one has given nothing yet."""
+        if state.keys() != {*self.place, *self.inner}:
+            raise other_dataset()
+        for name in self.place:
+            setattr(self, name, state[name])
+        for name in self.inner:
+            getattr(self, name).restore(state[name], step)
+
+
+def other_dataset() -> errors.OpError:
+    """What is raised when a state does not fit."""
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        "The saved iterator went through another dataset than this one. Build the pipeline as it was when the "
+        "checkpoint was written (what `cache()` held in memory is not saved).",
+    )
+
+
+def cannot_save(what: str) -> errors.OpError:
+    """What is raised for runs that cannot tell where they are."""
+    return errors.FailedPreconditionError(None, None, f"The place of an iterator in {what} cannot be saved.")
 
 
 class Node(abc.ABC):
@@ -53,6 +86,8 @@ class From(Node):
 class Through(Run):
     """A run that changes what another gives."""
 
+    inner = ("source",)
+
     def __init__(self, source: Run) -> None:
         self.source = source
 
@@ -66,6 +101,8 @@ class Through(Run):
 
 class Counting(Run):
     """start, start + step, ... in one column of int64."""
+
+    place = ("_at", "_left")
 
     def __init__(self, start: int, stop: int, step: int = 1) -> None:
         self._at, self._step = start, step
@@ -84,6 +121,8 @@ class Counting(Run):
 
 class Rows(Run):
     """Rows of columns in memory, at the positions that another run gives: shuffling and repeating move no data."""
+
+    inner = ("where",)
 
     def __init__(self, columns: Sequence[Column], where: Run) -> None:
         self.columns = columns
@@ -136,6 +175,7 @@ class Files(Run):
         self._begin = begin
         self._next = 0
         self._source: Any = None
+        self._given = 0  # records of the current file
 
     @property
     def current(self) -> str:
@@ -150,12 +190,14 @@ class Files(Run):
                     return None
                 self._source = self._begin(self._names[self._next])
                 self._next += 1
+                self._given = 0
             try:
                 found = self._source.read_many(n)
             except errors.OpError:
                 self.close()
                 raise
             if found:
+                self._given += len(found)
                 column = np.empty(len(found), object)
                 column[:] = found
                 return Block(len(found), [column])
@@ -166,6 +208,20 @@ class Files(Run):
         source, self._source = self._source, None
         if source is not None:
             source.close()
+
+    def save(self) -> dict[str, Any]:
+        """The file and how many of its records were given."""
+        return {"files": self._next, "records": self._given if self._source is not None else -1}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Opens the file and passes over the records."""
+        if state.keys() != {"files", "records"} or state["files"] > len(self._names):
+            raise other_dataset()
+        self._next, left = state["files"], state["records"]
+        if left >= 0:
+            self._source, self._given = self._begin(self._names[self._next - 1]), left
+            while left > 0 and (passed := self._source.read_many(min(left, 4096))):
+                left -= len(passed)
 
 
 def opener(kind: str, compression: bytes, **options: Any) -> Callable[[bytes], Any]:

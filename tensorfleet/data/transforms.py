@@ -10,11 +10,13 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.data.batches import gathered
 from tensorfleet.data.blocks import Block, Column, column_of, row
-from tensorfleet.data.nodes import From, Node, Rows, Run, Through, on_positions
+from tensorfleet.data.nodes import From, Node, Rows, Run, Through, on_positions, other_dataset
 
 
 class Take(Through):
     """The first `count` elements; all when negative."""
+
+    place = ("_left",)
 
     def __init__(self, source: Run, count: int) -> None:
         super().__init__(source)
@@ -32,6 +34,8 @@ class Take(Through):
 
 class Skip(Through):
     """All but the first `count` elements; none when negative."""
+
+    place = ("_left",)
 
     def __init__(self, source: Run, count: int) -> None:
         super().__init__(source)
@@ -52,6 +56,8 @@ class Skip(Through):
 
 class Shard(Through):
     """Every `count`-th element, from the `index`-th on."""
+
+    place = ("_away",)
 
     def __init__(self, source: Run, count: int, index: int) -> None:
         super().__init__(source)
@@ -100,6 +106,21 @@ class Repeat(Run):
         if run is not None:
             run.close()
 
+    def save(self) -> dict[str, Any]:
+        """The rounds that are left and the place in this one."""
+        inside = None if self._run is None else self._run.save()
+        return {"left": self._left, "some": self._some, "round": inside}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Goes on in a round."""
+        if state.keys() != {"left", "some", "round"}:
+            raise other_dataset()
+        self._left, self._some = state["left"], state["some"]
+        if self._run is not None and state["round"] is not None:
+            self._run.restore(state["round"], step)
+        else:
+            self.close()
+
 
 def repeated(node: Node, count: int) -> Node:
     """A dataset `count` times."""
@@ -117,10 +138,11 @@ def repeated(node: Node, count: int) -> Node:
 class Shuffle(Through):
     """Each element drawn at random from a buffer that is kept full as long as there are elements."""
 
-    def __init__(self, source: Run, size: int, random: np.random.Generator) -> None:
+    def __init__(self, source: Run, size: int, random: np.random.Generator, rounds: Rounds) -> None:
         super().__init__(source)
         self._size = size
         self._random = random
+        self._rounds = rounds
         self._columns: list[Any] | None = None
         self._live = np.empty(0, np.int64)  # rows of the buffer that hold elements, in no order
         self._free = np.empty(0, np.int64)
@@ -185,6 +207,22 @@ class Shuffle(Through):
             self._columns[i] = _put(self._columns[i], rows, column)
         return rows
 
+    def save(self) -> dict[str, Any]:
+        """The elements in the buffer and what the next draws depend on."""
+        held = Block(len(self._live), [_at(c, self._live) for c in self._columns or ()])
+        state = {"held": held, "ended": self._ended, "mixed": self._mixed, "random": self._random}
+        return {**state, "rounds": self._rounds.random, "source": self.source.save()}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Fills the buffer again."""
+        if state.keys() != {"held", "ended", "mixed", "random", "rounds", "source"}:
+            raise other_dataset()
+        held = state["held"]
+        self._columns, self._live = held.columns or None, np.arange(held.size)
+        self._ended, self._mixed, self._random = state["ended"], state["mixed"], state["random"]
+        self._rounds.random = state["rounds"]
+        self.source.restore(state["source"], step)
+
     def _grow(self, need: int) -> None:
         assert self._columns is not None
         old = len(self._columns[0])
@@ -228,14 +266,25 @@ def _at(buffer: Column, rows: np.ndarray) -> Column:
 def shuffled(node: Node, size: int, seeds: tuple[int, int], again: bool) -> Node:
     """A dataset in random order: another one each time if `again`, and always the same ones for the same seeds."""
     seed = None if seeds == (0, 0) else [s % (1 << 64) for s in seeds]
-    source = np.random.default_rng(seed)
-    fixed = int(source.integers(1 << 62))
+    rounds = Rounds(np.random.default_rng(seed))
+    fixed = rounds.seed()
 
     def start(step: Any) -> Run:
-        random = np.random.default_rng(int(source.integers(1 << 62)) if again else fixed)
-        return on_positions(node.start(step), lambda run: Shuffle(run, size, random))
+        random = np.random.default_rng(rounds.seed() if again else fixed)
+        return on_positions(node.start(step), lambda run: Shuffle(run, size, random, rounds))
 
     return From(start)
+
+
+class Rounds:
+    """What gives every run through a shuffled dataset its seed."""
+
+    def __init__(self, random: np.random.Generator) -> None:
+        self.random = random
+
+    def seed(self) -> int:
+        """The next one."""
+        return int(self.random.integers(1 << 62))
 
 
 # -- several datasets --------------------------------------------------------------------------------
@@ -264,19 +313,32 @@ class Zip(Run):
         for source in self._sources:
             source.close()
 
+    def save(self) -> dict[str, Any]:
+        """The place in each."""
+        return {"sources": [source.save() for source in self._sources]}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Goes to the place in each."""
+        if len(state.get("sources", ())) != len(self._sources):
+            raise other_dataset()
+        for source, inside in zip(self._sources, state["sources"], strict=True):
+            source.restore(inside, step)
+
 
 class Chain(Run):
     """One dataset after the other."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        self._nodes = list(nodes)
+        self._nodes = nodes
+        self._begun = 0
         self._run: Run | None = None
 
     def next(self, n: int, step: Any) -> Block | None:
         """The next elements."""
-        while self._run is not None or self._nodes:
+        while self._run is not None or self._begun < len(self._nodes):
             if self._run is None:
-                self._run = self._nodes.pop(0).start(step)
+                self._run = self._nodes[self._begun].start(step)
+                self._begun += 1
             block = self._run.next(n, step)
             if block is not None:
                 return block
@@ -288,6 +350,19 @@ class Chain(Run):
         run, self._run = self._run, None
         if run is not None:
             run.close()
+
+    def save(self) -> dict[str, Any]:
+        """Which one it is at, and the place in it."""
+        return {"begun": self._begun, "current": None if self._run is None else self._run.save()}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Goes on in that one."""
+        if state.keys() != {"begun", "current"} or state["begun"] > len(self._nodes):
+            raise other_dataset()
+        self._begun = state["begun"]
+        if state["current"] is not None:
+            self._run = self._nodes[self._begun - 1].start(step)
+            self._run.restore(state["current"], step)
 
 
 class Directed(Through):
@@ -324,6 +399,23 @@ class Directed(Through):
             if run is not None:
                 run.close()
 
+    def save(self) -> dict[str, Any]:
+        """The place in each that has not ended."""
+        return {"source": self.source.save(), "runs": [None if r is None else r.save() for r in self._runs]}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Goes to the place in each."""
+        if len(state.get("runs", ())) != len(self._runs):
+            raise other_dataset()
+        self.source.restore(state["source"], step)
+        for i, inside in enumerate(state["runs"]):
+            run = self._runs[i]
+            if run is not None and inside is not None:
+                run.restore(inside, step)
+            elif run is not None:
+                run.close()
+                self._runs[i] = None
+
 
 class IgnoreErrors(Through):
     """Elements that fail are left out."""
@@ -344,6 +436,8 @@ class IgnoreErrors(Through):
 
 class Unique(Through):
     """The elements not seen before."""
+
+    place = ("_seen",)
 
     def __init__(self, source: Run) -> None:
         super().__init__(source)

@@ -102,7 +102,7 @@ class BundleWriter:
 
         kind = dtypes.as_dtype(array.dtype) if dtype is None else dtype.base_dtype
         with file_errors(self._temporary):
-            if kind == dtypes.string:
+            if kind in (dtypes.string, dtypes.variant):  # a variant is what it is saved as
                 size, crc = self._write_strings(array)
             else:
                 # As bytes: neither the checksum nor the file knows all of our types.

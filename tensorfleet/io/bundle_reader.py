@@ -121,7 +121,7 @@ class BundleReader:
         if done < entry.size:
             raise errors.OutOfRangeError(None, None, f"Read fewer bytes than requested from {path}")
         dtype, shape = dtypes.as_dtype(entry.dtype), shape_of(entry)
-        if dtype == dtypes.string:
+        if dtype in (dtypes.string, dtypes.variant):
             return self._strings(entry, content.tobytes(), shape)
         self._compare(entry, crc32c(content))
         expected = int(np.prod(shape, dtype=np.int64)) * dtype.np_dtype.itemsize
