@@ -26,6 +26,7 @@ from tensorfleet.cluster.stepping import ClusterProgram, Run, Work
 from tensorfleet.cluster.thinning import is_full, wire_type
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.ops.accumulator_core import most
 from tensorfleet.passes.control import frames
 from tensorfleet.passes.fold import fold
 from tensorfleet.passes.partition import Stage, elsewhere, ends, partition, task_of
@@ -56,9 +57,12 @@ class ClusterEngine:
         self.wire = wire_type(self.config)
         self._local = local
         self._own = task_name(*default) if local is not None else None
+        self._owner = task_name(*default).replace("/replica:0", "")
         self._engine: Engine | None = None
         if local is not None:
-            self._engine = Engine(graph, local.session_config(config), self._resources(), self._own)
+            self._engine = Engine(
+                graph, local.session_config(config), self._resources(), self._own, self._owner
+            )
         self._peers: dict[str, Peer] = {}
         self._shipments: dict[str, Shipment] = {}
         self._planning = threading.RLock()
@@ -248,6 +252,7 @@ class ClusterEngine:
             values=[*values, *known.values()],
             session=self.handle,
             create=create,
+            owner=self._owner,
             known=[t.name for t in known],
             stages=[told for told, _, _ in registered],
         )
@@ -295,6 +300,13 @@ class ClusterEngine:
         for job, index in self.placer.tasks():
             self.placer.ask(job, index)
         return self.placer.names
+
+    def dropped(self) -> dict[str, int]:
+        """How many steps' gradients were dropped as stale in the tasks of this session, by who computed them."""
+        told = [self._engine.dropped()] if self._engine is not None else []
+        for task in list(self._shipments):
+            told.append(self._peer_of(*task_parts(task)).call(wire.DESCRIBE, self._deadline(0))["dropped"])
+        return most(told)
 
     def collector(self) -> Collector:
         """Something that records what a step does and when."""

@@ -253,7 +253,11 @@ class Server:
         elif kind == wire.RESET:
             self.worker.resources.clear(told.get("containers"))
         elif kind == wire.DESCRIBE:
-            return {"devices": self.worker.devices(), "joined": self.joined}
+            return {
+                "devices": self.worker.devices(),
+                "joined": self.joined,
+                "dropped": self.worker.dropped(),
+            }
         elif kind == wire.BYE:
             self._farewells.heard(told["task"], bool(told.get("served")))
         elif kind != wire.PING:

@@ -19,6 +19,7 @@ from tensorfleet.cluster.peers import peer
 from tensorfleet.cluster.thinning import full, is_full, thin
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import import_graph_def
+from tensorfleet.ops.accumulator_core import most
 from tensorfleet.passes.partition import elsewhere
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.engine import Engine
@@ -76,11 +77,12 @@ class _Step:
 class _Session:
     """What one client's session has registered here."""
 
-    def __init__(self, worker: Worker, client: str, config: Any, isolated: bool) -> None:
+    def __init__(self, worker: Worker, client: str, config: Any, isolated: bool, owner: str) -> None:
         self.client = client
         self.graph = Graph()
         resources = ResourceManager() if isolated else worker.resources
-        self.engine = Engine(self.graph, _with_devices(config, worker.config), resources, worker.task)
+        devices = _with_devices(config, worker.config)
+        self.engine = Engine(self.graph, devices, resources, worker.task, owner)
         self.stages: dict[int, _Stage] = {}
         self.lock = threading.Lock()
         self.steps: dict[int, _Step] = {}
@@ -184,6 +186,10 @@ class Worker:
         """The full names of this task's devices."""
         return local_device_names(self.config, self.task)
 
+    def dropped(self) -> dict[str, int]:
+        """How many steps' gradients were dropped here as stale, by who computed them."""
+        return most([a.dropped for a in self.resources.of_kind("accumulator", "sparse accumulator")])
+
     def register(self, client: str, told: dict, tensors: Sequence[Any]) -> None:
         """Adds operations and stages to a session, which its first message begins."""
         from tensorfleet.protos import ConfigProto, GraphDef
@@ -194,7 +200,8 @@ class Worker:
             with self._lock:
                 if handle not in self._sessions:
                     isolated = bool(config.isolate_session_state)
-                    self._sessions[handle] = _Session(self, client, config, isolated)
+                    owner = str(told.get("owner") or client)
+                    self._sessions[handle] = _Session(self, client, config, isolated, owner)
         session = self.session(handle)
         known = dict(zip(told["known"], tensors[2:], strict=True))
         session.extend(GraphDef.FromString(tensors[0].tobytes()))

@@ -1,14 +1,14 @@
 """Accumulators as the runtime keeps them: sums of gradients that are not stale, taken once there are enough.
 
 A gradient carries the step it was computed for. One from before the accumulator's own step is dropped, and counted
-in `dropped`. Taking needs a number of gradients; it gives their mean or sum and moves the step on by one.
+in `dropped` for whoever handed it in. Taking needs a number of gradients; it gives their mean or sum and moves the step on by one.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,15 @@ def bracketed(dims: Sequence[int | None] | None) -> str:
 
 def _invalid(text: str) -> errors.OpError:
     return errors.InvalidArgumentError(None, None, text)
+
+
+def most(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """The most of each: the gradients of one step go to one accumulator for each variable."""
+    found: dict[str, int] = {}
+    for one in counts:
+        for owner, count in one.items():
+            found[owner] = max(found.get(owner, 0), count)
+    return found
 
 
 class TakeGrad(Attempt):
@@ -57,16 +66,16 @@ class Accumulator:
         self.reduction = reduction
         self.count = 0
         self.step = 0
-        self.dropped: Counter[int] = Counter()
+        self.dropped: Counter[str] = Counter()
         self._sum: Any = None
         self._lock = threading.Lock()
         self._taking: deque[Attempt] = deque()
 
-    def apply(self, local_step: int, *gradient: Any) -> bool:
+    def apply(self, local_step: int, *gradient: Any, owner: str = "") -> bool:
         """Adds a gradient; False when it is stale."""
         with self._lock:
             if local_step < self.step:
-                self.dropped[local_step] += 1
+                self.dropped[owner] += 1
                 return False
             self._add(*gradient)
             self.count += 1
@@ -139,7 +148,15 @@ class Accumulator:
 
 
 class SparseAccumulator(Accumulator):
-    """The sum of gradients that are given for some rows; the mean of a row is over those that had it."""
+    """The sum of gradients that are given for some rows.
+
+    The mean of a row is over those that had it or, with `over_all`, over all of them: then it is what one
+    gradient of all their data would be.
+    """
+
+    def __init__(self, name: str, shape: TensorShape, reduction: str, over_all: bool = False) -> None:
+        super().__init__(name, shape, reduction)
+        self._over_all = over_all
 
     def _add(self, *gradients: Any) -> None:
         indices, values, dims = gradients
@@ -188,7 +205,9 @@ class SparseAccumulator(Accumulator):
 
     def _reduced(self) -> Any:
         rows, values, seen = self._sum
-        if self.reduction == "MEAN":
+        if self.reduction == "MEAN" and self._over_all:
+            values = np.divide(values, values.dtype.type(self.count), out=values, casting="unsafe")
+        elif self.reduction == "MEAN":
             column = seen.reshape(-1, *[1] * (values.ndim - 1)).astype(values.dtype)
             values = (values / column).astype(values.dtype, copy=False)
         known = self.shape._d

@@ -22,6 +22,8 @@ from tensorfleet.shapes import TensorShape
 
 # -- operations --------------------------------------------------------------------------------------
 
+# On a sparse accumulator: the mean of a row is over all gradients, also those without the row.
+OVER_ALL = "_over_all"
 _MAKES: dict[str, Any] = {"host": True, "stateful": True, "shape": lambda op: vector_of(2)}
 _USES: dict[str, Any] = {"host": True, "stateful": True}
 _WAITS: dict[str, Any] = {"host": True, "stateful": True, "blocks": True}
@@ -42,12 +44,13 @@ def _make(
 def _make_sparse(
     ctx: Any, *, shape: TensorShape, container: bytes, shared_name: bytes, reduction_type: bytes
 ) -> SparseAccumulator:
-    make = lambda name: SparseAccumulator(name, shape, reduction_type.decode())  # noqa: E731
+    over_all = bool(ctx.op._attrs.get(OVER_ALL))
+    make = lambda name: SparseAccumulator(name, shape, reduction_type.decode(), over_all)  # noqa: E731
     return shared(ctx, "sparse accumulator", container, shared_name, make)
 
 
 def _apply_gradient(ctx: Any, handle: Accumulator, local_step: Any, gradient: Any) -> None:
-    handle.apply(int(local_step), np.asarray(gradient))
+    handle.apply(int(local_step), np.asarray(gradient), owner=ctx.private.owner)
 
 
 def _take(ctx: Any, accumulator: Accumulator, num_required: Any) -> Any:
@@ -109,7 +112,7 @@ def _apply_sparse(
     ctx: Any, handle: Any, local_step: Any, indices: Any, values: Any, shape: Any, *, has_known_shape: bool
 ) -> None:
     dims = np.asarray(shape) if has_known_shape else None
-    handle.apply(int(local_step), np.asarray(indices), np.asarray(values), dims)
+    handle.apply(int(local_step), np.asarray(indices), np.asarray(values), dims, owner=ctx.private.owner)
 
 
 @op(

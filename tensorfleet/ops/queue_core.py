@@ -177,6 +177,7 @@ class Queue:
         self._lock = threading.Lock()
         self._putting: deque[Attempt] = deque()
         self._taking: deque[Attempt] = deque()
+        self.roster: Any = None  # who takes from it, if that matters
 
     # -- the order of the elements -------------------------------------------------------------------
 
@@ -245,6 +246,8 @@ class Queue:
 
     def clear(self) -> None:
         """Drops everything: the container that held the queue is gone."""
+        if self.roster is not None:
+            self.roster.close()
         with self._lock:
             self.closed = True
             self._cancel(self._putting)

@@ -23,6 +23,7 @@ from tensorfleet.ops.queue_core import (
     Take,
     private_name,
 )
+from tensorfleet.ops.queue_roster import Roster
 from tensorfleet.shapes import TensorShape
 
 # -- making ------------------------------------------------------------------------------------------
@@ -87,6 +88,8 @@ def _shapes(queue: Queue) -> str:
 
 _ATTRS = "component_types: list(type); shapes: list(shape) = []; capacity: int = -1; "
 _PLACE = "container: string = ''; shared_name: string = ''"
+# On a queue of tokens for replicas that train together: how many they are.
+REPLICAS = "_replicas"
 _HANDLES = {"": "-> handle: Ref(string)", "V2": "-> handle: resource"}
 _MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": True}
 
@@ -94,7 +97,13 @@ _MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": 
 def _fifo(
     ctx: Any, *, component_types: list, shapes: list, capacity: int, container: bytes, shared_name: bytes
 ) -> Queue:
-    return _make(ctx, container, shared_name, lambda name: Queue(name, capacity, component_types, shapes))
+    queue = _make(ctx, container, shared_name, lambda name: Queue(name, capacity, component_types, shapes))
+    replicas = ctx.op._attrs.get(REPLICAS)
+    if replicas is not None:
+        if queue.roster is None:
+            queue.roster = Roster(queue, int(replicas))
+        queue.roster.replicas = int(replicas)
+    return queue
 
 
 def _padding(
@@ -188,7 +197,11 @@ def _enqueue_many(ctx: Any, queue: Queue, components: list, *, Tcomponents: list
 def _dequeue(ctx: Any, queue: Queue, *, component_types: list) -> tuple:
     _check_types(queue, component_types, "Cannot dequeue")
     attempt = Take(1)
-    complete(ctx, queue, attempt, f"for an element of queue '{queue.name}'")
+    end = lambda: complete(ctx, queue, attempt, f"for an element of queue '{queue.name}'")  # noqa: E731
+    if queue.roster is None:
+        end()
+    else:
+        queue.roster.complete(ctx, attempt, end)
     return queue.single(attempt.taken)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.ops.accumulator_core import most
 from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import everything
@@ -52,11 +53,12 @@ class Engine:
         config: Any = None,
         resources: ResourceManager | None = None,
         prefix: str | None = None,
+        owner: str = "",
     ) -> None:
         self.graph = graph
         self.config = config
         self.resources = resources or ResourceManager()
-        self.private = ResourceManager()
+        self.private = ResourceManager(owner)
         self.streams = RandomStreams()
         names = local_device_names(config, prefix) if prefix else local_device_names(config)
         soft = bool(config.allow_soft_placement) if config is not None else False
@@ -142,6 +144,10 @@ class Engine:
     def device_names(self) -> list[str]:
         """The full names of the devices of this engine."""
         return self.placer.names
+
+    def dropped(self) -> dict[str, int]:
+        """How many steps' gradients were dropped as stale, by who computed them."""
+        return most([a.dropped for a in self.resources.of_kind("accumulator", "sparse accumulator")])
 
     def _log(self, plan: Any) -> None:
         placed = {**everything(plan), **{op: self.placer.placed[op] for op in plan.folded}}

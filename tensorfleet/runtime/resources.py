@@ -92,7 +92,8 @@ def release(stores: Sequence[VariableStore]) -> None:
 class ResourceManager:
     """All resources of one session or server, in named containers."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner: str = "") -> None:
+        self.owner = owner  # the task (or else the process) whose session it belongs to
         self._lock = threading.Lock()
         self._containers: dict[str, dict[tuple[str, str], Any]] = {}
 
@@ -104,6 +105,13 @@ class ResourceManager:
             if found is None:
                 found = shelf[(kind, name)] = make()
             return found
+
+    def of_kind(self, *kinds: str) -> list:
+        """All resources of some kinds."""
+        with self._lock:
+            return [
+                r for shelf in self._containers.values() for (kind, _), r in shelf.items() if kind in kinds
+            ]
 
     def variable(self, op: Any) -> VariableStore:
         """The store of the variable that a VariableV2 or VarHandleOp stands for."""

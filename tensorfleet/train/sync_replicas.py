@@ -7,13 +7,15 @@
     local step ◄── token queue ◄──────────────── puts in as many tokens as replicas may start
 
 A token carries the global step. A replica adds its gradient together with its local step; a gradient that
-was computed for a step that is over is stale, and the accumulator drops it.
+was computed for a step that is over is stale, and the accumulator drops it; it counts those of each replica.
+When replicas have gone and the others wait in vain, the queue of tokens ends the waiting with an error.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from typing import Any
 
 from tensorfleet import errors
@@ -21,8 +23,9 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, control_dependencies, device, name_scope
-from tensorfleet.ops.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
+from tensorfleet.ops.accumulators import OVER_ALL, ConditionalAccumulator, SparseConditionalAccumulator
 from tensorfleet.ops.basic import group, no_op
+from tensorfleet.ops.queue_ops import REPLICAS
 from tensorfleet.ops.queues import FIFOQueue
 from tensorfleet.platform import logging
 from tensorfleet.train.coordinator import Coordinator
@@ -33,10 +36,15 @@ from tensorfleet.train.session_run_hook import SessionRunHook
 from tensorfleet.variables.lists import global_variables, report_uninitialized_variables
 from tensorfleet.variables.variable import ResourceVariable, Variable
 
+_REPORT_SECONDS = 30.0
+
 
 @export("train.SyncReplicasOptimizer", "python.training.sync_replicas_optimizer.SyncReplicasOptimizer")
 class SyncReplicasOptimizer(Optimizer):
     """Lets `opt` make one update from the gradients of `replicas_to_aggregate` replicas.
+
+    The mean of a sparse gradient's row is over all of them too, those without the row included, so that an
+    update is what one replica with all their data would make.
 
     With more replicas in total (`total_num_replicas`) the others are backups: the first gradients count, late
     ones are dropped. With fewer, replicas work on several batches for one update.
@@ -103,6 +111,7 @@ class SyncReplicasOptimizer(Optimizer):
                     name="sync_token_q",
                     shared_name="sync_token_q",
                 )
+                self._sync_token_queue.queue_ref.op._set_attr(REPLICAS, self._total_num_replicas)
                 with control_dependencies(handed_in):
                     token = self._sync_token_queue.dequeue()
                 with colocate_with(self._local_step.op):
@@ -145,6 +154,7 @@ class SyncReplicasOptimizer(Optimizer):
                     taken.append((accumulator.take_grad(enough), var))
                 elif isinstance(grad, IndexedSlices):
                     accumulator = SparseConditionalAccumulator(grad.dtype, shape=(), shared_name=shared)
+                    accumulator.accumulator_ref.op._set_attr(OVER_ALL, True)
                     handed_in.append(accumulator.apply_indexed_slices_grad(grad, local_step=self._local_step))
                     taken.append((accumulator.take_indexed_slices_grad(enough), var))
                 else:
@@ -204,9 +214,47 @@ class SyncReplicasOptimizer(Optimizer):
         """Everything that the wrapped optimizer keeps."""
         return self._opt.variables()
 
+    def dropped_gradients(self, session: Any) -> dict[str, int]:
+        """For each replica, how many of the gradients it handed in were stale: `tf.fleet.dropped_gradients`."""
+        return dropped_gradients(session)
+
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
         """A hook for the `MonitoredTrainingSession` of this replica."""
         return _SyncReplicasOptimizerHook(self, is_chief, num_tokens)
+
+
+@export("fleet.dropped_gradients")
+def dropped_gradients(session: Any) -> dict[str, int]:
+    """How many gradients came too late and were dropped, by the task that computed them.
+
+    All accumulators in the tasks of `session` are counted, since those tasks started: the gradients that
+    one replica computed for one step count once. `session` may be a monitored one.
+    """
+    if hasattr(session, "_tf_sess"):
+        session = session._tf_sess()
+    return dict(sorted(session._engine.dropped().items()))
+
+
+class _Report:
+    """Logs how many gradients were dropped, whenever that has changed."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, int] = {}
+        self._next = time.monotonic() + _REPORT_SECONDS
+
+    def when_due(self, sess: Any) -> None:
+        """Looks, but not too often."""
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + _REPORT_SECONDS
+            self.now(sess)
+
+    def now(self, sess: Any) -> None:
+        """Looks, and logs what is new."""
+        dropped = dropped_gradients(sess)
+        if dropped != self._told:
+            self._told = dropped
+            each = ", ".join(f"{n} of {task}" for task, n in dropped.items())
+            logging.info("Stale gradients dropped so far: %s", each)
 
 
 def _current(global_step: Any) -> Any:
@@ -240,8 +288,10 @@ class _Updates(QueueRunner):
     def _update(self, sess: Any, coord: Coordinator | None) -> None:
         try:
             update = sess.make_callable(self.enqueue_ops[0])
+            report = _Report()
             while coord is None or not coord.should_stop():
                 update()
+                report.when_due(sess)
         except Exception as e:
             if coord is None or not coord.should_stop():
                 self._failed(sess, coord, e)
@@ -295,6 +345,8 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
 
     def end(self, session: Any) -> None:
         """Releases the replicas that wait for an update after the last, so that they see that it was the last."""
+        if self._is_chief:
+            _Report().now(session)
         if self._init_tokens_op is None or self._init_tokens_op.type == "NoOp":
             return
         tokens = self._num_tokens if self._num_tokens > 0 else self._sync_optimizer._replicas_to_aggregate

@@ -82,12 +82,12 @@ def test_stale_gradients_are_dropped_without_an_error():
         assert sess.run(take) == 10.0
 
 
-def test_the_dropped_are_counted_by_their_step():
+def test_the_dropped_are_counted_by_who_handed_them_in():
     a = Accumulator("a", TensorShape([]), "MEAN")
     a.set_step(3)
-    for step in (0, 2, 2, 3):
-        a.apply(step, np.float32(1))
-    assert a.dropped == {0: 1, 2: 2}
+    for step, owner in ((0, "w0"), (2, "w1"), (2, "w1"), (3, "w0")):
+        a.apply(step, np.float32(1), owner=owner)
+    assert a.dropped == {"w0": 1, "w1": 2}
     assert a.count == 1
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import free_addresses
+from tensorfleet.train.sync_replicas import _Report
 
 RATE = 0.5
 
@@ -85,8 +86,8 @@ def test_an_update_is_the_mean_of_all_replicas(cluster):
             step, dense, table = first.run([a.step, a.dense, a.table], a.feeds([0.0, 0.0], []))
             assert step == n
             np.testing.assert_allclose(dense, [1.0 - RATE * 2.0 * n, 2.0 - RATE * 0.5 * n])
-            # Of a row, the mean is over the replicas that had it.
-            np.testing.assert_allclose(table[:, 0], [-RATE * n, -RATE * n, 0.0, 0.0])
+            # Of a row too, the mean is over all replicas.
+            np.testing.assert_allclose(table[:, 0], [-RATE * n / 2, -RATE * n, 0.0, 0.0])
 
 
 def test_two_half_batches_train_as_one_whole(cluster):
@@ -154,6 +155,8 @@ def test_a_backup_replica_is_not_waited_for_and_its_late_gradient_is_dropped(clu
         assert after[0] == before[0]
         np.testing.assert_array_equal(after[1], before[1])
         assert tf_second.run(local) > 0, "with its token it catches up"
+        assert a.opt.dropped_gradients(first)["/job:worker/task:1"] == 1
+        assert tf.fleet.dropped_gradients(tf_second)["/job:worker/task:1"] == 1
 
 
 def test_more_gradients_than_replicas(cluster):
@@ -268,6 +271,54 @@ def test_a_failed_update_wakes_the_replicas_and_is_reported(cluster):
         ):
             while not sess.should_stop():
                 sess.run(train)
+
+
+def test_dropped_gradients_are_logged_by_replica(cluster, caplog):
+    a, b = (Replica(cluster, i, 1, 2) for i in range(2))
+    with a.session(num_tokens=2) as first, b.session() as second:
+        while first.run(a.step, a.feeds([0.0, 0.0], [])) < 3:
+            first.run(a.train, a.feeds([1.0, 0.0], [0]))
+        second.run(b.train, b.feeds([1.0, 0.0], [0]))
+        tell = _Report()
+        with caplog.at_level("INFO", logger="tensorflow"):
+            tell.now(first)
+            tell.now(first)
+    told = [r.getMessage() for r in caplog.records if "Stale gradients dropped" in r.getMessage()]
+    assert len(told) == 1
+    assert "1 of /job:worker/task:1" in told[0]
+
+
+def test_replicas_that_cannot_fill_a_step_any_more_end_with_an_error(cluster, monkeypatch):
+    monkeypatch.setenv("TENSORFLEET_REPLICA_SECONDS", "0.5")
+    a, b = (Replica(cluster, i, 2) for i in range(2))
+    with pytest.raises(tf.errors.FailedPreconditionError) as caught, a.session() as first:
+        with b.session() as second:
+            together(
+                lambda: first.run(a.train, a.feeds([2.0, 0.0], [0])),
+                lambda: second.run(b.train, b.feeds([2.0, 0.0], [0])),
+            )
+        for _ in range(2):
+            first.run(a.train, a.feeds([2.0, 0.0], [0]))
+    assert "cannot go on: /job:worker/task:1 of 2 replicas ended or was lost" in str(caught.value)
+    assert "replicas_to_aggregate" in str(caught.value)
+
+
+def test_a_replica_that_comes_back_fills_the_step(cluster, monkeypatch):
+    monkeypatch.setenv("TENSORFLEET_REPLICA_SECONDS", "60")
+    a, b = (Replica(cluster, i, 2) for i in range(2))
+    with a.session() as first:
+        with b.session() as second:
+            together(
+                lambda: first.run(a.train, a.feeds([2.0, 0.0], [0])),
+                lambda: second.run(b.train, b.feeds([2.0, 0.0], [0])),
+            )
+        again = Replica(cluster, 1, 2)
+        with again.session() as second:
+            together(
+                lambda: first.run(a.train, a.feeds([2.0, 0.0], [0])),
+                lambda: second.run(again.train, again.feeds([2.0, 0.0], [0])),
+            )
+        assert first.run(a.step, a.feeds([0.0, 0.0], [])) == 2
 
 
 def test_it_must_be_told_variables_and_a_step():

@@ -1,0 +1,126 @@
+"""Who takes from a queue of tokens, and whether anybody is left who could make a synchronous step go on.
+
+A replica of synchronous training hands in its gradient and then waits for a token. When replicas have gone and all
+that remain wait, no gradient will come any more, and so no token: they would wait for ever. They are given some time
+for the lost ones to be started again, and then an error that says what happened.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.ops.queue_core import Attempt
+
+
+def patience() -> float:
+    """How many seconds replicas that all wait give those that have gone to come back."""
+    return float(os.environ.get("TENSORFLEET_REPLICA_SECONDS", "60"))
+
+
+class Member:
+    """One session that takes tokens. Its session's end clears it."""
+
+    def __init__(self, roster: Roster, owner: str) -> None:
+        self._roster = roster
+        self.owner = owner
+        self.waiting: list[Attempt] = []
+
+    def clear(self) -> None:
+        """The session has ended."""
+        self._roster.left(self)
+
+
+class Roster:
+    """The sessions that take from one queue, and those that did so and have gone."""
+
+    def __init__(self, queue: Any, replicas: int) -> None:
+        self._queue = queue
+        self.replicas = replicas
+        self._lock = threading.Lock()
+        self._members: list[Member] = []
+        self._gone: list[str] = []
+        self._timer: threading.Timer | None = None
+
+    def complete(self, ctx: Any, attempt: Attempt, complete: Callable[[], None]) -> None:
+        """Brings an attempt of a session to its end, as `complete` does, and notes that the session waits."""
+        member = ctx.private.get("", "replica", self._queue.name, lambda: self._join(ctx.private.owner))
+        with self._lock:
+            member.waiting.append(attempt)
+            self._look()
+        try:
+            complete()
+        finally:
+            with self._lock:
+                member.waiting.remove(attempt)
+                self._look()
+
+    def _join(self, owner: str) -> Member:
+        member = Member(self, owner)
+        with self._lock:
+            self._members.append(member)
+            if owner in self._gone:
+                self._gone.remove(owner)
+            elif len(self._members) + len(self._gone) > self.replicas and self._gone:
+                self._gone.pop(0)  # it came back under another name
+        return member
+
+    def left(self, member: Member) -> None:
+        """A session has ended, or its process has."""
+        with self._lock:
+            if member in self._members:
+                self._members.remove(member)
+                self._gone.append(member.owner)
+            if not self._members:
+                self._gone.clear()  # the training is over
+            self._look()
+
+    def stuck(self) -> bool:
+        """Whether replicas have gone and all others wait. The caller holds the lock."""
+        waiting = self._members and all(m.waiting for m in self._members)
+        return bool(self._gone and waiting and not self._queue.look()[0])
+
+    def _look(self) -> None:
+        if not self.stuck():
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+        elif self._timer is None:
+            self._timer = threading.Timer(patience(), self.give_up)
+            self._timer.name = f"tensorfleet-replicas-of-{self._queue.name}"
+            self._timer.daemon = True
+            self._timer.start()
+
+    def give_up(self) -> None:
+        """Ends the waiting of all who wait, unless something has changed."""
+        with self._lock:
+            self._timer = None
+            if not self.stuck():
+                return
+            attempts = [a for m in self._members for a in m.waiting]
+            error = self._error()
+        for attempt in attempts:
+            if self._queue.withdraw(attempt):
+                attempt.error = error
+                attempt.finish()
+
+    def _error(self) -> errors.OpError:
+        gone = ", ".join(sorted(set(self._gone)))
+        left = ", ".join(sorted({m.owner for m in self._members}))
+        return errors.FailedPreconditionError(
+            None,
+            None,
+            f"Synchronous training cannot go on: {gone} of {self.replicas} replicas ended or was lost, and the others "
+            f"({left}) have waited {patience():.0f} s for gradients that nobody is left to compute. Start it again sooner (or set "
+            "TENSORFLEET_REPLICA_SECONDS to wait longer), let all replicas make the same number of steps, or ask for "
+            "fewer gradients: replicas_to_aggregate of SyncReplicasOptimizer.",
+        )
+
+    def close(self) -> None:
+        """Nobody is watched any more."""
+        with self._lock:
+            self._members, self._gone = [], []
+            self._look()

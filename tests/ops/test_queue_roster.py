@@ -1,0 +1,68 @@
+"""Who waits for tokens, who has gone, and when nobody is left to go on."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.ops.queue_core import Queue, Take
+from tensorfleet.ops.queue_roster import Member, Roster
+from tensorfleet.shapes import TensorShape
+
+
+@pytest.fixture
+def roster(monkeypatch):
+    monkeypatch.setenv("TENSORFLEET_REPLICA_SECONDS", "600")
+    queue = Queue("tokens", -1, [tf.int64], [TensorShape([])])
+    made = Roster(queue, 2)
+    yield made
+    queue.roster = made
+    queue.clear()
+
+
+def waits(roster: Roster, member: Member) -> Take:
+    attempt = Take(1)
+    roster._queue.submit(attempt)
+    member.waiting.append(attempt)
+    return attempt
+
+
+def test_all_may_wait_while_nobody_has_gone(roster):
+    a = roster._join("a")
+    attempt = waits(roster, a)
+    roster.give_up()
+    assert not attempt.done
+
+
+def test_who_is_left_and_waits_gets_an_error_that_names_the_others(roster):
+    a, b = roster._join("a"), roster._join("b")
+    attempt = waits(roster, a)
+    b.clear()
+    roster.give_up()
+    assert attempt.done
+    assert "cannot go on: b of 2 replicas" in attempt.error.message
+
+
+def test_one_who_works_may_still_hand_in_a_gradient(roster):
+    a, b, _c = roster._join("a"), roster._join("b"), roster._join("c")
+    attempt = waits(roster, a)
+    b.clear()
+    roster.give_up()
+    assert not attempt.done
+
+
+def test_one_who_comes_back_is_not_missing(roster):
+    a, b = roster._join("a"), roster._join("b")
+    attempt = waits(roster, a)
+    b.clear()
+    waits(roster, roster._join("b"))
+    roster.give_up()
+    assert not attempt.done
+
+
+def test_a_training_that_ended_is_forgotten(roster):
+    for owner in ("a", "b"):
+        roster._join(owner).clear()
+    attempt = waits(roster, roster._join("a"))
+    roster.give_up()
+    assert not attempt.done
