@@ -98,6 +98,7 @@ _LATER = (
     "saved_model",
     "config_names",
     "contrib",
+    "feature_column.names",
     "tutorials",
     "renamed",
     "internal_parts",

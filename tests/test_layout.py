@@ -28,6 +28,7 @@ STAGES = [
         "fleet",
         "config_names",
         "contrib",
+        "feature_column",
         "tutorials",
         "renamed",
         "internal_parts",

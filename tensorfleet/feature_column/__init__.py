@@ -1,0 +1,1 @@
+"""`tf.feature_column`: from the columns of a table to the inputs of a model."""

@@ -1,0 +1,513 @@
+"""What feature columns are: where their values come from, and what they give a model.
+
+A dense column gives a tensor (`dense`), a categorical one sparse ids with optional weights (`ids_and_weights`).
+Columns are values: equal when made with the same arguments, and usable as keys.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.api import find
+from tensorfleet.dtypes import DType
+from tensorfleet.feature_column.features import Features, as_sparse, with_values
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
+from tensorfleet.graph.sparse_tensor import SparseTensor
+from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.ops.cast import cast
+from tensorfleet.shapes import TensorShape
+
+
+class FeatureColumn:
+    """What all columns have."""
+
+    @property
+    def name(self) -> str:
+        """The name that variables of this column go by, unique in a model."""
+        raise TypeError(f"{type(self).__name__} has no name.")
+
+    @property
+    def parse_example_spec(self) -> dict:
+        """What `tf.parse_example` needs to know to read the column's features."""
+        raise TypeError(f"{type(self).__name__} reads no features.")
+
+    def transform(self, features: Features) -> Any:
+        """What the column makes of its features, before a model uses it."""
+        raise TypeError(f"{type(self).__name__} transforms nothing.")
+
+
+class DenseColumn(FeatureColumn):
+    """A column that gives a dense tensor."""
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        """The shape of what one example gets."""
+        raise TypeError(f"{type(self).__name__} has no shape.")
+
+    @property
+    def var_scope_name(self) -> str:
+        """The variable scope of the column's weights."""
+        return self.name
+
+    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
+        """The tensor of a batch, made with the weights of the current variable scope."""
+        return features.get(self)
+
+
+class CategoricalColumn(FeatureColumn):
+    """A column that gives ids below `num_buckets`."""
+
+    @property
+    def num_buckets(self) -> int:
+        """How many ids there can be."""
+        raise TypeError(f"{type(self).__name__} has no buckets.")
+
+    def ids_and_weights(self, features: Features) -> tuple[SparseTensor, SparseTensor | None]:
+        """The ids of a batch, and how much each counts (None: all alike)."""
+        return features.get(self), None
+
+
+def _elements(shape: tuple) -> int:
+    return math.prod(shape)
+
+
+@dataclass(frozen=True)
+class NumericColumn(DenseColumn):
+    """Numbers as they are, or as `normalizer_fn` makes them."""
+
+    key: str
+    shape: tuple
+    default_value: Any
+    dtype: DType
+    normalizer_fn: Any
+
+    @property
+    def name(self) -> str:
+        return self.key
+
+    @property
+    def parse_example_spec(self) -> dict:
+        return {self.key: find("FixedLenFeature")(self.shape, self.dtype, self.default_value)}
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        return TensorShape(self.shape)
+
+    def transform(self, features: Features) -> Tensor:
+        value = features.get(self.key)
+        if isinstance(value, SparseTensor):
+            raise ValueError(
+                "The corresponding Tensor of numerical column must be a Tensor. SparseTensor is not "
+                f"supported. key: {self.key}"
+            )
+        if self.normalizer_fn is not None:
+            value = self.normalizer_fn(value)
+        return cast(value, dtypes.float32)
+
+
+@dataclass(frozen=True)
+class BucketizedColumn(DenseColumn, CategoricalColumn):
+    """The number of the interval that a value lies in: one-hot when dense, an id otherwise."""
+
+    source_column: NumericColumn
+    boundaries: tuple
+
+    @property
+    def name(self) -> str:
+        return f"{self.source_column.name}_bucketized"
+
+    @property
+    def parse_example_spec(self) -> dict:
+        return self.source_column.parse_example_spec
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        return TensorShape([*self.source_column.shape, len(self.boundaries) + 1])
+
+    @property
+    def num_buckets(self) -> int:
+        return (len(self.boundaries) + 1) * self.source_column.shape[0]
+
+    def transform(self, features: Features) -> Tensor:
+        return apply("Bucketize", features.get(self.source_column), boundaries=list(self.boundaries))
+
+    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
+        depth = len(self.boundaries) + 1
+        return apply("OneHot", cast(features.get(self), dtypes.int64), depth, 1.0, 0.0)
+
+    def ids_and_weights(self, features: Features) -> tuple[SparseTensor, None]:
+        numbers = features.get(self)
+        width = self.source_column.shape[0]
+        batch = shape_of(numbers)[0]
+        places = apply("Range", 0, batch, 1)
+        rows = apply("Reshape", apply("Tile", apply("ExpandDims", places, 1), [1, width]), [-1])
+        columns = apply("Tile", apply("Range", 0, width, 1), apply("Reshape", batch, [1]))
+        ids = apply("Reshape", numbers, [-1]) + np.int32(len(self.boundaries) + 1) * columns
+        indices = cast(apply("Transpose", apply("Pack", [rows, columns]), [1, 0]), dtypes.int64)
+        size = cast(apply("Pack", [batch, width]), dtypes.int64)
+        return SparseTensor(indices, cast(ids, dtypes.int64), size), None
+
+
+class _KeyedCategorical(CategoricalColumn):
+    """Ids made from the values of one feature."""
+
+    key: str
+    dtype: DType
+
+    @property
+    def name(self) -> str:
+        return self.key
+
+    @property
+    def parse_example_spec(self) -> dict:
+        return {self.key: find("VarLenFeature")(self.dtype)}
+
+    def transform(self, features: Features) -> SparseTensor:
+        sparse = as_sparse(features.get(self.key))
+        return with_values(sparse, self._ids(sparse.values))
+
+    def _ids(self, values: Tensor) -> Tensor:
+        raise TypeError(f"{type(self).__name__} makes no ids.")
+
+    def _check_kind(self, values: Tensor) -> None:
+        if values.dtype != dtypes.string and not values.dtype.is_integer:
+            raise ValueError(
+                f"column_name: {self.key} tensors dtype must be string or integer. dtype: {values.dtype}."
+            )
+        if (values.dtype == dtypes.string) != (self.dtype == dtypes.string):
+            raise ValueError(
+                f"Column dtype and SparseTensors dtype must be compatible. key: {self.key}, column dtype: "
+                f"{self.dtype}, tensor dtype: {values.dtype}"
+            )
+
+
+@dataclass(frozen=True)
+class IdentityCategoricalColumn(_KeyedCategorical):
+    """Integers that are ids already."""
+
+    key: str
+    number_buckets: int
+    default_value: Any
+    dtype = dtypes.int64
+
+    @property
+    def num_buckets(self) -> int:
+        return self.number_buckets
+
+    def _ids(self, values: Tensor) -> Tensor:
+        if not values.dtype.is_integer:
+            raise ValueError(f"Invalid input, not integer. key: {self.key} dtype: {values.dtype}")
+        values = cast(values, dtypes.int64, name="values")
+        end, zero = np.int64(self.number_buckets), np.int64(0)
+        if self.default_value is None:
+            checks = [
+                find("assert_less")(values, end, data=(values, end), name="assert_less_than_num_buckets"),
+                find("assert_greater_equal")(values, zero, data=(values,), name="assert_greater_or_equal_0"),
+            ]
+            with control_dependencies(checks):
+                return apply("Identity", values)
+        outside = apply("LogicalOr", values < zero, values >= end, name="out_of_range")
+        default = apply("Fill", shape_of(values), np.int64(self.default_value), name="default_values")
+        return apply("Select", outside, default, values)
+
+
+@dataclass(frozen=True)
+class HashedCategoricalColumn(_KeyedCategorical):
+    """Words or integers by their hashes."""
+
+    key: str
+    hash_bucket_size: int
+    dtype: DType
+
+    @property
+    def num_buckets(self) -> int:
+        return self.hash_bucket_size
+
+    def _ids(self, values: Tensor) -> Tensor:
+        self._check_kind(values)
+        words = values if self.dtype == dtypes.string else find("as_string")(values)
+        return find("string_to_hash_bucket_fast")(words, self.hash_bucket_size, name="lookup")
+
+
+class _Vocabulary(_KeyedCategorical):
+    """Ids by a table, with hashed ones for words it does not hold."""
+
+    num_oov_buckets: int
+
+    def _ids(self, values: Tensor) -> Tensor:
+        self._check_kind(values)
+        if values.dtype.is_integer:
+            values = cast(values, dtypes.int64)
+        return self._table(dtypes.string if self.dtype == dtypes.string else dtypes.int64).lookup(values)
+
+    def _table(self, key_dtype: DType) -> Any:
+        raise TypeError(f"{type(self).__name__} has no table.")
+
+
+@dataclass(frozen=True)
+class VocabularyListCategoricalColumn(_Vocabulary):
+    """Words by their places in a list."""
+
+    key: str
+    vocabulary_list: tuple
+    dtype: DType
+    default_value: int
+    num_oov_buckets: int
+
+    @property
+    def num_buckets(self) -> int:
+        return len(self.vocabulary_list) + self.num_oov_buckets
+
+    def _table(self, key_dtype: DType) -> Any:
+        return find("contrib.lookup.index_table_from_tensor")(
+            tuple(self.vocabulary_list),
+            default_value=self.default_value,
+            num_oov_buckets=self.num_oov_buckets,
+            dtype=key_dtype,
+            name=f"{self.key}_lookup",
+        )
+
+
+@dataclass(frozen=True)
+class VocabularyFileCategoricalColumn(_Vocabulary):
+    """Words by their lines in a file."""
+
+    key: str
+    vocabulary_file: str
+    vocabulary_size: int
+    num_oov_buckets: int
+    dtype: DType
+    default_value: int
+
+    @property
+    def num_buckets(self) -> int:
+        return self.vocabulary_size + self.num_oov_buckets
+
+    def _table(self, key_dtype: DType) -> Any:
+        return find("contrib.lookup.index_table_from_file")(
+            vocabulary_file=self.vocabulary_file,
+            num_oov_buckets=self.num_oov_buckets,
+            vocab_size=self.vocabulary_size,
+            default_value=self.default_value,
+            key_dtype=key_dtype,
+            name=f"{self.key}_lookup",
+        )
+
+
+@dataclass(frozen=True)
+class WeightedCategoricalColumn(CategoricalColumn):
+    """The ids of another column, weighed by a feature."""
+
+    categorical_column: CategoricalColumn
+    weight_feature_key: str
+    dtype: DType
+
+    @property
+    def name(self) -> str:
+        return f"{self.categorical_column.name}_weighted_by_{self.weight_feature_key}"
+
+    @property
+    def parse_example_spec(self) -> dict:
+        spec = self.categorical_column.parse_example_spec
+        if self.weight_feature_key in spec:
+            raise ValueError(
+                f"Parse config {spec[self.weight_feature_key]} already exists for {self.weight_feature_key}."
+            )
+        return {**spec, self.weight_feature_key: find("VarLenFeature")(self.dtype)}
+
+    @property
+    def num_buckets(self) -> int:
+        return self.categorical_column.num_buckets
+
+    def transform(self, features: Features) -> tuple[SparseTensor, SparseTensor]:
+        weights = features.get(self.weight_feature_key)
+        if self.dtype != weights.dtype.base_dtype:
+            raise ValueError(f"Bad dtype, expected {self.dtype}, but got {weights.dtype}.")
+        sparse = as_sparse(weights, ignored=0.0)
+        if sparse.values.dtype.base_dtype != dtypes.float32:
+            sparse = with_values(sparse, cast(sparse.values, dtypes.float32))
+        return self.categorical_column.ids_and_weights(features)[0], sparse
+
+    def ids_and_weights(self, features: Features) -> tuple[SparseTensor, SparseTensor | None]:
+        return features.get(self)
+
+
+@dataclass(frozen=True)
+class CrossedColumn(CategoricalColumn):
+    """Hashes of every combination of the values of several features or columns."""
+
+    keys: tuple
+    hash_bucket_size: int
+    hash_key: int | None
+
+    @property
+    def name(self) -> str:
+        return "_X_".join(sorted(self._leaf_names()))
+
+    def _leaf_names(self) -> list[str]:
+        names: list[str] = []
+        for key in self.keys:
+            if isinstance(key, CrossedColumn):
+                names += key._leaf_names()
+            else:
+                names.append(key if isinstance(key, str) else key.name)
+        return names
+
+    @property
+    def parse_example_spec(self) -> dict:
+        spec: dict = {}
+        for key in self.keys:
+            spec.update(
+                {key: find("VarLenFeature")(dtypes.string)}
+                if isinstance(key, str)
+                else key.parse_example_spec
+            )
+        return spec
+
+    @property
+    def num_buckets(self) -> int:
+        return self.hash_bucket_size
+
+    def transform(self, features: Features) -> SparseTensor:
+        crossed = [part for key in self.keys for part in self._parts(key, features)]
+        return find("sparse.cross_hashed")(
+            inputs=crossed, num_buckets=self.hash_bucket_size, hash_key=self.hash_key
+        )
+
+    def _parts(self, key: Any, features: Features) -> list:
+        if isinstance(key, str):
+            return [features.get(key)]
+        if isinstance(key, CrossedColumn):
+            return [part for inner in key.keys for part in key._parts(inner, features)]
+        ids, weights = key.ids_and_weights(features)
+        if weights is not None:
+            raise ValueError(
+                "crossed_column does not support weight_tensor, but the given column populates "
+                f"weight_tensor. Given column: {key.name}"
+            )
+        return [ids]
+
+
+@dataclass(frozen=True)
+class IndicatorColumn(DenseColumn):
+    """How often (or with which weight) each id occurs in an example."""
+
+    categorical_column: CategoricalColumn
+
+    @property
+    def name(self) -> str:
+        return f"{self.categorical_column.name}_indicator"
+
+    @property
+    def parse_example_spec(self) -> dict:
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        return TensorShape([self.categorical_column.num_buckets])
+
+    def transform(self, features: Features) -> Tensor:
+        ids, weights = self.categorical_column.ids_and_weights(features)
+        depth = self.categorical_column.num_buckets
+        if weights is not None:
+            merged = find("sparse_merge")(sp_ids=ids, sp_values=weights, vocab_size=depth)
+            known = find("sparse_slice")(merged, [0, 0], merged.dense_shape)  # an id of -1 is none
+            return find("sparse_tensor_to_dense")(known)
+        dense = find("sparse_tensor_to_dense")(ids, default_value=-1)
+        return apply("Sum", apply("OneHot", dense, depth, 1.0, 0.0), np.array([-2], np.int32))
+
+
+@dataclass(frozen=True)
+class EmbeddingColumn(DenseColumn):
+    """The rows of a trained table at an example's ids, combined."""
+
+    categorical_column: CategoricalColumn
+    dimension: int
+    combiner: str
+    initializer: Any
+    ckpt_to_load_from: str | None
+    tensor_name_in_ckpt: str | None
+    max_norm: float | None
+    trainable: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.categorical_column.name}_embedding"
+
+    @property
+    def parse_example_spec(self) -> dict:
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        return TensorShape([self.dimension])
+
+    def transform(self, features: Features) -> tuple[SparseTensor, SparseTensor | None]:
+        return self.categorical_column.ids_and_weights(features)
+
+    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
+        ids, weights = features.get(self)
+        table = self._weights(collections, trainable)
+        if self.ckpt_to_load_from is not None:
+            to_restore = list(table) if hasattr(table, "_get_variable_list") else table
+            find("train.init_from_checkpoint")(self.ckpt_to_load_from, {self.tensor_name_in_ckpt: to_restore})
+        return find("nn.safe_embedding_lookup_sparse")(
+            table, ids, weights, combiner=self.combiner, name=f"{self.name}_weights", max_norm=self.max_norm
+        )
+
+    def _weights(self, collections: Any, trainable: bool) -> Any:
+        return find("get_variable")(
+            "embedding_weights",
+            (self.categorical_column.num_buckets, self.dimension),
+            dtypes.float32,
+            self.initializer,
+            trainable=self.trainable and trainable,
+            collections=collections,
+        )
+
+
+@dataclass(frozen=True)
+class SharedEmbeddingColumn(EmbeddingColumn):
+    """An embedding whose table other columns use too."""
+
+    shared_embedding_collection_name: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.categorical_column.name}_shared_embedding"
+
+    @property
+    def var_scope_name(self) -> str:
+        return self.shared_embedding_collection_name
+
+    def _weights(self, collections: Any, trainable: bool) -> Any:
+        shared = get_collection(self.shared_embedding_collection_name)
+        if shared:
+            if len(shared) > 1:
+                raise ValueError(
+                    f"Collection {shared} can only contain one variable. Suggested fix A: Choose a unique name "
+                    "for this collection. Suggested fix B: Do not add any variables to this collection."
+                )
+            wanted = [self.categorical_column.num_buckets, self.dimension]
+            if shared[0].shape.as_list() != wanted:
+                raise ValueError(
+                    f"Shared embedding collection {self.shared_embedding_collection_name} contains variable "
+                    f"{shared[0].name} of unexpected shape {shared[0].shape}. Expected shape is {wanted}."
+                )
+            return shared[0]
+        with name_scope(None):
+            made = super()._weights(collections, trainable)
+        find("add_to_collection")(self.shared_embedding_collection_name, made)
+        return made
+
+
+def all_collections(asked: Any) -> list:
+    """The collections that a column's weights go into."""
+    return list(dict.fromkeys([*(asked or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]))

@@ -1,0 +1,78 @@
+"""The features of one batch: what the user fed, and what columns made of it, each made once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.ops.control_flow import cond
+
+
+class Features:
+    """A lookup by feature name or by column."""
+
+    def __init__(self, features: dict) -> None:
+        self._raw = dict(features)
+        self._made: dict[Any, Any] = {}
+
+    def get(self, key: Any) -> Any:
+        """The tensor of a feature, or what a column makes of its features."""
+        if key not in self._made:
+            self._made[key] = self._raw_feature(key) if isinstance(key, str) else key.transform(self)
+        return self._made[key]
+
+    def _raw_feature(self, key: str) -> Any:
+        if key not in self._raw:
+            raise ValueError(f"Feature {key} is not in features dictionary.")
+        value = convert_to_tensor_or_sparse_tensor(self._raw[key])
+        rank = value.shape.rank
+        if rank == 0:
+            raise ValueError(f"Feature (key: {key}) cannot have rank 0. Given: {value}")
+        if rank is not None and rank > 1:
+            return value
+        if isinstance(value, SparseTensor):
+            return _sparse_matrix(value) if rank == 1 else value
+        if rank == 1:
+            return apply("ExpandDims", value, -1)
+        is_vector = apply("Equal", apply("Rank", value), np.int32(1))
+        return cond(is_vector, lambda: apply("ExpandDims", value, -1), lambda: value)
+
+
+def _sparse_matrix(value: SparseTensor) -> SparseTensor:
+    from tensorfleet.ops.sparse_arrange import sparse_reshape
+
+    count = apply("Reshape", value.dense_shape, np.array([1], np.int32))
+    return sparse_reshape(value, apply("ConcatV2", [count, np.array([1], np.int64)], 0))
+
+
+def as_sparse(value: Any, ignored: Any = None) -> SparseTensor:
+    """Dense features as sparse ones; -1 and empty strings (or `ignored`) stand for nothing."""
+    if isinstance(value, SparseTensor):
+        return value
+    if ignored is None:
+        if value.dtype == dtypes.string:
+            ignored = b""
+        elif value.dtype.is_integer:
+            ignored = -1
+        else:
+            ignored = value.dtype.as_numpy_dtype(0)
+    indices = apply("Where", apply("NotEqual", value, _scalar(ignored, value)), name="indices")
+    values = apply("GatherNd", value, indices, name="values")
+    return SparseTensor(indices, values, shape_of(value, out_type=dtypes.int64, name="dense_shape"))
+
+
+def _scalar(value: Any, like: Tensor) -> Tensor:
+    from tensorfleet.graph.apply import constant
+
+    return constant(value, like.dtype.base_dtype)
+
+
+def with_values(sparse: SparseTensor, values: Any) -> SparseTensor:
+    """The same places with other values."""
+    return SparseTensor(sparse.indices, values, sparse.dense_shape)

@@ -1,0 +1,74 @@
+"""The names under `tf.feature_column`; the modules are loaded when one of them is first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from tensorfleet.api import publish_lazily
+
+_MODULES = {
+    "making": (
+        "bucketized_column",
+        "categorical_column_with_hash_bucket",
+        "categorical_column_with_identity",
+        "categorical_column_with_vocabulary_file",
+        "categorical_column_with_vocabulary_list",
+        "crossed_column",
+        "embedding_column",
+        "indicator_column",
+        "numeric_column",
+        "shared_embedding_columns",
+        "weighted_categorical_column",
+    ),
+    "sequences": (
+        "sequence_categorical_column_with_hash_bucket",
+        "sequence_categorical_column_with_identity",
+        "sequence_categorical_column_with_vocabulary_file",
+        "sequence_categorical_column_with_vocabulary_list",
+        "sequence_numeric_column",
+    ),
+    "using": ("input_layer", "linear_model", "make_parse_example_spec"),
+    "old_columns": (
+        "real_valued_column",
+        "sparse_column_with_hash_bucket",
+        "sparse_column_with_integerized_feature",
+        "sparse_column_with_keys",
+        "one_hot_column",
+        "weighted_sparse_column",
+        "create_feature_spec_for_parsing",
+        "input_from_feature_columns",
+        "weighted_sum_from_feature_columns",
+        "SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY",
+    ),
+}
+# Names that `tf.contrib.layers` has with other arguments.
+_OLD = {
+    "bucketized_column": "bucketized_column",
+    "crossed_column": "old_crossed_column",
+    "embedding_column": "old_embedding_column",
+}
+
+
+def _load(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"tensorfleet.feature_column.{module}"), name)
+
+
+def _column(full: str) -> Any:
+    name = full.rpartition(".")[2]
+    return _load(next(module for module, names in _MODULES.items() if name in names), name)
+
+
+def _old_column(full: str) -> Any:
+    return _load("old_columns", _OLD[full.rpartition(".")[2]])
+
+
+def _sequence_input_layer(full: str) -> Any:
+    return _load("sequences", "sequence_input_layer")
+
+
+for _module, _names in _MODULES.items():
+    _place = "contrib.layers" if _module == "old_columns" else "feature_column"
+    publish_lazily(_column, *(f"{_place}.{name}" for name in _names))
+publish_lazily(_old_column, *(f"contrib.layers.{name}" for name in _OLD))
+publish_lazily(_sequence_input_layer, "contrib.feature_column.sequence_input_layer")

@@ -1,0 +1,193 @@
+"""Columns of sequences: features with a time axis after the batch's."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.api import find
+from tensorfleet.dtypes import DType
+from tensorfleet.feature_column import making
+from tensorfleet.feature_column.columns import (
+    CategoricalColumn,
+    DenseColumn,
+    EmbeddingColumn,
+    IndicatorColumn,
+    all_collections,
+)
+from tensorfleet.feature_column.features import Features, as_sparse
+from tensorfleet.feature_column.using import checked
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.sparse_tensor import SparseTensor
+from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.ops.cast import cast
+from tensorfleet.shapes import TensorShape
+
+
+def _lengths(sparse: SparseTensor, elements: int = 1) -> Tensor:
+    """How many steps each sequence has, given that a step takes so many values."""
+    rows, last = sparse.indices[:, 0], sparse.indices[:, 1] + np.int64(1)
+    ends = apply("UnsortedSegmentMax", last, rows, cast(sparse.dense_shape[0], dtypes.int32))
+    steps = apply("Maximum", ends, np.int64(0)) + np.int64(elements - 1)
+    return apply("FloorDiv", steps, np.int64(elements), name="sequence_length")
+
+
+@dataclass(frozen=True)
+class SequenceCategoricalColumn(CategoricalColumn):
+    """A categorical column whose ids have a time axis."""
+
+    categorical_column: CategoricalColumn
+
+    @property
+    def name(self) -> str:
+        return self.categorical_column.name
+
+    @property
+    def parse_example_spec(self) -> dict:
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def num_buckets(self) -> int:
+        return self.categorical_column.num_buckets
+
+    def transform(self, features: Features) -> SparseTensor:
+        ids, _ = self.categorical_column.ids_and_weights(features)
+        rest = apply("Prod", ids.dense_shape[2:], np.array([0], np.int32), keep_dims=True)
+        return find("sparse_reshape")(ids, apply("ConcatV2", [ids.dense_shape[:2], rest], 0))
+
+
+@dataclass(frozen=True)
+class SequenceNumericColumn(DenseColumn):
+    """Numbers with a time axis, padded at the end of the shorter sequences."""
+
+    key: str
+    shape: tuple
+    default_value: float
+    dtype: DType
+    normalizer_fn: Any
+
+    @property
+    def name(self) -> str:
+        return self.key
+
+    @property
+    def parse_example_spec(self) -> dict:
+        return {self.key: find("VarLenFeature")(self.dtype)}
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        return TensorShape(self.shape)
+
+    def transform(self, features: Features) -> SparseTensor:
+        sparse = as_sparse(features.get(self.key))
+        if self.normalizer_fn is not None:
+            sparse = self.normalizer_fn(sparse)
+        return sparse
+
+    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
+        padded = find("sparse_tensor_to_dense")(features.get(self), default_value=self.default_value)
+        size = [shape_of(padded)[0], np.int32(-1), *(np.int32(d) for d in self.shape)]
+        return cast(apply("Reshape", padded, apply("Pack", size)), dtypes.float32)
+
+    def lengths(self, features: Features) -> Tensor:
+        """The number of steps of each sequence."""
+        sparse = features.get(self)
+        return _lengths(sparse, math.prod(self.shape) if sparse.shape.rank in (None, 2) else 1)
+
+
+def sequence_categorical_column_with_hash_bucket(
+    key: str, hash_bucket_size: int, dtype: Any = dtypes.string
+) -> SequenceCategoricalColumn:
+    """Sequences of words or integers by their hashes."""
+    return SequenceCategoricalColumn(making.categorical_column_with_hash_bucket(key, hash_bucket_size, dtype))
+
+
+def sequence_categorical_column_with_identity(
+    key: str, num_buckets: int, default_value: Any = None
+) -> SequenceCategoricalColumn:
+    """Sequences of integers that are ids already."""
+    return SequenceCategoricalColumn(making.categorical_column_with_identity(key, num_buckets, default_value))
+
+
+def sequence_categorical_column_with_vocabulary_file(
+    key: str,
+    vocabulary_file: str,
+    vocabulary_size: int | None = None,
+    num_oov_buckets: int = 0,
+    default_value: Any = None,
+    dtype: Any = dtypes.string,
+) -> SequenceCategoricalColumn:
+    """Sequences of words by their lines in a file."""
+    return SequenceCategoricalColumn(
+        making.categorical_column_with_vocabulary_file(
+            key, vocabulary_file, vocabulary_size, num_oov_buckets, default_value, dtype
+        )
+    )
+
+
+def sequence_categorical_column_with_vocabulary_list(
+    key: str, vocabulary_list: Any, dtype: Any = None, default_value: int = -1, num_oov_buckets: int = 0
+) -> SequenceCategoricalColumn:
+    """Sequences of words by their places in a list."""
+    return SequenceCategoricalColumn(
+        making.categorical_column_with_vocabulary_list(
+            key, vocabulary_list, dtype, default_value, num_oov_buckets
+        )
+    )
+
+
+def sequence_numeric_column(
+    key: str,
+    shape: Any = (1,),
+    default_value: float = 0.0,
+    dtype: Any = dtypes.float32,
+    normalizer_fn: Any = None,
+) -> SequenceNumericColumn:
+    """Sequences of numbers, `shape` of them in each step."""
+    like = making.numeric_column(key, shape, None, dtype, normalizer_fn)
+    return SequenceNumericColumn(key, like.shape, default_value, like.dtype, normalizer_fn)
+
+
+def sequence_input_layer(
+    features: dict, feature_columns: Any, weight_collections: Any = None, trainable: bool = True
+) -> tuple[Tensor, Tensor]:
+    """A tensor [batch, steps, numbers] of all columns in the order of their names, and the lengths."""
+    columns = checked(feature_columns)
+    batch, parts, lengths = Features(features), [], []
+    collections = all_collections(weight_collections)
+    with find("variable_scope")(None, default_name="sequence_input_layer", values=list(features.values())):
+        for column in columns:
+            with find("variable_scope")(None, default_name=column.var_scope_name):
+                lengths.append(_lengths_of(column, batch))
+                tensor = column.dense(batch, collections, trainable)
+                size = column.variable_shape.num_elements()
+                outer = [*apply("Unpack", shape_of(tensor)[:2], num=2), np.int32(size)]
+                parts.append(apply("Reshape", tensor, apply("Pack", outer)))
+        return find("concat")(parts, -1), _equal(lengths)
+
+
+def _lengths_of(column: Any, batch: Features) -> Tensor:
+    if isinstance(column, SequenceNumericColumn):
+        return column.lengths(batch)
+    inner = getattr(column, "categorical_column", None)
+    if not isinstance(column, (EmbeddingColumn, IndicatorColumn)) or not isinstance(
+        inner, SequenceCategoricalColumn
+    ):
+        raise ValueError(
+            "All feature_columns must be of type SequenceDenseColumn. You can wrap a "
+            f"sequence_categorical_column with an embedding_column or indicator_column. Given: {column}"
+        )
+    return _lengths(inner.categorical_column.ids_and_weights(batch)[0])
+
+
+def _equal(lengths: list[Tensor]) -> Tensor:
+    if len(lengths) == 1:
+        return lengths[0]
+    checks = [find("assert_equal")(lengths[0], other) for other in lengths[1:]]
+    with find("control_dependencies")(checks):
+        return apply("Identity", lengths[0])
