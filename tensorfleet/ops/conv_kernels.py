@@ -30,8 +30,6 @@ CHUNK_BYTES = 3 << 20
 LARGE_EXAMPLE_BYTES = 24 << 20
 # XLA's own convolution is the faster one when the input has so few channels.
 FEW_CHANNELS = 4
-# From so many channels on, the filter's gradient is made from patches along one axis only.
-SOME_CHANNELS = 16
 # From so many channels on, and with stride 1, XLA's convolution is the faster gradient of the input.
 MANY_CHANNELS = 64
 
@@ -305,20 +303,7 @@ def _filter_gradient(xp, x, dy, win):
     if example > LARGE_EXAMPLE_BYTES:
         padded = pad(xp, x, win)
         return xp.concatenate([_dot_rows(take(xp, padded, win, tap), dy) for tap in win.taps()])
-    if win.in_shape[-1] >= SOME_CHANNELS:
-        line = example // math.prod(win.size[:-2])
-        return _sum_examples(xp, lambda x, dy: _filter_gradient_by_lines(xp, x, dy, win), line, x, dy)
     return _sum_examples(xp, lambda x, dy: _dot_rows(_patches(xp, x, win), dy), example, x, dy)
-
-
-def _filter_gradient_by_lines(xp, x, dy, win):
-    """The same from patches along the last spatial axis only, which are quicker to make."""
-    win = win.with_batch(x.shape[0])
-    padded = pad(xp, x, win)
-    line, others = win.apart(x.ndim - 2, padded.shape)
-    lines = _join(xp, [take(xp, padded, line, tap) for tap in line.taps()])
-    others = others.with_channels(lines.shape[-1])
-    return xp.concatenate([_dot_rows(take(xp, lines, others, tap), dy) for tap in others.taps()])
 
 
 def _patches(xp, x, win):

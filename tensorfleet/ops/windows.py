@@ -45,16 +45,6 @@ class Window:
         size, stride, dilation = (only(v, 1) for v in (self.size, self.stride, self.dilation))
         return Window(tuple(in_shape), size, stride, dilation, only(self.pads, (0, 0)), out)
 
-    def apart(self, axis, padded_shape):
-        """These windows over the padded tensor as two: along `axis`, then along all the other axes."""
-        whole = replace(self, in_shape=tuple(padded_shape), pads=((0, 0),) * len(padded_shape))
-        first = whole.along(axis, padded_shape)
-        others = {
-            field: tuple(1 if i == axis else n for i, n in enumerate(getattr(self, field)))
-            for field in ("size", "stride", "dilation")
-        }
-        return first, replace(whole, in_shape=first.out_shape, **others)
-
     def flat(self):
         """The same windows over a tensor that is one wide wherever the window does not slide."""
         slides = [k > 1 or s > 1 for k, s in zip(self.size, self.stride, strict=True)]
