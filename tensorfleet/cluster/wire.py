@@ -1,10 +1,10 @@
 """Frames on a connection: a small header, a few fields, then raw tensor bytes.
 
-    header   magic, kind, number of tensors, which frame of this direction it is, length of the fields, length of the
+    header   magic, kind, where the body is, number of tensors, which frame of this direction it is, length of the fields, length of the
              tensor descriptors, length of the body
     fields   what the message says: packed numbers for the messages of a step, JSON for all others
     tensors  one descriptor each (element type, dimensions, bytes)
-    body     the tensors' bytes, each starting at a multiple of 64
+    body     the tensors' bytes, each starting at a multiple of 64; or where they are in shared memory (shared.py)
 
 Tensors are sent straight from their memory and received straight into memory that XLA can use without a copy.
 Every length is checked against a limit before anything is allocated. Nothing is ever unpickled. A frame that comes
@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import socket
 import struct
 import sys
@@ -25,8 +26,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes, errors
+from tensorfleet.cluster import shared
 
-_HEADER = struct.Struct("<4sBxHIIIQ")
+_HEADER = struct.Struct("<4sBBHIIIQ")
 _MAGIC = b"TFLT"
 _DIMENSIONS = 254
 _LONGEST_TEXT = 64 << 20  # of the fields and of the descriptors
@@ -35,6 +37,7 @@ _ALIGNMENT = 64
 _SMALL = 1 << 14  # tensors up to this many bytes are copied into one buffer: fewer pieces to send
 _LARGE = 1 << 20
 _OWN_REFERENCES = 3  # this channel's, a local name's, and the argument of getrefcount
+_SHARED = 1  # the body is in shared memory
 _PEEK = socket.MSG_PEEK | socket.MSG_DONTWAIT
 _MOST_PIECES = 512  # a system call takes only so many
 
@@ -173,6 +176,26 @@ def as_array(value: Any) -> np.ndarray:
     return array
 
 
+def _pieces(arrays: list[np.ndarray]) -> list:
+    """What to send of some arrays, each padded: large ones from where they are, small ones together."""
+    pieces: list[Any] = []
+    small = bytearray()
+    for array in arrays:
+        size = array.nbytes
+        gap = _padded(size) - size
+        if size <= _SMALL:
+            small += array.tobytes()
+            small += bytes(gap)
+            continue
+        if small:
+            pieces.append(small)
+        pieces.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        small = bytearray(gap)
+    if small:
+        pieces.append(small)
+    return pieces
+
+
 # -- sending and receiving ----------------------------------------------------------------------------
 
 
@@ -188,6 +211,9 @@ class Channel:
         self._view = memoryview(self._buffer)
         self._begin = self._end = 0
         self._spare: np.ndarray | None = None
+        possible = shared.is_possible(sock)
+        self._outbox = shared.Outbox() if possible else None
+        self._inbox = shared.Inbox() if possible else None
 
     def fileno(self) -> int:
         """The file descriptor, for `poll`."""
@@ -214,12 +240,15 @@ class Channel:
                 self.sock, socket.SHUT_RDWR
             )  # without the goodbyes of TLS, which could wait
         self.sock.close()
+        if self._inbox is not None:
+            self._inbox.drop()
 
     def send(self, kind: int, fields: bytes = b"", values: Sequence[Any] = ()) -> None:
         """Sends one frame."""
         described: list[bytes] = []
-        pieces: list[Any] = []
-        small, total = bytearray(), 0
+        arrays: list[np.ndarray] = []
+        starts: list[int] = []
+        total = 0
         for value in values:
             array = as_array(value)
             if array.dtype.kind == "O":
@@ -227,27 +256,35 @@ class Channel:
             else:
                 text = _describe(array)
             described.append(text)
-            size = array.nbytes
-            gap = _padded(size) - size
-            total += size + gap
-            if size <= _SMALL:
-                small += array.tobytes()
-                small += bytes(gap)
-                continue
-            if small:
-                pieces.append(small)
-            pieces.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-            small = bytearray(gap)
-        if small:
-            pieces.append(small)
+            arrays.append(array)
+            starts.append(total)
+            total += _padded(array.nbytes)
         blob = b"".join(described)
-        header = _HEADER.pack(_MAGIC, kind, len(described), self._sent, len(fields), len(blob), total)
+        placed = None
+        if self._outbox is not None and total >= shared.LEAST:
+            placed = self._outbox.put(arrays, starts, total)
+        where = _SHARED if placed else 0
+        header = _HEADER.pack(_MAGIC, kind, where, len(described), self._sent, len(fields), len(blob), total)
         self._sent = (self._sent + 1) & 0xFFFFFFFF
-        self._send_all([header + fields + blob, *pieces])
+        if placed:
+            self._send_place(header + fields + blob + placed[0], placed[1])
+        else:
+            self._send_all([header + fields + blob, *_pieces(arrays)])
 
     def send_json(self, kind: int, values: Sequence[Any] = (), **fields: Any) -> None:
         """Sends a frame whose fields are JSON."""
         self.send(kind, json.dumps(fields).encode(), values)
+
+    def _send_place(self, text: bytes, descriptor: int | None) -> None:
+        """Sends where the body is, with the descriptor of memory that the other end does not know yet."""
+        sent = 0
+        if descriptor is not None:
+            try:
+                sent = socket.send_fds(self.sock, [text], [descriptor])
+            finally:
+                os.close(descriptor)
+        if sent < len(text):
+            self.sock.sendall(text[sent:])
 
     def _send_all(self, pieces: list) -> None:
         if len(pieces) == 1 or self._secure:
@@ -265,7 +302,7 @@ class Channel:
     def receive(self) -> Frame:
         """The next frame; raises ConnectionError when the other side has gone."""
         header = self._take(_HEADER.size)
-        magic, kind, count, number, fields_size, blob_size, size = _HEADER.unpack(header)
+        magic, kind, where, count, number, fields_size, blob_size, size = _HEADER.unpack(header)
         if magic != _MAGIC:
             raise malformed("it does not begin as one")
         if number != self._received:
@@ -281,7 +318,7 @@ class Channel:
         layout, total = _layout(self._take(blob_size), count)
         if total != size:
             raise malformed("the tensors are not as long as the frame")
-        body = self._body(size)
+        body = self._shared_body(size) if where else self._body(size)
         tensors = []
         for dtype, shape, start, length in layout:
             data = body[start : start + length]
@@ -302,7 +339,7 @@ class Channel:
                 kept = self._view[self._begin : self._end].tobytes()
                 self._view[: len(kept)] = kept
                 self._begin, self._end = 0, len(kept)
-            got = self.sock.recv_into(self._view[self._end :])
+            got = self._read(self._view[self._end :])
             if not got:
                 raise ConnectionError("the connection was closed")
             self._end += got
@@ -310,10 +347,24 @@ class Channel:
         self._begin += size
         return found
 
+    def _read(self, view: memoryview) -> int:
+        """Some bytes, and the descriptor that may come with them."""
+        if self._inbox is None:
+            return self.sock.recv_into(view)
+        got, told, _, _ = self.sock.recvmsg_into([view], shared.ROOM, socket.MSG_CMSG_CLOEXEC)
+        if told:
+            self._inbox.keep(told)
+        return got
+
     def _take_long(self, size: int) -> bytes:
         data = np.empty(size, np.uint8)
         self._fill(data)
         return data.tobytes()
+
+    def _shared_body(self, size: int) -> np.ndarray:
+        if self._inbox is None:
+            raise malformed("shared memory over a network")
+        return self._inbox.take(self._take(shared.PLACE.size), size)
 
     def _body(self, size: int) -> np.ndarray:
         """Fresh memory, aligned, with the next `size` bytes in it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,9 @@ _TRIAL_RUNS = 12
 _COLD_RUNS = 3
 # Shapes that keep changing fall back to numpy instead of compiling for ever.
 _MOST_SIGNATURES = 24
+# So many small arrays of one type are joined into one: each argument of a call costs some microseconds.
+_MANY_SMALL = 12
+_SMALL_BYTES = 1 << 16
 # With more arguments and results than this, XLA takes minutes and gigabytes to compile a program.
 _WIDEST = 1000
 # A signature beyond the first few must come back before it is worth compiling.
@@ -36,11 +40,12 @@ _MOVES = {"Assign", "AssignVariableOp", "Const", "Identity", "NoOp", "ReadVariab
 class Compiled:
     """One signature of a segment as an XLA program."""
 
-    __slots__ = ("call", "skips")
+    __slots__ = ("call", "joined", "skips")
 
-    def __init__(self, call: Any, skips: list[int]) -> None:
+    def __init__(self, call: Any, skips: list[int], joined: list[list[int]]) -> None:
         self.call = call
         self.skips = skips
+        self.joined = joined  # inputs that are passed as one
 
 
 class _Checks:
@@ -175,11 +180,18 @@ class Compiler:
         fixed_inputs = {i: None if inputs[i] is None else np.asarray(inputs[i]) for i in self.static_inputs}
         fixed_state = {i: np.asarray(state[i]) for i in self.static_variables}
 
-        def trace(args: tuple, variables: tuple, streams: tuple, owned: tuple) -> tuple:
+        joined = self._joined(inputs)
+        shapes = [None if x is None else x.shape for x in inputs]
+
+        def trace(args: tuple, joins: tuple, variables: tuple, streams: tuple, owned: tuple) -> tuple:
             check = _Checks(jnp)
             values = list(segment.template)
             for i, (slot, arg) in enumerate(zip(segment.input_slots, args, strict=True)):
                 values[slot] = fixed_inputs.get(i, arg)
+            for group, join in zip(joined, joins, strict=True):
+                parts = jnp.split(join, np.cumsum([math.prod(shapes[i]) for i in group])[:-1])
+                for i, part in zip(group, parts, strict=True):
+                    values[segment.input_slots[i]] = part.reshape(shapes[i])
             current: list = [None] * len(segment.variables)
             for i, index in enumerate(segment.reads):
                 current[index] = fixed_state.get(index, variables[i])
@@ -193,20 +205,36 @@ class Compiler:
             ok = [check.passed()] if check.flags else []
             return segment.collect(values, current), [current[w] for w in segment.writes], ok
 
-        args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips))
-        lowered = jax.jit(trace, donate_argnums=3 if segment.owned else ()).lower(*args)
+        args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips), joined)
+        lowered = jax.jit(trace, donate_argnums=4 if segment.owned else ()).lower(*args)
         program = lowered.compile(OPTIONS if barriers is not None and barriers.placed else None)
-        return Compiled(program, skips)
+        return Compiled(program, skips, joined)
 
-    def arguments(self, inputs: Sequence[Any], state: Sequence[Any], streams: Sequence[Any]) -> tuple:
+    def _joined(self, inputs: Sequence[Any]) -> list[list[int]]:
+        """Which of the inputs are worth joining, by type."""
+        groups: dict[Any, list[int]] = {}
+        for i, x in enumerate(inputs):
+            if type(x) is np.ndarray and x.nbytes <= _SMALL_BYTES and i not in self.static_inputs:
+                groups.setdefault(x.dtype, []).append(i)
+        return [group for group in groups.values() if len(group) >= _MANY_SMALL]
+
+    def arguments(
+        self, inputs: Sequence[Any], state: Sequence[Any], streams: Sequence[Any], joined: list[list[int]]
+    ) -> tuple:
         """The arguments of a compiled program, on its device."""
+        joins = tuple(
+            [np.concatenate([np.asarray(inputs[i]).reshape(-1) for i in group]) for group in joined]
+        )
+        if joined:
+            within = {i for group in joined for i in group}
+            inputs = [None if i in within else x for i, x in enumerate(inputs)]
         variables = tuple([state[i] for i in self.segment.reads])
         owned = tuple([state[i] for i in self.segment.owned])
         device = jax_device(self.device, self.others)
         if device is None:
-            return tuple(inputs), variables, tuple(streams), owned
+            return tuple(inputs), joins, variables, tuple(streams), owned
         jax, _ = load_jax()
-        return jax.device_put((tuple(inputs), variables, tuple(streams), owned), device)
+        return jax.device_put((tuple(inputs), joins, variables, tuple(streams), owned), device)
 
     def _make_static(self, code: int, inputs: Sequence[Any], state: Sequence[Any]) -> bool:
         """Marks what `code` is computed from as static; False when nothing new could be marked."""

@@ -247,3 +247,16 @@ def test_a_segment_that_xla_runs_faster_stays_compiled():
     while compiler.on_trial:
         compiler.called(0.005)
     assert compiler.wanted()
+
+
+def test_many_small_arguments_are_passed_as_one(always_compile):
+    xs = [tf.placeholder(tf.float32, [None, 3]) for _ in range(20)]
+    ns = [tf.placeholder(tf.int32, []) for _ in range(3)]
+    y = tf.add_n([tf.reduce_sum(x, 0) * i for i, x in enumerate(xs)]) + tf.cast(tf.add_n(ns), tf.float32)
+    with tf.Session() as s:
+        for rows in (2, 0, 2):
+            fed = {x: np.full([rows, 3], i + 1.0) for i, x in enumerate(xs)} | dict.fromkeys(ns, 2)
+            wanted = sum(rows * i * (i + 1.0) for i in range(20)) + 6
+            np.testing.assert_allclose(s.run(y, fed), np.full(3, wanted))
+        (item,) = segments(s, y, *xs, *ns)
+        assert {len(p.joined[0]) for p in item.compiler.programs.values()} == {20}
