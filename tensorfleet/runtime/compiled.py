@@ -181,7 +181,7 @@ class Compiler:
         fixed_state = {i: np.asarray(state[i]) for i in self.static_variables}
 
         joined = self._joined(inputs)
-        shapes = [None if x is None else x.shape for x in inputs]
+        shapes: list[Any] = [None if x is None else x.shape for x in inputs]
 
         def trace(args: tuple, joins: tuple, variables: tuple, streams: tuple, owned: tuple) -> tuple:
             check = _Checks(jnp)
