@@ -22,7 +22,7 @@ install = { test -x $(1)/bin/python || $(2) -m venv $(1); } && \
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test peers bench lint clean
+.PHONY: help run test peers bench chaos lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,10 @@ bench: $(PEERS)/.stamp ## measure side by side with the real TensorFlow
 	$(PEERS)/bin/python benchmarks/cluster.py
 	$(PEERS)/bin/python benchmarks/input.py
 	$(PEERS)/bin/python benchmarks/ops.py
+
+chaos: $(VENV)/.stamp ## kill, stop, cut off and send nonsense for long: make chaos ROUNDS=300 FUZZ=1000000 SEED=7
+	TENSORFLEET_CHAOS_ROUNDS=$(or $(ROUNDS),300) TENSORFLEET_CHAOS_FUZZ=$(or $(FUZZ),1000000) \
+	    TENSORFLEET_CHAOS_SEED=$(or $(SEED),1) $(VENV)/bin/python -m pytest tests/chaos -rA
 
 lint: $(VENV)/.stamp ## ruff and mypy
 	$(VENV)/bin/ruff check

@@ -65,9 +65,20 @@ def test_twelve_line_program_has_twelve_lines_and_prints_what_the_readme_shows(t
 
 def test_cluster_programs_of_the_pages_run(tmp_path):
     pages = [blocks("python")[1]]
-    pages += [blocks("python", ROOT / "docs" / f"{name}.md")[0] for name in ("cluster", "security")]
+    pages += [
+        blocks("python", ROOT / "docs" / f"{name}.md")[0] for name in ("cluster", "security", "testing")
+    ]
     ports = free_ports(2)
-    for program, shown in zip(pages, ["loss 0.000000\n", "6.0\n", "let in\n"], strict=True):
+    for program, shown in zip(
+        pages,
+        [
+            "loss 0.000000\n",
+            "6.0\n",
+            "let in\n",
+            "[cluster] kills worker/1\n[cluster] kills ps/0\nlost: True\nagain: 1\n",
+        ],
+        strict=True,
+    ):
         done = run(program.replace("2222", str(ports[0])).replace("2223", str(ports[1])), tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout == shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import secrets
 import sys
 import threading
@@ -121,7 +122,7 @@ def py_func(func: Callable, inp: Any, Tout: Any, stateful: bool = True, name: st
     type or a list of them. With `stateful=False` it must depend on nothing but its arguments. No gradient.
     """
     function = _Function(func)
-    token = b"pyfunc_%d_%s" % (next(_tokens), _process.encode())
+    token = f"pyfunc_{next(_tokens)}_{_process}{os.getpid()}".encode()
     _functions[token] = function
     get_default_graph().__dict__.setdefault("_py_funcs", []).append(function)
     several = isinstance(Tout, (list, tuple))

@@ -1,1 +1,1 @@
-"""What our tests use, and yours may: sample calls of every op."""
+"""What our tests use, and yours may: clusters of processes, faults, bad networks, sample calls of every op."""

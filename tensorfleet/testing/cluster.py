@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import subprocess
-import sys
 import time
+from collections.abc import Callable
 from typing import Any
+
+from tensorfleet.testing import nursery
+from tensorfleet.testing.nursery import Child
+from tensorfleet.testing.proxy import Proxy
+from tensorfleet.train.session_run_hook import SessionRunHook
 
 _START_SECONDS = 60.0
 
@@ -37,14 +41,36 @@ class ProcessCluster:
                 ...
                 cluster.kill("ps", 0)
 
-    `here` names tasks that the test itself plays: no process is started for them.
+    `here` names tasks that the test itself plays, or starts later: no process is started for them. `proxied` names tasks
+    that everybody else reaches through a network with faults: `cluster.network("ps", 0)`. What is done to tasks is printed.
     """
 
-    def __init__(self, here: Any = (), env: dict[str, str] | None = None, **jobs: int) -> None:
-        self.cluster = free_addresses(**jobs)
+    def __init__(
+        self,
+        here: Any = (),
+        env: dict[str, str] | None = None,
+        proxied: Any = (),
+        seed: int = 0,
+        **jobs: int,
+    ) -> None:
+        self._addresses = free_addresses(**jobs)  # where tasks listen
         self._env = {**os.environ, **(env or {})}
         self._here = set(here)
-        self._processes: dict[tuple[str, int], subprocess.Popen] = {}
+        self._processes: dict[tuple[str, int], Child] = {}
+        self._scripts: list[Child] = []
+        self._networks: dict[tuple[str, int], Proxy] = {}
+        for job, index in proxied:
+            name = f"{job}/{index}"
+            self._networks[job, index] = Proxy(self._addresses[job][index], seed + len(self._networks), name)
+        #: where tasks are reached
+        self.cluster = {
+            job: [self._reached(job, index) for index in range(len(addresses))]
+            for job, addresses in self._addresses.items()
+        }
+
+    def _reached(self, job: str, index: int) -> str:
+        network = self._networks.get((job, index))
+        return self._addresses[job][index] if network is None else network.address
 
     def __enter__(self) -> ProcessCluster:
         try:
@@ -66,24 +92,33 @@ class ProcessCluster:
         """What to pass to `tf.Session` for a session on that task."""
         return f"grpc://{self.cluster[job][index]}"
 
+    def spec(self, job: str, index: int) -> dict[str, list[str]]:
+        """The cluster as one task is told of it: where it listens itself, and where it reaches the others."""
+        made = {name: list(addresses) for name, addresses in self.cluster.items()}
+        made[job][index] = self._addresses[job][index]
+        return made
+
+    def network(self, job: str, index: int) -> Proxy:
+        """The network before a task that was named in `proxied`."""
+        return self._networks[job, index]
+
     def start(self, job: str, index: int, wait: bool = True) -> None:
         """Starts a task, or starts it again."""
-        command = [
-            sys.executable,
-            "-m",
-            "tensorfleet.testing.task",
-            json.dumps(self.cluster),
-            job,
-            str(index),
-        ]
-        # The pipe's other end closes with this process: a task never outlives its test.
-        self._processes[job, index] = subprocess.Popen(command, stdin=subprocess.PIPE, env=self._env)
+        self._processes[job, index] = nursery.start(
+            f"{job}/{index}", cluster=self.spec(job, index), job=job, index=index, env=self._env
+        )
         if wait:
             self.wait_until_up(job, index)
 
+    def script(self, path: Any, *arguments: str) -> Child:
+        """Runs a Python script in a process of its own, which ends with the cluster at the latest."""
+        child = nursery.start(str(path), script=str(path), arguments=list(arguments), env=self._env)
+        self._scripts.append(child)
+        return child
+
     def wait_until_up(self, job: str, index: int) -> None:
         """Waits until a task accepts connections."""
-        host, port = self.cluster[job][index].rsplit(":", 1)
+        host, port = self._addresses[job][index].rsplit(":", 1)
         limit = time.monotonic() + _START_SECONDS
         while True:
             try:
@@ -97,31 +132,61 @@ class ProcessCluster:
                     raise TimeoutError(f"{job}/{index} did not start in {_START_SECONDS:.0f} s.") from None
                 time.sleep(0.02)
 
-    def process(self, job: str, index: int) -> subprocess.Popen:
+    def process(self, job: str, index: int) -> Child:
         """The process of a task."""
         return self._processes[job, index]
 
     def signal(self, job: str, index: int, number: int) -> None:
-        """Sends a task a signal: SIGSTOP and SIGCONT make it silent for a while."""
+        """Sends a task a signal."""
         self._processes[job, index].send_signal(number)
+
+    def stop(self, job: str, index: int) -> None:
+        """Makes a task silent with SIGSTOP: its connections stay open, and nobody answers."""
+        print(f"[cluster] stops {job}/{index}", flush=True)
+        self.signal(job, index, signal.SIGSTOP)
+
+    def resume(self, job: str, index: int) -> None:
+        """Lets a silent task go on where it was, with SIGCONT."""
+        print(f"[cluster] resumes {job}/{index}", flush=True)
+        self.signal(job, index, signal.SIGCONT)
 
     def kill(self, job: str, index: int) -> None:
         """Kills a task with SIGKILL and waits until it is gone."""
+        print(f"[cluster] kills {job}/{index}", flush=True)
         process = self._processes.pop((job, index))
         process.kill()
-        process.wait(10)
-        if process.stdin is not None:
-            process.stdin.close()
+        process.wait(60)
 
     def close(self) -> None:
         """Ends every task."""
-        for process in self._processes.values():
+        processes = [*self._processes.values(), *self._scripts]
+        for process in processes:
             process.send_signal(signal.SIGCONT)
             process.terminate()
-        for job, index in list(self._processes):
-            process = self._processes[job, index]
+        for process in processes:
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:
                 process.kill()
-            self.kill(job, index)
+                process.wait(60)
+        self._processes.clear()
+        for network in self._networks.values():
+            network.close()
+
+
+class FaultHook(SessionRunHook):
+    """Does something to a cluster at a step: `FaultHook({10: lambda: cluster.kill("ps", 0)})` before the tenth run.
+
+    For `tf.train.MonitoredTrainingSession(hooks=[...])`. Each is done once, whatever happens to the session afterwards.
+    """
+
+    def __init__(self, faults: dict[int, Callable[[], None]]) -> None:
+        self._faults = dict(faults)
+        self.runs = 0
+
+    def before_run(self, run_context: Any) -> None:
+        """Counts the runs, and does what is due."""
+        self.runs += 1
+        for step in sorted(s for s in self._faults if s <= self.runs):
+            print(f"[cluster] at step {self.runs}:", flush=True)
+            self._faults.pop(step)()
