@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from cluster_works import WORKS, Work
@@ -24,6 +25,7 @@ from run import _ENVIRONMENT, Row, conditions, progress, table
 from works import LIBRARIES
 
 HERE = Path(__file__).resolve().parent
+IDLE = "idle"
 _LONGEST = 300.0
 
 
@@ -38,6 +40,8 @@ def addresses(count: int) -> list[str]:
 def measure(library: str, work: Work) -> float:
     """Seconds per step, the mean over the workers of one new cluster."""
     cluster = {"ps": addresses(work.ps), "worker": addresses(work.workers)}
+    if work.outside:
+        del cluster["worker"]
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
 
         def start(job: str, index: int) -> subprocess.Popen:
@@ -69,14 +73,45 @@ def measure(library: str, work: Work) -> float:
         return statistics.mean(seconds)
 
 
+def idle_memory(library: str) -> float:
+    """The bytes in memory of a parameter server that nobody has spoken to yet."""
+    (address,) = addresses(1)
+    command = [sys.executable, str(HERE / "cluster_works.py"), library, "ps", "0", "null"]
+    process = subprocess.Popen(
+        [*command, json.dumps({"ps": [address]}), os.devnull],
+        env={**os.environ, **_ENVIRONMENT},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        limit = time.monotonic() + 60
+        while True:
+            try:
+                socket.create_connection(("localhost", int(address.rpartition(":")[2])), 1).close()
+                break
+            except OSError:
+                if time.monotonic() > limit:
+                    raise RuntimeError("the server did not start") from None
+                time.sleep(0.1)
+        time.sleep(1)
+        text = Path(f"/proc/{process.pid}/status").read_text()
+        return 1024.0 * int(text.partition("VmRSS:")[2].split()[0])
+    finally:
+        process.kill()
+        process.wait()
+
+
 def measure_all(names: list[str], rounds: int) -> list[Row]:
-    rows = {name: Row(name, WORKS[name].about, floor=WORKS[name].floor) for name in names}
+    rows = {name: Row(name, WORKS[name].about, floor=WORKS[name].floor) for name in names if name != IDLE}
+    if IDLE in names:
+        rows[IDLE] = Row(IDLE, "memory of a ps that has nothing to do", ceiling=0.6)
     for turn in range(rounds):
         for name in names:
             for library in list(LIBRARIES)[:: -1 if turn % 2 else 1]:
                 progress(f"round {turn + 1} of {rounds}: {name} on {library}")
                 try:
-                    rows[name].seen[library].append(measure(library, WORKS[name]))
+                    found = idle_memory(library) if name == IDLE else measure(library, WORKS[name])
+                    rows[name].seen[library].append(found)
                 except RuntimeError as error:
                     progress("")
                     print(f"{name} failed on {library}:\n{error}", file=sys.stderr)
@@ -104,10 +139,11 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="exit with 1 if a work misses its floor")
     parser.add_argument("--write", action="store_true", help="put the table into the page of benchmarks")
     flags = parser.parse_args()
-    unknown = [name for name in flags.works if name not in WORKS]
+    known = [*WORKS, IDLE]
+    unknown = [name for name in flags.works if name not in known]
     if unknown:
-        parser.error(f"there is no work {', '.join(unknown)}; choose from {', '.join(WORKS)}")
-    rows = measure_all(flags.works or list(WORKS), flags.rounds)
+        parser.error(f"there is no work {', '.join(unknown)}; choose from {', '.join(known)}")
+    rows = measure_all(flags.works or known, flags.rounds)
     where = conditions(flags.rounds)
     print(f"{table(rows, False)}\n\n{where}")
     if flags.write and not flags.works:

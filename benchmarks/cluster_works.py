@@ -35,6 +35,12 @@ class Work:
     floor: float | None
     about: str
     build: Callable[..., tuple[Any, dict, list]]
+    outside: bool = False  # whether the workers are clients of the ps, and no tasks of the cluster
+
+
+def add(tf: Any, me: str, index: int, workers: int) -> tuple[Any, dict, list]:
+    x = tf.placeholder(tf.float32, [])
+    return x + 1.0, {x: 41.0}, []
 
 
 def null(tf: Any, me: str, index: int, workers: int) -> tuple[Any, dict, list]:
@@ -114,6 +120,7 @@ _ALL = [
     Work("sparse", 1, 1, 300, 4, "32 rows of a table of 10 MB, and their gradient back", sparse(10)),
     Work("sparse_large", 1, 1, 300, 4, "the same with a table of 1 GB", sparse(1000)),
     Work("many", 4, 1, 200, 8, "a worker reads 64 variables, 1 MB in all, on four ps", many),
+    Work("client", 1, 1, 500, 4, "another process adds one to a number on a server", add, outside=True),
 ]
 WORKS = {work.name: work for work in _ALL}
 
@@ -122,17 +129,18 @@ def main() -> None:
     library, job, index, name, cluster, folder = sys.argv[1:]
     tf = load(library)
     work, spec, number = WORKS[name], tf.train.ClusterSpec(json.loads(cluster)), int(index)
-    server = tf.train.Server(spec, job_name=job, task_index=number)
+    if work.outside and job == "worker":
+        target, me = f"grpc://{spec.task_address('ps', 0)}", "/job:ps/task:0"
+    else:
+        server = tf.train.Server(spec, job_name=job, task_index=number)
+        target, me = server.target, f"/job:worker/task:{number}"
     if job == "ps":
         server.join()
         return
-    me = f"/job:worker/task:{number}"
     with tf.device(tf.train.replica_device_setter(worker_device=me, cluster=spec)):
         tf.train.get_or_create_global_step()
         step, feed, hooks = work.build(tf, me, number, work.workers)
-    with tf.train.MonitoredTrainingSession(
-        master=server.target, is_chief=number == 0, hooks=hooks
-    ) as session:
+    with tf.train.MonitoredTrainingSession(master=target, is_chief=number == 0, hooks=hooks) as session:
         for _ in range(20):
             session.run(step, feed)
         best = []
