@@ -99,6 +99,7 @@ _LATER = (
     "config_names",
     "contrib",
     "feature_column.names",
+    "distributions.names",
     "tutorials",
     "renamed",
     "internal_parts",

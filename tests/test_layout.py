@@ -29,6 +29,7 @@ STAGES = [
         "config_names",
         "contrib",
         "feature_column",
+        "distributions",
         "tutorials",
         "renamed",
         "internal_parts",

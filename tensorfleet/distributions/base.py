@@ -1,0 +1,290 @@
+"""What every distribution can do, in terms of the few things it defines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.api import find
+from tensorfleet.dtypes import DType
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.shapes import TensorShape, broadcast_shape
+
+
+class ReparameterizationType:
+    """Whether gradients flow from samples back to the parameters."""
+
+    def __init__(self, rep_type: str) -> None:
+        self._rep_type = rep_type
+
+    def __repr__(self) -> str:
+        return f"<Reparameterization Type: {self._rep_type}>"
+
+
+FULLY_REPARAMETERIZED = ReparameterizationType("FULLY_REPARAMETERIZED")
+NOT_REPARAMETERIZED = ReparameterizationType("NOT_REPARAMETERIZED")
+
+
+def tensors(dtype: Any = None, **values: Any) -> list[Tensor]:
+    """Parameters as tensors of one type, float32 unless one of them has another."""
+    kind = dtype
+    for v in values.values():
+        if kind is None and hasattr(v, "dtype"):
+            kind = v.dtype.base_dtype if isinstance(v.dtype, DType) else v.dtype
+    return [to_tensor(v, kind, name, preferred=np.float32) for name, v in values.items()]
+
+
+def number(value: float, like: Tensor) -> Tensor:
+    """A constant of another tensor's type."""
+    return to_tensor(value, like.dtype.base_dtype)
+
+
+def joint_shape(*parts: Tensor) -> Tensor:
+    """The shape that tensors broadcast to."""
+    made = shape_of(parts[0])
+    for p in parts[1:]:
+        made = find("broadcast_dynamic_shape")(made, shape_of(p))
+    return made
+
+
+def joint_static_shape(*parts: Tensor) -> TensorShape:
+    """The same as far as it is known."""
+    made = parts[0].shape
+    for p in parts[1:]:
+        made = broadcast_shape(made, p.shape)
+    return made
+
+
+class Distribution:
+    """A batch of random variables. Subclasses give `_parameters` names and the `_...` methods they can."""
+
+    def __init__(
+        self,
+        dtype: Any,
+        reparameterization_type: ReparameterizationType,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        parameters: dict | None = None,
+        graph_parents: Any = None,
+        name: str | None = None,
+    ) -> None:
+        self._dtype = dtype
+        self._reparameterization_type = reparameterization_type
+        self._validate_args, self._allow_nan_stats = validate_args, allow_nan_stats
+        self._given = {k: v for k, v in (parameters or {}).items() if k not in ("self", "__class__")}
+        self._graph_parents = list(graph_parents or ())
+        self._name = name or type(self).__name__
+
+    # -- what it is ----------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The name that its operations go by."""
+        return self._name
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its samples."""
+        return self._dtype
+
+    @property
+    def parameters(self) -> dict:
+        """The arguments it was made with."""
+        return dict(self._given)
+
+    @property
+    def reparameterization_type(self) -> ReparameterizationType:
+        """Whether gradients flow through its samples."""
+        return self._reparameterization_type
+
+    @property
+    def allow_nan_stats(self) -> bool:
+        """Whether a moment that does not exist is NaN rather than an error."""
+        return self._allow_nan_stats
+
+    @property
+    def validate_args(self) -> bool:
+        """Whether parameters are checked when a step runs."""
+        return self._validate_args
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        """The shape of the batch of variables, as far as it is known."""
+        return joint_static_shape(*self._batched())
+
+    @property
+    def event_shape(self) -> TensorShape:
+        """The shape of one sample of one variable, as far as it is known."""
+        return TensorShape([])
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        """The shape of the batch as a tensor."""
+        with name_scope(self._scope(name)):
+            return joint_shape(*self._batched())
+
+    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
+        """The shape of one sample as a tensor."""
+        with name_scope(self._scope(name)):
+            return self._event()
+
+    def is_scalar_batch(self, name: str = "is_scalar_batch") -> Tensor:
+        """Whether there is one variable only."""
+        return apply("Equal", apply("Size", self.batch_shape_tensor()), np.int32(0), name=name)
+
+    def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
+        """Whether a sample is one number."""
+        return apply("Equal", apply("Size", self.event_shape_tensor()), np.int32(0), name=name)
+
+    def copy(self, **override_parameters_kwargs: Any) -> Any:
+        """The same distribution with some parameters changed."""
+        return type(self)(**{**self._given, **override_parameters_kwargs})
+
+    def _batched(self) -> tuple:
+        """The parameters, each with one element per variable."""
+        raise TypeError(f"{type(self).__name__} does not say what its parameters are.")
+
+    def _event(self) -> Tensor:
+        return to_tensor(np.zeros(0, np.int32))
+
+    def _scope(self, name: str) -> str:
+        return f"{self._name}_{name}"
+
+    def _call(self, method: str, name: str, *args: Any) -> Any:
+        function = getattr(self, method, None)
+        if function is None:
+            raise NotImplementedError(f"{method[1:]} is not implemented: {type(self).__name__}")
+        with name_scope(self._scope(name)):
+            return function(*args)
+
+    # -- samples and densities -----------------------------------------------------------------------
+
+    def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Tensor:
+        """Samples of shape `sample_shape + batch_shape + event_shape`."""
+        with name_scope(self._scope(name)):
+            wanted = to_tensor(sample_shape, np.int32) if sample_shape != () else None
+            if wanted is None:
+                drawn = self._call("_sample_n", name, np.int32(1), seed)
+                made = apply("Squeeze", drawn, squeeze_dims=[0])
+            else:
+                flat = apply("Reshape", wanted, [-1])
+                count = apply("Prod", flat, np.array([0], np.int32))
+                drawn = self._call("_sample_n", name, count, seed)
+                made = apply("Reshape", drawn, apply("ConcatV2", [flat, shape_of(drawn)[1:]], 0))
+            known = self._static_sample_shape(sample_shape)
+            made.set_shape(known.concatenate(self.batch_shape).concatenate(self.event_shape))
+            return made
+
+    def _static_sample_shape(self, sample_shape: Any) -> TensorShape:
+        if sample_shape == ():
+            return TensorShape([])
+        found = find("get_static_value")(to_tensor(sample_shape, np.int32))
+        return TensorShape(None) if found is None else TensorShape(np.ravel(found).tolist())
+
+    def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
+        """The logarithm of the density (or probability) at `value`."""
+        value = to_tensor(value, self._dtype, name="value")
+        if hasattr(self, "_log_prob"):
+            return self._call("_log_prob", name, value)
+        return apply("Log", self._call("_prob", name, value))
+
+    def prob(self, value: Any, name: str = "prob") -> Tensor:
+        """The density (or probability) at `value`."""
+        value = to_tensor(value, self._dtype, name="value")
+        if hasattr(self, "_prob"):
+            return self._call("_prob", name, value)
+        return apply("Exp", self._call("_log_prob", name, value))
+
+    def cdf(self, value: Any, name: str = "cdf") -> Tensor:
+        """The probability of at most `value`."""
+        value = to_tensor(value, self._dtype, name="value")
+        if hasattr(self, "_cdf"):
+            return self._call("_cdf", name, value)
+        return apply("Exp", self._call("_log_cdf", name, value))
+
+    def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
+        """The logarithm of the probability of at most `value`."""
+        value = to_tensor(value, self._dtype, name="value")
+        if hasattr(self, "_log_cdf"):
+            return self._call("_log_cdf", name, value)
+        return apply("Log", self._call("_cdf", name, value))
+
+    def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
+        """The probability of more than `value`."""
+        below = self.cdf(value, name)
+        return number(1, below) - below
+
+    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
+        """The logarithm of the probability of more than `value`."""
+        return apply("Log1p", apply("Neg", self.cdf(value, name)))
+
+    def quantile(self, value: Any, name: str = "quantile") -> Tensor:
+        """Where the probability of at most that is `value`."""
+        return self._call("_quantile", name, to_tensor(value, self._dtype, name="value"))
+
+    # -- moments -------------------------------------------------------------------------------------
+
+    def entropy(self, name: str = "entropy") -> Tensor:
+        """The entropy, in nats."""
+        return self._call("_entropy", name)
+
+    def mean(self, name: str = "mean") -> Tensor:
+        """The mean."""
+        return self._call("_mean", name)
+
+    def mode(self, name: str = "mode") -> Tensor:
+        """The most likely value."""
+        return self._call("_mode", name)
+
+    def variance(self, name: str = "variance") -> Tensor:
+        """The variance."""
+        if hasattr(self, "_variance"):
+            return self._call("_variance", name)
+        return apply("Square", self._call("_stddev", name))
+
+    def stddev(self, name: str = "stddev") -> Tensor:
+        """The standard deviation."""
+        if hasattr(self, "_stddev"):
+            return self._call("_stddev", name)
+        return apply("Sqrt", self._call("_variance", name))
+
+    def covariance(self, name: str = "covariance") -> Tensor:
+        """The covariance matrix of a vector's elements."""
+        return self._call("_covariance", name)
+
+    # -- against another -----------------------------------------------------------------------------
+
+    def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Tensor:
+        """How much information is lost when `other` stands for this one, in nats."""
+        from tensorfleet.distributions.divergence import kl_divergence
+
+        return kl_divergence(self, other, allow_nan_stats=self._allow_nan_stats, name=name)
+
+    def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Tensor:
+        """The mean of `-other.log_prob` under this distribution."""
+        return self.kl_divergence(other, name) + self.entropy()
+
+    def __repr__(self) -> str:
+        kind = getattr(self._dtype, "name", self._dtype)
+        return (
+            f"<tf.distributions.{type(self).__name__} '{self._name}' batch_shape={self.batch_shape} "
+            f"event_shape={self.event_shape} dtype={kind}>"
+        )
+
+
+def counted(count: Any, shape: Any) -> Tensor:
+    """The shape of so many samples."""
+    first = apply("Reshape", to_tensor(count, np.int32), [1])
+    return apply("ConcatV2", [first, shape], 0)
+
+
+def checked(validate: bool, checks: Any, value: Tensor) -> Tensor:
+    """`value`, available only after the checks have passed, when they are asked for."""
+    if not validate:
+        return value
+    with find("control_dependencies")([check() for check in checks]):
+        return apply("Identity", value)

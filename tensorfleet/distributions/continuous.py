@@ -1,0 +1,510 @@
+"""Distributions over the real line."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.api import find
+from tensorfleet.distributions.base import (
+    FULLY_REPARAMETERIZED,
+    Distribution,
+    checked,
+    counted,
+    number,
+    tensors,
+)
+from tensorfleet.distributions.divergence import RegisterKL
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array_build import ones_like, zeros_like
+
+_LOG_TWO_PI = math.log(2 * math.pi)
+
+
+def _positive(what: Tensor) -> Any:
+    return lambda: find("assert_positive")(what)
+
+
+class _LocationScale(Distribution):
+    """A shape that is moved by `loc` and stretched by `scale`."""
+
+    def __init__(
+        self, loc: Any, scale: Any, validate_args: bool, allow_nan_stats: bool, given: dict, name: str
+    ) -> None:
+        with name_scope(name):
+            self._loc, scale = tensors(loc=loc, scale=scale)
+            self._scale = checked(validate_args, [_positive(scale)], scale)
+        super().__init__(
+            self._scale.dtype.base_dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            given,
+            name=name,
+        )
+
+    @property
+    def loc(self) -> Tensor:
+        """Where the middle is."""
+        return self._loc
+
+    @property
+    def scale(self) -> Tensor:
+        """How wide it is."""
+        return self._scale
+
+    def _batched(self) -> tuple:
+        return self._loc, self._scale
+
+    def _z(self, x: Tensor) -> Tensor:
+        return (x - self._loc) / self._scale
+
+    def _mean(self) -> Tensor:
+        return self._loc * ones_like(self._scale)
+
+    _mode = _mean
+
+    def _size(self, count: Any) -> Tensor:
+        return counted(count, self.batch_shape_tensor())
+
+
+class Normal(_LocationScale):
+    """The normal distribution with mean `loc` and standard deviation `scale`."""
+
+    def __init__(
+        self,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Normal",
+    ) -> None:
+        super().__init__(loc, scale, validate_args, allow_nan_stats, locals(), name)
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        drawn = find("random_normal")(self._size(count), dtype=self._dtype, seed=seed)
+        return drawn * self._scale + self._loc
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        normal = number(-0.5, x) * apply("Square", self._z(x))
+        return normal - (number(0.5 * _LOG_TWO_PI, x) + apply("Log", self._scale))
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return _ndtr(self._z(x))
+
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        return apply("Log", _ndtr(self._z(x)))
+
+    def _entropy(self) -> Tensor:
+        scale = self._scale * ones_like(self._loc)
+        return number(0.5 + 0.5 * _LOG_TWO_PI, scale) + apply("Log", scale)
+
+    def _quantile(self, p: Tensor) -> Tensor:
+        return _ndtri(p) * self._scale + self._loc
+
+    def _stddev(self) -> Tensor:
+        return self._scale * ones_like(self._loc)
+
+
+def _ndtr(z: Tensor) -> Tensor:
+    """The probability that a standard normal is at most z, exact in both tails."""
+    half = number(math.sqrt(0.5), z)
+    w = z * half
+    near = number(1, z) + apply("Erf", w)
+    far = apply("Erfc", apply("Abs", w))
+    tails = apply("Select", apply("Greater", w, zeros_like(w)), number(2, z) - far, far)
+    return number(0.5, z) * apply("Select", apply("Less", apply("Abs", w), half * ones_like(w)), near, tails)
+
+
+def _ndtri(p: Tensor) -> Tensor:
+    """Where a standard normal is at most that with probability p: a good guess, made exact by Newton steps."""
+    half, one = number(0.5, p), number(1, p)
+    low = apply("Minimum", p, one - p)
+    t = apply("Sqrt", number(-2, p) * apply("Log", low))
+    top = number(2.515517, p) + t * (number(0.802853, p) + t * number(0.010328, p))
+    bottom = one + t * (number(1.432788, p) + t * (number(0.189269, p) + t * number(0.001308, p)))
+    z = apply("Neg", t - top / bottom)
+    for _ in range(3):
+        density = apply("Exp", number(-0.5, z) * z * z) * number(1 / math.sqrt(2 * math.pi), z)
+        z = z - (_ndtr(z) - low) / density
+    return apply("Select", apply("Less", p, half * ones_like(p)), z, apply("Neg", z))
+
+
+@RegisterKL(Normal, Normal)
+def _kl_normal(a: Normal, b: Normal, name: str | None = None) -> Tensor:
+    with name_scope(name, "kl_normal_normal", [a.loc, b.loc]):
+        one, half = number(1, a.loc), number(0.5, a.loc)
+        ratio = apply("Square", a.scale / b.scale)
+        moved = apply("Square", a.loc - b.loc) / (number(2, a.loc) * apply("Square", b.scale))
+        return moved + half * (ratio - one - apply("Log", ratio))
+
+
+class LogNormal(Normal):
+    """A variable whose logarithm is normal."""
+
+    def __init__(
+        self,
+        loc: Any = None,
+        scale: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "LogNormal",
+    ) -> None:
+        super().__init__(loc, scale, validate_args, allow_nan_stats, name)
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        return apply("Exp", super()._sample_n(count, seed))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        log = apply("Log", x)
+        return super()._log_prob(log) - log
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return super()._cdf(apply("Log", x))
+
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        return super()._log_cdf(apply("Log", x))
+
+    def _quantile(self, p: Tensor) -> Tensor:
+        return apply("Exp", super()._quantile(p))
+
+    def _entropy(self) -> Tensor:
+        return super()._entropy() + self._loc
+
+    def _mean(self) -> Tensor:
+        return apply("Exp", self._loc + number(0.5, self._loc) * apply("Square", self._scale))
+
+    def _mode(self) -> Tensor:
+        return apply("Exp", self._loc - apply("Square", self._scale))
+
+    def _stddev(self) -> Tensor:
+        return apply("Sqrt", apply("Expm1", apply("Square", self._scale))) * self._mean()
+
+
+class Laplace(_LocationScale):
+    """The Laplace distribution: exponential on both sides of `loc`."""
+
+    def __init__(
+        self,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Laplace",
+    ) -> None:
+        super().__init__(loc, scale, validate_args, allow_nan_stats, locals(), name)
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        kind = self._dtype.as_numpy_dtype
+        low = np.nextafter(kind(-1), kind(0))
+        drawn = find("random_uniform")(self._size(count), low, kind(1), self._dtype, seed=seed)
+        return self._loc - self._scale * apply("Sign", drawn) * apply(
+            "Log1p", apply("Neg", apply("Abs", drawn))
+        )
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return apply("Neg", apply("Abs", self._z(x))) - apply("Log", number(2, x) * self._scale)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        z = self._z(x)
+        half, one = number(0.5, z), number(1, z)
+        tail = half * apply("Exp", apply("Neg", apply("Abs", z)))
+        return apply("Select", apply("Less", z, zeros_like(z)), tail, one - tail)
+
+    def _entropy(self) -> Tensor:
+        scale = self._scale * ones_like(self._loc)
+        return number(math.log(2) + 1, scale) + apply("Log", scale)
+
+    def _stddev(self) -> Tensor:
+        return number(math.sqrt(2), self._scale) * self._scale * ones_like(self._loc)
+
+
+class Logistic(_LocationScale):
+    """The logistic distribution, whose probabilities are sigmoids."""
+
+    def __init__(
+        self,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Logistic",
+    ) -> None:
+        super().__init__(loc, scale, validate_args, allow_nan_stats, locals(), name)
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        tiny = np.finfo(self._dtype.as_numpy_dtype).tiny
+        drawn = find("random_uniform")(self._size(count), tiny, 1.0, self._dtype, seed=seed)
+        return (apply("Log", drawn) - apply("Log1p", apply("Neg", drawn))) * self._scale + self._loc
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        z = self._z(x)
+        return apply("Neg", z) - number(2, z) * apply("Softplus", apply("Neg", z)) - apply("Log", self._scale)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return apply("Sigmoid", self._z(x))
+
+    def _entropy(self) -> Tensor:
+        return number(2, self._scale) + apply("Log", self._scale * ones_like(self._loc))
+
+    def _stddev(self) -> Tensor:
+        return number(math.pi / math.sqrt(3), self._scale) * self._scale * ones_like(self._loc)
+
+
+class StudentT(Distribution):
+    """Student's t: like a normal with heavier tails, the fewer degrees of freedom `df`."""
+
+    def __init__(
+        self,
+        df: Any,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "StudentT",
+    ) -> None:
+        given = locals()
+        with name_scope(name):
+            df, self._loc, self._scale = tensors(df=df, loc=loc, scale=scale)
+            self._df = checked(validate_args, [_positive(df)], df)
+        super().__init__(
+            self._scale.dtype.base_dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            given,
+            name=name,
+        )
+
+    @property
+    def df(self) -> Tensor:
+        """The degrees of freedom."""
+        return self._df
+
+    @property
+    def loc(self) -> Tensor:
+        """Where the middle is."""
+        return self._loc
+
+    @property
+    def scale(self) -> Tensor:
+        """How wide it is."""
+        return self._scale
+
+    def _batched(self) -> tuple:
+        return self._df, self._loc, self._scale
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        size = counted(count, self.batch_shape_tensor())
+        normal = find("random_normal")(size, dtype=self._dtype, seed=seed)
+        half = number(0.5, self._df)
+        df = self._df * ones_like(self._loc * self._scale)
+        chi = find("random_gamma")(to_count(count), half * df, half, self._dtype, seed=_another(seed))
+        return normal * apply("Rsqrt", chi / df) * self._scale + self._loc
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        y = (x - self._loc) / self._scale
+        half, one = number(0.5, x), number(1, x)
+        core = half * (self._df + one) * apply("Log1p", apply("Square", y) / self._df)
+        return apply("Neg", core) - self._log_normalization()
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        y = (x - self._loc) / self._scale * ones_like(self._df)
+        df, half = self._df * ones_like(y), number(0.5, y)
+        tail = half * apply("Betainc", half * df, half * ones_like(y), df / (y * y + df))
+        return apply("Select", y < number(0, y), tail, number(1, y) - tail)
+
+    def _log_normalization(self) -> Tensor:
+        half, one = number(0.5, self._df), number(1, self._df)
+        norm = apply("Log", apply("Abs", self._scale)) + half * apply("Log", self._df)
+        norm = norm + number(0.5 * math.log(math.pi), self._df)
+        return norm + apply("Lgamma", half * self._df) - apply("Lgamma", half * (self._df + one))
+
+    def _entropy(self) -> Tensor:
+        df = self._df * ones_like(self._loc * self._scale)
+        half, one = number(0.5, df), number(1, df)
+        beta = apply("Lgamma", half) + apply("Lgamma", half * df) - apply("Lgamma", half * (df + one))
+        turn = half * (df + one) * (apply("Digamma", half * (df + one)) - apply("Digamma", half * df))
+        return apply("Log", apply("Abs", self._scale)) + half * apply("Log", df) + beta + turn
+
+    def _mean(self) -> Tensor:
+        mean = self._loc * ones_like(self._df * self._scale)
+        return self._where_above(1, mean, float("nan"))
+
+    def _mode(self) -> Tensor:
+        return self._loc * ones_like(self._df * self._scale)
+
+    def _variance(self) -> Tensor:
+        df = self._df * ones_like(self._loc * self._scale)
+        two = number(2, df)
+        safe = apply("Select", apply("Greater", df, two * ones_like(df)), df - two, ones_like(df))
+        value = apply("Square", self._scale) * df / safe
+        infinite = self._where_above(2, value, float("inf"))
+        return self._where_above(1, infinite, float("nan"))
+
+    def _where_above(self, limit: float, value: Tensor, otherwise: float) -> Tensor:
+        df = self._df * ones_like(value)
+        return apply("Select", df > number(limit, df), value, number(otherwise, value) * ones_like(value))
+
+
+def _another(seed: int | None) -> int | None:
+    """A seed for the second source of randomness of one sample."""
+    return None if seed is None else (seed * 1_000_003 + 12345) % (2**31 - 1)
+
+
+def to_count(count: Any) -> Tensor:
+    """A number of samples as a shape."""
+    return apply("Reshape", count, [1])
+
+
+def _below(low: Tensor, high: Tensor) -> Any:
+    return lambda: find("assert_less")(low, high, message="uniform not defined when low >= high.")
+
+
+class Uniform(Distribution):
+    """All numbers of `[low, high)` alike."""
+
+    def __init__(
+        self,
+        low: Any = 0.0,
+        high: Any = 1.0,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Uniform",
+    ) -> None:
+        given = locals()
+        with name_scope(name):
+            self._low, high = tensors(low=low, high=high)
+            self._high = checked(validate_args, [_below(self._low, high)], high)
+        super().__init__(
+            self._low.dtype.base_dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            given,
+            name=name,
+        )
+
+    @property
+    def low(self) -> Tensor:
+        """The lower end."""
+        return self._low
+
+    @property
+    def high(self) -> Tensor:
+        """The upper end."""
+        return self._high
+
+    def range(self, name: str = "range") -> Tensor:
+        """The distance between the ends."""
+        return apply("Sub", self._high, self._low, name=name)
+
+    def _batched(self) -> tuple:
+        return self._low, self._high
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        size = counted(count, self.batch_shape_tensor())
+        drawn = find("random_uniform")(size, dtype=self._dtype, seed=seed)
+        return self._low + self.range() * drawn
+
+    def _prob(self, x: Tensor) -> Tensor:
+        whole = x * ones_like(self.range())
+        inside = apply("LogicalAnd", whole >= self._low, whole < self._high)
+        density = ones_like(whole) / self.range()
+        unknown = apply("IsNan", whole)
+        return apply("Select", unknown, whole, apply("Select", inside, density, zeros_like(density)))
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        part = (x - self._low) / self.range()
+        return find("clip_by_value")(part, number(0, part), number(1, part))
+
+    def _quantile(self, p: Tensor) -> Tensor:
+        return self._low + p * self.range()
+
+    def _entropy(self) -> Tensor:
+        return apply("Log", self.range())
+
+    def _mean(self) -> Tensor:
+        return (self._low + self._high) / number(2, self._low)
+
+    def _variance(self) -> Tensor:
+        return apply("Square", self.range()) / number(12, self._low)
+
+    def _stddev(self) -> Tensor:
+        return self.range() / number(math.sqrt(12), self._low)
+
+
+@RegisterKL(Uniform, Uniform)
+def _kl_uniform(a: Uniform, b: Uniform, name: str | None = None) -> Tensor:
+    with name_scope(name, "kl_uniform_uniform", [a.low, b.low]):
+        ratio = apply("Log", b.range()) - apply("Log", a.range())
+        within = apply("LogicalAnd", b.low * ones_like(ratio) <= a.low, a.high * ones_like(ratio) <= b.high)
+        return apply("Select", within, ratio, number(float("inf"), ratio) * ones_like(ratio))
+
+
+class Exponential(Distribution):
+    """The waiting time for an event that happens `rate` times in one unit of time."""
+
+    def __init__(
+        self,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Exponential",
+    ) -> None:
+        given = locals()
+        with name_scope(name):
+            (rate,) = tensors(rate=rate)
+            self._rate = checked(validate_args, [_positive(rate)], rate)
+        super().__init__(
+            self._rate.dtype.base_dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            given,
+            name=name,
+        )
+
+    @property
+    def rate(self) -> Tensor:
+        """How often the event happens."""
+        return self._rate
+
+    def _batched(self) -> tuple:
+        return (self._rate,)
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        size = counted(count, self.batch_shape_tensor())
+        tiny = np.finfo(self._dtype.as_numpy_dtype).tiny
+        drawn = find("random_uniform")(size, tiny, 1.0, self._dtype, seed=seed)
+        return apply("Neg", apply("Log", drawn)) / self._rate
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return apply("Log", self._rate) - self._rate * x
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return apply("Neg", apply("Expm1", apply("Neg", self._rate) * x))
+
+    def _quantile(self, p: Tensor) -> Tensor:
+        return apply("Neg", apply("Log1p", apply("Neg", p))) / self._rate
+
+    def _entropy(self) -> Tensor:
+        return number(1, self._rate) - apply("Log", self._rate)
+
+    def _mean(self) -> Tensor:
+        return apply("Reciprocal", self._rate)
+
+    _stddev = _mean
+
+    def _mode(self) -> Tensor:
+        return number(float("nan"), self._rate) * ones_like(self._rate)  # as that of any Gamma of shape 1
+
+
+@RegisterKL(Exponential, Exponential)
+def _kl_exponential(a: Exponential, b: Exponential, name: str | None = None) -> Tensor:
+    with name_scope(name, "kl_exponential_exponential", [a.rate, b.rate]):
+        return apply("Log", a.rate) - apply("Log", b.rate) + (b.rate - a.rate) / a.rate

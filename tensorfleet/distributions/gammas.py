@@ -1,0 +1,338 @@
+"""Distributions built on gamma functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.api import find
+from tensorfleet.distributions.base import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    Distribution,
+    checked,
+    number,
+    tensors,
+)
+from tensorfleet.distributions.continuous import _another, to_count
+from tensorfleet.distributions.discrete import Multinomial, log_combinations
+from tensorfleet.distributions.divergence import RegisterKL
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array_build import ones_like
+from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.shapes import TensorShape
+
+_LAST = np.array([-1], np.int32)
+
+
+def _positive(*values: Tensor) -> list:
+    return [lambda v=v: find("assert_positive")(v) for v in values]
+
+
+def _or_nan(allowed: bool, exists: Tensor, value: Tensor, message: str) -> Tensor:
+    """A moment where it exists; elsewhere NaN, or an error when that is not allowed."""
+    if allowed:
+        return apply("Select", exists, value, number(float("nan"), value) * ones_like(value))
+    with find("control_dependencies")([find("Assert")(find("reduce_all")(exists), [message])]):
+        return apply("Identity", value)
+
+
+class Gamma(Distribution):
+    """The gamma distribution with shape `concentration` and inverse scale `rate`."""
+
+    def __init__(
+        self,
+        concentration: Any,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Gamma",
+    ) -> None:
+        given = locals()
+        with name_scope(name):
+            alpha, beta = tensors(concentration=concentration, rate=rate)
+            self._concentration = checked(validate_args, _positive(alpha), alpha)
+            self._rate = checked(validate_args, _positive(beta), beta)
+        super().__init__(
+            alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
+        )
+
+    @property
+    def concentration(self) -> Tensor:
+        """The shape parameter."""
+        return self._concentration
+
+    @property
+    def rate(self) -> Tensor:
+        """The inverse of the scale."""
+        return self._rate
+
+    def _batched(self) -> tuple:
+        return self._concentration, self._rate
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        return find("random_gamma")(
+            to_count(count), self._concentration, beta=self._rate, dtype=self._dtype, seed=seed
+        )
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        a, b = self._concentration, self._rate
+        return (a - number(1, a)) * apply("Log", x) - b * x - (apply("Lgamma", a) - a * apply("Log", b))
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return apply("Igamma", self._concentration, self._rate * x)
+
+    def _entropy(self) -> Tensor:
+        a = self._concentration
+        return a - apply("Log", self._rate) + apply("Lgamma", a) + (number(1, a) - a) * apply("Digamma", a)
+
+    def _mean(self) -> Tensor:
+        return self._concentration / self._rate
+
+    def _variance(self) -> Tensor:
+        return self._concentration / apply("Square", self._rate)
+
+    def _stddev(self) -> Tensor:
+        return apply("Sqrt", self._concentration) / self._rate
+
+    def _mode(self) -> Tensor:
+        one = number(1, self._concentration)
+        value = (self._concentration - one) / self._rate
+        exists = self._concentration * ones_like(value) > one
+        return _or_nan(self._allow_nan_stats, exists, value, "mode not defined when any concentration <= 1")
+
+
+@RegisterKL(Gamma, Gamma)
+def _kl_gamma(a: Gamma, b: Gamma, name: str | None = None) -> Tensor:
+    with name_scope(name, "kl_gamma_gamma", [a.rate, b.rate]):
+        shapes = (a.concentration - b.concentration) * apply("Digamma", a.concentration)
+        shapes = shapes + apply("Lgamma", b.concentration) - apply("Lgamma", a.concentration)
+        rates = b.concentration * (apply("Log", a.rate) - apply("Log", b.rate))
+        return shapes + rates + a.concentration * (b.rate / a.rate - number(1, a.rate))
+
+
+def _lbeta(a: Tensor, b: Tensor) -> Tensor:
+    return apply("Lgamma", a) + apply("Lgamma", b) - apply("Lgamma", a + b)
+
+
+class Beta(Distribution):
+    """The beta distribution over (0, 1): `concentration1` pulls to one, `concentration0` to zero."""
+
+    def __init__(
+        self,
+        concentration1: Any = None,
+        concentration0: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Beta",
+    ) -> None:
+        given = locals()
+        with name_scope(name):
+            a, b = tensors(concentration1=concentration1, concentration0=concentration0)
+            self._a = checked(validate_args, _positive(a), a)
+            self._b = checked(validate_args, _positive(b), b)
+        super().__init__(
+            a.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
+        )
+
+    @property
+    def concentration1(self) -> Tensor:
+        """What pulls towards one."""
+        return self._a
+
+    @property
+    def concentration0(self) -> Tensor:
+        """What pulls towards zero."""
+        return self._b
+
+    @property
+    def total_concentration(self) -> Tensor:
+        """The sum of both."""
+        return self._a + self._b
+
+    def _batched(self) -> tuple:
+        return self._a, self._b
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        ones = ones_like(self.total_concentration)
+        first = find("random_gamma")(to_count(count), ones * self._a, dtype=self._dtype, seed=seed)
+        second = find("random_gamma")(to_count(count), ones * self._b, dtype=self._dtype, seed=_another(seed))
+        return first / (first + second)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        one = number(1, x)
+        core = (self._a - one) * apply("Log", x) + (self._b - one) * apply("Log1p", apply("Neg", x))
+        return core - _lbeta(self._a, self._b)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        ones = ones_like(x * self.total_concentration)
+        return apply("Betainc", self._a * ones, self._b * ones, x * ones)
+
+    def _entropy(self) -> Tensor:
+        one, two = number(1, self._a), number(2, self._a)
+        total = self.total_concentration
+        turned = (self._a - one) * apply("Digamma", self._a) + (self._b - one) * apply("Digamma", self._b)
+        return _lbeta(self._a, self._b) - turned + (total - two) * apply("Digamma", total)
+
+    def _mean(self) -> Tensor:
+        return self._a / self.total_concentration
+
+    def _variance(self) -> Tensor:
+        mean = self._mean()
+        return mean * (number(1, mean) - mean) / (number(1, mean) + self.total_concentration)
+
+    def _mode(self) -> Tensor:
+        one, two = number(1, self._a), number(2, self._a)
+        value = (self._a - one) / (self.total_concentration - two)
+        ones = ones_like(value)
+        exists = apply("LogicalAnd", self._a * ones > one, self._b * ones > one)
+        text = "Mode undefined for concentration1 <= 1 or concentration0 <= 1."
+        return _or_nan(self._allow_nan_stats, exists, value, text)
+
+
+@RegisterKL(Beta, Beta)
+def _kl_beta(a: Beta, b: Beta, name: str | None = None) -> Tensor:
+    with name_scope(name, "kl_beta_beta", [a.concentration1, b.concentration1]):
+
+        def moved(x: Tensor, y: Tensor) -> Tensor:
+            return apply("Digamma", x) * (x - y)
+
+        total = moved(a.concentration1, b.concentration1) + moved(a.concentration0, b.concentration0)
+        total = total - moved(a.total_concentration, b.total_concentration)
+        norms = _lbeta(b.concentration1, b.concentration0) - _lbeta(a.concentration1, a.concentration0)
+        return norms + total
+
+
+class Dirichlet(Distribution):
+    """Probabilities of several classes, drawn around those that `concentration` weighs."""
+
+    def __init__(
+        self,
+        concentration: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Dirichlet",
+    ) -> None:
+        given = locals()
+        with name_scope(name):
+            (alpha,) = tensors(concentration=concentration)
+            self._concentration = checked(validate_args, _positive(alpha), alpha)
+        super().__init__(
+            alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
+        )
+
+    @property
+    def concentration(self) -> Tensor:
+        """The weights of the classes."""
+        return self._concentration
+
+    @property
+    def total_concentration(self) -> Tensor:
+        """The sum of the weights."""
+        return apply("Sum", self._concentration, _LAST)
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        shape = self._concentration.shape
+        return TensorShape(None) if shape.rank is None else shape[:-1]
+
+    @property
+    def event_shape(self) -> TensorShape:
+        shape = self._concentration.shape
+        return TensorShape(None) if shape.rank is None else shape[-1:]
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        return shape_of(self._concentration)[:-1]
+
+    def _event(self) -> Tensor:
+        return shape_of(self._concentration)[-1:]
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        drawn = find("random_gamma")(to_count(count), self._concentration, dtype=self._dtype, seed=seed)
+        return drawn / apply("Sum", drawn, _LAST, keep_dims=True)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        core = apply("Sum", (self._concentration - number(1, x)) * apply("Log", x), _LAST)
+        return core - find("lbeta")(self._concentration)
+
+    def _entropy(self) -> Tensor:
+        k = find("cast")(self._event()[0], self._dtype)
+        one, total = number(1, k), self.total_concentration
+        each = apply("Sum", (self._concentration - one) * apply("Digamma", self._concentration), _LAST)
+        return find("lbeta")(self._concentration) + (total - k) * apply("Digamma", total) - each
+
+    def _mean(self) -> Tensor:
+        return self._concentration / self.total_concentration[..., None]
+
+    def _variance(self) -> Tensor:
+        mean, one = self._mean(), number(1, self._concentration)
+        return mean * (one - mean) / (one + self.total_concentration[..., None])
+
+    def _covariance(self) -> Tensor:
+        mean, one = self._mean(), number(1, self._concentration)
+        outer = apply("Neg", mean[..., None] * mean[..., None, :])
+        spread = outer / (one + self.total_concentration[..., None, None])
+        return find("matrix_set_diag")(spread, self._variance())
+
+    def _mode(self) -> Tensor:
+        one = number(1, self._concentration)
+        k = find("cast")(self._event()[0], self._dtype)
+        value = (self._concentration - one) / (self.total_concentration[..., None] - k)
+        text = "Mode undefined when any concentration <= 1"
+        return _or_nan(self._allow_nan_stats, self._concentration > one, value, text)
+
+
+@RegisterKL(Dirichlet, Dirichlet)
+def _kl_dirichlet(a: Dirichlet, b: Dirichlet, name: str | None = None) -> Tensor:
+    with name_scope(name, "kl_dirichlet_dirichlet", [a.concentration, b.concentration]):
+        turned = apply("Digamma", a.concentration) - apply("Digamma", a.total_concentration)[..., None]
+        moved = apply("Sum", (a.concentration - b.concentration) * turned, _LAST)
+        return moved - find("lbeta")(a.concentration) + find("lbeta")(b.concentration)
+
+
+class DirichletMultinomial(Dirichlet):
+    """How often each class comes in `total_count` draws, the classes' probabilities being Dirichlet."""
+
+    def __init__(
+        self,
+        total_count: Any,
+        concentration: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "DirichletMultinomial",
+    ) -> None:
+        given = locals()
+        super().__init__(concentration, validate_args, allow_nan_stats, name)
+        (self._total,) = tensors(self._dtype, total_count=total_count)
+        self._given = {k: v for k, v in given.items() if k not in ("self", "__class__")}
+        self._reparameterization_type = NOT_REPARAMETERIZED
+
+    @property
+    def total_count(self) -> Tensor:
+        """The number of draws."""
+        return self._total
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        probs = super()._sample_n(count, seed)
+        return Multinomial(self._total, probs=probs).sample(seed=_another(seed))
+
+    def _log_prob(self, counts: Tensor) -> Tensor:
+        together = find("lbeta")(self._concentration + counts) - find("lbeta")(self._concentration)
+        return together + log_combinations(self._total, counts)
+
+    def _mean(self) -> Tensor:
+        return super()._mean() * self._total[..., None]
+
+    def _variance(self) -> Tensor:
+        mean, one = super()._mean(), number(1, self._concentration)
+        total, weight = self._total[..., None], self.total_concentration[..., None]
+        return total * mean * (one - mean) * (total + weight) / (one + weight)
+
+    def _covariance(self) -> Tensor:
+        mean, one = super()._mean(), number(1, self._concentration)
+        total, weight = self._total[..., None, None], self.total_concentration[..., None, None]
+        outer = apply("Neg", mean[..., None] * mean[..., None, :])
+        return find("matrix_set_diag")(outer * total * (total + weight) / (one + weight), self._variance())

@@ -1,0 +1,348 @@
+"""Distributions of vectors, and distributions made of others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.api import find
+from tensorfleet.distributions.base import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    Distribution,
+    counted,
+    number,
+    tensors,
+)
+from tensorfleet.distributions.discrete import Categorical
+from tensorfleet.distributions.divergence import RegisterKL, kl_divergence
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array_build import ones_like, zeros_like
+from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.shapes import TensorShape
+
+_LAST = np.array([-1], np.int32)
+
+
+class MultivariateNormalDiag(Distribution):
+    """A vector of independent normals."""
+
+    def __init__(
+        self,
+        loc: Any = None,
+        scale_diag: Any = None,
+        scale_identity_multiplier: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MultivariateNormalDiag",
+    ) -> None:
+        given = locals()
+        with name_scope(name):
+            named = {"loc": loc, "scale_diag": scale_diag, "scale": scale_identity_multiplier}
+            named = {k: v for k, v in named.items() if v is not None}
+            made = dict(zip(named, tensors(**named), strict=True))
+            if "loc" not in made and "scale_diag" not in made:
+                raise ValueError("One of loc and scale_diag must say how long the vector is.")
+            like = made["loc"] if "loc" in made else made["scale_diag"]
+            scale = made.get("scale_diag", ones_like(like))
+            if "scale" in made:
+                scale = (
+                    scale + made["scale"][..., None]
+                    if "scale_diag" in made
+                    else scale * made["scale"][..., None]
+                )
+            self._scale = scale + zeros_like(like)
+            self._loc = made.get("loc", zeros_like(like)) + zeros_like(self._scale)
+        super().__init__(
+            self._loc.dtype.base_dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            given,
+            name=name,
+        )
+
+    @property
+    def loc(self) -> Tensor:
+        """The mean."""
+        return self._loc
+
+    @property
+    def scale_diag(self) -> Tensor:
+        """The standard deviations."""
+        return self._scale
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        return TensorShape(None) if self._loc.shape.rank is None else self._loc.shape[:-1]
+
+    @property
+    def event_shape(self) -> TensorShape:
+        return TensorShape(None) if self._loc.shape.rank is None else self._loc.shape[-1:]
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        return shape_of(self._loc)[:-1]
+
+    def _event(self) -> Tensor:
+        return shape_of(self._loc)[-1:]
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        size = counted(count, shape_of(self._loc))
+        return find("random_normal")(size, dtype=self._dtype, seed=seed) * self._scale + self._loc
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        squares = number(-0.5, x) * apply("Square", (x - self._loc) / self._scale)
+        each = squares - number(0.5 * math.log(2 * math.pi), x) - apply("Log", apply("Abs", self._scale))
+        return apply("Sum", each, _LAST)
+
+    def _entropy(self) -> Tensor:
+        each = number(0.5 + 0.5 * math.log(2 * math.pi), self._scale) + apply(
+            "Log", apply("Abs", self._scale)
+        )
+        return apply("Sum", each, _LAST)
+
+    def _mean(self) -> Tensor:
+        return apply("Identity", self._loc)
+
+    _mode = _mean
+
+    def _stddev(self) -> Tensor:
+        return apply("Abs", self._scale)
+
+    def _covariance(self) -> Tensor:
+        return find("matrix_diag")(apply("Square", self._scale))
+
+
+@RegisterKL(MultivariateNormalDiag, MultivariateNormalDiag)
+def _kl_diag(a: MultivariateNormalDiag, b: MultivariateNormalDiag, name: str | None = None) -> Tensor:
+    with name_scope(name, "kl_mvn", [a.loc, b.loc]):
+        half, one = number(0.5, a.loc), number(1, a.loc)
+        ratio = apply("Square", a.scale_diag / b.scale_diag)
+        moved = apply("Square", (a.loc - b.loc) / b.scale_diag)
+        return apply("Sum", half * (moved + ratio - one - apply("Log", ratio)), _LAST)
+
+
+class Independent(Distribution):
+    """A batch of variables taken as one: the last axes of the batch become axes of the event."""
+
+    def __init__(
+        self,
+        distribution: Any,
+        reinterpreted_batch_ndims: int | None = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> None:
+        given = locals()
+        self._inner = distribution
+        rank = distribution.batch_shape.rank
+        count = reinterpreted_batch_ndims
+        self._count = int(count if count is not None else max(0, (rank or 1) - 1))
+        super().__init__(
+            distribution.dtype,
+            distribution.reparameterization_type,
+            validate_args,
+            distribution.allow_nan_stats,
+            given,
+            name=name or f"Independent{distribution.name}",
+        )
+
+    @property
+    def distribution(self) -> Any:
+        """The batch of variables."""
+        return self._inner
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        shape = self._inner.batch_shape
+        return shape if shape.rank is None or not self._count else shape[: -self._count]
+
+    @property
+    def event_shape(self) -> TensorShape:
+        shape = self._inner.batch_shape
+        if shape.rank is None:
+            return shape
+        return shape[shape.rank - self._count :].concatenate(self._inner.event_shape)
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        whole = self._inner.batch_shape_tensor()
+        return whole[: -self._count] if self._count else whole
+
+    def _event(self) -> Tensor:
+        whole = self._inner.batch_shape_tensor()
+        mine = whole[-self._count :] if self._count else whole[:0]
+        return apply("ConcatV2", [mine, self._inner.event_shape_tensor()], 0)
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        return self._inner.sample(apply("Reshape", count, [1]), seed=seed)
+
+    def _summed(self, value: Tensor) -> Tensor:
+        return apply("Sum", value, np.arange(-self._count, 0, dtype=np.int32))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return self._summed(self._inner.log_prob(x))
+
+    def _entropy(self) -> Tensor:
+        return self._summed(self._inner.entropy())
+
+    def _mean(self) -> Tensor:
+        return self._inner.mean()
+
+    def _mode(self) -> Tensor:
+        return self._inner.mode()
+
+    def _variance(self) -> Tensor:
+        return self._inner.variance()
+
+    def _stddev(self) -> Tensor:
+        return self._inner.stddev()
+
+
+@RegisterKL(Independent, Independent)
+def _kl_independent(a: Independent, b: Independent, name: str | None = None) -> Tensor:
+    return a._summed(kl_divergence(a.distribution, b.distribution, name=name))
+
+
+class Mixture(Distribution):
+    """One of several distributions, chosen by a `Categorical`."""
+
+    def __init__(
+        self,
+        cat: Categorical,
+        components: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        use_static_graph: bool = False,
+        name: str = "Mixture",
+    ) -> None:
+        given = locals()
+        if not isinstance(cat, Categorical):
+            raise TypeError(f"cat must be a Categorical distribution, but saw: {cat}")
+        if not components:
+            raise ValueError("components must be a non-empty list or tuple")
+        self._cat, self._components = cat, list(components)
+        super().__init__(
+            self._components[0].dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
+        )
+
+    @property
+    def cat(self) -> Categorical:
+        """What chooses the component."""
+        return self._cat
+
+    @property
+    def components(self) -> list:
+        """The distributions that are chosen from."""
+        return list(self._components)
+
+    @property
+    def num_components(self) -> int:
+        """How many there are."""
+        return len(self._components)
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        return self._cat.batch_shape
+
+    @property
+    def event_shape(self) -> TensorShape:
+        return self._components[0].event_shape
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        return self._cat.batch_shape_tensor()
+
+    def _event(self) -> Tensor:
+        return self._components[0].event_shape_tensor()
+
+    def _behind(self, value: Tensor) -> Tensor:
+        """Values of the batch with axes for the event behind them."""
+        for _ in range(self.event_shape.rank or 0):
+            value = apply("ExpandDims", value, -1)
+        return value
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        size = apply("Reshape", count, [1])
+        chosen = self._cat.sample(size, seed=seed)
+        total: Any = 0
+        for i, component in enumerate(self._components):
+            inner = None if seed is None else (seed + 7919 * (i + 1)) % (2**31 - 1)
+            mine = find("cast")(apply("Equal", chosen, number(i, chosen)), self._dtype)
+            total = component.sample(size, seed=inner) * self._behind(mine) + total
+        return total
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        weights = find("unstack")(find("nn.log_softmax")(self._cat.logits), num=self.num_components, axis=-1)
+        each = [w + c.log_prob(x) for w, c in zip(weights, self._components, strict=True)]
+        return find("reduce_logsumexp")(apply("Pack", each), [0])
+
+    def _mean(self) -> Tensor:
+        weights = find("unstack")(self._cat.probs, num=self.num_components, axis=-1)
+        return apply(
+            "AddN",
+            [self._behind(w) * c.mean() for w, c in zip(weights, self._components, strict=True)],
+        )
+
+    def _stddev(self) -> Tensor:
+        weights = find("unstack")(self._cat.probs, num=self.num_components, axis=-1)
+        mean = self._mean()
+        parts = [
+            self._behind(w) * (c.variance() + apply("Square", c.mean() - mean))
+            for w, c in zip(weights, self._components, strict=True)
+        ]
+        return apply("Sqrt", apply("AddN", parts))
+
+
+class Deterministic(Distribution):
+    """Always `loc`."""
+
+    def __init__(
+        self,
+        loc: Any,
+        atol: Any = None,
+        rtol: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Deterministic",
+    ) -> None:
+        given = locals()
+        (self._loc,) = tensors(loc=loc)
+        self._slack = number(atol or 0, self._loc) + number(rtol or 0, self._loc) * apply("Abs", self._loc)
+        super().__init__(
+            self._loc.dtype.base_dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            given,
+            name=name,
+        )
+
+    @property
+    def loc(self) -> Tensor:
+        """The value."""
+        return self._loc
+
+    def _batched(self) -> tuple:
+        return (self._loc,)
+
+    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
+        return find("broadcast_to")(self._loc, counted(count, shape_of(self._loc)))
+
+    def _prob(self, x: Tensor) -> Tensor:
+        return find("cast")(apply("Abs", x - self._loc) <= self._slack, self._dtype)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return find("cast")(x >= self._loc - self._slack, self._dtype)
+
+    def _mean(self) -> Tensor:
+        return apply("Identity", self._loc)
+
+    _mode = _mean
+
+    def _variance(self) -> Tensor:
+        return zeros_like(self._loc)
+
+    def _entropy(self) -> Tensor:
+        return zeros_like(self._loc)
