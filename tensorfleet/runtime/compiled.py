@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,8 +31,10 @@ _MANY_SMALL = 12
 _SMALL_BYTES = 1 << 16
 # With more arguments and results than this, XLA takes minutes and gigabytes to compile a program.
 _WIDEST = 1000
-# A signature beyond the first few must come back before it is worth compiling.
-_EAGER_SIGNATURES = 4
+# A signature beyond the first few must come back before it is worth compiling. Where numpy does well too, so often
+# that numpy has taken as long for it as compiling does: shapes that depend on the data come back now and then for ever.
+_EAGER_SIGNATURES = 2
+_EAGER_SIGNATURES_OF_HEAVY = 4
 
 # These only pass values on: nothing for XLA to do (restoring a checkpoint is a segment of Assigns).
 _MOVES = {"Assign", "AssignVariableOp", "Const", "Identity", "NoOp", "ReadVariableOp"}
@@ -83,6 +86,7 @@ class Compiler:
         self.spent = 0.0
         self.runs = 0
         self.fastest = float("inf")  # one slow run may only mean a busy machine
+        self.compiling = float("inf")  # seconds that compiling took, the shortest time
         numeric = segment.numeric
         self.heavy = any(op.spec.heavy for op in segment.ops) or _large(segment)
         works = any(step.op.type not in _MOVES for step in segment.steps)
@@ -138,9 +142,11 @@ class Compiler:
                 return self.programs[key]
             if not self._worth(key):
                 return None
+            began = time.perf_counter()
             while True:
                 try:
                     made = self._compile(inputs, state)
+                    self.compiling = min(self.compiling, time.perf_counter() - began)
                     break
                 except NeedsValue as need:
                     if not self._make_static(need.code, inputs, state):
@@ -162,15 +168,18 @@ class Compiler:
 
     def _worth(self, key: Any) -> bool:
         by_value = bool(self.static_inputs - self.flags or self.static_variables)
-        if len(self.programs) < _EAGER_SIGNATURES and not by_value:
+        eager = _EAGER_SIGNATURES_OF_HEAVY if self.heavy else _EAGER_SIGNATURES
+        if len(self.programs) < eager and not by_value:
             return True
-        self.seen[key] = self.seen.get(key, 0) + 1
+        self.seen[key] = times = self.seen.get(key, 0) + 1
         if len(self.seen) > 4096:
             self.seen.clear()
         if len(self.programs) >= _MOST_SIGNATURES:
             return False
-        # Values that never settle (an index that goes through the data) must come back more often each time.
-        return self.seen.get(key, 0) > (1 + len(self.programs) if by_value else 1)
+        if by_value:
+            # Values that never settle (an index that goes through the data) must come back more often each time.
+            return times > 1 + len(self.programs)
+        return times > 1 and (self.heavy or times * self.fastest > self.compiling)
 
     def _compile(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled:
         jax, jnp = load_jax()

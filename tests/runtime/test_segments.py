@@ -77,6 +77,20 @@ def test_batch_size_that_keeps_changing_falls_back_to_numpy(always_compile):
         assert len(item.compiler.programs) <= compiled._MOST_SIGNATURES
 
 
+def test_batch_sizes_that_come_back_are_compiled_once_numpy_has_cost_as_much(monkeypatch, always_compile):
+    x = tf.placeholder(tf.float32, [None])
+    total = tf.reduce_sum(tf.sqrt(x))
+    with tf.Session() as s:
+        (item,) = segments(s, total, x)
+        monkeypatch.setattr(item.compiler, "_compile", lambda *_: None)  # takes no time
+        for fastest, programs in ((0.0, 2), (1.0, 10)):
+            item.compiler.fastest = fastest
+            for n in [*range(10), *range(10)]:
+                s.run(total, {x: np.ones(n)})
+                item.compiler.fastest = fastest
+            assert len(item.compiler.programs) == programs
+
+
 def test_an_index_that_goes_through_the_data_is_not_compiled_for_each_value(always_compile):
     i = tf.placeholder(tf.int32, [])
     x = tf.placeholder(tf.float32, [100])
