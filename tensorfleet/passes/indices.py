@@ -2,7 +2,8 @@
 
 Rows are gathered and scattered on the host, by indices that are mostly fed or sampled there. Sending these
 through a compiled program, only to reshape or join them, costs more than the operation. So does a program for
-every number of elements that a host operation may give, where the result always has the same shape.
+every number of elements that a host operation may give, where the result always has the same shape, or where it
+only goes on to the host: the sums over equal indices that a sparse update begins with.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan
 
 _MOVES = {"Cast", "ConcatV2", "ExpandDims", "Identity", "Pack", "Reshape", "Squeeze", "StopGradient"}
+_COUNTS = {"Shape", "StridedSlice"}
 _HOST = {"gather", "host"}
 _MOST = 1 << 16  # elements that numpy fills as fast as XLA
 
@@ -24,7 +26,9 @@ def index_ops(plan: Plan, kinds: dict[Operation, str], known: set[Tensor]) -> se
     found: set[Operation] = set()
     serving: set[Operation] = set()
     for op in reversed(kinds):
-        if op in able and (op in serving or op.type == "SparseToDense"):
+        if (op in able and (op in serving or op.type == "SparseToDense")) or _sums_duplicates(
+            op, plan, kinds
+        ):
             found.add(op)
         if op in found or kinds[op] != "segment":
             serving.update(t._op for t in op._inputs if t not in known)
@@ -37,7 +41,17 @@ def _prepares(op: Operation, plan: Plan) -> bool:
     if op.type == "SparseToDense":
         size = op._outputs[0].shape.num_elements()
         return size is not None and size <= _MOST and not op._inputs[0].shape.is_fully_defined()
-    return op.type in _MOVES and op._outputs[0].dtype.is_integer
+    return op.type in _MOVES | _COUNTS and op._outputs[0].dtype.is_integer
+
+
+def _sums_duplicates(op: Operation, plan: Plan, kinds: dict[Operation, str]) -> bool:
+    """Whether an operation adds up rows of equal indices, as many as there happen to be, for updates by rows."""
+    if op.type != "UnsortedSegmentSum" or kinds[op] != "segment" or plan.nested or op in plan.guards:
+        return False
+    unique = op._inputs[1]._op
+    users = [kinds[c] for c in op._outputs[0]._consumers if c in kinds]
+    at_hand = unique.type == "Unique" and kinds.get(unique) == "host" and "/device:CPU" in plan.devices[op]
+    return at_hand and bool(users) and set(users) == {"rows"}
 
 
 def _on_host(op: Operation, plan: Plan, kinds: dict, known: set[Tensor], able: set[Operation]) -> bool:
