@@ -216,7 +216,9 @@ def queue_on_ps(tf: Any, folder: Path, steps: int) -> tuple[float, float]:
         take, size = line.dequeue(), line.size()
         while sess.run(size) < 10:
             time.sleep(0.1)
-        return fastest(steps, lambda: sess.run(take))[0]
+        found = fastest(steps, lambda: sess.run(take))[0]
+        sess.close()  # while there is a server to tell: TensorFlow waits for its answer
+        return found
 
 
 _ALL = [
