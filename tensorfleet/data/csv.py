@@ -32,7 +32,7 @@ from tensorfleet.shapes import TensorShape
 class _Rows(Run):
     """Records of CSV files, read and decoded in blocks; one that is wrong fails alone."""
 
-    place, inner = ("_waiting", "_file", "_count"), ("_lines",)
+    place, inner = ("_waiting", "_file", "_count", "_passed"), ("_lines",)
 
     def __init__(self, lines: Files, types: list[DType], defaults: list, options: dict[str, Any]) -> None:
         self._lines = lines
@@ -42,6 +42,7 @@ class _Rows(Run):
         self._waiting: list[bytes] = []
         self._file = ""
         self._count = 0  # records of this file that were given
+        self._passed = 0  # lines of this file that these are
 
     def next(self, n: int, step: Any) -> Block | None:
         """The next records."""
@@ -50,19 +51,23 @@ class _Rows(Run):
             if not lines:
                 return None
             if self._lines.current != self._file:
-                self._file, self._count = self._lines.current, 0
+                self._file, self._count, self._passed = self._lines.current, 0, 0
             try:
                 block = self._decoded(lines)
                 self._count += block.size
+                self._passed += _length(lines)
                 return block
             except OpError:
                 self._waiting = lines  # one by one they tell which it was
-        self._count += 1
+        line = self._waiting.pop(0)
+        number, first = self._count, self._passed
+        self._count, self._passed = number + 1, first + _length([line])
         try:
-            return self._decoded([self._waiting.pop(0)])
+            return self._decoded([line])
         except OpError as e:
-            text = e.message.replace("record 0", f"record {self._count - 1}")
-            raise InvalidArgumentError(None, None, f"{text} (file: {self._file})") from None
+            text = e.message.replace("record 0", f"record {number}")
+            _, _, offset = self._lines.place_of(first).partition(", ")
+            raise InvalidArgumentError(None, None, f"{text} (file: {self._file}, {offset})") from None
 
     def _read(self, n: int, step: Any) -> list[bytes]:
         block = self._lines.next(n, step)
@@ -99,6 +104,11 @@ class _Rows(Run):
     def close(self) -> None:
         """Closes the file."""
         self._lines.close()
+
+
+def _length(records: list[bytes]) -> int:
+    """How many lines records are: quoted fields may go over several."""
+    return len(records) + sum(record.count(b"\n") for record in records)
 
 
 _CSV_TYPES = "{float, double, int32, int64, string}"

@@ -120,6 +120,10 @@ class Prefetch(Run):
             )
             self._thread.start()
 
+    def origin(self, number: int) -> str:
+        """Where an element was."""
+        return self._source.origin(number)
+
     def save(self) -> dict[str, Any]:
         """What is fetched, and where the thread is, between two elements."""
         shelf = self._shelf

@@ -51,7 +51,7 @@ class Map(Through):
             try:
                 found.append(self._function.call(block.element(i), step))
             except errors.OpError as e:
-                name_element(e, self._count - 1)
+                name_element(e, self._count - 1, self.source)
                 if i + 1 < block.size:
                     rest = block.part(i + 1, block.size)
                     self._rest = rest if self._rest is None else joined([rest, self._rest])
@@ -61,10 +61,19 @@ class Map(Through):
                 break
         return block_of(found)
 
+    def origin(self, number: int) -> str:
+        """Where the element was that the function was called with."""
+        return self.source.origin(number)
 
-def name_element(error: errors.OpError, number: int) -> None:
-    """Adds to an error of a function which element it was called with."""
-    error._message = f"{error.message} (in element {number} of the dataset)"
+
+def name_element(error: errors.OpError, number: int, source: Run) -> None:
+    """Adds to an error of a function which element it was called with, and where that came from."""
+    try:
+        origin = source.origin(number)
+    except errors.OpError:  # the file is gone
+        origin = ""
+    place = f"; {origin}" if origin else ""
+    error._message = f"{error.message} (in element {number} of the dataset{place})"
 
 
 class Filter(Through):
@@ -188,7 +197,7 @@ class Interleave(Through):
         try:
             self._open[at] = (element, self._started(element, step))
         except errors.OpError as e:
-            name_element(e, self._count - 1)
+            name_element(e, self._count - 1, self.source)
             raise
 
     def _started(self, element: list, step: Any) -> Run:

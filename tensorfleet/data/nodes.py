@@ -8,6 +8,7 @@ comes; the next call goes on behind it.
 from __future__ import annotations
 
 import abc
+import bisect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -33,6 +34,10 @@ class Run(abc.ABC):
     def close(self) -> None:
         """Ends it: threads and files are given back. Most have none."""
         return None
+
+    def origin(self, number: int) -> str:
+        """Where in which file an element was, the `number`-th of this run; empty when that is not known."""
+        return ""
 
     def save(self) -> dict[str, Any]:
         """Where it is, in plain values."""
@@ -176,6 +181,7 @@ class Files(Run):
         self._next = 0
         self._source: Any = None
         self._given = 0  # records of the current file
+        self._before: list[int] = []  # how many records were given before each file
 
     @property
     def current(self) -> str:
@@ -190,6 +196,7 @@ class Files(Run):
                     return None
                 self._source = self._begin(self._names[self._next])
                 self._next += 1
+                self._before.append(self._before[-1] + self._given if self._before else 0)
                 self._given = 0
             try:
                 found = self._source.read_many(n)
@@ -209,15 +216,30 @@ class Files(Run):
         if source is not None:
             source.close()
 
+    def origin(self, number: int) -> str:
+        """The file, the number of the record in it, and where that starts."""
+        at = bisect.bisect_right(self._before, number) - 1
+        index = number - self._before[at]
+        return f"file: {self._names[at].decode(errors='replace')}, {self.place_of(index, at)}"
+
+    def place_of(self, index: int, file: int | None = None) -> str:
+        """The number of a record in a file, the current one unless told, and where it starts."""
+        source = self._begin(self._names[self._next - 1 if file is None else file])
+        try:
+            return f"record {index}, at byte {source.offset_of(index)}"
+        finally:
+            source.close()
+
     def save(self) -> dict[str, Any]:
         """The file and how many of its records were given."""
-        return {"files": self._next, "records": self._given if self._source is not None else -1}
+        records = self._given if self._source is not None else -1
+        return {"files": self._next, "records": records, "before": self._before}
 
     def restore(self, state: dict[str, Any], step: Any) -> None:
         """Opens the file and passes over the records."""
-        if state.keys() != {"files", "records"} or state["files"] > len(self._names):
+        if state.keys() != {"files", "records", "before"} or state["files"] > len(self._names):
             raise other_dataset()
-        self._next, left = state["files"], state["records"]
+        self._next, left, self._before = state["files"], state["records"], state["before"]
         if left >= 0:
             self._source, self._given = self._begin(self._names[self._next - 1]), left
             while left > 0 and (passed := self._source.read_many(min(left, 4096))):

@@ -36,9 +36,6 @@ def _work(calls: queue.SimpleQueue, function: Function, step: Any) -> None:
     while (call := calls.get()) is not None:
         try:
             call.result = function.call(call.block.element(0), step)
-        except errors.OpError as e:
-            name_element(e, call.number)
-            call.error = e
         except BaseException as e:
             call.error = e
         call.done.set()
@@ -72,6 +69,8 @@ class ParallelMap(Through):
             self._flying.popleft()
             self._launch(step)
             if call.error is not None:
+                if call.block is not None and isinstance(call.error, errors.OpError):
+                    name_element(call.error, call.number, self.source)
                 raise call.error
             found.append(call.result)
         return block_of(found) if found else None
@@ -116,6 +115,10 @@ class ParallelMap(Through):
     def __del__(self) -> None:
         if hasattr(self, "_ended"):
             self._end_threads()
+
+    def origin(self, number: int) -> str:
+        """Where the element was that the function was called with."""
+        return self.source.origin(number)
 
     def save(self) -> dict[str, Any]:
         """The elements that were taken; the function will be called with them again."""

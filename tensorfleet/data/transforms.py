@@ -31,6 +31,10 @@ class Take(Through):
             self._left -= block.size
         return block
 
+    def origin(self, number: int) -> str:
+        """Where an element was."""
+        return self.source.origin(number)
+
 
 class Skip(Through):
     """All but the first `count` elements; none when negative."""
@@ -39,7 +43,7 @@ class Skip(Through):
 
     def __init__(self, source: Run, count: int) -> None:
         super().__init__(source)
-        self._left = count
+        self._left = self._count = count
 
     def next(self, n: int, step: Any) -> Block | None:
         """The next elements, after passing over the first."""
@@ -52,6 +56,10 @@ class Skip(Through):
                 return None
             self._left -= block.size
         return self.source.next(n, step)
+
+    def origin(self, number: int) -> str:
+        """Where an element was."""
+        return self.source.origin(number + self._count)
 
 
 class Shard(Through):

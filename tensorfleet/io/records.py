@@ -233,6 +233,7 @@ class RecordReader:
         self._path = local_path(path)
         with errors_about(self._path):
             self._file: BinaryIO = open(self._path, "rb", buffering=0)  # noqa: SIM115
+        self._compression = compression
         self._source: Any = inflated(self._file, compression)
         self._at_end = "EOF reached" if compression else "Read less bytes than requested"
         self._buffer = b""
@@ -295,13 +296,26 @@ class RecordReader:
         parts = [self._buffer[self._at :]]
         have = len(parts[0])
         while have < size:
-            more = self._source.read(max(_CHUNK, min(size - have, 64 * _CHUNK)))
+            try:
+                more = self._source.read(max(_CHUNK, min(size - have, 64 * _CHUNK)))
+            except errors.DataLossError as e:
+                place = f"{self._place()}, at byte {self._passed}"
+                raise errors.DataLossError(None, None, f"{e.message} ({place})") from None
             if not more:
                 break
             parts.append(more)
             have += len(more)
         self._buffer, self._at = b"".join(parts), 0
         return have >= size
+
+    def offset_of(self, index: int) -> int:
+        """Where in the file, unpacked, a record starts. Reads the file again."""
+        other = RecordReader(self._path, self._compression)
+        try:
+            other.read_many(index + 1)
+            return other.start
+        finally:
+            other.close()
 
     def _place(self) -> str:
         return f"file: {self._path}, record {self._count}"

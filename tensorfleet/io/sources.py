@@ -20,7 +20,9 @@ class _Source(abc.ABC):
         self.path = local_path(path)
         with errors_about(self.path):
             self._file: BinaryIO = open(self.path, "rb", buffering=0)  # noqa: SIM115
+        self._compression = compression
         self._stream = inflated(self._file, compression)
+        self._given = 0
         self._failure: errors.OpError | None = None
 
     def read_many(self, count: int) -> list[bytes]:
@@ -31,15 +33,25 @@ class _Source(abc.ABC):
         try:
             with errors_about(self.path):
                 self._read(count, found)
+        except errors.DataLossError as e:
+            text = f"{e.message} (file: {self.path}, record {self._given + len(found)})"
+            self._failure = errors.DataLossError(None, None, text)
+            if not found:
+                raise again(self._failure) from None
         except errors.OpError as e:
             self._failure = e
             if not found:
                 raise
+        self._given += len(found)
         return found
 
     @abc.abstractmethod
     def _read(self, count: int, found: list[bytes]) -> None:
         """Adds up to `count` records."""
+
+    @abc.abstractmethod
+    def offset_of(self, index: int) -> int:
+        """Where in the file, unpacked, a record starts."""
 
     def close(self) -> None:
         """Closes the file."""
@@ -59,6 +71,7 @@ class Lines(_Source):
         self._rest = b""
         self._ended = False
         self.number = 0  # of the last line read
+        self._skipped = skip
         while skip > 0:
             skipped = len(self.read_many(skip))
             if not skipped:
@@ -76,6 +89,18 @@ class Lines(_Source):
             found.extend(ready[: -count - 1 : -1])
             del ready[-count:]
         self.number += len(found)
+
+    def offset_of(self, index: int) -> int:
+        """Where in the file, unpacked, a line starts. Reads the file again."""
+        left, at = index + self._skipped, 0
+        with errors_about(self.path), open(self.path, "rb") as file:
+            stream = inflated(file, self._compression)
+            while left and (data := stream.read(_CHUNK)):
+                cut = -1
+                while left and (following := data.find(b"\n", cut + 1)) >= 0:
+                    left, cut = left - 1, following
+                at += len(data) if left else cut + 1
+        return at
 
     def _fill(self) -> None:
         data = self._stream.read(_CHUNK)
@@ -111,6 +136,7 @@ class Pieces(_Source):
     ) -> None:
         super().__init__(path, compression)
         self._size, self._hop, self._footer = size, hop or size, footer
+        self._header = header
         self._ready = b""
         self._ended = False
         self.number = -1  # of the last record read
@@ -120,6 +146,10 @@ class Pieces(_Source):
             while len(self._ready) < header and not self._ended:
                 self._fill(header)
             self._ready = self._ready[header:]
+
+    def offset_of(self, index: int) -> int:
+        """Where in the file, unpacked, a record starts."""
+        return self._header + index * self._hop
 
     def _check_length(self, header: int, footer: int) -> None:
         body = self._file.seek(0, 2) - header - footer

@@ -221,20 +221,75 @@ def test_files(tensorflow, tmp_path, name):
     assert outcome(tf, build) == outcome(tensorflow, build)
 
 
-@pytest.mark.parametrize("at", [1, 9, 13, 25, 33, 45, 57])
-def test_damaged_record_files(tensorflow, tmp_path, at):
+@pytest.mark.parametrize("kind", ["", "ZLIB", "GZIP"])
+def test_record_files_cut_off_or_changed_at_every_byte(tensorflow, tmp_path, kind):
     path = str(tmp_path / "r")
-    with tf.python_io.TFRecordWriter(path) as writer:
+    with tf.python_io.TFRecordWriter(path, kind) as writer:
         for i in range(3):
             writer.write(b"rec%d" % i)
-    data = bytearray((tmp_path / "r").read_bytes())
-    data[at] ^= 4
-    (tmp_path / "bad").write_bytes(bytes(data))
-    (tmp_path / "cut").write_bytes(bytes(data[:at]))
-    for name in ("bad", "cut"):
-        names = [str(tmp_path / name), path]
-        build = lambda tf, names=names: tf.data.TFRecordDataset(names)  # noqa: E731
-        assert outcome(tf, build) == outcome(tensorflow, build)
+    data = (tmp_path / "r").read_bytes()
+    names = []
+    for at in range(len(data)):
+        changed = bytearray(data)
+        changed[at] ^= 1 << at % 8
+        for what, damaged in (("bad", bytes(changed)), ("cut", data[:at])):
+            names.append(tmp_path / f"{what}{at}")
+            names[-1].write_bytes(damaged)
+    differ = {}
+    for name in names:
+        build = lambda tf, name=name: tf.data.TFRecordDataset([str(name), path], kind)  # noqa: E731
+        ours, theirs = outcome(tf, build), outcome(tensorflow, build)
+        if ours != theirs:
+            differ[name.name] = ours[-1], theirs[-1]
+    assert not differ
+
+
+BAD = {
+    "missing records": lambda tf, at: tf.data.TFRecordDataset([f"{at}/r", f"{at}/nope", f"{at}/r"]),
+    "missing lines": lambda tf, at: tf.data.TextLineDataset(f"{at}/nope"),
+    "folder": lambda tf, at: tf.data.TextLineDataset(str(at)),
+    "not compressed": lambda tf, at: tf.data.TFRecordDataset(f"{at}/r", "GZIP"),
+    "few fields": lambda tf, at: tf.data.TextLineDataset(f"{at}/few").map(
+        lambda line: tf.decode_csv(line, [[0], [0.0]])
+    ),
+    "no number": lambda tf, at: tf.data.TextLineDataset(f"{at}/word").map(
+        lambda line: tf.decode_csv(line, [[0], [0.0]])
+    ),
+    "required field": lambda tf, at: tf.data.TextLineDataset(f"{at}/empty").map(
+        lambda line: tf.decode_csv(line, [tf.constant([], tf.int32), [0.0]])
+    ),
+    "few fields of a file": lambda tf, at: tf.data.experimental.CsvDataset(f"{at}/few", [[0], [0.0]]),
+    "no number in a file": lambda tf, at: tf.data.experimental.CsvDataset(f"{at}/word", [[0], [0.0]]),
+    "required field of a file": lambda tf, at: tf.data.experimental.CsvDataset(
+        f"{at}/empty", [tf.int32, [0.0]]
+    ),
+    "no Example": lambda tf, at: tf.data.TFRecordDataset(f"{at}/r").map(
+        lambda record: tf.parse_single_example(record, {"x": tf.FixedLenFeature([], tf.int64)})
+    ),
+    "no Examples": lambda tf, at: (
+        tf.data.TFRecordDataset(f"{at}/r")
+        .batch(2)
+        .map(lambda records: tf.parse_example(records, {"x": tf.FixedLenFeature([], tf.int64)}))
+    ),
+    "odd bytes": lambda tf, at: tf.data.TFRecordDataset(f"{at}/r").map(lambda r: tf.decode_raw(r, tf.int32)),
+    "odd length": lambda tf, at: tf.data.FixedLengthRecordDataset(f"{at}/r", 7),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_the_same_class_of_error(tensorflow, tmp_path, name):
+    def example(value):
+        feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
+        return tf.train.Example(features=tf.train.Features(feature={"x": feature})).SerializeToString()
+
+    with tf.python_io.TFRecordWriter(str(tmp_path / "r")) as writer:
+        for record in (example(1), b"no Example", example(2)):
+            writer.write(record)
+    (tmp_path / "few").write_bytes(b"1,2.5\n3\n4,5\n")
+    (tmp_path / "word").write_bytes(b"1,2.5\n3,x\n4,5\n")
+    (tmp_path / "empty").write_bytes(b"1,2.5\n,3\n4,5\n")
+    build = lambda tf: BAD[name](tf, tmp_path)  # noqa: E731
+    assert outcome(tf, build) == outcome(tensorflow, build)
 
 
 def test_reading_by_queues(tensorflow, tmp_path):
