@@ -317,9 +317,9 @@ def test_csv_files_name_the_file_and_the_record(tmp_path):
     assert found[0] == (1, 2) and found[3] == (7, 8)
     assert (
         found[1][0] is Invalid
-        and f"Field 1 in record 1 is not a valid int32: x (file: {path})" in found[1][1]
+        and f"Field 1 in record 1 is not a valid int32: x (file: {path}, at byte" in found[1][1]
     )
-    assert f"Expect 2 fields but have 1 in record 2 (file: {path})" in found[2][1]
+    assert f"Expect 2 fields but have 1 in record 2 (file: {path}, at byte" in found[2][1]
 
 
 def test_datasets_are_written_to_record_files(tmp_path):
