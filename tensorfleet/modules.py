@@ -100,6 +100,7 @@ _LATER = (
     "contrib",
     "feature_column.names",
     "distributions.names",
+    "seq2seq.names",
     "tutorials",
     "renamed",
     "internal_parts",

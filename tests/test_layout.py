@@ -30,6 +30,7 @@ STAGES = [
         "contrib",
         "feature_column",
         "distributions",
+        "seq2seq",
         "tutorials",
         "renamed",
         "internal_parts",
