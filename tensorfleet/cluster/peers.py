@@ -53,6 +53,7 @@ class Peer:
         self._control: wire.Channel | None = None
         self._control_lock = threading.Lock()
         self.gone = False  # it was given up, and has not been reached again
+        self._times = 0  # that it was: what is opened later must not end with what was opened before
 
     def acquire(self, deadline: float | None = None, waits: bool = False) -> wire.Channel:
         """A connection of one's own, until `release` or `drop`. With `waits`, a task not up yet is waited for."""
@@ -105,14 +106,21 @@ class Peer:
             pause = min(pause * 1.5, _RETRY_MOST)
 
     def _open(self, seconds: float) -> wire.Channel:
-        channel, welcome = connect(self.address, token(), {"client": client()}, seconds)
-        changed = self.incarnation is not None and welcome["incarnation"] != self.incarnation
-        if changed:
+        channel, welcome = connect(self.address, token(), {"client": self._name()}, seconds)
+        incarnation = welcome.get("incarnation")
+        if not isinstance(incarnation, int):
+            channel.close()
+            raise ConnectionError("its welcome makes no sense")
+        if self.incarnation is not None and incarnation != self.incarnation:
             self.forget()  # what was open led to the task's former life
-        self.incarnation, self.welcome, self.gone = welcome["incarnation"], welcome, False
+        self.incarnation, self.welcome, self.gone = incarnation, welcome, False
         if self._watched:
             self._watch()
         return channel
+
+    def _name(self) -> str:
+        """What this process calls itself to the task. It forgets the sessions of a name with its watched connection."""
+        return f"{client()}.{self._times}"
 
     def _unreachable(self, error: OSError, waited: float, gave_up: bool) -> errors.OpError:
         reason = error.strerror or str(error)
@@ -172,7 +180,7 @@ class Peer:
             if self._control is not None:
                 return
             self._control, _ = connect(
-                self.address, token(), {"client": client(), "control": True}, HANDSHAKE_SECONDS
+                self.address, token(), {"client": self._name(), "control": True}, HANDSHAKE_SECONDS
             )
             channel = self._control
         threading.Thread(
@@ -200,6 +208,7 @@ class Peer:
             busy = list(self._busy)
             control, self._control = self._control, None
             self.gone = True
+            self._times += 1
         for channel in (*idle, *busy):
             channel.close()
         if control is not None:

@@ -189,7 +189,7 @@ class Server:
         if self._stopping.is_set():
             channel.close()
             return
-        client = str(hello.get("client"))
+        client = channel.owner = str(hello.get("client"))
         try:
             if hello.get("control"):
                 self._answer_pings(channel)
@@ -201,6 +201,9 @@ class Server:
         finally:
             if hello.get("control"):
                 self.worker.client_gone(client)
+                for other in list(self._channels):
+                    if other.owner == client:  # it may be waiting for answers to be read
+                        other.close()
             channel.close()
 
     def _answer_pings(self, channel: wire.Channel) -> None:

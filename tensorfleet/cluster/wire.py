@@ -205,6 +205,7 @@ class Channel:
     def __init__(self, sock: socket.socket, largest: int = 1 << 40) -> None:
         self.sock = sock
         self.largest = largest
+        self.owner = ""  # whose it is, where it was accepted
         self._secure = hasattr(sock, "pending")  # speaks TLS
         self._sent = self._received = 0
         self._buffer = bytearray(1 << 16)

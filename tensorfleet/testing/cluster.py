@@ -33,6 +33,15 @@ def free_addresses(**jobs: int) -> dict[str, list[str]]:
     return {job: [f"localhost:{next(ports)}" for _ in range(n)] for job, n in jobs.items()}
 
 
+def _state(pid: int) -> str | None:
+    """What a process is doing (T: it is stopped), where the system says."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
+
+
 class ProcessCluster:
     """Servers in processes of their own, ended with the `with` block, whatever happens inside.
 
@@ -144,6 +153,10 @@ class ProcessCluster:
         """Makes a task silent with SIGSTOP: its connections stay open, and nobody answers."""
         print(f"[cluster] stops {job}/{index}", flush=True)
         self.signal(job, index, signal.SIGSTOP)
+        pid = self._processes[job, index].pid
+        limit = time.monotonic() + _START_SECONDS
+        while _state(pid) not in ("T", None) and time.monotonic() < limit:
+            time.sleep(0.002)
 
     def resume(self, job: str, index: int) -> None:
         """Lets a silent task go on where it was, with SIGCONT."""

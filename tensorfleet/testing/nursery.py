@@ -70,7 +70,8 @@ class _Nursery:
         self._numbers = itertools.count()
         self._children: dict[int, Child] = {}
         self._lock = threading.Lock()
-        threading.Thread(target=self._listen, name="tensorfleet-nursery", daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, name="tensorfleet-nursery", daemon=True)
+        self._listener.start()
 
     @property
     def is_up(self) -> bool:
@@ -104,6 +105,7 @@ class _Nursery:
             else:
                 child.returncode = told["code"]
                 child._ended.set()
+        self._process.stdout.close()
         for child in list(self._children.values()):  # it has gone, and they with it
             child.returncode = -signal.SIGKILL
             child._born.set()
@@ -118,6 +120,7 @@ class _Nursery:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
+        self._listener.join(10)
 
 
 _nursery: _Nursery | None = None
