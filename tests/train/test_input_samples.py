@@ -1,0 +1,231 @@
+"""The input patterns of TensorFlow 1 programs, as people wrote them: readers, queues, runners, time limits, datasets."""
+
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.testing.cluster import ProcessCluster
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default():
+        yield
+
+
+@pytest.fixture
+def csv(tmp_path):
+    path = tmp_path / "my_test.csv"
+    path.write_text("x1,x2,target\n1.,,44\n4.,5.,1\n7.,,0\n")
+    return str(path)
+
+
+def test_decode_csv_fills_in_defaults():
+    defaults = [tf.constant([5.0]), tf.constant([6]), tf.constant([7])]
+    fields = tf.decode_csv(tf.constant("1.,,44"), record_defaults=defaults)
+    with tf.Session() as sess:
+        assert sess.run(fields) == [1.0, 6, 44]
+
+
+def features_and_target(line):
+    x1, x2, target = tf.decode_csv(line, record_defaults=[[-1.0], [-1.0], [-1]])
+    return tf.stack([x1, x2]), target
+
+
+def test_a_reader_puts_records_into_a_shuffling_queue_until_the_files_end(csv):
+    names = tf.FIFOQueue(capacity=10, dtypes=[tf.string], shapes=[()])
+    name = tf.placeholder(tf.string)
+    add_name, no_more_names = names.enqueue([name]), names.close()
+    key, line = tf.TextLineReader(skip_header_lines=1).read(names)
+    features, target = features_and_target(line)
+    instances = tf.RandomShuffleQueue(
+        10, 0, [tf.float32, tf.int32], [[2], []], name="instance_q", shared_name="shared_instance_q"
+    )
+    add, no_more = instances.enqueue([features, target]), instances.close()
+    batch = instances.dequeue_up_to(2)
+    with tf.Session() as sess:
+        sess.run(add_name, {name: csv})
+        sess.run(no_more_names)
+        with pytest.raises(tf.errors.OutOfRangeError, match="is closed and has insufficient elements"):
+            while True:
+                sess.run(add)
+        sess.run(no_more)
+        found = []
+        with pytest.raises(tf.errors.OutOfRangeError):
+            while True:
+                x, y = sess.run(batch)
+                found += zip(x.tolist(), y.tolist(), strict=True)
+    assert sorted(found) == [([1.0, -1.0], 44), ([4.0, 5.0], 1), ([7.0, -1.0], 0)]
+
+
+def test_the_key_names_file_and_line(csv):
+    names = tf.train.string_input_producer([csv], num_epochs=1)
+    key, _ = tf.TextLineReader(skip_header_lines=1).read(names)
+    with tf.Session() as sess:
+        sess.run(tf.local_variables_initializer())
+        tf.train.start_queue_runners(sess)
+        assert sess.run(key) == f"{csv}:2".encode()
+
+
+def test_queue_runner_and_coordinator(csv):
+    names = tf.FIFOQueue(10, [tf.string], [()])
+    _, line = tf.TextLineReader(skip_header_lines=1).read(names)
+    instances = tf.RandomShuffleQueue(10, 0, [tf.float32, tf.int32], [[2], []])
+    runner = tf.train.QueueRunner(instances, [instances.enqueue(features_and_target(line))] * 5)
+    batch = instances.dequeue_up_to(2)
+    with tf.Session() as sess:
+        sess.run(names.enqueue_many([[csv]]))
+        sess.run(names.close())
+        coord = tf.train.Coordinator()
+        threads = runner.create_threads(sess, coord=coord, start=True)
+        found = []
+        try:
+            while True:
+                found += sess.run(batch)[1].tolist()
+        except tf.errors.OutOfRangeError:
+            coord.request_stop()
+        coord.join(threads)
+    assert sorted(found) == [0, 1, 44]
+
+
+def test_string_input_producer_and_shuffle_batch(csv):
+    def read_and_push_instance(names, queue):
+        _, line = tf.TextLineReader(skip_header_lines=1).read(names)
+        return queue.enqueue(features_and_target(line))
+
+    names = tf.train.string_input_producer([csv, csv], num_epochs=2)
+    queue = tf.RandomShuffleQueue(20, 2, [tf.float32, tf.int32], [[2], []])
+    pushes = [read_and_push_instance(names, queue) for _ in range(2)]
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, pushes))
+    batch = queue.dequeue_up_to(3)
+    with tf.Session() as sess:
+        sess.run(tf.local_variables_initializer())
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(sess, coord)
+        found = []
+        with pytest.raises(tf.errors.OutOfRangeError):
+            while not coord.should_stop():
+                found += sess.run(batch)[1].tolist()
+        coord.request_stop()
+        coord.join(threads)
+    assert sorted(found) == [0] * 4 + [1] * 4 + [44] * 4
+
+
+def test_a_time_limit_on_queue_operations():
+    queue = tf.FIFOQueue(capacity=10, dtypes=[tf.float32], shapes=[()])
+    value = tf.placeholder(tf.float32)
+    put, take = queue.enqueue([value]), queue.dequeue()
+    config = tf.ConfigProto()
+    config.operation_timeout_in_ms = 1000
+    with tf.Session(config=config) as sess:
+        sess.run(put, {value: 1.0})
+        assert sess.run(take) == 1.0
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            sess.run(take)
+        sess.run(put, {value: 2.0})
+        assert sess.run(take) == 2.0
+
+
+def test_a_dataset_repeats_and_batches_across_its_rounds():
+    dataset = tf.data.Dataset.from_tensor_slices(np.arange(10))
+    following = dataset.repeat(3).batch(7).make_one_shot_iterator().get_next()
+    found = []
+    with tf.Session():
+        try:
+            while True:
+                found.append(following.eval().tolist())
+        except tf.errors.OutOfRangeError:
+            pass
+    assert [len(b) for b in found] == [7, 7, 7, 7, 2]
+    assert [v for b in found for v in b] == list(range(10)) * 3
+
+
+def test_an_iterator_moves_once_per_run_however_often_it_is_fetched():
+    following = tf.data.Dataset.from_tensor_slices(np.arange(10)).batch(4).make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        first, second = sess.run([following, following])
+        assert first.tolist() == second.tolist() == [0, 1, 2, 3]
+        assert sess.run([following, following])[1].tolist() == [4, 5, 6, 7]
+
+
+def test_interleave_takes_from_several_in_turn():
+    dataset = tf.data.Dataset.from_tensor_slices(np.arange(10)).repeat(3).batch(7)
+    dataset = dataset.interleave(
+        lambda v: tf.data.Dataset.from_tensor_slices(v), cycle_length=3, block_length=2
+    )
+    following = dataset.make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        found = [int(sess.run(following)) for _ in range(18)]
+    assert found == [0, 1, 7, 8, 4, 5, 2, 3, 9, 0, 6, 7, 4, 5, 1, 2, 8, 9]
+
+
+def test_lines_of_a_csv_file_through_a_dataset(csv):
+    dataset = tf.data.TextLineDataset(csv).skip(1).map(features_and_target)
+    x, y = dataset.make_one_shot_iterator().get_next()
+    found = []
+    with tf.Session() as sess:
+        try:
+            while True:
+                a, b = sess.run([x, y])
+                found.append((a.tolist(), int(b)))
+        except tf.errors.OutOfRangeError:
+            pass
+    assert found == [([1.0, -1.0], 44), ([4.0, 5.0], 1), ([7.0, -1.0], 0)]
+
+
+PRODUCER = """
+import sys
+import tensorfleet as tf
+
+with tf.device("/job:ps/task:0"):
+    queue = tf.FIFOQueue(10, [tf.float32], [[2]], name="queue", shared_name="shared_queue")
+values = tf.placeholder(tf.float32, [2])
+put = queue.enqueue([values])
+with tf.Session(sys.argv[1]) as sess:
+    for i in range(5):
+        sess.run(put, {values: [i, i + 1]})
+    sess.run(queue.close())
+"""
+
+
+def test_a_producer_client_and_a_training_client_share_a_queue(tmp_path):
+    program = tmp_path / "producer.py"
+    program.write_text(textwrap.dedent(PRODUCER))
+    with ProcessCluster(ps=1) as cluster:
+        target = cluster.target("ps", 0)
+        producer = subprocess.Popen([sys.executable, str(program), target])
+        try:
+            with tf.device("/job:ps/task:0"):
+                queue = tf.FIFOQueue(10, [tf.float32], [[2]], name="queue", shared_name="shared_queue")
+                total = tf.get_variable("total", [2], initializer=tf.zeros_initializer())
+            step = total.assign_add(queue.dequeue())
+            with tf.Session(target) as sess:
+                sess.run(total.initializer)
+                for _ in range(5):
+                    last = sess.run(step, options=tf.RunOptions(timeout_in_ms=120_000))
+                with pytest.raises(tf.errors.OutOfRangeError, match="closed and has insufficient elements"):
+                    sess.run(step, options=tf.RunOptions(timeout_in_ms=120_000))
+            assert last.tolist() == [10.0, 15.0]
+            assert producer.wait(60) == 0
+        finally:
+            producer.kill()
+            producer.wait()
+
+
+def test_dequeue_many_waits_until_there_are_enough():
+    queue = tf.PaddingFIFOQueue(50, [tf.float32], [[None, None]])
+    value = tf.placeholder(tf.float32, [None, None])
+    put, take = queue.enqueue([value]), queue.dequeue_many(2)
+    found = []
+    with tf.Session() as sess:
+        sess.run(put, {value: [[1.0, 2.0]]})
+        consumer = threading.Thread(target=lambda: found.append(sess.run(take)))
+        consumer.start()
+        sess.run(put, {value: [[3.0], [4.0]]})
+        consumer.join(60)
+    assert found[0].tolist() == [[[1.0, 2.0], [0.0, 0.0]], [[3.0, 0.0], [4.0, 0.0]]]
