@@ -39,6 +39,8 @@ def flags_of(script: Path) -> dict[str, Flag]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 found.update({flag.name: flag for flag in _defined_by(node)})
+            elif isinstance(node, ast.For):
+                found.update({flag.name: flag for flag in _defined_in_turn(node)})
     return found
 
 
@@ -111,5 +113,13 @@ def _defined_by(call: ast.Call) -> Iterator[Flag]:
         yield from (Flag(t[2:], number, many) for t in texts if t.startswith("--"))
 
 
-def _text(node: ast.expr | None) -> str:
+def _defined_in_turn(loop: ast.For) -> Iterator[Flag]:
+    """The flags that a loop over their names, written out in its first line, defines."""
+    for call in ast.walk(loop):
+        if isinstance(call, ast.Call) and call.args and not _text(call.args[0]):
+            for name in filter(None, map(_text, ast.walk(loop.iter))):
+                yield from _defined_by(ast.Call(call.func, [ast.Constant(name)], call.keywords))
+
+
+def _text(node: ast.AST | None) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

@@ -8,6 +8,8 @@ from collections import deque
 from pathlib import Path
 from typing import TextIO
 
+from tensorfleet.platform.status import told
+
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 _KEPT = 400  # lines of each task to look for the reason of a failure in
 _GLOBAL_STEP = re.compile(r"global[_ ]?step\D{0,20}?(\d+)", re.IGNORECASE)
@@ -91,8 +93,9 @@ def log_path(log_dir: Path, label: str) -> Path:
 class Progress:
     """Reads from tasks' lines how far they are and how fast."""
 
-    def __init__(self, start: float) -> None:
+    def __init__(self, start: float, statuses: dict[str, Path] | None = None) -> None:
         self._start = start
+        self._statuses = statuses or {}  # where tasks tell the loss among their summaries
         self._steps: dict[str, deque[tuple[float, int]]] = {}
         self._rates: dict[str, float] = {}
 
@@ -106,9 +109,13 @@ class Progress:
     def text(self, now: float, running: int, total: int) -> str:
         """The status line."""
         seconds = int(now - self._start)
+        tellings = [found for path in self._statuses.values() if (found := told(path)) is not None]
         parts = [f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}", f"{running}/{total} tasks"]
-        if self._steps:
-            parts.append(f"step {max(steps[-1][1] for steps in self._steps.values())}")
+        steps = [seen[-1][1] for seen in self._steps.values()] + [step for step, _ in tellings]
+        if steps:
+            parts.append(f"step {max(steps)}")
+        if tellings:
+            parts.append(f"loss {max(tellings)[1]:.4g}")
         for label in sorted({*self._steps, *self._rates}):
             rate = self._rates.get(label, self._rate(label))
             if rate is not None:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tensorfleet.launch.plan import Task
 from tensorfleet.launch.policy import Policy, Send, Start
 from tensorfleet.launch.process import Guardian, Running
 from tensorfleet.launch.registry import Entry
+from tensorfleet.platform.status import STATUS
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _REDRAW = 0.5
@@ -52,7 +54,13 @@ class Run:
         keep_going: bool = False,
         output: Any = None,
     ) -> None:
-        self._tasks = {task.label: task for task in tasks}
+        self._statuses: dict[str, Path] = {}
+        if log_dir is not None:
+            here = [task.label for task in tasks if task.host is None]
+            self._statuses = {
+                label: log_path(log_dir, label).with_suffix(".status").absolute() for label in here
+            }
+        self._tasks = {task.label: self._with_status(task) for task in tasks}
         self._script = script
         self._log_dir = log_dir
         self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
@@ -64,7 +72,7 @@ class Run:
         for task in tasks:
             self._policy.add(task.label, task.serves, restarts)
         self._output = output or Output(list(self._tasks), sys.stdout, log_dir)
-        self._progress = Progress(self._start_time)
+        self._progress = Progress(self._start_time, self._statuses)
         self._entry = Entry(name, script, log_dir)
         self._running: dict[str, Running] = {}
         self._failed: list[str] = []
@@ -88,8 +96,15 @@ class Run:
                 running.send(signal.SIGKILL)
             guardian.close()
             self._entry.remove()
+            for path in self._statuses.values():
+                path.unlink(missing_ok=True)
         self._explain()
         return self._policy.exit_code
+
+    def _with_status(self, task: Task) -> Task:
+        """A task that tells where it is in a file."""
+        path = self._statuses.get(task.label)
+        return replace(task, environment={**task.environment, STATUS: str(path)}) if path else task
 
     def _print_the_rest(self) -> None:
         """Lines that came while the last task ended."""

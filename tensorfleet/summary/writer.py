@@ -11,7 +11,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.meta_graph import export_meta_graph
 from tensorfleet.graph.scopes import get_default_graph
-from tensorfleet.platform import logging
+from tensorfleet.platform import logging, status
 from tensorfleet.summary.events import EventFileWriter
 
 
@@ -68,6 +68,7 @@ class FileWriter:
                     value.ClearField("metadata")
                 self._described.add(value.tag)
         self._add(event, global_step)
+        status.tell(event)
 
     def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
         """Adds a `SessionLog`: that a session started or stopped, or a checkpoint was written."""

@@ -81,3 +81,14 @@ def test_names_can_be_given():
 
 def test_a_script_that_does_not_parse_has_no_flags(tmp_path):
     assert scan(tmp_path, "print 'python 2'\n") == {}
+
+
+def test_flags_defined_in_a_loop_over_their_names(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        'for name in ["--ps_hosts", "--worker_hosts"]:\n    parser.add_argument(name, help="--not_this")\n'
+        'for name, text in {"job_name": "which", "task_index": "which"}.items():\n    flags.DEFINE_string(name, None, text)\n'
+        'for word in ("--unused",):\n    print(word)\n'
+    )
+    assert set(roles(flags_of(script))) == {"ps_hosts", "worker_hosts", "job_name", "task_index"}
+    assert "unused" not in flags_of(script)

@@ -3,9 +3,11 @@
 import io
 from pathlib import Path
 
+import tensorfleet as tf
 from tensorfleet.launch.failure import Reason, reason_in, report
 from tensorfleet.launch.output import Output, Progress
 from tensorfleet.launch.policy import Failure
+from tensorfleet.platform import status
 
 
 class Terminal(io.StringIO):
@@ -110,3 +112,24 @@ def test_the_block_names_signals():
         report(Failure("ps/0", -9, 1.0), Reason(), 1.5, None, [])
         == "FAILED: ps/0 was killed by SIGKILL, just now"
     )
+
+
+def test_the_status_has_the_loss_among_the_summaries_of_tasks(tmp_path, monkeypatch):
+    paths = {label: tmp_path / f"{label}.status" for label in ("a", "b")}
+    progress = Progress(0.0, paths)
+    assert "loss" not in progress.text(1.0, 2, 2)
+    monkeypatch.setattr(status, "_next", 0.0)
+    monkeypatch.setenv(status.STATUS, str(paths["b"]))
+    writer = tf.summary.FileWriter(str(tmp_path / "events"))
+    said = tf.Summary(
+        value=[
+            tf.Summary.Value(tag="rate", simple_value=1),
+            tf.Summary.Value(tag="Loss_1", simple_value=0.25),
+        ]
+    )
+    writer.add_summary(said, 40)
+    writer.close()
+    paths["a"].write_text("39 7.5")
+    assert "step 40  |  loss 0.25" in progress.text(1.0, 2, 2)
+    paths["b"].write_text("garbage")
+    assert "step 39  |  loss 7.5" in progress.text(1.0, 2, 2)
