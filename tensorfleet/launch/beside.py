@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+_SECONDS = 10.0
 
 
 @contextlib.contextmanager
@@ -20,14 +24,21 @@ def tensorboard(log_dir: Path | None) -> Iterator[None]:
         print("tensorfleet: TensorBoard is not installed (pip install tensorboard)", file=sys.stderr)
         yield
         return
+    from tensorfleet.launch.process import Guardian
     from tensorfleet.launch.run import free_ports
 
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(log_dir), "--port", str(port)]
-    board = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    board = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    guardian = Guardian()  # ends it also when this process is killed
+    guardian.watch(board.pid)
     print(f"tensorfleet: TensorBoard at http://localhost:{port}", file=sys.stderr)
     try:
         yield
     finally:
-        board.terminate()
-        board.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(board.pid, signal.SIGKILL)  # it only shows what others have written
+        board.wait(_SECONDS)
+        guardian.close()
