@@ -60,12 +60,11 @@ def open_socket(address: str, seconds: float) -> socket.socket:
         except OSError:
             pass
         sock.close()
-    sock = tuned(socket.create_connection((host, port), timeout=seconds))
-    context = tls.for_client()
-    if context is None:
-        return sock
+    sock = socket.create_connection((host, port), timeout=seconds)
     try:
-        return context.wrap_socket(sock, server_hostname=host)
+        tuned(sock)
+        context = tls.for_client()
+        return sock if context is None else context.wrap_socket(sock, server_hostname=host)
     except BaseException:
         sock.close()
         raise

@@ -107,16 +107,22 @@ class Peer:
 
     def _open(self, seconds: float) -> wire.Channel:
         channel, welcome = connect(self.address, token(), {"client": self._name()}, seconds)
+        try:
+            self._welcomed(welcome)
+        except BaseException:
+            channel.close()
+            raise
+        return channel
+
+    def _welcomed(self, welcome: dict) -> None:
         incarnation = welcome.get("incarnation")
         if not isinstance(incarnation, int):
-            channel.close()
             raise ConnectionError("its welcome makes no sense")
         if self.incarnation is not None and incarnation != self.incarnation:
             self.forget()  # what was open led to the task's former life
         self.incarnation, self.welcome, self.gone = incarnation, welcome, False
         if self._watched:
             self._watch()
-        return channel
 
     def _name(self) -> str:
         """What this process calls itself to the task. It forgets the sessions of a name with its watched connection."""

@@ -109,7 +109,7 @@ class Run:
     def _print_the_rest(self) -> None:
         """Lines that came while the last task ended."""
         while not self._events.empty():
-            kind, *what = self._events.get()
+            kind, *what = self._events.get_nowait()
             if kind == "line":
                 self._output.line(what[0], what[1])
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import secrets
 import sys
 import threading
+import time
 import traceback
 import weakref
 from collections.abc import Callable
@@ -49,7 +51,7 @@ _RAISED: tuple[tuple[tuple[type[BaseException], ...], Callable[..., errors.OpErr
 )
 
 
-def _call(token: bytes, args: list, types: list[dtypes.DType]) -> tuple:
+def _call(step: Any, token: bytes, args: list, types: list[dtypes.DType]) -> tuple:
     name = token.decode()
     function = _functions.get(token)
     if function is None:
@@ -58,8 +60,12 @@ def _call(token: bytes, args: list, types: list[dtypes.DType]) -> tuple:
             None,
             f"callback {name} is not found: its function lives in the process that built the graph",
         )
+    given = [a[()] if np.ndim(a) == 0 else a for a in map(np.asarray, args)]
+    call = function.call if step.deadline is None else functools.partial(_in_time, step, name, function.call)
     try:
-        result = function.call(*[a[()] if np.ndim(a) == 0 else a for a in map(np.asarray, args)])
+        result = call(*given)
+    except errors.DeadlineExceededError:
+        raise
     except Exception as e:
         raise _as_op_error(e) from e
     values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
@@ -67,6 +73,31 @@ def _call(token: bytes, args: list, types: list[dtypes.DType]) -> tuple:
         text = f"{name} returns {len(values)} values, but expects to see {len(types)} values."
         raise errors.InvalidArgumentError(None, None, text)
     return tuple(_result(name, i, v, t) for i, (v, t) in enumerate(zip(values, types, strict=True)))
+
+
+def _in_time(step: Any, name: str, function: Callable, *args: Any) -> Any:
+    """Calls a function that may take longer than the step may: it is left behind then, in a thread of its own."""
+    done = threading.Event()
+    outcome: list = []
+
+    def attempt() -> None:
+        try:
+            outcome.append((function(*args), None))
+        except BaseException as e:
+            outcome.append((None, e))
+        done.set()
+
+    threading.Thread(target=attempt, name=f"tensorfleet-{name}", daemon=True).start()
+    if not done.wait(max(step.deadline - time.monotonic(), 0.0)):
+        raise errors.DeadlineExceededError(
+            None,
+            None,
+            f"{name} has not returned in time. The step is given up; the function may still be running.",
+        )
+    result, error = outcome[0]
+    if error is not None:
+        raise error
+    return result
 
 
 def _as_op_error(e: Exception) -> errors.OpError:
@@ -103,12 +134,12 @@ _PY_FUNC = ("input: list(Tin) -> output: list(Tout)", "token: string; Tin: list(
 
 @op("PyFunc", *_PY_FUNC, shape=unknown_like, host=True, stateful=True)
 def _py_func(ctx: Any, args: list, *, token: bytes, Tout: list) -> tuple:
-    return _call(token, args, Tout)
+    return _call(ctx.step, token, args, Tout)
 
 
 @op("PyFuncStateless", *_PY_FUNC, shape=unknown_like, host=True)
 def _py_func_stateless(ctx: Any, args: list, *, token: bytes, Tout: list) -> tuple:
-    return _call(token, args, Tout)
+    return _call(ctx.step, token, args, Tout)
 
 
 not_differentiable("PyFunc", "PyFuncStateless")

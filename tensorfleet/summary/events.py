@@ -17,6 +17,7 @@ from tensorfleet.platform.gfile import _errors_about as errors_about
 from tensorfleet.platform.gfile import isdir, local_path, makedirs
 
 _VERSION = "brain.Event:2"
+_LOOK_EVERY = 1.0  # seconds between looks at whether the thread still lives
 
 
 @export("train.summary_iterator")
@@ -110,7 +111,8 @@ class _Queue:
         with self._changed:
             self._run()
             while 0 < self._limit <= len(self._waiting) and self._error is None:
-                self._changed.wait()
+                self._changed.wait(_LOOK_EVERY)
+                self._run()
             self._raise_error()
             self._waiting.append(event)
             self._added += 1
@@ -124,7 +126,7 @@ class _Queue:
             self._changed.notify_all()
             while self._flushed < target:
                 self._run()
-                self._changed.wait()
+                self._changed.wait(_LOOK_EVERY)
             self._raise_error()
 
     def close(self) -> None:
@@ -135,7 +137,8 @@ class _Queue:
             self._changed.notify_all()
         # The garbage collector may call this in the thread itself, which then ends by itself.
         if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            while thread.is_alive():  # until everything is in the file, unless the program is interrupted
+                thread.join(_LOOK_EVERY)
         with self._changed:
             self._raise_error()
 

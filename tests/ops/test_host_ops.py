@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import threading
 import weakref
 
 import numpy as np
@@ -124,3 +125,20 @@ def test_tf_print_formats_tensors_between_words(session, capsys):
     assert capsys.readouterr().out == "loss:|0.5|{'a': [1 2]}\n"
     session.run(tf.print(tf.range(10), output_stream=sys.stdout))
     assert capsys.readouterr().out == "[0 1 2 ... 7 8 9]\n"
+
+
+def test_a_python_function_that_does_not_return_is_left_behind_at_the_deadline():
+    never = threading.Event()
+    with tf.Graph().as_default():
+        x = tf.constant(1.0)
+        waits = tf.py_func(lambda v: never.wait(600) and v, [x], tf.float32)
+        quick = tf.py_func(lambda v: v + np.float32(1.0), [x], tf.float32)
+        fails = tf.py_func(lambda v: [][1], [x], tf.float32)
+        config = tf.ConfigProto(operation_timeout_in_ms=60_000)
+        with tf.Session(config=config) as sess:
+            assert sess.run(quick) == 2.0
+            with pytest.raises(tf.errors.UnknownError, match="IndexError"):
+                sess.run(fails)
+            with pytest.raises(tf.errors.DeadlineExceededError, match="has not returned in time"):
+                sess.run(waits, options=tf.RunOptions(timeout_in_ms=200))
+    never.set()

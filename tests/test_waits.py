@@ -1,0 +1,56 @@
+"""Nothing waits for ever: a wait has a deadline, or somebody who ends it, and then it is listed here with whom."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import tensorfleet
+
+ROOT = Path(tensorfleet.__file__).parent
+WAITS = {"wait", "join", "get", "acquire", "communicate", "result"}
+
+# What has no deadline, by file and function, and what ends it.
+ENDED_BY = {
+    "runtime/threads.py:run": "the step's items, each of which ends at its step's deadline or cancellation",
+    "runtime/host.py:run": "whoever computes the variable's new value; locks are taken in one order",
+    "runtime/program.py:run": "whoever computes the variable's new value; locks are taken in one order",
+    "data/keeping.py:fetch": "the run's end, which sets the event",
+    "data/parallel.py:_work": "the run's end, which puts None",
+    "launch/run.py:_on_line": "whoever prints; a thread of lines that nobody prints ends with the process",
+    "launch/process.py:_wait": "the task's end, which the launcher brings about when it stops",
+    "launch/process.py:close": "the guardian's end, which closing its input is",
+    "testing/nursery.py:_serve": "a signal, or the end of the cluster (`Server.join`)",
+    "testing/test_case.py:join": "the end of the thread a test has started",
+}
+
+
+def waits_in(path: Path, root: Path = ROOT) -> set[str]:
+    """The functions of a file that wait without a limit."""
+    found = set()
+
+    def look(node: ast.AST, function: str) -> None:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            function = node.name
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WAITS:
+            given = [*node.args, *(k.value for k in node.keywords)]
+            if all(isinstance(g, ast.Constant) and g.value is None for g in given):
+                found.add(f"{path.relative_to(root)}:{function}")
+        for child in ast.iter_child_nodes(node):
+            look(child, function)
+
+    look(ast.parse(path.read_text()), "")
+    return found
+
+
+def test_every_wait_has_a_limit_or_is_ended_by_somebody():
+    found = set().union(*(waits_in(p) for p in ROOT.rglob("*.py") if "_pb2" not in p.name))
+    assert found - set(ENDED_BY) == set()
+    assert set(ENDED_BY) - found == set(), "listed, but not there any more"
+
+
+def test_a_wait_without_a_limit_is_found(tmp_path):
+    (tmp_path / "a.py").write_text("def f(e):\n    e.wait(1)\n    e.get('x')\n    e.wait(timeout=None)\n")
+    (tmp_path / "b.py").write_text("def f(e):\n    e.wait(1)\n    e.get('x')\n")
+    assert waits_in(tmp_path / "a.py", tmp_path) == {"a.py:f"}
+    assert not waits_in(tmp_path / "b.py", tmp_path)
