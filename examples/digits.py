@@ -1,6 +1,5 @@
 """Train a small convolutional network on real handwritten digits; it must read 97 % of the unseen ones.
 
-    make run
     python examples/digits.py --steps 800 --batch_size 32 --learning_rate 0.001
 
 The data are the 1797 images of 8x8 pixels that come with scikit-learn (`pip install ".[examples]"` brings

@@ -2,6 +2,8 @@
 
     make run
     tensorfleet run --ps 1 --workers 2 examples/mnist_replica.py -- --train_steps 2000 --sync_replicas
+    python examples/mnist_replica.py --existing_servers --ps_hosts a:2222 --worker_hosts b:2222,c:2222 \\
+        --job_name worker --task_index 0                 # and another with 1: clients of servers that are running
 
 Each worker builds the same graph (between-graph replication): variables on the parameter servers, everything else on
 itself. Workers take their own steps (asynchronous), or with --sync_replicas one step is the average over
@@ -63,8 +65,10 @@ def network(x: tf.Tensor) -> tf.Tensor:
     return tf.nn.xw_plus_b(hidden, top_w, top_b)
 
 
-def worker_device() -> str:
+def worker_device(workers: int) -> str:
     if FLAGS.num_gpus > 0:
+        if FLAGS.num_gpus < workers:
+            raise ValueError(f"number of gpus ({FLAGS.num_gpus}) is less than number of workers ({workers})")
         return f"/job:worker/task:{FLAGS.task_index}/gpu:{FLAGS.task_index % FLAGS.num_gpus}"
     return f"/job:worker/task:{FLAGS.task_index}/cpu:0"
 
@@ -79,7 +83,7 @@ def train(cluster: tf.train.ClusterSpec, target: str, data: input_data.DataSets)
     chief = FLAGS.task_index == 0
     workers = cluster.num_tasks("worker")
     hooks = [tf.train.StopAtStepHook(last_step=FLAGS.train_steps)]
-    with tf.device(tf.train.replica_device_setter(worker_device=worker_device(), cluster=cluster)):
+    with tf.device(tf.train.replica_device_setter(worker_device=worker_device(workers), cluster=cluster)):
         step = tf.train.get_or_create_global_step()
         x = tf.placeholder(tf.float32, [None, PIXELS])
         labels = tf.placeholder(tf.float32, [None, 10])
@@ -96,6 +100,8 @@ def train(cluster: tf.train.ClusterSpec, target: str, data: input_data.DataSets)
         update = optimizer.minimize(loss, global_step=step)
 
     validation = {x: data.validation.images, labels: data.validation.labels}
+    final = tf.train.FinalOpsHook(accuracy, validation)
+    hooks.append(final)
     began, said = time.time(), 0
     train_dir = FLAGS.train_dir or (tempfile.mkdtemp(prefix="mnist_replica-") if chief else None)
     config = tf.ConfigProto(
@@ -104,7 +110,6 @@ def train(cluster: tf.train.ClusterSpec, target: str, data: input_data.DataSets)
     with tf.train.MonitoredTrainingSession(
         master=target, is_chief=chief, checkpoint_dir=train_dir, hooks=hooks, config=config
     ) as session:
-        reached = evaluate(session, accuracy, validation)
         while not session.should_stop():
             images, classes = data.train.next_batch(FLAGS.batch_size)
             _, now, cost = session.run([update, step, loss], {x: images, labels: classes})
@@ -118,7 +123,7 @@ def train(cluster: tf.train.ClusterSpec, target: str, data: input_data.DataSets)
     print(f"Worker {FLAGS.task_index} trained for {time.time() - began:.1f} s.")
     if chief:
         print(f"Checkpoints and TensorBoard's files are in {train_dir}.")
-    return reached
+    return float(final.final_ops_values)
 
 
 def main(_: list[str]) -> int:
@@ -129,6 +134,8 @@ def main(_: list[str]) -> int:
         sys.exit("Say which task this is with --job_name and --task_index, or let `tensorfleet run` do it.")
     cluster = tf.train.ClusterSpec({"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")})
     if FLAGS.existing_servers:
+        if FLAGS.job_name == "ps":
+            return 0  # the parameter servers are there
         target = f"grpc://{cluster.task_address('worker', FLAGS.task_index)}"
     else:
         server = tf.train.Server(cluster, FLAGS.job_name, FLAGS.task_index)

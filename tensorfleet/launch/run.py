@@ -180,6 +180,8 @@ class Run:
     def _explain(self) -> None:
         failure = self._policy.failure
         if failure is None:
+            if self._log_dir is not None and len(self._tasks) > 1:
+                print(f"tensorfleet: logs are in {self._log_dir}", file=sys.stderr, flush=True)
             return
         reason = reason_in(self._output.tails[failure.label], self._script)
         log = log_path(self._log_dir, failure.label) if self._log_dir else None

@@ -59,7 +59,7 @@ def test_the_run_ends_when_its_workers_have_ended(here):
     assert "[ps/0]     started ps 0" in lines
     assert "[worker/0] done worker 0 x=y {'type': 'worker', 'index': 0}" in lines
     assert "[worker/1] done worker 1 x=y {'type': 'worker', 'index': 1}" in lines
-    assert done.stderr == ""
+    assert done.stderr == "tensorfleet: logs are in runs/r\n"
     log = (here / "runs" / "r" / "worker-1.log").read_text()
     assert log.splitlines()[0] == "started worker 1"
 
