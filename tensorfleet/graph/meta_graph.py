@@ -11,6 +11,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import export_graph, import_graph_def, prepend_scope, strip_scope
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.io.whole_files import whole_file
 
 # Collections whose items are written as protos: name -> (proto name, to_proto, from_proto).
 _PROTO_COLLECTIONS: dict[Any, tuple[str, Callable, Callable]] = {}
@@ -165,9 +166,6 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
         os.makedirs(logdir, exist_ok=True)
     path = os.path.join(logdir, name)
     content = text_format.MessageToString(proto).encode() if as_text else proto.SerializeToString()
-    # Readers must never see half a file.
-    temporary = f"{path}.tmp{os.getpid()}"
-    with open(temporary, "wb") as f:
+    with whole_file(path) as f:  # readers must never see half of it
         f.write(content)
-    os.replace(temporary, path)
     return path

@@ -11,6 +11,7 @@ import os
 import struct
 import uuid
 from collections.abc import Sequence
+from glob import escape, glob
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tensorfleet.io.crc import crc32c, mask
 from tensorfleet.io.slices import TensorSlice
 from tensorfleet.io.table import write_table
 from tensorfleet.io.varint import write_varint
+from tensorfleet.io.whole_files import sync_folder, whole_file
 from tensorfleet.platform.gfile import _errors_about as file_errors
 from tensorfleet.platform.gfile import local_path
 
@@ -130,17 +132,22 @@ class BundleWriter:
 
     def finish(self) -> None:
         """Makes the checkpoint visible: its bytes are on disk, and the index comes last."""
-        with file_errors(self._prefix):
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            os.replace(self._temporary, data_file(self._prefix, 0, 1))
-            write_index(self._prefix, 1, {k.encode(): v for k, v in self._entries.items()} | self._slices)
+        try:
+            with file_errors(self._prefix):
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._file.close()
+        except BaseException:
+            self.discard()
+            raise
+        entries = {k.encode(): v for k, v in self._entries.items()} | self._slices
+        publish(self._prefix, [self._temporary], entries)
 
     def discard(self) -> None:
         """Gives up: nothing is left behind."""
-        self._file.close()
-        if os.path.exists(self._temporary):
+        with contextlib.suppress(OSError):  # the disk may be full still
+            self._file.close()
+        with contextlib.suppress(FileNotFoundError):
             os.remove(self._temporary)
 
 
@@ -169,20 +176,56 @@ def shape_of(entry: Any) -> tuple[int, ...]:
     return tuple(d.size for d in entry.shape.dim)
 
 
+def publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> None:
+    """Makes files the data of the checkpoint `prefix`.
+
+    Where there is a checkpoint of that name already, the new data must not take the place of the old before the
+    index does, or a crash in between would leave neither. So the data files are numbered as if there were one more,
+    which is empty, and the old ones are removed after the index has been replaced.
+    """
+    count = len(files)
+    if _count_in_use(prefix) == count:
+        count += 1
+    places = [data_file(prefix, i, count) for i in range(count)]
+    with file_errors(prefix):
+        try:
+            for source, place in zip(files, places, strict=False):
+                os.replace(source, place)
+            for place in places[len(files) :]:
+                open(place, "wb").close()
+            sync_folder(prefix)
+            write_index(prefix, count, entries)
+        except BaseException:
+            for path in (*files, *places):
+                with contextlib.suppress(OSError):
+                    os.remove(path)
+            raise
+        for path in set(glob(escape(prefix) + ".data-?????-of-?????")) - set(places):
+            os.remove(path)
+
+
+def _count_in_use(prefix: str) -> int | None:
+    """How many data files the checkpoint of that name has, if there is one that can be read."""
+    from tensorfleet.io.bundle_reader import BundleReader
+
+    if not os.path.exists(index_file(prefix)):
+        return None
+    try:
+        return BundleReader(prefix).shards
+    except errors.OpError:
+        return None
+
+
 def write_index(prefix: str, shards: int, entries: dict[bytes, Any]) -> None:
-    """Writes an index file, under another name first."""
+    """Writes an index file."""
     from tensorfleet.protos import BundleHeaderProto
 
     header = BundleHeaderProto(num_shards=shards)
     header.version.producer = 1
     items = [(b"", header.SerializeToString())]
     items += [(key, entries[key].SerializeToString()) for key in sorted(entries)]
-    temporary = f"{index_file(prefix)}.tempstate{uuid.uuid4().hex}"
-    with open(temporary, "wb") as f:
+    with whole_file(index_file(prefix)) as f:
         f.write(write_table(items))
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(temporary, index_file(prefix))
 
 
 def merge(
@@ -199,21 +242,17 @@ def merge(
     if allow_missing_files:
         sources = [p for p in sources if os.path.exists(index_file(p))]
     readers = [BundleReader(p) for p in sources]
-    shards = sum(r.shards for r in readers)
     merged: dict[bytes, Any] = {}
-    moves: list[tuple[str, str]] = []
+    files: list[str] = []
     for reader in readers:
-        first = len(moves)
+        first = len(files)
         for key, entry in reader.entries.items():
             entry.shard_id += first
             _merge_entry(merged, key, entry)
-        for i in range(reader.shards):
-            moves.append((data_file(reader.prefix, i, reader.shards), data_file(target, first + i, shards)))
+        files += [data_file(reader.prefix, i, reader.shards) for i in range(reader.shards)]
     _make_folder(target)
+    publish(target, files, merged)
     with file_errors(target):
-        for source, place in moves:
-            os.replace(source, place)
-        write_index(target, shards, merged)
         for reader in readers:
             os.remove(index_file(reader.prefix))
     if delete_old_dirs:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from tensorfleet import dtypes, errors
 from tensorfleet.dtypes import DType
@@ -32,18 +34,10 @@ class BundleReader:
             raise _no_checkpoint(self.prefix)
         with file_errors(path), open(path, "rb") as f:
             content = f.read()
-        try:
+        with unreadable(path):
             table = read_table(content)
             header = BundleHeaderProto.FromString(table.pop(b""))
             self.entries = {key: BundleEntryProto.FromString(v) for key, v in table.items()}
-        except (errors.DataLossError, KeyError, ValueError) as e:
-            reason = e.message if isinstance(e, errors.OpError) else f"{type(e).__name__}: {e}"
-            raise errors.DataLossError(
-                None,
-                None,
-                f"Unable to read file ({path}). Perhaps the file is corrupt or was produced by a newer version "
-                f"of TensorFlow with format changes: {reason}",
-            ) from e
         if header.endianness != BundleHeaderProto.LITTLE:
             raise errors.UnimplementedError(
                 None, None, f"{path} was written on a big-endian machine; write it anew on this one."
@@ -94,11 +88,11 @@ class BundleReader:
             common = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(wanted, held, strict=True)]
             if any(start >= end for start, end in common):
                 continue
-            source = self.entries.get(stored.key(name))
+            source = self._part(name, stored, entry)
             if source is None:
                 raise errors.DataLossError(None, None, f"A slice of {name} is missing from {self.prefix}")
             target = result[_moved(common, wanted)]
-            target[...] = self._load(source)[_moved(common, held)]
+            target[...] = source[_moved(common, held)]
             filled += target.size
         if filled != result.size:
             raise errors.InvalidArgumentError(
@@ -108,6 +102,11 @@ class BundleReader:
                 "saved in full?",
             )
         return result
+
+    def _part(self, name: str, part: TensorSlice, entry: Any) -> np.ndarray | None:
+        """A part that was saved as such; None when it is not there."""
+        stored = self.entries.get(part.key(name))
+        return None if stored is None else self._load(stored)
 
     def _load(self, entry: Any) -> np.ndarray:
         path = data_file(self.prefix, entry.shard_id, self.shards)
@@ -168,13 +167,23 @@ class BundleReader:
         return array.reshape(shape)
 
 
+@contextlib.contextmanager
+def unreadable(path: str) -> Iterator[None]:
+    """What is wrong with the bytes of a file, as the error TensorFlow raises for it."""
+    try:
+        yield
+    except (errors.DataLossError, KeyError, ValueError, DecodeError) as e:
+        reason = e.message if isinstance(e, errors.OpError) else f"{type(e).__name__}: {e}"
+        raise errors.DataLossError(
+            None,
+            None,
+            f"Unable to read file ({path}). Perhaps the file is corrupt or was produced by a newer version "
+            f"of TensorFlow with format changes: {reason}. Name a checkpoint by its path without .index, .meta or "
+            ".data-...",
+        ) from e
+
+
 def _no_checkpoint(prefix: str) -> errors.OpError:
-    if os.path.isfile(prefix):
-        text = (
-            f"Unable to open table file {prefix}: there is no {index_file(prefix)} beside it. Name a checkpoint "
-            "by its path without .index, .meta or .data-...; files of the older V1 format cannot be read."
-        )
-        return errors.DataLossError(None, None, text)
     text = f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}"
     return errors.NotFoundError(None, None, text)
 

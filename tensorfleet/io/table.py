@@ -17,6 +17,7 @@ from tensorfleet.io.varint import read_varint, write_varint
 
 _MAGIC = struct.pack("<Q", 0xDB4775248B80FB57)
 _FOOTER = 48
+_TRAILER = 5  # compression and checksum
 _BLOCK = 256 * 1024
 _RESTART_EVERY = 16
 
@@ -91,21 +92,47 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
         raise errors.DataLossError(None, None, "not an sstable (bad magic number)")
     found: dict[bytes, bytes] = {}
     try:
-        position = 0
-        for _ in range(2):  # past the place of the metaindex block, which says nothing
-            _, position = read_varint(footer, position)
-        for _, place in _entries(_block_at(content, footer, position)):
-            found.update(_entries(_block_at(content, place, 0)))
+        places, rest = _places(footer, 2)
+        if footer[rest : -len(_MAGIC)].strip(b"\0"):
+            raise errors.DataLossError(None, None, "bad footer")
+        data = [_places(value, 1)[0][0] for _, value in _entries(_block_at(content, places[1]))]
+        _check_covered([*data, *places], len(content) - _FOOTER)
+        for place in data:
+            found.update(_entries(_block_at(content, place)))
+        _block_at(content, places[0])  # it says nothing, but it must be whole
     except (IndexError, struct.error) as e:
         raise errors.DataLossError(None, None, f"bad entry in block: {e}") from e
     return found
 
 
-def _block_at(content: bytes, place: bytes, position: int) -> bytes:
-    offset, position = read_varint(place, position)
-    size, _ = read_varint(place, position)
+def _places(text: bytes, count: int) -> tuple[list[tuple[int, int]], int]:
+    """Where blocks are, as (offset, size), and where the bytes that say so end."""
+    found, position = [], 0
+    for _ in range(count):
+        offset, position = read_varint(text, position)
+        size, position = read_varint(text, position)
+        found.append((offset, size))
+    written = b"".join(write_varint(n) for place in found for n in place)
+    if text[:position] != written:
+        raise errors.DataLossError(None, None, "bad block handle")
+    return found, position
+
+
+def _check_covered(places: list[tuple[int, int]], end: int) -> None:
+    """Every byte belongs to a block, and so to a checksum."""
+    position = 0
+    for offset, size in places:
+        if offset != position:
+            raise errors.DataLossError(None, None, "bad block handle")
+        position = offset + size + _TRAILER
+    if position != end:
+        raise errors.DataLossError(None, None, "bytes that belong to no block")
+
+
+def _block_at(content: bytes, place: tuple[int, int]) -> bytes:
+    offset, size = place
     end = offset + size
-    if end + 5 > len(content):
+    if end + _TRAILER > len(content):
         raise errors.DataLossError(None, None, "truncated block read")
     (stored,) = struct.unpack_from("<I", content, end + 1)
     if stored != masked_crc(content[offset : end + 1]):

@@ -12,6 +12,7 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.io.bundle import BundleWriter, merge
 from tensorfleet.io.bundle_reader import BundleReader
+from tensorfleet.io.old_checkpoints import open_checkpoint
 from tensorfleet.io.slices import parse_spec
 from tensorfleet.ops.common import SCALAR, UNKNOWN, static_value
 from tensorfleet.ops.examples import case
@@ -82,7 +83,7 @@ def _restored_shapes(op: Operation) -> list[TensorShape]:
 )
 def _restore(ctx: Any, prefix: Any, names: Any, specs: Any, *, dtypes: list[DType]) -> tuple:
     path, keys, parts = _checked(prefix, names, specs, len(dtypes))
-    reader = BundleReader(path)
+    reader = open_checkpoint(path)
     for key, dtype in zip(keys, dtypes, strict=True):
         stored = reader.dtype(key)
         if stored != dtype:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -13,6 +14,7 @@ from typing import Any, BinaryIO
 from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.io.records import framed, tf_record_iterator
+from tensorfleet.platform import logging
 from tensorfleet.platform.gfile import _errors_about as errors_about
 from tensorfleet.platform.gfile import isdir, local_path, makedirs
 
@@ -185,9 +187,17 @@ class _Queue:
                 self._file.flush()
             if close:
                 self._file.close()
+        except errors.ResourceExhaustedError as e:
+            self._no_room(e, len(events))
         except Exception as e:
             return e
         return None
+
+    def _no_room(self, error: errors.OpError, count: int) -> None:
+        """Training goes on when a disk is full. Later events go to a new file: this one may end in the middle of one."""
+        logging.error("%d events could not be written: %s. Make room on the disk.", count, error.message)
+        with contextlib.suppress(errors.OpError):
+            self._file.close()
 
 
 class EventFileWriter:

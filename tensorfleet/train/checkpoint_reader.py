@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.api import export
 from tensorfleet.io.bundle import shape_of
-from tensorfleet.io.bundle_reader import BundleReader
+from tensorfleet.io.old_checkpoints import open_checkpoint
 from tensorfleet.platform.compat import as_text
 from tensorfleet.platform.gfile import isdir
 from tensorfleet.train.checkpoint_state import latest_checkpoint
@@ -18,7 +18,7 @@ class CheckpointReader:
     """The tensors of a checkpoint by name."""
 
     def __init__(self, filename: Any) -> None:
-        self._bundle = BundleReader(as_text(filename))
+        self._bundle = open_checkpoint(as_text(filename))
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether the checkpoint holds a tensor of that name."""
@@ -42,9 +42,10 @@ class CheckpointReader:
         from tensorfleet.protos import DataType
 
         lines = []
+        parts = any(key.startswith(b"\0") for key in self._bundle.entries)
         for key, entry in self._bundle.entries.items():
-            if entry.slices:
-                continue
+            if entry.slices and parts:
+                continue  # its parts are listed
             dims = ",".join(map(str, shape_of(entry)))
             lines.append(key + f" ({DataType.Name(entry.dtype)}) [{dims}]\n".encode())
         return b"".join(lines)

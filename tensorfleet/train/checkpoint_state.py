@@ -11,6 +11,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.io.bundle import index_file
+from tensorfleet.io.whole_files import whole_file
 from tensorfleet.platform import logging
 from tensorfleet.platform.gfile import local_path
 
@@ -97,10 +98,8 @@ def write_state(
             f"Save path '{latest}' conflicts with path used for checkpoint state. Please use a different save "
             "path."
         )
-    temporary = f"{path}.tmp{os.getpid()}"
-    with open(temporary, "w") as f:
-        f.write(text_format.MessageToString(state))
-    os.replace(temporary, path)
+    with whole_file(path) as f:
+        f.write(text_format.MessageToString(state).encode())
 
 
 def _relative(path: str, save_dir: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.graph.meta_graph import export_meta_graph, write_graph
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
 from tensorfleet.platform import logging
 from tensorfleet.summary.writer import FileWriterCache
+from tensorfleet.train.checkpoint_state import latest_checkpoint
 from tensorfleet.train.global_step import get_global_step
 from tensorfleet.train.hooks import SecondOrStepTimer, _names, step_for
 from tensorfleet.train.session_run_hook import (
@@ -35,6 +37,22 @@ class CheckpointSaverListener:
 
     def end(self, session: Any, global_step_value: int) -> None:
         """Called when training ends, after the last checkpoint."""
+
+
+def saved_or_told(saver: Any, session: Any, path: str, step: Any) -> bool:
+    """Saves a checkpoint. On a full disk the one before is left as it was, and that is logged: training goes on."""
+    try:
+        saver.save(session, path, global_step=step)
+    except errors.ResourceExhaustedError as e:
+        kept = latest_checkpoint(os.path.dirname(path))
+        logging.error(
+            "Could not save a checkpoint: %s. Training goes on without it; the last checkpoint is %s. Make room on "
+            "the disk.",
+            e.message,
+            kept or "none",
+        )
+        return False
+    return True
 
 
 @export(*_names("CheckpointSaverHook"))
@@ -118,7 +136,8 @@ class CheckpointSaverHook(SessionRunHook):
             listener.before_save(session, step)
         saver = self._get_saver()
         assert saver is not None
-        saver.save(session, self._save_path, global_step=step)
+        if not saved_or_told(saver, session, self._save_path, step):
+            return False
         self._summary_writer.add_session_log(
             SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=self._save_path), step
         )

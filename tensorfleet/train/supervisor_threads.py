@@ -9,6 +9,7 @@ from tensorfleet.api import export
 from tensorfleet.platform import logging
 from tensorfleet.train.coordinator import LooperThread
 from tensorfleet.train.global_step import global_step as value_of_step
+from tensorfleet.train.hooks_saving import saved_or_told
 
 
 @export("python.training.supervisor.SVSummaryThread")
@@ -78,7 +79,8 @@ class SVTimerCheckpointThread(LooperThread):
 
         sv = self._sv
         logging.info("Saving checkpoint to path %s", sv.save_path)
-        sv.saver.save(self._sess, sv.save_path, global_step=sv.global_step)
+        if not saved_or_told(sv.saver, self._sess, sv.save_path, sv.global_step):
+            return
         if sv.summary_writer and sv.global_step is not None:
             done = SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=sv.save_path)
             sv.summary_writer.add_session_log(done, value_of_step(self._sess, sv.global_step))

@@ -9,12 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import free_addresses
 
 PROGRAMS = Path(__file__).parent / "programs"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist_replica.py"
 SECONDS = 240
 
 
@@ -107,3 +109,85 @@ def test_training_goes_on_when_a_parameter_server_was_killed(tasks, tmp_path, la
     steps = int(re.search(r"worker 0: (\d+) steps", text)[1])
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"model.ckpt-{last}")
     assert steps >= last, "nothing was skipped; what came after the checkpoint was done again"
+
+
+def test_two_processes_with_half_batches_train_as_one_with_whole_ones(tasks, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(PROGRAMS))
+    import batch_halves
+
+    cluster = free_addresses(ps=1, worker=2)
+    started = [
+        tasks.start(
+            "batch_halves.py",
+            str(tmp_path),
+            TF_CONFIG=json.dumps({"cluster": cluster, "task": {"type": job, "index": i}}),
+        )
+        for job, i in (("ps", 0), ("worker", 0), ("worker", 1))
+    ]
+    for worker in started[1:]:
+        tasks.output(worker)
+    w, table = batch_halves.whole()
+    found = np.load(tmp_path / "found.npz")
+    assert found["step"] == batch_halves.STEPS
+    np.testing.assert_allclose(found["w"], w, rtol=1e-5)
+    np.testing.assert_allclose(found["table"], table, rtol=1e-5)
+
+
+def start_survivor(tasks: Tasks, cluster: dict, job: str, index: int, *arguments: str) -> subprocess.Popen:
+    config = json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
+    return tasks.start("survivor.py", *arguments, TF_CONFIG=config)
+
+
+def read_until(process: subprocess.Popen, step: int) -> int:
+    """Reads what a worker says until it is at a step at least; gives the step it is at."""
+    assert process.stdout is not None
+    told = []
+    for line in process.stdout:
+        told.append(line)
+        found = re.match(r"at (\d+)", line)
+        if found and int(found[1]) >= step:
+            return int(found[1])
+    raise AssertionError("".join(told))
+
+
+KILL_AT, LAST, INTERVAL = 50, 140, 20
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+@pytest.mark.parametrize("victim", [("worker", 0), ("worker", 1), ("ps", 0)], ids=["chief", "worker", "ps"])
+def test_a_killed_task_that_is_started_again_costs_at_most_one_save_interval(tasks, tmp_path, mode, victim):
+    cluster = free_addresses(ps=1, worker=2)
+    arguments = (str(tmp_path), str(LAST), mode)
+    order = [("ps", 0), ("worker", 0), ("worker", 1)]
+    running = {task: start_survivor(tasks, cluster, *task, *arguments) for task in order}
+    seen = read_until(running["worker", victim[1] if victim[0] == "worker" else 0], KILL_AT)
+    saved = int(tf.train.latest_checkpoint(str(tmp_path)).rpartition("-")[2])
+    running[victim].kill()
+    running[victim].wait()
+    running[victim] = start_survivor(tasks, cluster, *victim, *arguments)
+    texts = {i: tasks.output(running["worker", i]) for i in range(2)}
+    assert all("trained" in text for text in texts.values()), texts
+    assert int(tf.train.latest_checkpoint(str(tmp_path)).rpartition("-")[2]) >= LAST
+    if victim == ("worker", 1):
+        return
+    # What lost its state goes on from a checkpoint: the last one, or one that was written just before the end.
+    began = int(re.search(r"begins at (\d+)", texts[0])[1])
+    assert began >= saved
+    if mode == "sync":  # then the chief sees every step and saves in time
+        assert began >= seen - INTERVAL
+
+
+@pytest.mark.parametrize("flags", [[], ["--sync_replicas"], ["--sync_replicas", "--replicas_to_aggregate=2"]])
+def test_mnist_replica_trains_with_two_parameter_servers_and_three_workers(tasks, tmp_path, flags):
+    cluster = free_addresses(ps=2, worker=3)
+    common = [f"--{job}_hosts={','.join(hosts)}" for job, hosts in cluster.items()]
+    common += ["--train_steps=450", f"--train_dir={tmp_path / 'train'}", f"--data_dir={tmp_path}", *flags]
+    started = {
+        (job, i): tasks.start(str(EXAMPLE), *common, f"--job_name={job}", f"--task_index={i}")
+        for job, hosts in cluster.items()
+        for i in range(len(hosts))
+    }
+    texts = [tasks.output(started["worker", i]) for i in range(3)]
+    found = re.search(r"Final validation accuracy (\d\.\d+)", texts[0])
+    assert found, texts[0]
+    assert float(found[1]) >= 0.92
