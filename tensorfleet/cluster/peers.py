@@ -58,6 +58,8 @@ class Peer:
     def acquire(self, deadline: float | None = None, waits: bool = False) -> wire.Channel:
         """A connection of one's own, until `release` or `drop`. With `waits`, a task not up yet is waited for."""
         with self._lock:
+            if waits:  # the first of a session: whatever happened before, it must not meet what is left of it
+                self._close_dead()
             if self._idle:
                 channel = self._idle.pop()
                 self._busy.add(channel)
@@ -80,7 +82,14 @@ class Peer:
         """Closes a connection in an unknown state."""
         with self._lock:
             self._busy.discard(channel)
+            self._close_dead()
         channel.close()
+
+    def _close_dead(self) -> None:
+        """Closes idle connections that the other side has closed."""
+        for channel in [c for c in self._idle if not c.is_open()]:
+            self._idle.remove(channel)
+            channel.close()
 
     def _connect(self, deadline: float | None, waits: bool) -> wire.Channel:
         began = time.monotonic()

@@ -317,7 +317,10 @@ class Worker:
 
     def arrived(self, told: dict, tensors: list) -> None:
         """Takes in values that another task pushed."""
-        step = self.session(told["session"]).step(told["step"])
+        session = self.session(told["session"])
+        if told["step"] in session.cancelled:
+            return  # from a task that has not heard of it, or slept
+        step = session.step(told["step"])
         with step.arrived:
             if step.reason is None:
                 step.values.update(zip(told["names"], tensors, strict=True))

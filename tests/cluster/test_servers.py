@@ -249,3 +249,18 @@ def test_forked_processes_are_clients_of_their_own():
     )
     names = done.stdout.split()
     assert len(names) == len(set(names)) == 2
+
+
+def test_a_session_can_be_made_at_once_after_its_task_was_started_again():
+    with ProcessCluster(ps=1, worker=1) as cluster:
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(1.0)
+        for _ in range(3):
+            with tf.Session(cluster.target("worker", 0)) as s:
+                s.run(v.initializer)
+                assert s.run(v) == 1.0
+            cluster.kill("ps", 0)
+            cluster.start("ps", 0)
+            with tf.Session(cluster.target("worker", 0)) as s:
+                with pytest.raises(tf.errors.FailedPreconditionError):  # it is empty, and it answers
+                    s.run(v)
