@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -173,6 +174,8 @@ class Queue:
         self.min_after = 0
         self.closed = False
         self.elements: Any = self._storage()
+        #: the operations known to have asked for this very queue
+        self.agreed: weakref.WeakSet[Any] = weakref.WeakSet()
         self._dims = [s._d for s in shapes]
         self._lock = threading.Lock()
         self._putting: deque[Attempt] = deque()
@@ -216,11 +219,19 @@ class Queue:
     def submit(self, attempt: Attempt) -> bool:
         """Starts an attempt. True when it is complete at once; otherwise its event tells."""
         with self._lock:
+            # When nobody waits it is the only one, and nobody else can move after it.
+            if not self._waited_for() and attempt.advance(self) == COMPLETE:
+                attempt.done = True
+                return True
             self._line(attempt).append(attempt)
             self._serve()
             if not attempt.done:
                 attempt.event = threading.Event()
             return attempt.done
+
+    def _waited_for(self) -> bool:
+        """Whether any attempt waits."""
+        return bool(self._putting or self._taking)
 
     def withdraw(self, attempt: Attempt) -> bool:
         """Takes an attempt back; False when it is complete already."""

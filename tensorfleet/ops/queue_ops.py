@@ -40,8 +40,9 @@ def shared(ctx: Any, kind: str, container: bytes, shared_name: bytes, make: Call
 
 def _make(ctx: Any, container: bytes, shared_name: bytes, make: Callable[[str], Queue]) -> Queue:
     queue = shared(ctx, "queue", container, shared_name, make)
-    if shared_name:
+    if shared_name and ctx.op not in queue.agreed:
         _check_same(ctx.op, queue, make)
+        queue.agreed.add(ctx.op)
     return queue
 
 

@@ -84,6 +84,9 @@ class Stage(Queue):
     def _line(self, attempt: Attempt) -> deque[Attempt]:
         return self._peeking if isinstance(attempt, Peek) else super()._line(attempt)
 
+    def _waited_for(self) -> bool:
+        return super()._waited_for() or bool(self._peeking)
+
     def _serve(self) -> None:
         super()._serve()
         for attempt in list(self._peeking):  # in no order: who looks takes nothing away

@@ -352,3 +352,19 @@ def test_whole_pipelines(tmp_path):
     wanted = {"n": tf.FixedLenFeature([], tf.int64)}
     made = experimental.make_batched_features_dataset(records, 2, wanted, num_epochs=1, shuffle=False)
     assert elements(made) == [{"n": [0, 1]}, {"n": [2, 3]}]
+
+
+def test_functions_may_loop_and_choose():
+    def collatz(x):
+        steps = tf.while_loop(
+            lambda n, count: n > 1,
+            lambda n, count: (tf.cond(tf.equal(n % 2, 0), lambda: n // 2, lambda: 3 * n + 1), count + 1),
+            [x, tf.constant(0)],
+        )[1]
+        return tf.case([(steps > 6, lambda: -steps), (steps > 2, lambda: steps * 10)], lambda: steps)
+
+    expected = [0, 1, -7, 2, 50, -8]
+    assert elements(Dataset.range(1, 7).map(collatz)) == expected
+    assert elements(Dataset.range(1, 7).map(collatz, num_parallel_calls=2)) == expected
+    assert elements(Dataset.range(1, 7).map(collatz).batch(4)) == [expected[:4], expected[4:]]
+    assert elements(Dataset.range(1, 7).filter(lambda x: collatz(x) > 0)) == [2, 4, 5]
