@@ -1,4 +1,4 @@
-"""The names under `tf.contrib.seq2seq`, loaded when first used."""
+"""The names under `tf.contrib.seq2seq` and `tf.contrib.crf`, loaded when first used."""
 
 from __future__ import annotations
 
@@ -37,6 +37,18 @@ _MODULES = {
     ),
 }
 
+_CRF = (
+    "CrfForwardRnnCell",
+    "crf_binary_score",
+    "crf_decode",
+    "crf_log_likelihood",
+    "crf_log_norm",
+    "crf_multitag_sequence_score",
+    "crf_sequence_score",
+    "crf_unary_score",
+    "viterbi_decode",
+)
+
 
 def _load(full: str) -> Any:
     name = full.rpartition(".")[2]
@@ -46,3 +58,10 @@ def _load(full: str) -> Any:
 
 for _names in _MODULES.values():
     publish_lazily(_load, *(f"contrib.seq2seq.{n}" for n in _names))
+
+
+def _load_crf(full: str) -> Any:
+    return getattr(importlib.import_module("tensorfleet.seq2seq.crf"), full.rpartition(".")[2])
+
+
+publish_lazily(_load_crf, *(f"contrib.crf.{n}" for n in _CRF))

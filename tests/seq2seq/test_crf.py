@@ -1,0 +1,89 @@
+"""Chains of tags against all paths tried one by one."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+crf = tf.contrib.crf
+RANDOM = np.random.RandomState(2)
+POTENTIALS = RANDOM.randn(3, 4, 3).astype(np.float32)
+MOVES = RANDOM.randn(3, 3).astype(np.float32)
+LENGTHS = [4, 2, 1]
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def run(value):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(value)
+
+
+def score(row, path):
+    return sum(POTENTIALS[row, t, tag] for t, tag in enumerate(path)) + sum(
+        MOVES[a, b] for a, b in itertools.pairwise(path)
+    )
+
+
+def paths(row):
+    return list(itertools.product(range(3), repeat=LENGTHS[row]))
+
+
+def test_the_score_of_a_path():
+    tags = np.array([[0, 1, 2, 1], [2, 2, 0, 0], [1, 0, 0, 0]])
+    made = run(crf.crf_sequence_score(POTENTIALS, tags, LENGTHS, MOVES))
+    np.testing.assert_allclose(made, [score(r, tags[r][: LENGTHS[r]]) for r in range(3)], rtol=1e-5)
+
+
+def test_the_norm_sums_over_all_paths():
+    expected = [np.log(sum(np.exp(score(r, p)) for p in paths(r))) for r in range(3)]
+    np.testing.assert_allclose(run(crf.crf_log_norm(POTENTIALS, LENGTHS, MOVES)), expected, rtol=1e-5)
+
+
+def test_the_norm_of_nothing_is_zero():
+    made = run(crf.crf_log_norm(POTENTIALS, [0, 1, 0], MOVES))
+    assert made[0] == made[2] == 0 and made[1] != 0
+
+
+def test_decoding_finds_the_best_path_of_each_length():
+    tags, best = run(crf.crf_decode(POTENTIALS, MOVES, LENGTHS))
+    for row in range(3):
+        expected = max(paths(row), key=lambda p, row=row: score(row, p))
+        assert tags[row].tolist() == [*expected, *[0] * (4 - LENGTHS[row])]
+        np.testing.assert_allclose(best[row], score(row, expected), rtol=1e-5)
+    path, total = crf.viterbi_decode(POTENTIALS[0], MOVES)
+    assert path == tags[0].tolist()
+    np.testing.assert_allclose(total, best[0], rtol=1e-5)
+
+
+def test_some_tags_allowed_count_only_their_paths():
+    allowed = np.zeros((3, 4, 3), bool)
+    allowed[:, :, 1:] = True
+    expected = [np.log(sum(np.exp(score(r, p)) for p in paths(r) if 0 not in p)) for r in range(3)]
+    made = run(crf.crf_multitag_sequence_score(POTENTIALS, allowed, LENGTHS, MOVES))
+    np.testing.assert_allclose(made, expected, rtol=1e-5)
+
+
+def test_training_makes_the_shown_path_the_best():
+    tags = np.array([[0, 1, 2, 1], [2, 2, 0, 0], [1, 0, 0, 0]])
+    potentials = tf.Variable(POTENTIALS)
+    likelihood, moves = crf.crf_log_likelihood(potentials, tags, LENGTHS)
+    assert moves.op.name == "transitions"
+    step = tf.train.GradientDescentOptimizer(0.5).minimize(-tf.reduce_mean(likelihood))
+    found, _ = crf.crf_decode(potentials, moves, LENGTHS)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(60):
+            session.run(step)
+        found = session.run(found)
+    for row, length in enumerate(LENGTHS):
+        assert found[row, :length].tolist() == tags[row, :length].tolist()
