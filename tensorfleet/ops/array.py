@@ -47,6 +47,9 @@ def _bitcast_shape(op: Operation) -> TensorShape:
         case(np.array([1.0, -2.0], np.float32), type="int32"),
         case(np.array([1.0], np.float64), type="uint8"),
         case(np.arange(8, dtype=np.uint8).reshape(2, 4), type="float"),
+        case(np.array([1 + 2j, 3j], np.complex64), type="int32"),
+        case(np.array([1 + 2j, 3j], np.complex64), type="int8"),
+        case(np.arange(4, dtype=np.int32).reshape(2, 2), type="complex64"),
     ],
 )
 def _bitcast(xp: Any, x: Any, *, type: DType) -> Any:
@@ -59,12 +62,35 @@ def _bitcast(xp: Any, x: Any, *, type: DType) -> Any:
     if not is_numpy(xp):
         from jax import lax
 
+        if "c" in (old.kind, new.kind) and old != new:
+            return _bitcast_complex(xp, x, old, new)
         return lax.bitcast_convert_type(x, new)
     if old.itemsize > new.itemsize:
         shape: tuple = (*x.shape, old.itemsize // new.itemsize)
     else:
         shape = x.shape if old.itemsize == new.itemsize else x.shape[:-1]
     return np.ascontiguousarray(x).reshape(-1).view(new).reshape(shape)
+
+
+def _bitcast_complex(xp: Any, x: Any, old: np.dtype, new: np.dtype) -> Any:
+    """From or to complex numbers, by way of bytes: XLA casts only the bits of real ones."""
+    from jax import lax
+
+    if old.kind == "c":
+        x = xp.stack([x.real, x.imag], -1)
+    raw = lax.bitcast_convert_type(x, np.uint8)
+    dims = x.shape[:-1] if old.kind == "c" else x.shape
+    if old.itemsize > new.itemsize:
+        dims = (*dims, old.itemsize // new.itemsize)
+    elif old.itemsize < new.itemsize:
+        dims = dims[:-1]
+    if new.itemsize == 1:
+        return raw.reshape(dims).astype(np.uint8).view(new)
+    if new.kind != "c":
+        return lax.bitcast_convert_type(raw.reshape((*dims, new.itemsize)), new)
+    half = np.dtype(f"f{new.itemsize // 2}")
+    pair = lax.bitcast_convert_type(raw.reshape((*dims, 2, half.itemsize)), half)
+    return lax.complex(pair[..., 0], pair[..., 1])
 
 
 not_differentiable("Bitcast")

@@ -154,6 +154,8 @@ def _put(xp: Any, band: Band, diagonal: Any, background: Any) -> Any:
             f"diagonal must have shape [..., {band.count}, {band.width}] or, for one diagonal, "
             f"[..., {band.width}]; received shape: {list(diagonal.shape)}"
         )
+    if band.width == 0:
+        return background + xp.zeros((*packed.shape[:-2], band.rows, band.columns), diagonal.dtype)
     return xp.where(inside, packed[..., which, place], background)
 
 

@@ -261,6 +261,8 @@ def _gather_nd(xp: Any, params: Any, indices: Any, check: Any) -> Any:
         )
     if depth == 0:
         return xp.broadcast_to(params, (*indices.shape[:-1], *dims))
+    if 0 in dims and 0 not in indices.shape:
+        raise invalid(f"Requested more than 0 entries, but params is empty.  Params shape: {list(dims)}")
     columns = index_columns(xp, indices, dims, "param shape", check)
     if is_numpy(xp):
         return np.asarray(params[columns], params.dtype)

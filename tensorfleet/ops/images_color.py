@@ -22,7 +22,7 @@ def _colored(op: Operation) -> TensorShape:
     shape = of_rank_at_least(op._inputs[0].shape, 1)
     if shape.rank is not None and shape.as_list()[-1] not in (None, 3):
         raise ValueError(f"Dimension must be 3 but is {shape.as_list()[-1]}")
-    return shape
+    return shape if shape.rank is None else TensorShape([*shape.as_list()[:-1], 3])
 
 
 def _hue_of(xp: Any, red: Any, green: Any, blue: Any, value: Any, span: Any) -> Any:
@@ -86,7 +86,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     examples=[case(_RGB), case(_GRAYS, grad=False), case(_RGB.astype(np.float32))],
 )
 def _hsv_to_rgb(xp: Any, images: Any) -> Any:
-    return to_rgb(xp, images[..., 0], images[..., 1], images[..., 2])
+    return to_rgb(xp, images[..., 0], images[..., 1], images[..., 2]).astype(images.dtype)
 
 
 not_differentiable("HSVToRGB")

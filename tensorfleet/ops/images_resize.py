@@ -30,6 +30,7 @@ _EXAMPLES = [
     case(_X.astype(np.float32), _SIZES[1], align_corners=True),
     case((_X * 255).astype(np.uint8), _SIZES[0]),
 ]
+_NO_IMAGES = case(_X[:0].astype(np.float32), _SIZES[0], grad=False)
 _CENTERED = case(_X.astype(np.float32), _SIZES[0], half_pixel_centers=True)
 
 
@@ -54,6 +55,8 @@ def _sizes(x: Any, size: Any) -> tuple[tuple[int, int], tuple[int, int]]:
         raise errors.InvalidArgumentError(None, None, "output dimensions must be positive")
     if x.shape[1] <= 0 or x.shape[2] <= 0:
         raise errors.InvalidArgumentError(None, None, "input image must be of non-zero size")
+    if x.shape[3] <= 0:
+        raise errors.InvalidArgumentError(None, None, "image must have at least one channel")
     return (x.shape[1], wanted[0]), (x.shape[2], wanted[1])
 
 
@@ -100,9 +103,9 @@ def _times(xp: Any, weights: np.ndarray, x: Any, axis: int) -> Any:
         for k in range(1, count):
             total = total + _taken(xp, x, index[:, k], 1) * _along(parts[:, k], 1)
         return total
-    batch, _, width, channels = x.shape
-    made = xp.matmul(weights, x.reshape(batch, -1, width * channels))
-    return made.reshape(batch, -1, width, channels)
+    batch, height, width, channels = x.shape
+    made = xp.matmul(weights, x.reshape(batch, height, width * channels))
+    return made.reshape(batch, len(weights), width, channels)
 
 
 def _dense(n_in: int, taps: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
@@ -137,7 +140,7 @@ def _linear_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> np.ndarray
     f"T: {_ANY}; {_GRID}",
     shape=_resized,
     static=["size"],
-    examples=[*_EXAMPLES, _CENTERED],
+    examples=[*_EXAMPLES, _CENTERED, _NO_IMAGES],
 )
 def _resize_bilinear(xp: Any, x: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
     heights, widths = _sizes(x, size)
@@ -294,7 +297,7 @@ def _cubic_taps(n_in: int, n_out: int, grid: tuple[bool, bool]) -> list[tuple[np
     f"T: {_ANY}; {_GRID}",
     shape=_resized,
     static=["size"],
-    examples=[*_EXAMPLES, _CENTERED],
+    examples=[*_EXAMPLES, _CENTERED, _NO_IMAGES],
 )
 def _resize_bicubic(xp: Any, x: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
     heights, widths = _sizes(x, size)
@@ -321,7 +324,7 @@ def _resize_bicubic_gradient(op: Operation, dy: Any) -> Any:
 )
 def _resize_bicubic_grad(xp: Any, dy: Any, x: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
     grid = (align_corners, half_pixel_centers)
-    return _back(xp, dy, x.shape, lambda n, m: _cubic_matrix(n, m, grid)).astype(x.dtype)
+    return _back(xp, dy.astype(x.dtype), x.shape, lambda n, m: _cubic_matrix(n, m, grid))
 
 
 not_differentiable("ResizeBicubicGrad")
@@ -348,7 +351,7 @@ def _area_matrix(n_in: int, n_out: int, align_corners: bool) -> np.ndarray:
     f"T: {_ANY}; align_corners: bool = false",
     shape=_resized,
     static=["size"],
-    examples=_EXAMPLES,
+    examples=[*_EXAMPLES, _NO_IMAGES],
 )
 def _resize_area(xp: Any, x: Any, size: Any, *, align_corners: bool) -> Any:
     x = x.astype(np.float32)

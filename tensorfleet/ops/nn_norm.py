@@ -16,7 +16,7 @@ from tensorfleet.ops.common import UNKNOWN
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least, same_dimension
-from tensorfleet.shapes import TensorShape
+from tensorfleet.shapes import TensorShape, unknown_shape
 
 _IMAGES = np.random.RandomState(0).randn(2, 2, 3, 4).astype(np.float32)
 _LRN = "depth_radius: int = 5; bias: float = 1.0; alpha: float = 1.0; beta: float = 0.5; "
@@ -115,7 +115,7 @@ def _axis(data_format: bytes, rank: int) -> int:
 def _statistics_shape(op: Operation, x: TensorShape, vectors: Any) -> tuple[TensorShape, TensorShape]:
     x = of_rank_at_least(x, 4)
     if x._d is None:
-        return x, TensorShape._of((None,))
+        return (x if op.type.endswith("V3") else unknown_shape(4)), TensorShape._of((None,))
     dims = list(x._d)
     axis = _axis(op._attrs["data_format"], len(dims))
     for v in vectors:

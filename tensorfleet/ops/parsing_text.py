@@ -285,6 +285,8 @@ def _decode_padded_raw(ctx: Any, text: Any, length: Any, *, out_type: DType, lit
         raise _invalid(f"fixed_length must be greater than 0, got {wanted}")
     if wanted % size:
         raise _invalid(f"fixed_length ({wanted}) must be a multiple of the size of out_type ({size})")
+    if not np.size(text):
+        return np.zeros((*np.shape(text), wanted // size), out_type.np_dtype)
     padded = objects([s[:wanted].ljust(wanted, b"\0") for s in _flat(text)]).reshape(np.shape(text))
     return raw_values(padded, out_type, little_endian)
 

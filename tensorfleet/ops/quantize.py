@@ -135,6 +135,8 @@ def _there_and_back(
     axis: int,
 ) -> Any:
     number = x.dtype.type
+    if x.size == 0:
+        return x
     if not given:
         others = tuple(i for i in range(x.ndim) if axis == -1 or i != axis)
         low, high = xp.min(x, axis=others, keepdims=True), xp.max(x, axis=others, keepdims=True)

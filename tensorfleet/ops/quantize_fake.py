@@ -182,7 +182,11 @@ def _fake_quant_channels_gradient(op: Operation, dy: Any) -> Any:
     "FakeQuantWithMinMaxVarsPerChannelGradient",
     f"gradients: float, inputs: float, min: float, max: float -> {_BACK}",
     _ATTRS,
-    shape=lambda op: [op._inputs[1].shape, op._inputs[2].shape, op._inputs[3].shape],
+    shape=lambda op: [
+        op._inputs[1].shape,
+        op._inputs[2].shape.with_rank(1),
+        op._inputs[3].shape.with_rank(1),
+    ],
     examples=[case(_DY, _X, _LOWS, _HIGHS, grad=False)],
 )
 def _fake_quant_channels_grad(

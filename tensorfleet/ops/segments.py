@@ -230,6 +230,7 @@ def _unsorted(name: str, types: str = "number", tindices: str = "index") -> Any:
             case(_ROWS, _MIXED, three),
             case(INTS, np.array([[0, 1, 1], [2, 0, 1]], np.int64), three),
             case(POSITIVE, np.array([1, 0], np.int32), np.array(2, np.int64)),
+            case(POSITIVE[:, :0], np.array([1, 0], np.int32), three, grad=False),
         ],
     )
 
@@ -244,7 +245,7 @@ def _scatter(xp: Any, data: Any, ids: Any, num: Any, kind: str, start: Any, chec
     ok = ids < count
     check(xp.all(ok), lambda: "segment_ids{} = {} is out of range [0, {})".format(*first_bad(ok, ids), count))
     w = wide(data)
-    rows = w.reshape((-1, *data.shape[ids.ndim :])) if ids.size else w.reshape((0, *data.shape[ids.ndim :]))
+    rows = w.reshape((ids.size, *data.shape[ids.ndim :]))
     # One group more than asked for takes the rows to be dropped.
     places = xp.where((ids < 0) | ~ok, count, ids).reshape(-1).astype(np.int64)
     shape = (count + 1, *data.shape[ids.ndim :])

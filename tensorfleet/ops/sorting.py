@@ -91,6 +91,7 @@ def _by_packed_sort(xp: Any, x: Any, k: int) -> tuple:
         case(np.array([[0.5, -2, np.inf, -np.inf, 0, -0.0, 7] * 8], np.float32), np.int32(40), grad=False),
         case(np.array([3, -4, 2**31 - 1, -(2**31)] * 10, np.int32), np.int32(35)),
         case(np.array([3, 200, 255, 0] * 10, np.uint8), np.int32(35)),
+        case(np.array([1, -0.0, 0, -2], np.float16), np.int32(3), grad=False),
     ],
 )
 def _top_k_v2(xp: Any, x: Any, k: Any, *, index_type: DType) -> tuple:
@@ -102,7 +103,10 @@ def _top_k_v2(xp: Any, x: Any, k: Any, *, index_type: DType) -> tuple:
     if not is_numpy(xp):
         from jax import lax
 
-        values, indices = _by_packed_sort(xp, x, k) if _packs(x, k) else lax.top_k(x, k)
+        if _packs(x, k):
+            values, indices = _by_packed_sort(xp, x, k)
+        else:  # of two zeros the first comes first, whatever their signs
+            values, indices = lax.top_k(xp.where(x == 0, xp.zeros_like(x), x), k)
         return values, indices.astype(kind)
     # Sorted backward, so that of equal elements the first comes first.
     order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
@@ -149,6 +153,8 @@ def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
             f"First dimension of predictions {len(predictions)} must match length of targets {len(targets)}",
         )
     classes = predictions.shape[1]
+    if classes == 0:
+        return xp.zeros(len(targets), bool)
     known = (targets >= 0) & (targets < classes)
     at = xp.clip(targets, 0, max(classes - 1, 0))
     mine = xp.take_along_axis(predictions, at[:, None], axis=1)

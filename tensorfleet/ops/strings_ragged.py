@@ -173,7 +173,7 @@ def unicode_split_with_offsets(
 
 
 def _ngrams_shape(op: Operation) -> list[TensorShape]:
-    return [vector_of(None), op._inputs[1].shape]
+    return [vector_of(None), op._inputs[1].shape.with_rank(1)]
 
 
 @op(
