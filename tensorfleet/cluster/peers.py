@@ -87,7 +87,7 @@ class Peer:
 
     def _close_dead(self) -> None:
         """Closes idle connections that the other side has closed."""
-        for channel in [c for c in self._idle if not c.is_open()]:
+        for channel in [c for c in self._idle if c.is_closed()]:
             self._idle.remove(channel)
             channel.close()
 

@@ -217,12 +217,12 @@ class Server:
         frame = channel.receive()
         try:
             if frame.kind == wire.RUN:
-                if not channel.is_open():
+                if channel.is_closed():
                     return False  # whoever asked has given up: while this process was stopped, say
                 handle, step, stage, total, timeout, traced = RUN_FIELDS.unpack(frame.fields)
                 collector = Collector() if traced else None
                 results = self.worker.run(
-                    handle.decode(), step, stage, total, timeout, frame.tensors, collector
+                    handle.decode(), step, stage, total, timeout, frame.tensors, collector, channel.is_closed
                 )
                 told = json.dumps({"events": collector.events}).encode() if collector is not None else b""
                 channel.send(wire.OK, told, results)

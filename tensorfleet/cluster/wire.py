@@ -225,14 +225,14 @@ class Channel:
         """Whether bytes of the next frame have arrived already."""
         return self._begin < self._end or (self._secure and self.sock.pending() > 0)  # type: ignore[attr-defined]
 
-    def is_open(self) -> bool:
-        """Whether the other side has not closed the connection, as far as is known here."""
+    def is_closed(self) -> bool:
+        """Whether the other side has closed the connection, as far as is known here."""
         try:
-            return socket.socket.recv(self.sock, 1, _PEEK) != b""
+            return socket.socket.recv(self.sock, 1, _PEEK) == b""
         except BlockingIOError:
-            return True
-        except OSError:
             return False
+        except OSError:
+            return True
 
     def close(self) -> None:
         """Closes the connection and wakes whoever is reading from it."""

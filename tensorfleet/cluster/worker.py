@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet import errors
@@ -232,8 +232,9 @@ class Worker:
         timeout: int,
         given: list,
         collector: Any = None,
+        abandoned: Callable[[], bool] | None = None,
     ) -> list:
-        """Runs one stage of a step and returns what belongs in the reply."""
+        """Runs one stage of a step and returns what belongs in the reply, which nobody may want any more by then."""
         session = self.session(handle)
         stage = session.stages.get(stage_id)
         if stage is None or len(given) != stage.given:
@@ -248,7 +249,7 @@ class Worker:
         if stage.alone and total == 1 and stage.program.inline:
             results = session.engine.run(stage.program, given, timeout, collector)
         else:
-            results = self._run_in_step(session, number, stage, total, timeout, given, collector)
+            results = self._run_in_step(session, number, stage, total, timeout, given, collector, abandoned)
         sent = (
             [thin(r, stage.wire) if i in stage.thin else r for i, r in enumerate(results)]
             if stage.thin
@@ -267,6 +268,7 @@ class Worker:
         timeout: int,
         given: list,
         collector: Any,
+        abandoned: Callable[[], bool] | None,
     ) -> list:
         step = session.step(number)
         deadline = time.monotonic() + timeout / 1000 if timeout else None
@@ -277,6 +279,7 @@ class Worker:
                 feeds[i] = full(feeds[i])
 
         def began(ctx: Any) -> None:
+            ctx.abandoned = abandoned
             with step.arrived:
                 step.contexts.append(ctx)
                 if step.reason is not None:

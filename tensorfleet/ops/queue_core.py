@@ -243,6 +243,12 @@ class Queue:
             self._serve()
             return True
 
+    def take_back(self, attempt: Attempt) -> None:
+        """Undoes an attempt that is complete, because nobody wants its outcome any more."""
+        with self._lock:
+            attempt.undo(self)
+            self._serve()
+
     def look(self) -> tuple[int, bool]:
         """How many elements there are and whether the queue is closed, between two attempts."""
         with self._lock:

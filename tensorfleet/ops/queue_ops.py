@@ -170,6 +170,12 @@ def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
                 raise
     if attempt.error is not None:
         raise attempt.error
+    abandoned = getattr(ctx.step, "abandoned", None)
+    if abandoned is not None and isinstance(attempt, Take) and abandoned():
+        queue.take_back(attempt)
+        raise errors.CancelledError(
+            None, None, f"{attempt.verb} operation was cancelled: its client has gone"
+        )
 
 
 def _check_types(queue: Queue, given: list[DType], verb: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,17 @@ from tensorfleet.runtime.threads import Pool
 class StepContext:
     """One run of a program: its cancellation, its deadline, and the trace it leaves if asked to."""
 
-    __slots__ = ("_lock", "_waiting", "deadline", "private", "reason", "resources", "streams", "trace")
+    __slots__ = (
+        "_lock",
+        "_waiting",
+        "abandoned",
+        "deadline",
+        "private",
+        "reason",
+        "resources",
+        "streams",
+        "trace",
+    )
 
     def __init__(
         self, resources: ResourceManager, streams: RandomStreams, deadline: float | None, waits: bool = True
@@ -35,6 +45,8 @@ class StepContext:
         self._lock = threading.Lock() if waits else None  # a step that never waits needs no waking
         self._waiting: set[threading.Event] = set()
         self.reason: errors.OpError | None = None
+        #: tells whether whoever asked for the results has gone, where that is known
+        self.abandoned: Callable[[], bool] | None = None
         self.trace: Any = None
 
     def cancel(self, reason: errors.OpError) -> None:

@@ -1,5 +1,8 @@
 """A task's decisions, without sockets: what is late, and what belongs to a step that is over."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
@@ -21,6 +24,50 @@ STAGE = {
     "wire": "",
     "thin": [],
 }
+
+
+def test_an_element_for_a_client_that_has_gone_stays_in_the_queue():
+    with tf.Graph().as_default() as graph:
+        q = tf.FIFOQueue(10, tf.int32, shapes=[[]], name="q")
+        q.enqueue(7, name="put")
+        q.dequeue(name="take")
+        q.size(name="size")
+    made = Worker("/job:ps/replica:0/task:0", tf.ConfigProto())
+    nodes = np.frombuffer(graph.as_graph_def().SerializeToString(), np.uint8)
+    ops = [op.name for op in graph.get_operations()]
+    stages = [
+        {**STAGE, "id": i, "ops": ops, "targets": [name], "awaited": [], "reply": reply}
+        for i, (name, reply) in enumerate((("put", []), ("take", ["take:0"]), ("size", ["size:0"])))
+    ]
+    told = {"session": HANDLE, "create": True, "known": [], "stages": stages}
+    made.register("client", told, [nodes, np.zeros(0, np.uint8)])
+    raised = []
+
+    def take():
+        try:
+            made.run(HANDLE, 1, 1, 1, 0, [], None, lambda: True)
+        except tf.errors.CancelledError as e:
+            raised.append(e)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    until(lambda: made.session(HANDLE).steps and next(iter(made.session(HANDLE).steps.values())).contexts)
+    time.sleep(0.2)
+    made.run(HANDLE, 2, 0, 1, 0, [])
+    thread.join(60)
+    assert len(raised) == 1
+    assert made.run(HANDLE, 3, 2, 1, 0, []) == [1]
+    assert made.run(HANDLE, 4, 1, 1, 0, [], None, lambda: False) == [7]
+    made.close()
+
+
+def until(condition):
+    never = threading.Event()
+    for _ in range(3000):
+        if condition():
+            return
+        never.wait(0.01)
+    raise AssertionError("it did not happen")
 
 
 @pytest.fixture
