@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet import dtypes, nest
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.operation import IndexedSlices, Tensor
@@ -17,11 +18,13 @@ from tensorfleet.ops.cast import cast
 from tensorfleet.ops.control_flow import cond
 from tensorfleet.platform import logging
 from tensorfleet.train.global_step import get_global_step
+from tensorfleet.train.hooks import step_for
 from tensorfleet.train.optimizer import Optimizer
-from tensorfleet.train.session_run_hook import SessionRunHook
+from tensorfleet.train.session_run_hook import SessionRunArgs, SessionRunHook
 from tensorfleet.variables.variable import Variable
 
 POLICIES = ("measure", "scale", "drop", "wait")
+_LOOK_SECONDS = 0.005
 _ENDED = np.iinfo(np.int64).max // 2
 
 
@@ -35,8 +38,14 @@ class StalenessOptimizer(Optimizer):
     policy "measure": every gradient is applied as it is.
     policy "scale": a gradient is divided by one more than its staleness.
     policy "drop": a gradient staler than `bound` is not applied, and the global step does not count it.
-    policy "wait": a worker that is more than `bound` steps ahead of the slowest waits for it; pass
-    `make_session_run_hook(task_index)` to its `MonitoredTrainingSession`, and `num_workers` here.
+    policy "wait": a worker that is more than `bound` steps ahead of the slowest waits for it; say here how many
+    they are, `num_workers`.
+    `rate` multiplies the wrapped optimizer's learning rate: less than 1 lowers it.
+    For the first `warm_up_steps` global steps only worker 0 trains, and the others wait.
+
+    Pass `make_session_run_hook(task_index)` to the `MonitoredTrainingSession` of every worker: it keeps the
+    histogram of this worker's staleness, and does the waiting of the policy "wait" and of the warm-up. With the
+    defaults, training is what it would be without this.
     """
 
     def __init__(
@@ -46,6 +55,8 @@ class StalenessOptimizer(Optimizer):
         bound: int | None = None,
         num_workers: int | None = None,
         name: str = "staleness",
+        rate: float = 1.0,
+        warm_up_steps: int = 0,
     ) -> None:
         super().__init__(False, name)
         if policy not in POLICIES:
@@ -54,13 +65,21 @@ class StalenessOptimizer(Optimizer):
             raise ValueError(f"The policies drop and wait need a bound of 0 or more; {policy!r} got {bound}.")
         if policy == "wait" and not num_workers:
             raise ValueError("The policy wait needs num_workers, the number of workers to wait for.")
+        if rate != 1.0:
+            _lower_rate(opt, rate)
         self._opt = opt
+        self._warm_up_steps = warm_up_steps
         self._policy = policy
         self._bound = bound
         self._num_workers = num_workers
         self._seen: Any = None
         self._steps: Any = None
         self.staleness: Any = None
+        #: how many gradients of this worker had which staleness when they were applied, as its hook has seen them
+        self.histogram: Counter[int] = Counter()
+        #: how many of them were too stale
+        self.dropped = 0
+        self._update: Any = None
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list:
         """As the wrapped optimizer; also notes at which step the variables were read."""
@@ -89,9 +108,18 @@ class StalenessOptimizer(Optimizer):
                 zeros = np.zeros(self._num_workers or 0, np.int64)
                 self._steps = Variable(zeros, trainable=False, name="worker_steps")
         if self._policy == "drop":
-            return self._unless_stale(pairs, global_step)
-        with control_dependencies([self.staleness]):
-            return self._opt.apply_gradients(pairs, global_step, name)
+            made = self._unless_stale(pairs, global_step)
+        else:
+            with control_dependencies([self.staleness]):
+                made = self._opt.apply_gradients(pairs, global_step, name)
+        self._update = made.op if isinstance(made, Tensor) else made
+        return made
+
+    def _count(self, age: int) -> None:
+        if self._policy == "drop" and age > (self._bound or 0):
+            self.dropped += 1
+        else:
+            self.histogram[age] += 1
 
     def _unless_stale(self, pairs: list, global_step: Any) -> Any:
         with control_dependencies(None):
@@ -120,19 +148,129 @@ class StalenessOptimizer(Optimizer):
         return self._opt.variables()
 
     def make_session_run_hook(self, task_index: int, max_wait_secs: float = 60.0) -> SessionRunHook:
-        """For the policy "wait": holds this worker back when it is too far ahead.
+        """A hook for this worker: counts in `histogram` how stale its gradients are, and waits where it has to.
 
-        A worker that makes no step for `max_wait_secs` is not waited for until it makes one.
+        With the policy "wait", a worker that makes no step for `max_wait_secs` is not waited for until it makes one.
         """
-        if self._steps is None or self._bound is None:
-            raise ValueError('The hook is for the policy "wait", after apply_gradients() or minimize().')
-        return _Wait(self._steps, task_index, self._bound, max_wait_secs)
+        if self.staleness is None:
+            raise ValueError("Make the hook after apply_gradients() or minimize().")
+        hooks: list[SessionRunHook] = [_Histogram(self, task_index)]
+        if self._warm_up_steps and task_index:
+            hooks.append(_WarmUp(self._warm_up_steps))
+        if self._steps is not None and self._bound is not None:
+            hooks.append(_Wait(self._steps, task_index, self._bound, max_wait_secs))
+        return hooks[0] if len(hooks) == 1 else _All(hooks)
 
 
 def _divided(grad: Any, staleness: Tensor) -> Any:
     if isinstance(grad, IndexedSlices):
         return IndexedSlices(_divided(grad.values, staleness), grad.indices, grad.dense_shape)
     return grad / (cast(staleness, grad.dtype.base_dtype) + 1)
+
+
+def _lower_rate(opt: Optimizer, factor: float) -> None:
+    """Multiplies the learning rate that an optimizer was made with: a number, a tensor or a function."""
+    if factor <= 0:
+        raise ValueError(f"rate must be above 0, not {factor}.")
+    for name in ("_lr", "_learning_rate"):
+        given = getattr(opt, name, None)
+        if given is not None:
+            lowered = (lambda rate=given: rate() * factor) if callable(given) else given * factor
+            setattr(opt, name, lowered)
+            return
+    raise ValueError(f"{type(opt).__name__} has no learning rate that could be lowered.")
+
+
+class _All(SessionRunHook):
+    """Several hooks as one."""
+
+    def __init__(self, hooks: list[SessionRunHook]) -> None:
+        self._hooks = hooks
+
+    def begin(self) -> None:
+        """Lets all begin."""
+        for hook in self._hooks:
+            hook.begin()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Lets all start."""
+        for hook in self._hooks:
+            hook.after_create_session(session, coord)
+
+    def before_run(self, run_context: Any) -> Any:
+        """What the first one asks for; the others only wait."""
+        asked = [hook.before_run(run_context) for hook in self._hooks]
+        return asked[0]
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Tells all."""
+        for hook in self._hooks:
+            hook.after_run(run_context, run_values)
+
+    def end(self, session: Any) -> None:
+        """Ends all."""
+        for hook in self._hooks:
+            hook.end(session)
+
+
+class _Histogram(SessionRunHook):
+    """Counts how stale the gradients of this worker are, and says so at the end."""
+
+    def __init__(self, opt: StalenessOptimizer, task_index: int) -> None:
+        self._opt = opt
+        self._me = task_index
+        self._args = SessionRunArgs(opt.staleness)
+        self._trains: dict[Any, bool] = {}
+
+    def before_run(self, run_context: Any) -> SessionRunArgs | None:
+        """Asks for the staleness, in runs that train."""
+        graph = run_context.session.graph
+        fetched = nest.flatten(run_context.original_args.fetches)
+        return self._args if any(self._leads_to_update(graph, f) for f in fetched) else None
+
+    def _leads_to_update(self, graph: Any, fetched: Any) -> bool:
+        """Whether to fetch this is to train."""
+        known = self._trains.get(fetched)
+        if known is None:
+            element = graph.as_graph_element(fetched)
+            stack, seen = [element.op if isinstance(element, Tensor) else element], set()
+            while stack:
+                op = stack.pop()
+                if op not in seen:
+                    seen.add(op)
+                    stack += [*op.control_inputs, *(t.op for t in op.inputs)]
+            known = self._trains[fetched] = self._opt._update in seen
+        return known
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Counts it."""
+        if run_values.results is not None:
+            self._opt._count(int(run_values.results))
+
+    def end(self, session: Any) -> None:
+        """Logs the histogram."""
+        each = ", ".join(f"{age}: {n}" for age, n in sorted(self._opt.histogram.items()))
+        lost = f"; {self._opt.dropped} dropped" if self._opt.dropped else ""
+        logging.info("Staleness of the gradients of worker %d: %s%s", self._me, each or "none", lost)
+
+
+class _WarmUp(SessionRunHook):
+    """Holds a worker back until another one has made the first steps."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._over = False
+
+    def begin(self) -> None:
+        """Finds the global step."""
+        self._read = step_for("StalenessOptimizer")
+
+    def before_run(self, run_context: Any) -> None:
+        """Waits for the first steps."""
+        while not self._over:
+            self._over = run_context.session.run(self._read) >= self._steps
+            if not self._over:
+                time.sleep(_LOOK_SECONDS)
 
 
 class _Wait(SessionRunHook):
@@ -175,7 +313,7 @@ class _Wait(SessionRunHook):
             if time.monotonic() - began > self._max_wait_secs:
                 self._lost.update({i: int(n) for i, n in enumerate(steps) if int(n) == self._slowest})
                 logging.warning("Workers %s made no step; not waiting for them.", sorted(self._lost))
-            time.sleep(0.005)
+            time.sleep(_LOOK_SECONDS)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Tells that a step is done."""

@@ -184,5 +184,93 @@ def test_it_must_be_asked_in_order():
         opt.compute_gradients(w * 2.0)
     with pytest.raises(ValueError, match=r"compute_gradients\(\) of this optimizer"):
         opt.apply_gradients([(tf.constant(1.0), w)])
-    with pytest.raises(ValueError, match='is for the policy "wait"'):
+    with pytest.raises(ValueError, match=r"after apply_gradients\(\) or minimize\(\)"):
         opt.make_session_run_hook(0)
+
+
+def test_a_histogram_of_what_was_applied_is_kept(caplog):
+    late = Late(policy="drop", bound=3)
+    evaluate = late.w * 2.0
+    hook = late.opt.make_session_run_hook(5)
+    with (
+        caplog.at_level("INFO", logger="tensorflow"),
+        tf.train.MonitoredTrainingSession(hooks=[hook]) as sess,
+    ):
+        for others in (0, 1, 1, 3, 4):
+            sess.run([late.train, late.opt.staleness], {late.others: others})
+            sess.run(evaluate)
+    assert late.opt.histogram == {0: 1, 1: 2, 3: 1}
+    assert late.opt.dropped == 1
+    told = [r.getMessage() for r in caplog.records if "Staleness of" in r.getMessage()]
+    assert told == ["Staleness of the gradients of worker 5: 0: 1, 1: 2, 3: 1; 1 dropped"]
+
+
+@pytest.mark.parametrize("given", [0.5, lambda: 0.5])
+def test_the_rate_is_lowered(given):
+    step = tf.train.get_or_create_global_step()
+    w = tf.Variable(3.0)
+    for made in (tf.train.GradientDescentOptimizer(given), tf.train.AdamOptimizer(given)):
+        opt = tf.fleet.StalenessOptimizer(made, rate=0.5)
+        assert opt.minimize(w * 2.0, global_step=step)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(
+            tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(given), rate=0.5).minimize(w * 2.0)
+        )
+        assert sess.run(w) == 2.5
+
+
+def test_a_rate_that_cannot_be_lowered_is_refused():
+    with pytest.raises(ValueError, match="rate must be above 0"):
+        tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(0.1), rate=0.0)
+    plain = tf.train.Optimizer(False, "plain")
+    with pytest.raises(ValueError, match="has no learning rate"):
+        tf.fleet.StalenessOptimizer(plain, rate=0.5)
+
+
+def test_others_wait_while_the_first_worker_warms_up(servers):
+    spec, made = servers
+    workers = []
+    for index in range(2):
+        graph = tf.Graph()
+        setter = tf.train.replica_device_setter(cluster=spec, worker_device=f"/job:worker/task:{index}")
+        with graph.as_default(), tf.device(setter):
+            step = tf.train.get_or_create_global_step()
+            opt = tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(0.1), warm_up_steps=3)
+            train = opt.minimize(tf.Variable(1.0) * 2.0, global_step=step)
+            hook = opt.make_session_run_hook(index)
+            sess = tf.train.MonitoredTrainingSession(made[1 + index].target, index == 0, hooks=[hook])
+        workers.append((sess, train, step))
+    (first, train, step), (second, train2, step2) = workers
+    seen = []
+
+    def other():
+        second.run(train2)
+        seen.append(second._tf_sess().run(step2))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    for _ in range(3):
+        assert not seen
+        first.run(train)
+    thread.join(timeout=60)
+    assert seen == [4]
+    for sess, *_ in workers:
+        sess.close()
+
+
+def test_the_defaults_change_nothing():
+    def trained(wrap):
+        with tf.Graph().as_default(), tf.Session() as sess:
+            step = tf.train.get_or_create_global_step()
+            w = tf.get_variable("w", [3], initializer=tf.constant_initializer([1.0, -2.0, 3.0]))
+            train = wrap(tf.train.AdamOptimizer(0.1)).minimize(tf.reduce_sum(tf.square(w)), global_step=step)
+            sess.run(tf.global_variables_initializer())
+            for _ in range(5):
+                sess.run(train)
+            return sess.run([w, step]), sorted(v.op.name for v in tf.global_variables())
+
+    (plain, steps), names = trained(lambda opt: opt)
+    (wrapped, same_steps), same_names = trained(tf.fleet.StalenessOptimizer)
+    np.testing.assert_array_equal(wrapped, plain)
+    assert (steps, names) == (same_steps, same_names)
