@@ -8,7 +8,7 @@ optimizer counts these updates, and can do something about them:
 
     measure   nothing: plain asynchronous training
     scale     divide each gradient by one more than its staleness
-    drop      leave out gradients staler than --bound
+    drop      leave out gradients staler than --bound (the table counts them nevertheless)
     wait      nobody may be more than --bound steps ahead of the slowest (stale synchronous parallel)
 
 The four are trained one after the other on the same servers, each in a container of its own: tf.container keeps

@@ -140,6 +140,8 @@ def main() -> int:
     flags = read_flags()
     told = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     cluster = told.cluster_spec()
+    if "chief" not in cluster.jobs:
+        sys.exit("Nobody would ask: start it with --chief, as shown at the top.")
     server = tf.train.Server(cluster, told.task_type, told.task_id)
     networks = cluster.num_tasks("worker")
     if told.task_type == "ps":

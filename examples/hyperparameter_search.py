@@ -90,6 +90,11 @@ def train_all(sess: tf.Session, trials: list[Trial], steps: int, data: tuple[np.
     coordinator.join(threads)  # raises what a thread has raised
 
 
+def places(trials: list[Trial]) -> list[str]:
+    """The devices, without what is the same for all."""
+    return sorted({t.device.replace("/replica:0", "").replace("/device", "") for t in trials})
+
+
 def show(trials: list[Trial]) -> None:
     """A table of all choices: the accuracy that each reached, and in how many steps."""
     print("learning rate " + "".join(f"   width {width:<8d}" for width in WIDTHS))
@@ -125,8 +130,7 @@ def main() -> int:
         sess.run(tf.global_variables_initializer())
         best, steps = trials, flags.steps
         while True:
-            places = ", ".join(sorted({t.device[-5:] for t in best}))
-            print(f"{len(best):2d} of {len(trials)} train for {steps:3d} steps each, on {places}")
+            print(f"{len(best):2d} of {len(trials)} train for {steps:3d} steps each, on", *places(best))
             train_all(sess, best, steps, data)
             best = sorted(best, key=lambda t: -t.reached)
             if len(best) == 1:

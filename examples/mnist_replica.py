@@ -113,7 +113,7 @@ def train(cluster: tf.train.ClusterSpec, target: str, data: input_data.DataSets)
         while not session.should_stop():
             images, classes = data.train.next_batch(FLAGS.batch_size)
             _, now, cost = session.run([update, step, loss], {x: images, labels: classes})
-            if now - said >= 200 or now >= FLAGS.train_steps:
+            if now - said >= min(200, FLAGS.train_steps // 10):
                 said = now
                 reached = evaluate(session, accuracy, validation)
                 print(

@@ -69,7 +69,7 @@ def main() -> int:
     told = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     cluster = told.cluster_spec()
     server = tf.train.Server(cluster, told.task_type, told.task_id)
-    if told.task_id != 0:
+    if (told.task_type, told.task_id) != ("worker", 0):
         server.join()  # keeps and computes its layer, until the client is done
         return 0
 

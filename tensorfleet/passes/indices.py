@@ -40,7 +40,7 @@ def _prepares(op: Operation, plan: Plan) -> bool:
         return False
     if op.type == "SparseToDense":
         size = op._outputs[0].shape.num_elements()
-        return size is not None and size <= _MOST and not op._inputs[0].shape.is_fully_defined()
+        return (size is None or size <= _MOST) and not op._inputs[0].shape.is_fully_defined()
     return op.type in _MOVES | _COUNTS and op._outputs[0].dtype.is_integer
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 
@@ -26,7 +25,7 @@ def test_every_flag_of_a_synchronous_run_has_its_effect(tmp_path):
     done = run_example(tmp_path, "mnist_replica", *flags, "--data_dir", str(tmp_path), ps=1, workers=2)
     assert number_after("Final validation accuracy", done.stdout) >= 0.85
     assert f"No MNIST files in {tmp_path}" in done.stdout
-    assert number_after("global step", re.sub(" +", " ", done.stdout)) >= 200
+    assert "of 200   loss" in done.stdout
 
 
 def test_fewer_gpus_than_workers_are_refused(tmp_path):

@@ -20,8 +20,8 @@ def kinds(session, fetches, *feeds):
     return {op.name: part.kind for part in parts for op in part.ops}
 
 
-def table():
-    return tf.get_variable("table", [50_000, 4], initializer=tf.random_normal_initializer())
+def table(name="table"):
+    return tf.get_variable(name, [50_000, 4], initializer=tf.random_normal_initializer())
 
 
 def test_indices_of_gathers_are_joined_outside_of_segments():
@@ -95,3 +95,17 @@ def test_sums_over_equal_indices_stay_with_the_update_they_are_for():
         after = sess.run(rows, {ids: [1, 2, 1, 7]})
     assert np.all(before[3] == after[3])
     assert np.all(np.abs(after[:2]) < np.abs(before[:2]))
+
+
+def test_accidental_hits_of_a_batch_of_any_size_stay_outside_of_the_segment():
+    words, near = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.int64, [None, 1])
+    biases = tf.get_variable("biases", [50_000])
+    inputs = tf.nn.embedding_lookup(table(), words)
+    losses = tf.nn.sampled_softmax_loss(table("out"), biases, near, inputs, 8, 50_000)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        found = kinds(sess, losses, words, near)
+        assert [kind for name, kind in found.items() if "SparseToDense" in name] == ["index"]
+        for size in (3, 5):
+            fed = {words: np.arange(size), near: np.arange(size)[:, None]}
+            assert sess.run(losses, fed).shape == (size,)
