@@ -20,6 +20,7 @@ DEEPEST = 512  # functions inside functions, loops inside loops, scopes inside s
 _MOST_NODES = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
 _INPUT = re.compile(r"\^?([^:^]+)(?::(\d{1,9}))?")
+_SIZED = frozenset(("tensor", "shape", "list"))
 _MERGES = ("Merge", "RefMerge")
 _NEXTS = ("NextIteration", "RefNextIteration")
 
@@ -51,7 +52,7 @@ def _by_name(nodes: Iterable[Any]) -> dict[str, Any]:
             raise ValueError(f"Node '{name}' is not unique")
         found[name] = node
         for attr in node.attr.values():
-            if attr.WhichOneof("value") in ("tensor", "shape", "list"):
+            if attr.WhichOneof("value") in _SIZED:
                 _check_attr(name, attr)
     return found
 
@@ -69,9 +70,13 @@ def check_name(name: str) -> None:
 
 def _sources(node: Any, nodes: dict[str, Any], mapped: Collection[str]) -> list[str]:
     """The nodes that must be made before a node."""
-    found = []
+    found: list[str] = []
     controls = False
+    merges = node.op in _MERGES
     for text in node.input:
+        if text in nodes and not (controls or merges or mapped):  # almost all of them
+            found.append(text)
+            continue
         parts = _INPUT.fullmatch(text)
         if parts is None:
             raise ValueError(f"Node '{node.name}': '{text[:200]}' is not the name of an input")
@@ -87,7 +92,7 @@ def _sources(node: Any, nodes: dict[str, Any], mapped: Collection[str]) -> list[
         if source not in nodes:
             raise ValueError(f"Node '{node.name}': Unknown input node '{text[:200]}'")
         # An edge that leads back to the start of a loop is set when everything is made.
-        if controlling or node.op not in _MERGES or nodes[source].op not in _NEXTS:
+        if controlling or not merges or nodes[source].op not in _NEXTS:
             found.append(source)
     return found
 
@@ -183,7 +188,7 @@ def _check_functions(functions: Any) -> None:
                 which = attr.WhichOneof("value")
                 if which == "func":
                     calls[name].add(attr.func.name)
-                elif which in ("tensor", "shape", "list"):
+                elif which in _SIZED:
                     _check_attr(node.name, attr)
     if calls:
         _check_nesting(calls)

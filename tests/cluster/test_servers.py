@@ -105,6 +105,21 @@ def test_beyond_this_machine_a_token_must_be_set(monkeypatch):
         tf.train.Server({"local": ["0.0.0.0:0"]})
 
 
+def test_a_server_listens_at_its_address_and_at_no_other():
+    server = tf.train.Server.create_local_server()
+    try:
+        tcp = [s for s in server._sockets if s.family != socket.AF_UNIX]
+        assert [s.getsockname()[0] in ("127.0.0.1", "::1") for s in tcp] == [True]
+    finally:
+        server.stop()
+    at = tf.train.Server({"local": ["127.0.0.2:0"]})
+    try:
+        tcp = [s for s in at._sockets if s.family != socket.AF_UNIX]
+        assert [s.getsockname()[0] for s in tcp] == ["127.0.0.2"]
+    finally:
+        at.stop()
+
+
 def test_another_token_is_refused(monkeypatch):
     with ProcessCluster(env={"TENSORFLEET_TOKEN": "theirs"}, worker=1) as cluster:
         monkeypatch.setenv("TENSORFLEET_TOKEN", "ours")
