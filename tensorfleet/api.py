@@ -16,6 +16,8 @@ _NAMES: dict[str, Any] = {}
 _LAZY: dict[str, Callable[[str], Any]] = {}
 # Modules with names of others: where to look for what was not published in them.
 _BORROWS: dict[str, tuple[str, ...]] = {}
+# Modules whose names follow a rule: what gives their value, or None for a name that is not theirs.
+_FINDERS: dict[str, Callable[[str], Any]] = {}
 
 
 def export(*names: str) -> Callable[[T], T]:
@@ -62,11 +64,16 @@ def publish_module(name: str, *lenders: str) -> None:
     _BORROWS[name] = lenders
 
 
+def publish_finder(module: str, finder: Callable[[str], Any]) -> None:
+    """Publishes a module whose names `finder(name)` gives when they are first used; None: there is no such name."""
+    _FINDERS[module] = finder
+
+
 def install(package: types.ModuleType) -> None:
     """Puts every published name where it belongs under `package`, making modules on the way."""
     for name in _LAZY:
         _module_of(package, name)
-    for name in _BORROWS:
+    for name in (*_BORROWS, *_FINDERS):
         _module_of(package, f"{name}.")
     for name, value in _NAMES.items():
         setattr(_module_of(package, name), name.rpartition(".")[2], value)
@@ -84,6 +91,10 @@ def _module_of(package: types.ModuleType, name: str) -> types.ModuleType:
 
 def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
+        found = _FINDERS[path](name) if path in _FINDERS and not name.startswith("__") else None
+        if found is not None:
+            setattr(module, name, found)
+            return found
         full = f"{path}.{name}" if path else name
         source = full if full in _LAZY else _lent(path, name)
         if source is None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
-from tensorfleet.api import exported_under, find, publish, publish_lazily, publish_module
+from tensorfleet.api import exported_under, find, publish, publish_finder, publish_lazily, publish_module
+from tensorfleet.protos._index import MODULE_OF
+from tensorfleet.raw_ops import op_function
 
 # Where TensorFlow 1.15 keeps public things, under `tf.python`.
 _PLACES = {
@@ -114,30 +117,28 @@ _PLACES = {
         train.get_or_create_global_step train.global_step
     """,
 }
-# Messages, under the generated modules that hold them.
-_MESSAGES = {
-    "core.example.example_pb2": "Example SequenceExample",
-    "core.example.feature_pb2": "BytesList Feature FeatureList FeatureLists Features FloatList Int64List",
-    "core.framework.attr_value_pb2": "AttrValue NameAttrList",
-    "core.framework.device_attributes_pb2": "DeviceAttributes DeviceLocality",
-    "core.framework.graph_pb2": "GraphDef",
-    "core.framework.node_def_pb2": "NodeDef",
-    "core.framework.op_def_pb2": "OpDef OpList",
-    "core.framework.step_stats_pb2": "DeviceStepStats NodeExecStats StepStats",
-    "core.framework.summary_pb2": "HistogramProto Summary SummaryMetadata",
-    "core.framework.tensor_pb2": "TensorProto",
-    "core.framework.tensor_shape_pb2": "TensorShapeProto",
-    "core.framework.types_pb2": "DataType",
-    "core.framework.variable_pb2": "VariableDef",
-    "core.protobuf.cluster_pb2": "ClusterDef JobDef",
-    "core.protobuf.config_pb2": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions",
-    "core.protobuf.meta_graph_pb2": "MetaGraphDef SignatureDef TensorInfo",
-    "core.protobuf.rewriter_config_pb2": "RewriterConfig",
-    "core.protobuf.saved_model_pb2": "SavedModel",
-    "core.protobuf.saver_pb2": "SaverDef",
-    "core.protobuf.tensorflow_server_pb2": "ClusterDef JobDef ServerDef",
-    "core.util.event_pb2": "Event SessionLog LogMessage",
-}
+# The generated modules that hold messages; each of them has all messages here.
+_MESSAGES = """
+    core.example.example_pb2 core.example.feature_pb2 core.framework.allocation_description_pb2
+    core.framework.attr_value_pb2 core.framework.cost_graph_pb2 core.framework.device_attributes_pb2
+    core.framework.function_pb2 core.framework.graph_pb2 core.framework.log_memory_pb2
+    core.framework.node_def_pb2 core.framework.op_def_pb2 core.framework.resource_handle_pb2
+    core.framework.step_stats_pb2 core.framework.summary_pb2 core.framework.tensor_description_pb2
+    core.framework.tensor_pb2 core.framework.tensor_shape_pb2 core.framework.tensor_slice_pb2
+    core.framework.types_pb2 core.framework.variable_pb2 core.framework.versions_pb2 core.lib.core.error_codes_pb2
+    core.protobuf.cluster_pb2 core.protobuf.config_pb2 core.protobuf.control_flow_pb2 core.protobuf.debug_pb2
+    core.protobuf.error_codes_pb2 core.protobuf.meta_graph_pb2 core.protobuf.queue_runner_pb2
+    core.protobuf.rewriter_config_pb2 core.protobuf.saved_model_pb2 core.protobuf.saver_pb2
+    core.protobuf.tensor_bundle_pb2 core.protobuf.tensorflow_server_pb2 core.util.event_pb2
+    core.util.saved_tensor_slice_pb2 python.training.checkpoint_state_pb2
+"""
+
+# The modules with a function for every op: `gen_math_ops.mat_mul`.
+_GENERATED = """
+    array audio batch bitwise candidate_sampling control_flow ctc data_flow dataset experimental_dataset
+    functional image io linalg list logging lookup manip math nn parsing random resource_variable script sdca
+    sendrecv set sparse spectral state stateless_random string training user
+"""
 
 # Modules of TensorFlow's inside, with the public modules whose names each of them has.
 _BORROWERS = {
@@ -150,14 +151,22 @@ _BORROWERS = {
         ops.linalg_ops ops.logging_ops ops.lookup_ops ops.map_fn ops.math_ops ops.numerics
         ops.partitioned_variables ops.random_ops ops.resource_variable_ops ops.script_ops ops.special_math_ops
         ops.session_ops ops.sparse_ops ops.state_ops ops.string_ops ops.template ops.tensor_array_ops
-        ops.variable_scope ops.variables ops.while_v2 ops.cond_v2 ops.standard_ops ops.gen_array_ops
-        ops.gen_control_flow_ops ops.gen_data_flow_ops ops.gen_io_ops ops.gen_linalg_ops ops.gen_math_ops
-        ops.gen_parsing_ops ops.gen_random_ops ops.gen_sparse_ops ops.gen_state_ops ops.gen_string_ops
-        eager.context
+        ops.variable_scope ops.variables ops.while_v2 ops.cond_v2 ops.standard_ops
+        ops.gradients_util ops.array_ops_stack ops.cond ops.while_loop ops.control_flow_assert
+        ops.control_flow_case ops.control_flow_util ops.ref_variable ops.variable_v1 ops.sort_ops
+        ops.stateless_random_ops ops.gradient_checker_v2 ops.manip_ops ops.bitwise_ops ops.inplace_ops ops.list_ops
+        ops.sets_impl ops.clustering_ops ops.custom_gradient ops.variables_util framework.tensor
+        framework.tensor_conversion framework.versions framework.common_shapes framework.composite_tensor
+        framework.smart_cond framework.load_library framework.config framework.func_graph framework.auto_control_deps
+        framework.op_callbacks framework.registry framework.op_def_registry framework.ops_internal compat.compat
+        util.tf_contextlib util.tf_decorator util.tf_should_use util.object_identity util.function_utils
+        util.decorator_utils util.serialization eager.backprop eager.context eager.def_function eager.function
+        eager.test eager.wrap_function distribute.distribution_strategy_context distribute.distribute_lib
+        distribute.reduce_util platform.benchmark
     """,
     "nn": """
         ops.nn ops.nn_ops ops.nn_impl ops.embedding_ops ops.candidate_sampling_ops ops.ctc_ops ops.rnn
-        ops.batch_norm_ops ops.gen_nn_ops
+        ops.batch_norm_ops
     """,
     "nn.rnn_cell": "ops.rnn_cell ops.rnn_cell_impl ops.nn.rnn_cell",
     "train": """
@@ -178,8 +187,20 @@ _BORROWERS = {
     "losses": "ops.losses.losses ops.losses.losses_impl ops.losses.util",
     "image": "ops.image_ops ops.image_ops_impl",
     "io": "ops.parsing_ops lib.io.python_io lib.io.tf_record framework.graph_io",
-    "linalg": "ops.linalg.linalg ops.linalg_impl",
-    "summary": "summary.summary summary.writer.writer summary.writer.writer_cache ops.summary_ops",
+    "linalg": "ops.linalg.linalg ops.linalg.linalg_impl ops.linalg_impl",
+    "distributions": """
+        ops.distributions.bernoulli ops.distributions.beta ops.distributions.bijector ops.distributions.bijector_impl
+        ops.distributions.categorical ops.distributions.dirichlet ops.distributions.dirichlet_multinomial
+        ops.distributions.distribution ops.distributions.distributions ops.distributions.exponential
+        ops.distributions.gamma ops.distributions.kullback_leibler ops.distributions.laplace
+        ops.distributions.multinomial ops.distributions.normal ops.distributions.student_t ops.distributions.uniform
+    """,
+    "signal": """
+        ops.signal.dct_ops ops.signal.fft_ops ops.signal.mel_ops ops.signal.mfcc_ops ops.signal.reconstruction_ops
+        ops.signal.shape_ops ops.signal.signal ops.signal.spectral_ops ops.signal.util_ops ops.signal.window_ops
+        ops.spectral_ops
+    """,
+    "summary": "summary.summary_iterator summary.summary summary.writer.writer summary.writer.writer_cache ops.summary_ops",
     "layers": """
         layers.base layers.convolutional layers.core layers.layers layers.normalization layers.pooling
         layers.utils
@@ -191,7 +212,7 @@ _BORROWERS = {
     "sysconfig": "platform.sysconfig",
     "test": "platform.test platform.googletest",
     "compat": "util.compat",
-    "nest": "util.nest",
+    "nest": "util.nest data.util.nest",
     "data": """
         data.ops.dataset_ops data.ops.iterator_ops data.ops.readers data.ops.optional_ops
         data.ops.multi_device_iterator_ops
@@ -208,10 +229,26 @@ _BORROWERS = {
 
 
 def message_class(name: str) -> Any:
-    """The message whose name is the last part."""
+    """The message or enum that has a name, or the value of an enum such as DT_FLOAT; None when there is none."""
     from tensorfleet import protos
 
-    return getattr(protos, name.rpartition(".")[2])
+    if name in MODULE_OF:
+        return getattr(protos, name)
+    return _enum_values().get(name)
+
+
+@functools.cache
+def _enum_values() -> dict[str, int]:
+    """The values of the enums that stand outside of messages, by name."""
+    from tensorfleet import protos
+
+    modules = (getattr(protos, module) for module in ("types_pb2", "errors_pb2"))
+    return {
+        n: v.number
+        for m in modules
+        for e in m.DESCRIPTOR.enum_types_by_name.values()
+        for n, v in e.values_by_name.items()
+    }
 
 
 for _lender, _modules in _BORROWERS.items():
@@ -224,7 +261,9 @@ for _name in exported_under("errors"):
     publish(find(_name), f"python.framework.{_name}")
 for _name in exported_under("logging"):
     publish(find(_name), f"python.platform.tf_{_name}")
-for _place, _names in _MESSAGES.items():
-    publish_lazily(message_class, *(f"{_place}.{_n}" for _n in _names.split()))
+for _place in _MESSAGES.split():
+    publish_finder(_place, message_class)
+for _place in _GENERATED.split():
+    publish_finder(f"python.ops.gen_{_place}_ops", op_function)
 # Scripts that were moved to TensorFlow 2 say `tf.compat.v1.`; it is all version 1 here.
 publish_lazily(lambda _: sys.modules["tensorfleet"], "compat.v1")

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import itertools
 import os
 from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api import export, find, publish
+from tensorfleet.devices import canonical_name
+from tensorfleet.graph.constant import constant_value_as_shape
+from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.ops.basic import with_dependencies
 from tensorfleet.platform import logging
 from tensorfleet.platform.compat import as_text
-from tensorfleet.shapes import TensorShape
+from tensorfleet.shapes import TensorShape, as_dimension, as_shape
 from tensorfleet.summary.events import EventFile
 from tensorfleet.train import slots
+from tensorfleet.variables.base import Variable
+from tensorfleet.variables.partitioned import PartitionedVariable
+from tensorfleet.variables.variable import RefVariable, ResourceVariable
 
 publish(with_dependencies, "python.ops.control_flow_ops.with_dependencies")
+publish(Variable, "python.ops.variables.VariableV1", "python.ops.variable_v1.VariableV1")
+publish(RefVariable, "python.ops.variables.RefVariable", "python.ops.ref_variable.RefVariable")
+publish(PartitionedVariable, "python.ops.variables.PartitionedVariable")
+publish(ResourceVariable, "python.ops.resource_variable_ops.ResourceVariable")
+publish(find("get_static_value"), "python.framework.tensor_util.constant_value")
+publish(constant_value_as_shape, "python.framework.tensor_util.constant_value_as_shape")
+publish(find("make_ndarray"), "python.framework.tensor_util.MakeNdarray")
+publish(as_shape, "python.framework.tensor_shape.as_shape")
+publish(as_dimension, "python.framework.tensor_shape.as_dimension")
+publish(canonical_name, "python.framework.device.canonical_name")
+publish(strip_scope, "python.framework.ops.strip_name_scope")
+publish(prepend_scope, "python.framework.ops.prepend_name_scope")
+publish(contextlib.nullcontext, "python.framework.ops.NullContextmanager")
+publish(contextlib.contextmanager, "python.util.tf_contextlib.contextmanager")
 publish(inspect, "python.util.tf_inspect")
 for _create in (slots.create_slot, slots.create_slot_with_initializer, slots.create_zeros_slot):
     publish(_create, f"python.training.slot_creator.{_create.__name__}")
@@ -71,6 +93,106 @@ def matrix(rows: Any, cols: Any) -> TensorShape:
 def unknown_shape(ndims: int | None = None) -> TensorShape:
     """A shape of which at most the rank is known."""
     return TensorShape(None if ndims is None else [None] * ndims)
+
+
+@export("python.ops.resource_variable_ops.is_resource_variable")
+def is_resource_variable(var: Any) -> bool:
+    """Whether a variable is reached through a handle."""
+    return isinstance(var, ResourceVariable)
+
+
+@export("python.framework.ops.convert_n_to_tensor")
+def convert_n_to_tensor(
+    values: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None
+) -> list:
+    """Each of several values as a tensor."""
+    names = [None if name is None else f"{name}_{i}" for i in range(len(values))]
+    convert = find("convert_to_tensor")
+    return [
+        convert(v, dtype, name=n, preferred_dtype=preferred_dtype) for v, n in zip(values, names, strict=True)
+    ]
+
+
+@export("python.framework.ops.get_name_scope")
+def get_name_scope() -> str:
+    """The name scope that is open now, without a slash at its end."""
+    return find("get_default_graph")().get_name_scope()
+
+
+_last_uid = itertools.count(1)
+
+
+@export("python.framework.ops.uid")
+def uid() -> int:
+    """A number that no other call in this process gives."""
+    return next(_last_uid)
+
+
+@export(
+    "python.framework.ops.executing_eagerly_outside_functions",
+    "python.framework.ops.inside_function",
+    "python.tf2.enabled",
+)
+def never() -> bool:
+    """False: there are only graphs of version 1."""
+    return False
+
+
+class _Context:
+    """What TensorFlow asks of the state of eager execution: there is none."""
+
+    device_name = ""
+    scope_name = ""
+
+    def executing_eagerly(self) -> bool:
+        """False: there are only graphs."""
+        return False
+
+    def in_graph_mode(self) -> bool:
+        """True: there are only graphs."""
+        return True
+
+    def num_gpus(self) -> int:
+        """How many GPUs a session has."""
+        with find("Session")() as session:
+            return sum(d.device_type == "GPU" for d in session.list_devices())
+
+    def ensure_initialized(self) -> None:
+        """Does nothing."""
+
+
+publish(_Context(), "python.eager.context._context")
+
+
+@export("python.eager.context.context")
+def context() -> _Context:
+    """The state of eager execution: it is off."""
+    return find("python.eager.context._context")
+
+
+@export("python.eager.context.graph_mode")
+def graph_mode() -> contextlib.AbstractContextManager:
+    """A block in which operations go into graphs, as everywhere here."""
+    return contextlib.nullcontext()
+
+
+@export("python.eager.context.eager_mode")
+def eager_mode() -> contextlib.AbstractContextManager:
+    """Raises `unittest.SkipTest`: a test of eager execution does not apply here."""
+    from unittest import SkipTest
+
+    raise SkipTest("TensorFleet has graphs only: there is no eager execution.")
+
+
+@export("python.framework.ops.get_gradient_function")
+def get_gradient_function(op: Any) -> Callable | None:
+    """What computes the gradient of an operation; None for one without inputs, LookupError without a gradient."""
+    if not op.inputs:
+        return None
+    spec = op.spec
+    if spec.gradient is None and spec.differentiable:
+        raise LookupError(f"gradient registry has no entry for: {op.type}")
+    return spec.gradient
 
 
 @export("python.util.deprecation.deprecated", "contrib.framework.deprecated")

@@ -103,6 +103,7 @@ _LATER = (
     "seq2seq.names",
     "tutorials",
     "renamed",
+    "raw_ops",
     "internal_parts",
     "testing.names",
     "internal_names",

@@ -33,6 +33,7 @@ STAGES = [
         "seq2seq",
         "tutorials",
         "renamed",
+        "raw_ops",
         "internal_parts",
         "internal_names",
     },

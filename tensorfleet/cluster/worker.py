@@ -343,7 +343,11 @@ class Worker:
         with self._lock:
             session = self._sessions.pop(handle, None)
         if session is not None:
-            session.close(errors.CancelledError(None, None, "Session has been closed."))
+            session.close(
+                errors.CancelledError(
+                    None, None, "Step was cancelled by an explicit call to `Session::Close()`."
+                )
+            )
 
     def client_gone(self, client: str) -> None:
         """Forgets the sessions of a client that has ended; what waits for it wakes up."""

@@ -170,6 +170,9 @@ _UNDERSTOOD |= {
     "placement_period",
     "experimental",
     "device_filters",
+    "isolate_session_state",
+    "rpc_options",
+    "cluster_def",
 }
 _warned: set[str] = set()
 

@@ -102,6 +102,7 @@ class SegmentItem:
         self.stores = [resources.variable(v) for v in self.segment.variables]
         self._drawing = threading.Lock()
         self.writing = sorted((self.stores[w] for w in self.segment.writes), key=lambda s: s.order)
+        self.kept_shape = self.segment.kept_shape()
         self.owned = [s for s in self.writing if s in [self.stores[i] for i in self.segment.owned]]
 
     def run(self, ctx: StepContext, values: list) -> None:
@@ -126,6 +127,8 @@ class SegmentItem:
                 outputs = self._numpy_life(ctx, inputs, state)
             else:
                 outputs = self._in_xla(ctx, compiled, inputs, state)
+            for w, op in self.kept_shape.items():
+                _need_same_shape(op, self.stores[w].value, state[w])
             for w in self.segment.writes:
                 if state[w] is not None:
                     self.stores[w].swap(state[w])
@@ -257,6 +260,20 @@ class SegmentItem:
                 f"OOM when running a step on {self.device}: {text.splitlines()[0]}. Use a smaller batch or model.",
             )
         return errors.about(self.segment.ops[-1], error)
+
+
+def _need_same_shape(op: Any, before: Any, value: Any) -> None:
+    """Raises when a variable would change its shape: another program has left one of this name behind."""
+    if before is None or value is None or before.shape == value.shape:
+        return
+    left, right = (str(list(v.shape)).replace(" ", "") for v in (before, value))
+    raise errors.InvalidArgumentError(
+        None,
+        op,
+        f"Assign requires shapes of both tensors to match. lhs shape= {left} rhs shape= {right}. The variable has a "
+        "value of that shape already, perhaps from another program: use another name or container, "
+        "tf.Session.reset, or validate_shape=False.",
+    )
 
 
 def _wait(results: list) -> None:

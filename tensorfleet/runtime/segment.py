@@ -173,6 +173,11 @@ class Segment:
             self.rng_steps.append(step)
         self.steps.append(step)
 
+    def kept_shape(self) -> dict[int, Operation]:
+        """The variables that get a value which must have the shape of the one before, with what assigns it."""
+        assigned = {s.updates[0]: s.op for s in self.steps if s.op.type == "Assign"}
+        return {v: op for v, op in assigned.items() if op._attrs["validate_shape"]}
+
     def _add_products(
         self, op: Operation, terms: list[Operation], made: set[Tensor], constants: dict
     ) -> None:

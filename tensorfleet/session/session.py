@@ -16,6 +16,8 @@ from tensorfleet.session.feeds import feed_plan
 from tensorfleet.session.fetches import fetch_plan
 from tensorfleet.session.partial import PartialRuns
 
+_CLOSED = "Step was cancelled by an explicit call to `Session::Close()`."
+
 
 class _Prepared:
     """A planned call of `run`: how to read the feeds, what to run, how to arrange the results."""
@@ -168,7 +170,7 @@ class BaseSession:
         """Ends the session: blocked runs wake with CancelledError, state held only here is freed."""
         if not self._closed:
             self._closed = True
-            self._engine.close(errors.CancelledError(None, None, "Session has been closed."))
+            self._engine.close(errors.CancelledError(None, None, _CLOSED))
             self._prepared.clear()
 
     def _check_open(self) -> None:
@@ -265,7 +267,7 @@ class Session(BaseSession):
         """Frees the variables and other state of the server at `target`, or only some containers."""
         from tensorfleet.cluster.targets import reset
 
-        reset(target, containers)
+        reset(target, containers, config)
 
 
 @export("InteractiveSession")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tensorfleet.api import export, publish_lazily
+from tensorfleet.api import export, publish_lazily, publish_module
 
 
 def _from_test_case(name: str) -> Any:
@@ -22,6 +22,14 @@ def _from_benchmark(name: str) -> Any:
     return getattr(importlib.import_module("tensorfleet.testing.benchmark"), name.removeprefix("test."))
 
 
+def _from_modes(name: str) -> Any:
+    modes = importlib.import_module("tensorfleet.testing.modes")
+    name = name.removeprefix(_TEST_UTIL)
+    if name in _AS_IT_IS.split():
+        return modes.as_it_is
+    return modes.no if name in _NO.split() else getattr(modes, name)
+
+
 def _mock(name: str) -> Any:
     return importlib.import_module("unittest.mock")
 
@@ -31,6 +39,37 @@ publish_lazily(_from_test_case, "test.assert_equal_graph_def", "test.test_src_di
 publish_lazily(_from_gradient_checker, "test.compute_gradient", "test.compute_gradient_error")
 publish_lazily(_from_benchmark, "test.Benchmark", "test.benchmark_config")
 publish_lazily(_mock, "test.mock")
+
+_TEST_UTIL = "python.framework.test_util."
+# Decorators that choose among modes of which there is one here.
+_AS_IT_IS = """
+    add_graph_building_optimization_tests also_run_as_tf_function assert_no_garbage_created
+    assert_no_new_pyobjects_executing_eagerly assert_no_new_tensors build_as_function_and_v1_graph
+    deprecated_graph_mode_only disable_all_xla disable_control_flow_v2 disable_cudnn_autotune
+    disable_mlir_bridge disable_tfrt disable_xla enable_c_api enable_c_shapes enable_control_flow_v2
+    enable_cond_v2 enable_while_v2 enable_eager_op_as_function enable_tf_xla_constant_folding no_xla_auto_jit
+    run_all_in_deprecated_graph_mode_only run_class_in_v1_v2 run_deprecated_v1 run_in_async_and_sync_mode
+    run_in_v1_v2 run_v1_only set_xla_env_flag with_c_api with_c_shapes with_control_flow_v2
+    with_eager_op_as_function xla_allow_fallback
+"""
+_NO = """
+    CudaSupportsHalfMatMulAndConv GpuSupportsHalfMatMulAndConv IsBuiltWithROCm IsBuiltWithXLA
+    IsGoogleCudaEnabled IsMklEnabled is_asan_enabled is_mlir_bridge_enabled is_msan_enabled is_tsan_enabled
+    is_ubsan_enabled is_xla_enabled
+"""
+_MODES = """
+    NCHWToNHWC NHWCToNCHW assert_meta_graph_protos_equal assert_ops_in_graph device for_all_test_methods
+    force_cpu force_gpu get_node_def_from_graph pick_unused_port run_all_in_graph_and_eager_modes run_cuda_only
+    run_gpu_only run_in_graph_and_eager_modes run_v2_only skip_if skip_if_error use_gpu
+"""
+publish_lazily(_from_modes, *(_TEST_UTIL + name for name in f"{_AS_IT_IS} {_NO} {_MODES}".split()))
+publish_lazily(
+    lambda _: _from_test_case("test.TestCase"),
+    "python.framework.test_util.TensorFlowTestCase",
+    "python.platform.googletest.TestCase",
+)
+publish_module("python.framework.test_util", "test")
+publish_module("python.ops.gradient_checker", "test")
 
 
 @export("test.create_local_cluster")

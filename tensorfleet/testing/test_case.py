@@ -8,12 +8,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 from absl.testing import absltest
 
+from tensorfleet.api import find
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import get_default_graph, get_default_session, reset_default_graph
 from tensorfleet.platform.app import run
@@ -65,7 +66,7 @@ class TestCase(Assertions):
         self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Session]:
         """A new session on the graph, as the default; closed at the end."""
-        with Session(graph=graph, config=config) as session:
+        with _session(graph, config, force_gpu) as session, _placed(session, use_gpu, force_gpu):
             yield session
 
     @contextmanager
@@ -74,7 +75,7 @@ class TestCase(Assertions):
     ) -> Iterator[Session]:
         """The session of this test, made at the first call, with its variables kept between calls."""
         if self._cached is None:
-            self._cached = (Session(graph=graph, config=config), config)
+            self._cached = (_session(graph, config, force_gpu), config)
         session, made_with = self._cached
         if graph is not None and session.graph is not graph:
             raise ValueError(
@@ -84,7 +85,7 @@ class TestCase(Assertions):
             raise ValueError(
                 "The config used to get the cached session is different than the one it was made with."
             )
-        with session.graph.as_default(), session.as_default():
+        with session.graph.as_default(), session.as_default(), _placed(session, use_gpu, force_gpu):
             yield session
 
     def test_session(
@@ -111,6 +112,20 @@ class TestCase(Assertions):
         thread = CheckedThread(self, target, args, kwargs)
         self._threads.append(thread)
         return thread
+
+
+def _session(graph: Graph | None, config: Any, force_gpu: bool) -> Session:
+    """A session as tests have it: what has no kernel for the device asked for runs elsewhere."""
+    if config is None:
+        config = find("ConfigProto")(allow_soft_placement=not force_gpu)
+    return Session(graph=graph, config=config)
+
+
+def _placed(session: Session, use_gpu: bool, force_gpu: bool) -> AbstractContextManager:
+    """Where the operations made inside a test's session go: to the CPU, unless the test wants a GPU."""
+    if force_gpu:
+        return session.graph.device("/device:GPU:0")
+    return nullcontext() if use_gpu else session.graph.device("/device:CPU:0")
 
 
 # A context for tests, not a test, whatever a collector makes of its name.

@@ -353,3 +353,50 @@ def test_a_python_function_runs_only_in_the_process_that_made_it(cluster, graph)
     with tf.Session(cluster.target("worker", 0)) as s:
         with pytest.raises(tf.errors.InvalidArgumentError, match="lives in the process that built the graph"):
             s.run(y)
+
+
+def test_a_variable_left_by_another_program_keeps_its_shape(cluster):
+    target = cluster.target("worker", 0)
+
+    def initialize(value, **kwargs):
+        with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+            v = tf.Variable(value, name="left_behind", **kwargs)
+            with tf.Session(target) as s:
+                s.run(v.initializer)
+                return s.run(v).tolist()
+
+    assert initialize([1, 2, 3]) == [1, 2, 3]
+    assert initialize([4, 5, 6]) == [4, 5, 6]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"lhs shape= \[3\] rhs shape= \[\]"):
+        initialize(7)
+    assert initialize([7, 8], validate_shape=False) == [7, 8]
+
+
+def test_reset_of_a_server_that_is_not_there_gives_up_in_time():
+    config = tf.ConfigProto(operation_timeout_in_ms=5)
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        tf.Session.reset("grpc://localhost:0", ["mine"], config=config)
+    with pytest.raises(tf.errors.NotFoundError):
+        tf.Session.reset("nowhere", ["mine"])
+
+
+def test_closing_a_session_cancels_what_waits_in_it(graph):
+    running = threading.Event()
+    told = tf.py_func(lambda: running.set() or np.int32(0), [], tf.int32, stateful=True)
+    with tf.control_dependencies([told]):
+        taken = tf.FIFOQueue(1, tf.int32, shared_name="empty").dequeue()
+    session = tf.Session(tf.train.Server.create_local_server().target)
+    found = []
+
+    def wait():
+        try:
+            session.run(taken)
+        except tf.errors.CancelledError as e:
+            found.append(e.message)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert running.wait(60)
+    session.close()
+    thread.join(60)
+    assert "Session::Close" in found[0]

@@ -188,9 +188,9 @@ def test_variable_without_an_initial_value_is_refused():
 
 def test_unused_config_field_is_mentioned_once():
     tf.constant(1)
-    with pytest.warns(UserWarning, match="isolate_session_state has no effect"):
-        tf.Session(config=tf.ConfigProto(isolate_session_state=True)).close()
-    tf.Session(config=tf.ConfigProto(isolate_session_state=True)).close()
+    with pytest.warns(UserWarning, match="share_cluster_devices_in_session has no effect"):
+        tf.Session(config=tf.ConfigProto(share_cluster_devices_in_session=True)).close()
+    tf.Session(config=tf.ConfigProto(share_cluster_devices_in_session=True)).close()
 
 
 def test_partitioned_variable_without_an_initializer():

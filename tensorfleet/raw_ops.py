@@ -1,0 +1,66 @@
+"""Every op as a function: `tf.raw_ops.MatMul(a=x, b=y)`, and `gen_math_ops.mat_mul(x, y)` of TensorFlow's inside."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api import publish_finder
+from tensorfleet.graph import registry
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.registry import REQUIRED, OpSpec
+
+
+def raw_op(op_type: str) -> Callable | None:
+    """The function of `tf.raw_ops` for an op type, which takes keywords only; None when there is no such op."""
+    return _function(op_type, inspect.Parameter.KEYWORD_ONLY) if registry.find(op_type) else None
+
+
+def op_function(name: str) -> Callable | None:
+    """The function TensorFlow generates for an op, by its name in lower case; None when there is no such op."""
+    op_type = _op_types().get(name.replace("_", "").lower())
+    return _function(op_type, inspect.Parameter.POSITIONAL_OR_KEYWORD) if op_type else None
+
+
+@functools.cache
+def _op_types() -> dict[str, str]:
+    return {name.lower(): name for name in registry.all_ops()}
+
+
+def _function(op_type: str, kind: Any) -> Callable:
+    spec = registry.get(op_type)
+    inputs = [arg.name for arg in spec.inputs]
+    signature = inspect.Signature([inspect.Parameter(n, kind, default=d) for n, d in _parameters(spec)])
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        values = [given.pop(name) for name in inputs]
+        return _named(spec, apply(op_type, *values, name=given.pop("name", None), **given))
+
+    call.__name__ = call.__qualname__ = op_type
+    call.__doc__ = f"Adds the op {op_type} to the graph."
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
+
+
+def _parameters(spec: OpSpec) -> list[tuple[str, Any]]:
+    """The names of a function for an op, with their defaults: inputs, attributes that the inputs do not give, name."""
+    given = {a for arg in spec.inputs for a in (arg.type_attr, arg.number_attr, arg.type_list_attr) if a}
+    attrs = [a for a in spec.attrs.values() if a.name not in given]
+    empty = inspect.Parameter.empty
+    needed = [(a.name, empty) for a in attrs if a.default is REQUIRED]
+    others = [(a.name, None) for a in attrs if a.default is not REQUIRED]
+    return [*((arg.name, empty) for arg in spec.inputs), *needed, *others, ("name", None)]
+
+
+def _named(spec: OpSpec, outputs: Any) -> Any:
+    """Several outputs, with their names."""
+    if len(spec.outputs) < 2:
+        return outputs
+    return collections.namedtuple(spec.name, [arg.name for arg in spec.outputs])(*outputs)
+
+
+publish_finder("raw_ops", raw_op)

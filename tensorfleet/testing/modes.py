@@ -1,0 +1,195 @@
+"""What TensorFlow's own tests import from `tensorflow.python.framework.test_util`, besides the test case.
+
+Most of it says in which modes a test runs. There is one mode here, graphs of version 1: what asks for it runs as
+it is, what asks for several runs once, and what asks only for version 2 or for a GPU that is absent is skipped.
+"""
+
+from __future__ import annotations
+
+import functools
+import unittest
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tensorfleet.graph.scopes import device as device_scope
+from tensorfleet.ops.array_transpose import transpose
+from tensorfleet.testing.cluster import free_ports
+from tensorfleet.testing.names import gpu_device_name, is_gpu_available
+
+_NOT_TESTS = {"test_session", "testSkipEager", "test_skip_eager"}
+
+
+def as_it_is(first: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """A decorator, given the test itself or first a reason, that changes nothing."""
+    test = kwargs.get("func") or kwargs.get("f") or kwargs.get("fn") or kwargs.get("cls") or first
+    if callable(test):
+        return test
+    return lambda decorated: decorated
+
+
+def run_in_graph_and_eager_modes(
+    func: Callable | None = None,
+    config: Any = None,
+    use_gpu: bool = True,
+    reset_test: bool = True,
+    assert_no_eager_garbage: bool = False,
+) -> Callable:
+    """Runs the test inside the test's session."""
+
+    def decorate(test: Callable) -> Callable:
+        if isinstance(test, type):
+            raise ValueError(
+                "`run_in_graph_and_eager_modes` only supports test methods. Did you mean to use "
+                "`run_all_in_graph_and_eager_modes`?"
+            )
+
+        @functools.wraps(test)
+        def decorated(self: Any, *args: Any, **kwargs: Any) -> None:
+            with self.test_session(use_gpu=use_gpu, config=config):
+                test(self, *args, **kwargs)
+
+        return decorated
+
+    return decorate if func is None else decorate(func)
+
+
+def for_all_test_methods(decorator: Callable, *args: Any, **kwargs: Any) -> Callable:
+    """Applies a decorator to every test method of a class."""
+
+    def decorate(cls: type) -> type:
+        for name in dir(cls):
+            value = getattr(cls, name)
+            if callable(value) and name.startswith("test") and name not in _NOT_TESTS:
+                setattr(cls, name, decorator(*args, **kwargs)(value))
+        return cls
+
+    return decorate
+
+
+def run_all_in_graph_and_eager_modes(cls: type) -> type:
+    """Runs every test method of a class inside its session."""
+    return for_all_test_methods(run_in_graph_and_eager_modes)(cls)
+
+
+def run_v2_only(func: Any = None, reason: str | None = None) -> Any:
+    """Skips the test: it is about TensorFlow 2."""
+    skip = unittest.skip("Test is only compatible with v2")
+    return skip(func) if callable(func) else skip
+
+
+def run_gpu_only(func: Callable) -> Callable:
+    """Skips the test when there is no GPU."""
+    return skip_if(lambda: not is_gpu_available())(func)
+
+
+run_cuda_only = run_gpu_only
+
+
+def skip_if(condition: Any) -> Callable:
+    """Skips the test when a condition, or what a function gives at the time of the test, is true."""
+
+    def decorate(test: Callable) -> Callable:
+        @functools.wraps(test)
+        def decorated(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if condition() if callable(condition) else condition:
+                self.skipTest("The test's condition for being skipped holds.")
+            return test(self, *args, **kwargs)
+
+        return decorated
+
+    return decorate
+
+
+@contextmanager
+def skip_if_error(test_obj: Any, error_type: type[Exception], messages: Any = None) -> Iterator[None]:
+    """Skips the rest of a test when the block raises an error of a type, with one of some texts."""
+    texts = [messages] if isinstance(messages, str) else messages
+    try:
+        yield
+    except error_type as e:
+        if texts and not any(text in str(e) for text in texts):
+            raise
+        test_obj.skipTest(f"Skipping error: {type(e)} {e}")
+
+
+@contextmanager
+def device(use_gpu: bool) -> Iterator[None]:
+    """Places what is made on the GPU if there is one and it is wanted, else on the CPU."""
+    with device_scope((gpu_device_name() if use_gpu else "") or "/device:CPU:0"):
+        yield
+
+
+@contextmanager
+def use_gpu() -> Iterator[None]:
+    """Places what is made on the GPU, if there is one."""
+    with device(use_gpu=True):
+        yield
+
+
+@contextmanager
+def force_gpu() -> Iterator[None]:
+    """Places what is made on the first GPU."""
+    with device_scope("/device:GPU:0"):
+        yield
+
+
+@contextmanager
+def force_cpu() -> Iterator[None]:
+    """Places what is made on the CPU."""
+    with device_scope("/device:CPU:0"):
+        yield
+
+
+def no(*_: Any, **__: Any) -> bool:
+    """What this build has of CUDA, MKL, XLA's bridge and sanitizers."""
+    return False
+
+
+def assert_ops_in_graph(expected_ops: dict[str, str], graph: Any) -> dict[str, Any]:
+    """The nodes of a graph that have the names and op types asked for; ValueError when one is not there."""
+    nodes = {n.name: n for n in graph.as_graph_def().node if n.name in expected_ops}
+    for name, node in nodes.items():
+        if expected_ops[name] != node.op:
+            raise ValueError(f"Expected op for node {name} is different. {expected_ops[name]} vs {node.op}")
+    if nodes.keys() != expected_ops.keys():
+        missing = sorted(expected_ops.keys() - nodes.keys())
+        raise ValueError(f"Not all expected ops are present: {missing} of {sorted(expected_ops)}")
+    return nodes
+
+
+def assert_meta_graph_protos_equal(tester: Any, a: Any, b: Any) -> None:
+    """Two MetaGraphDefs are equal, in whatever order the graph's nodes are listed."""
+    from tensorfleet.testing.test_case import assert_equal_graph_def
+
+    assert_equal_graph_def(a.graph_def, b.graph_def)
+    rest = [type(m).FromString(m.SerializeToString()) for m in (a, b)]
+    for message in rest:
+        message.ClearField("graph_def")
+    tester.assertProtoEquals(*rest)
+
+
+def get_node_def_from_graph(node_name: str, graph_def: Any) -> Any:
+    """The node of a GraphDef that has a name; None when there is none."""
+    return next((node for node in graph_def.node if node.name == node_name), None)
+
+
+def _permuted(tensor_or_shape: Any, orders: dict[int, list[int]]) -> Any:
+    if isinstance(tensor_or_shape, (list, tuple)):
+        return [tensor_or_shape[i] for i in orders[len(tensor_or_shape)]]
+    return transpose(tensor_or_shape, orders[tensor_or_shape.shape.ndims])
+
+
+def NHWCToNCHW(input_tensor: Any) -> Any:
+    """A tensor or a shape with its channels moved from the end to behind the batch."""
+    return _permuted(input_tensor, {4: [0, 3, 1, 2], 5: [0, 4, 1, 2, 3]})
+
+
+def NCHWToNHWC(input_tensor: Any) -> Any:
+    """A tensor or a shape with its channels moved from behind the batch to the end."""
+    return _permuted(input_tensor, {4: [0, 2, 3, 1], 5: [0, 2, 3, 4, 1]})
+
+
+def pick_unused_port() -> int:
+    """A port that is free now."""
+    return free_ports(1)[0]
