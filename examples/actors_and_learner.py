@@ -6,9 +6,10 @@
     worker 0      learner: takes what comes out of the queue, improves the weights   <---------+
     ps 0          the weights; actors fetch them before each round
 
-The game is ours, a few lines of numpy: a pole on a cart that is pushed left or right. An episode ends when the pole
-falls, the cart leaves, or after 200 steps; who plays by chance lasts about 20. The learner stops when the last
-hundred episodes lasted 150 steps on average, closes the queue, and the actors end with it.
+In the manner of A3C, but gradients are computed where the learner is. The game is ours, a few lines of numpy: a pole
+on a cart that is pushed left or right. An episode ends when the pole falls, the cart leaves, or after 200 steps; who
+plays by chance lasts about 20. The learner stops when the last hundred episodes lasted 150 steps on average, closes
+the queue, and the actors end with it.
 """
 
 from __future__ import annotations

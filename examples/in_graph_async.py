@@ -24,7 +24,7 @@ import numpy as np
 
 import tensorfleet as tf
 
-TARGET = 0.9
+TARGET = 0.88
 
 
 def read_flags() -> argparse.Namespace:
