@@ -55,9 +55,7 @@ def test_step_that_takes_too_long_is_an_error():
     slow = tf.py_func(lambda: np.float32(time.sleep(0.05) or 1.0), [], tf.float32)
     with tf.Session() as s:
         assert s.run(slow, options=tf.RunOptions(timeout_in_ms=60_000)) == 1.0
-        with pytest.raises(
-            tf.errors.DeadlineExceededError, match="Timed out: the step took longer than 1 ms"
-        ):
+        with pytest.raises(tf.errors.DeadlineExceededError, match="has not returned in time"):
             s.run(slow, options=tf.RunOptions(timeout_in_ms=1))
 
 
