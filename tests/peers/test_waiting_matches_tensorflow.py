@@ -22,15 +22,13 @@ class Line:
         with module.Graph().as_default() as graph:
             if kind == "fifo":
                 queue = module.FIFOQueue(capacity, [module.int64], [[]])
-            elif kind == "shuffle":
-                queue = module.RandomShuffleQueue(capacity, 2, [module.int64], [[]], seed=3)
             else:
-                queue = module.PriorityQueue(capacity, [module.int64], [[]])
+                queue = module.RandomShuffleQueue(capacity, 2, [module.int64], [[]], seed=3)
             self.numbers, self.count = module.placeholder(module.int64), module.placeholder(module.int32)
             names = module.FIFOQueue(5, [module.string], [[]])
             self.name = module.placeholder(module.string)
             self.ops = {
-                "put": queue.enqueue_many([self.numbers] * len(queue.dtypes)),
+                "put": queue.enqueue_many([self.numbers]),
                 "take": queue.dequeue(),
                 "many": queue.dequeue_many(self.count),
                 "up_to": queue.dequeue_up_to(self.count),
@@ -153,13 +151,6 @@ def a_shuffling_queue_keeps_some(line):
     return sorted(waiting.result()), line("size"), line("close"), line("size"), line("many", 3)
 
 
-def the_smallest_goes_first(line):
-    line("put", [5, 3])
-    waiting = line.behind("many", 3)
-    line("put", [4])
-    return waiting.result()
-
-
 def a_reader_waits_for_a_name(line, tmp_path):
     (tmp_path / "lines").write_text("one\ntwo\n")
     waiting = line.behind("read")
@@ -177,7 +168,6 @@ CASES = [
     (a_batch_larger_than_the_queue_passes_through, "fifo", 2),
     (closing_the_session_ends_the_waiting, "fifo", 10),
     (a_shuffling_queue_keeps_some, "shuffle", 10),
-    (the_smallest_goes_first, "priority", 10),
     (a_reader_waits_for_a_name, "fifo", 10),
 ]
 
