@@ -22,7 +22,7 @@ install = { test -x $(1)/bin/python || $(2) -m venv $(1); } && \
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test peers bench chaos lint clean
+.PHONY: help run test peers bench chaos docs lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ chaos: $(VENV)/.stamp ## kill, stop, cut off and send nonsense for long: make ch
 	TENSORFLEET_CHAOS_ROUNDS=$(or $(ROUNDS),300) TENSORFLEET_CHAOS_FUZZ=$(or $(FUZZ),1000000) \
 	    TENSORFLEET_CHAOS_SEED=$(or $(SEED),1) $(VENV)/bin/python -m pytest tests/chaos -rA
 
+docs: $(VENV)/.docs-stamp ## the pages as a site, in build/site; a warning is an error
+	$(VENV)/bin/mkdocs build --strict --quiet
+	@echo "Open build/site/index.html."
+
 lint: $(VENV)/.stamp ## ruff and mypy
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
@@ -63,4 +67,8 @@ $(VENV)/.stamp: pyproject.toml
 $(PEERS)/.stamp: pyproject.toml
 	@$(if $(PEERS_PYTHON),,$(error Python 3.11 to 3.13 is needed: none found. Set PEERS_PYTHON=/path/to/python3))
 	$(call install,$(PEERS),$(PEERS_PYTHON),dev$(comma)peers)
+	@touch $@
+
+$(VENV)/.docs-stamp: $(VENV)/.stamp
+	$(call install,$(VENV),$(PYTHON),docs)
 	@touch $@

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 from cluster_works import WORKS, Work
-from run import _ENVIRONMENT, Row, conditions, progress, table
+from run import _ENVIRONMENT, Row, conditions, draw, progress, table
 from works import LIBRARIES
 
 HERE = Path(__file__).resolve().parent
@@ -125,6 +125,7 @@ def write_between(marker: str, text: str) -> None:
     before, _, rest = path.read_text().partition(begin)
     _, _, after = rest.partition(end)
     path.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+    draw()
 
 
 def main() -> int:

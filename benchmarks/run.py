@@ -181,6 +181,12 @@ def write(text: str) -> None:
         if not rest or END not in rest:
             raise SystemExit(f"{path} has no {BEGIN} ... {END} to fill in.")
         path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    draw()
+
+
+def draw() -> None:
+    """Draws the chart of the tables anew."""
+    subprocess.run([sys.executable, str(HERE.parent / "tools" / "make_pictures.py"), "chart"], check=True)
 
 
 def read_flags() -> argparse.Namespace:

@@ -104,8 +104,9 @@ class Peer:
                     raise self._unreachable(e, now - began, now >= limit and waits) from None
             if time.monotonic() - told >= _TELL_EVERY:
                 told = time.monotonic()
-                logging.info(
-                    "Waiting for %s at %s for %d s (%s): is it started, and is the address right?",
+                logging.warning(
+                    "CreateSession still waiting for response from worker: %s (%s, for %d s: %s). Is it started, and is "
+                    "the address right?",
                     self.name,
                     self.address,
                     told - began,

@@ -1,0 +1,6 @@
+"""Makes `reading` importable for the tests beside it."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
