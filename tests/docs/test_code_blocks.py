@@ -31,7 +31,7 @@ from reading import ROOT, Block, blocks_of, pages_of_the_site
 from tensorfleet.launch.command import app
 from tensorfleet.testing.cluster import free_ports
 
-SECONDS = 120
+SECONDS = 240
 PAGES = pages_of_the_site()
 KNOWN = {"python", "text", "console", "sh", "yaml", "diff", "dockerfile"}
 COMMANDS = typer.main.get_command(app)
@@ -123,8 +123,9 @@ def test_programs_run_and_print_what_the_page_shows(page: Path, tmp_path: Path):
         assert done.returncode == 0, where
         if shown is not None:
             assert done.stdout == shown.code, where
+        in_a_row = done.stdout + ", ".join(done.stdout.splitlines())  # as a comment beside a loop shows it
         for text in re.findall(r"^ *print\(.*\)  # (.+)$", code, re.M):
-            assert re.search(".*".join(map(re.escape, text.split("..."))), done.stdout), where
+            assert re.search(".*".join(map(re.escape, text.split("..."))), in_a_row), where
 
 
 def looks_like(shown: str, printed: str) -> bool:
