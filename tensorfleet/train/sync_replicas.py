@@ -249,8 +249,11 @@ class _Report:
             self.now(sess)
 
     def now(self, sess: Any) -> None:
-        """Looks, and logs what is new."""
-        dropped = dropped_gradients(sess)
+        """Looks, and logs what is new. Training is not disturbed by a task that does not answer."""
+        try:
+            dropped = dropped_gradients(sess)
+        except errors.OpError:
+            return
         if dropped != self._told:
             self._told = dropped
             each = ", ".join(f"{n} of {task}" for task, n in dropped.items())

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.summary import events
 
 
 def files_in(folder):
@@ -195,6 +196,29 @@ def test_what_the_disk_refuses_is_raised(folder):
     with pytest.raises(tf.errors.OpError, match="logs"):
         writer.flush()
     writer.close()
+
+
+def test_a_full_disk_costs_events_and_is_logged_but_raises_nothing(folder, monkeypatch, caplog):
+    room = [True]
+    real = events.EventFile.write
+
+    def write(self, added):
+        if not room[0]:
+            raise tf.errors.ResourceExhaustedError(None, None, f"{folder}; No space left on device")
+        real(self, added)
+
+    monkeypatch.setattr(events.EventFile, "write", write)
+    with tf.summary.FileWriter(folder) as writer, caplog.at_level("ERROR", logger="tensorflow"):
+        writer.add_summary(scalar("a", 1), 1)
+        writer.flush()
+        room[0] = False
+        writer.add_summary(scalar("a", 2), 2)
+        writer.flush()
+        room[0] = True
+        writer.add_summary(scalar("a", 3), 3)
+    assert [e.step for e in events_in(folder)] == [0, 1, 0, 3], "what comes later is in a file of its own"
+    assert "could not be written" in caplog.text
+    assert "No space left on device" in caplog.text
 
 
 def test_a_logdir_must_be_a_directory(tmp_path):

@@ -153,6 +153,12 @@ def read_until(process: subprocess.Popen, step: int) -> int:
 KILL_AT, LAST, INTERVAL = 50, 140, 20
 
 
+def last_saved(folder: Path) -> int:
+    """The step of the latest checkpoint; -1 before the first."""
+    path = tf.train.latest_checkpoint(str(folder))
+    return int(path.rpartition("-")[2]) if path else -1
+
+
 @pytest.mark.parametrize("mode", ["async", "sync"])
 @pytest.mark.parametrize("victim", [("worker", 0), ("worker", 1), ("ps", 0)], ids=["chief", "worker", "ps"])
 def test_a_killed_task_that_is_started_again_costs_at_most_one_save_interval(tasks, tmp_path, mode, victim):
@@ -161,20 +167,20 @@ def test_a_killed_task_that_is_started_again_costs_at_most_one_save_interval(tas
     order = [("ps", 0), ("worker", 0), ("worker", 1)]
     running = {task: start_survivor(tasks, cluster, *task, *arguments) for task in order}
     seen = read_until(running["worker", victim[1] if victim[0] == "worker" else 0], KILL_AT)
-    saved = int(tf.train.latest_checkpoint(str(tmp_path)).rpartition("-")[2])
+    saved = last_saved(tmp_path)
     running[victim].kill()
     running[victim].wait()
     running[victim] = start_survivor(tasks, cluster, *victim, *arguments)
     texts = {i: tasks.output(running["worker", i]) for i in range(2)}
     assert all("trained" in text for text in texts.values()), texts
-    assert int(tf.train.latest_checkpoint(str(tmp_path)).rpartition("-")[2]) >= LAST
+    assert last_saved(tmp_path) >= LAST
     if victim == ("worker", 1):
         return
     # What lost its state goes on from a checkpoint: the last one, or one that was written just before the end.
     began = int(re.search(r"begins at (\d+)", texts[0])[1])
     assert began >= saved
-    if mode == "sync":  # then the chief sees every step and saves in time
-        assert began >= seen - INTERVAL
+    if mode == "sync":  # then the chief sees every step and saves in time; the other may be a little ahead
+        assert began >= seen - INTERVAL - 2
 
 
 @pytest.mark.parametrize("flags", [[], ["--sync_replicas"], ["--sync_replicas", "--replicas_to_aggregate=2"]])
