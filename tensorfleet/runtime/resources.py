@@ -96,6 +96,7 @@ class ResourceManager:
         self.owner = owner  # the task (or else the process) whose session it belongs to
         self._lock = threading.Lock()
         self._containers: dict[str, dict[tuple[str, str], Any]] = {}
+        self.epoch = 0  # how often resources were dropped: what was looked up before may be gone
 
     def get(self, container: str, kind: str, name: str, make: Callable[[], Any]) -> Any:
         """The resource of that kind and name, made at the first call."""
@@ -125,6 +126,7 @@ class ResourceManager:
         with self._lock:
             names = list(self._containers) if not containers else list(containers)
             gone = [self._containers.pop(n, {}) for n in names]
+            self.epoch += 1
         for shelf in gone:
             for resource in shelf.values():
                 close = getattr(resource, "clear", None)
