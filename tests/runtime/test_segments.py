@@ -147,7 +147,8 @@ def table(rows=40000, **kwargs):
 
 
 @pytest.mark.parametrize("use_resource", [False, True])
-def test_rows_are_updated_in_place_without_copying_the_table(use_resource):
+def test_rows_are_updated_in_place_without_copying_the_table(use_resource, monkeypatch):
+    monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: False)  # a busy machine may make it compile
     t = table(use_resource=use_resource)
     ids = tf.placeholder(tf.int32, [None])
     loss = tf.reduce_sum(tf.nn.embedding_lookup(t, ids) + 1.0)
