@@ -8,7 +8,6 @@ from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.scopes import name_scope
 from tensorfleet.layers.base import Layer
 from tensorfleet.layers.options import applied
 from tensorfleet.layers.specs import InputSpec, activation_of, data_format_of, known_bool
@@ -16,6 +15,7 @@ from tensorfleet.nn.normalization import dropout as drop_out
 from tensorfleet.ops.array_shape import reshape, shape
 from tensorfleet.ops.array_transpose import transpose
 from tensorfleet.ops.contract import tensordot
+from tensorfleet.ops.control_flow import cond
 from tensorfleet.ops.nn_activations import bias_add
 from tensorfleet.shapes import TensorShape
 from tensorfleet.variables.initializers import Zeros
@@ -141,8 +141,7 @@ class Dropout(Layer):
         """Drops when `training`, which may be a tensor."""
         known = known_bool(training)
         if known is None:
-            with name_scope("cond"):
-                return apply("Select", training, self._dropped(inputs), inputs, name="Merge")
+            return cond(training, lambda: self._dropped(inputs), lambda: apply("Identity", inputs))
         return self._dropped(inputs) if known else apply("Identity", inputs)
 
     def _dropped(self, inputs: Tensor) -> Tensor:

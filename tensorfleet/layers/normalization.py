@@ -6,7 +6,6 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import export
-from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, name_scope
@@ -15,8 +14,9 @@ from tensorfleet.layers.options import applied
 from tensorfleet.layers.specs import InputSpec, known_bool
 from tensorfleet.nn.normalization import batch_normalization as normalize
 from tensorfleet.nn.normalization import moments
-from tensorfleet.ops.array_shape import reshape, shape
+from tensorfleet.ops.array_shape import reshape
 from tensorfleet.ops.cast import cast
+from tensorfleet.ops.control_flow import cond
 from tensorfleet.ops.nn_norm import fused_batch_norm
 from tensorfleet.shapes import TensorShape
 from tensorfleet.variables.initializers import Ones, Zeros
@@ -132,8 +132,8 @@ class BatchNormalization(Layer):
     def call(self, inputs: Any, training: Any = False) -> Tensor:  # type: ignore[override]
         """Normalizes with the batch's statistics when `training` (which may be a tensor), else the moving ones."""
         known = known_bool(training)
-        if self._uses_fused and known is not None:
-            return self._fused_call(inputs, known)
+        if self._uses_fused:
+            return self._fused_call(inputs, training, known)
         value = inputs
         if inputs.dtype.base_dtype in _HALVES:
             value = cast(inputs, dtypes.float32)
@@ -143,11 +143,9 @@ class BatchNormalization(Layer):
             batch = self._statistics(value)
             mean, variance = batch
             if known is None:
-                mean = apply("Select", training, batch[0], self.moving_mean, name="cond/Merge")
-                variance = apply("Select", training, batch[1], self.moving_variance, name="cond_1/Merge")
-            self._update(
-                mean, self._unbiased(variance, value) if self._uses_fused else variance, training, known
-            )
+                mean = cond(training, lambda: batch[0], lambda: to_tensor(self.moving_mean))
+                variance = cond(training, lambda: batch[1], lambda: to_tensor(self.moving_variance))
+            self._update(mean, variance, training, known)
         m, v = self._spread(mean, value), self._spread(variance, value)
         beta, gamma = self._spread(self.beta, value), self._spread(self.gamma, value)
         outputs = normalize(value, m, v, beta, gamma, self.epsilon)
@@ -155,11 +153,22 @@ class BatchNormalization(Layer):
         outputs.set_shape(inputs.shape)
         return outputs
 
-    def _fused_call(self, inputs: Tensor, training: bool) -> Tensor:
+    def _fused_call(self, inputs: Tensor, training: Any, known: bool | None) -> Tensor:
+        if known is not None:
+            outputs, mean, variance = self._fused(inputs, known)
+        else:
+            outputs, mean, variance = cond(
+                training, lambda: self._fused(inputs, True), lambda: self._fused(inputs, False)
+            )
+        if known is not False:
+            self._update(mean, variance, training, known)
+        return outputs
+
+    def _fused(self, inputs: Tensor, training: bool) -> tuple:
         size = self.moving_mean.shape.as_list()
         gamma = self.gamma if self.gamma is not None else _ONES(size, self._param_dtype)
         beta = self.beta if self.beta is not None else _ZEROS(size, self._param_dtype)
-        outputs, mean, variance = fused_batch_norm(
+        return fused_batch_norm(
             inputs,
             gamma,
             beta,
@@ -169,27 +178,16 @@ class BatchNormalization(Layer):
             "NCHW" if self._axes == [1] else "NHWC",
             training,
         )
-        if training:
-            self._update(mean, variance, training, training)
-        return outputs
 
     def _statistics(self, value: Tensor) -> tuple[Tensor, Tensor]:
         others = [a for a in range(len(value.shape)) if a not in self._axes]
         return moments(value, others, keep_dims=len(self._axes) > 1)
 
-    def _unbiased(self, variance: Tensor, value: Tensor) -> Tensor:
-        """The variance as the fused operation gives it for keeping: divided by n - 1 instead of n."""
-        sizes = shape(value)
-        n = sizes[0] * sizes[1] * sizes[2] * sizes[3] // sizes[self._axes[0]]
-        less = apply("Maximum", n - 1, 1)
-        return variance * (cast(n, variance.dtype) / cast(less, variance.dtype))
-
     def _update(self, mean: Tensor, variance: Tensor, training: Any, known: bool | None) -> None:
         momentum = to_tensor(self.momentum, self._param_dtype)
         if known is None:
-            momentum = apply(
-                "Select", training, momentum, to_tensor(1.0, self._param_dtype), name="cond_2/Merge"
-            )
+            kept = momentum
+            momentum = cond(training, lambda: kept, lambda: to_tensor(1.0, self._param_dtype))
         for variable, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
             with name_scope("AssignMovingAvg") as scope, colocate_with(variable.op):
                 decay = 1.0 - momentum

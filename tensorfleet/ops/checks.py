@@ -18,6 +18,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_shape import rank as rank_of
 from tensorfleet.ops.array_shape import shape
 from tensorfleet.ops.basic import no_op, with_dependencies
+from tensorfleet.ops.control_flow import cond
 from tensorfleet.ops.elementwise import bracketed
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.host_ops import summarized
@@ -51,7 +52,11 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
     with name_scope(name, "Assert", [condition, *data]):
         for item in data:
             to_tensor(item)
-        return apply_op("Assert", condition, list(data), summarize=summarize, name="Assert")
+
+        def fail() -> Operation:
+            return apply_op("Assert", condition, list(data), summarize=summarize, name="Assert")
+
+        return cond(condition, no_op, fail, name="AssertGuard").op
 
 
 def _static(tensor: Tensor) -> np.ndarray | None:

@@ -21,7 +21,8 @@ from tensorfleet.ops.common import tensor_list, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.indexing import boolean_mask as dense_boolean_mask
 from tensorfleet.ops.operators import OVERLOADABLE_OPERATORS
-from tensorfleet.ops.ragged_tensor import RaggedTensor, RaggedTensorValue, segment_ids_to_row_splits
+from tensorfleet.ops.ragged_tensor import RaggedTensor, segment_ids_to_row_splits
+from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ops.sparse_arrange import sparse_shapes
 from tensorfleet.ops.sparse_kernels import invalid
 from tensorfleet.shapes import TensorShape, as_shape

@@ -10,7 +10,8 @@ import numpy as np
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
-from tensorfleet.ops.ragged_tensor import RaggedTensor, RaggedTensorValue
+from tensorfleet.ops.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.session.feeds import COMPOSITES
 
 

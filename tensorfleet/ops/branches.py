@@ -1,0 +1,71 @@
+"""`tf.switch_case`: one of several functions, by number; `tf.vectorized_map`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, nest
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.control_flow import cond
+from tensorfleet.ops.functional import map_fn
+
+
+def _numbered(branch_fns: Any) -> list[tuple[int, Callable]]:
+    """The functions with their numbers, in order."""
+    if isinstance(branch_fns, dict):
+        pairs = list(branch_fns.items())
+    elif isinstance(branch_fns, (list, tuple)):
+        if all(callable(fn) for fn in branch_fns):
+            pairs = list(enumerate(branch_fns))
+        else:
+            pairs = [tuple(pair) for pair in branch_fns]
+    else:
+        raise TypeError("branch_fns must be a list, tuple, or dict")
+    if not pairs:
+        raise ValueError("Must provide at least one item in branch_fns")
+    for number, fn in pairs:
+        if not isinstance(number, int):
+            raise TypeError(f"key must be a Python `int`, got {type(number)}")
+        if not callable(fn):
+            raise TypeError(f"fn for key {number} must be callable.")
+    if len({number for number, _ in pairs}) < len(pairs):
+        raise ValueError("branch indices in branch_fns must be unique.")
+    return sorted(pairs, key=lambda pair: pair[0])
+
+
+@export("switch_case")
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable | None = None, name: str = "switch_case"
+) -> Any:
+    """What the function with number `branch_index` gives; `default`, or the last one, for other numbers."""
+    pairs = _numbered(branch_fns)
+    with name_scope(name, "switch_case", [branch_index]):
+        index = to_tensor(branch_index, dtypes.int32, name="branch_index")
+        if default is None:
+            (_, chosen), pairs = pairs[-1], pairs[:-1]
+        else:
+            if not callable(default):
+                raise TypeError("default must be callable.")
+            chosen = default
+        for number, fn in reversed(pairs):
+            chosen = _either(index, number, fn, chosen)
+        return chosen()
+
+
+def _either(index: Any, number: int, fn: Callable, otherwise: Callable) -> Callable:
+    return lambda: cond(apply("Equal", index, np.int32(number)), fn, otherwise)
+
+
+@export("vectorized_map")
+def vectorized_map(fn: Callable, elems: Any) -> Any:
+    """`fn` of each row of the elements, stacked."""
+    rows = nest.map_structure(to_tensor, elems)
+    one = nest.map_structure(lambda x: x[0], rows)
+    kinds = nest.map_structure(lambda x: x.dtype.base_dtype, fn(one))
+    return map_fn(fn, rows, dtype=kinds)

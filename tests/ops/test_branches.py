@@ -1,0 +1,51 @@
+"""tf.switch_case and tf.vectorized_map."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def test_the_function_of_the_number_runs():
+    index = tf.placeholder(tf.int32, [])
+    functions = [lambda i=i: tf.constant(i * 10) for i in range(3)]
+    last, default = (
+        tf.switch_case(index, functions),
+        tf.switch_case(index, functions, lambda: tf.constant(-1)),
+    )
+    with tf.Session() as session:
+        for i in (0, 1, 2):
+            assert session.run([last, default], {index: i}) == [i * 10, i * 10]
+        assert session.run([last, default], {index: 7}) == [20, -1]
+
+
+def test_only_the_chosen_function_has_effects():
+    v = tf.Variable(0)
+    step = tf.switch_case(tf.constant(1), {0: lambda: v.assign_add(1), 1: lambda: v.assign_add(10)})
+    with tf.Session() as session:
+        session.run(v.initializer)
+        session.run(step)
+        assert session.run(v) == 10
+
+
+def test_functions_that_are_none_are_refused():
+    with pytest.raises(TypeError, match="must be callable"):
+        tf.switch_case(tf.constant(0), {0: 1})
+    with pytest.raises(ValueError, match="at least one item"):
+        tf.switch_case(tf.constant(0), [])
+
+
+def test_each_row_is_mapped():
+    x = tf.constant(np.arange(6.0).reshape(3, 2))
+    both = tf.vectorized_map(lambda row: (tf.reduce_sum(row), row * 2), x)
+    with tf.Session() as session:
+        total, doubled = session.run(both)
+    assert total.tolist() == [1, 5, 9] and doubled.tolist() == [[0, 2], [4, 6], [8, 10]]
