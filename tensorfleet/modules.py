@@ -101,6 +101,7 @@ _LATER = (
     "feature_column.names",
     "distributions.names",
     "seq2seq.names",
+    "profiler.names",
     "tutorials",
     "renamed",
     "raw_ops",

@@ -31,6 +31,7 @@ STAGES = [
         "feature_column",
         "distributions",
         "seq2seq",
+        "profiler",
         "tutorials",
         "renamed",
         "raw_ops",

@@ -130,7 +130,9 @@ def _remakable(op: Operation) -> bool:
     return any(t.dtype.name == "variant" for t in op._outputs) or op.type in (
         "Assert",
         "MatchingFiles",
+        "Merge",
         "PyFunc",
+        "Switch",
     )
 
 

@@ -1,0 +1,1 @@
+"""`tf.profiler`: parameters, float operations and times of a graph, by name."""
