@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -71,8 +72,8 @@ def block(step: Callable[[], Any], steps: int) -> tuple[float, float]:
     return (time.perf_counter() - began) / steps, (time.process_time() - worked) / steps
 
 
-def fastest(steps: int, *each: Callable[[], Any]) -> list[tuple[float, float]]:
-    """The fastest of many blocks of each step, in turns: the rest is what else the machine did."""
+def blocks(steps: int, *each: Callable[[], Any]) -> list[list[tuple[float, float]]]:
+    """Many blocks of each step, in turns."""
     for step in each:
         block(step, max(steps, 5))
     found: list[list] = [[] for _ in each]
@@ -80,7 +81,13 @@ def fastest(steps: int, *each: Callable[[], Any]) -> list[tuple[float, float]]:
     while len(found[0]) < 3 or time.perf_counter() - began < _SECONDS:
         for seen, step in zip(found, each, strict=True):
             seen.append(block(step, steps))
-    return [(min(s for s, _ in seen), min(p for _, p in seen)) for seen in found]
+    return found
+
+
+def fastest(steps: int, step: Callable[[], Any]) -> tuple[float, float]:
+    """The fastest of many blocks: the rest is what else the machine did."""
+    (found,) = blocks(steps, step)
+    return min(s for s, _ in found), min(p for _, p in found)
 
 
 def batch_of_images() -> np.ndarray:
@@ -98,14 +105,14 @@ def queue(tf: Any, folder: Path, steps: int) -> tuple[float, float]:
             sess.run(put, {given: images})
             sess.run(take)
 
-        return fastest(steps, step)[0]
+        return fastest(steps, step)
 
 
 def batches(tf: Any, dataset: Any, steps: int) -> tuple[float, float]:
     """Seconds per element of a dataset; the last batch of each round is smaller, for both libraries alike."""
     element = dataset.make_one_shot_iterator().get_next()
     with tf.Session() as sess:
-        return fastest(steps, lambda: sess.run(element))[0]
+        return fastest(steps, lambda: sess.run(element))
 
 
 def records(tf: Any, folder: Path, steps: int) -> tuple[float, float]:
@@ -160,8 +167,10 @@ def feeding(tf: Any, folder: Path, steps: int) -> tuple[float, float]:
             at = next(starts)
             sess.run(fed, {pixels: images[at : at + 100], classes: labels[at : at + 100]})
 
-        fed_times, read_times = fastest(steps, step, lambda: sess.run(read))
-    return read_times[0] / fed_times[0], read_times[1] / fed_times[1]
+        pairs = list(zip(*blocks(steps, step, lambda: sess.run(read)), strict=True))
+    # Neighbours see the same machine.
+    seconds, processor = (statistics.median(b[i] / a[i] for a, b in pairs) for i in (0, 1))
+    return seconds, processor
 
 
 # -- a queue on a parameter server -------------------------------------------------------------------
@@ -216,7 +225,7 @@ def queue_on_ps(tf: Any, folder: Path, steps: int) -> tuple[float, float]:
         take, size = line.dequeue(), line.size()
         while sess.run(size) < 10:
             time.sleep(0.1)
-        found = fastest(steps, lambda: sess.run(take))[0]
+        found = fastest(steps, lambda: sess.run(take))
         sess.close()  # while there is a server to tell: TensorFlow waits for its answer
         return found
 
@@ -232,7 +241,7 @@ _ALL = [
         records,
     ),
     Work("lines", LINES // BATCH, 1, "128 lines of ten floats: read, decoded, batched", lines),
-    Work("feeding", 50, 0, "784-100-10 on batches of a shuffled dataset, over the same step fed", feeding),
+    Work("feeding", 10, 0, "784-100-10 on batches of a shuffled dataset, over the same step fed", feeding),
 ]
 WORKS = {work.name: work for work in _ALL}
 

@@ -251,10 +251,11 @@ ONLY = 1 << 62  # of a dataset whose turn never ends
 class Scan(Through):
     """A function of a state and every element, giving the next state and a new element."""
 
-    place = ("_state",)
+    place = ("_state", "_count")
 
     def __init__(self, source: Run, function: Function, state: Sequence[Any]) -> None:
         super().__init__(source)
+        self._count = 0
         self._function = function
         self._state = list(state)
 
@@ -263,7 +264,12 @@ class Scan(Through):
         block = self.source.next(1, step)
         if block is None:
             return None
-        results = self._function.call([*self._state, *block.element(0)], step)
+        self._count += 1
+        try:
+            results = self._function.call([*self._state, *block.element(0)], step)
+        except errors.OpError as e:
+            name_element(e, self._count - 1, self.source)
+            raise
         count = len(self._state)
         self._state = results[:count]
         return block_of([results[count:]])
@@ -390,11 +396,16 @@ class Generate(Run):
 def reduced(node: Node, function: Function, state: Sequence[Any], step: Any) -> list:
     """The last state after calling a function with a state and each element."""
     run = node.start(step)
-    values = list(state)
+    values, number = list(state), 0
     try:
         while (block := run.next(64, step)) is not None:
             for i in range(block.size):
-                values = function.call([*values, *block.element(i)], step)
+                try:
+                    values = function.call([*values, *block.element(i)], step)
+                except errors.OpError as e:
+                    name_element(e, number, run)
+                    raise
+                number += 1
     finally:
         run.close()
     return values

@@ -163,7 +163,8 @@ class Shuffle(Through):
             return None
         rows = self._last(n) if self._ended else self._drawn(fresh)
         block = Block(len(rows), [_at(c, rows) for c in self._columns or ()])
-        self._free = np.concatenate([self._free, rows])
+        if not self._ended:
+            self._free = np.concatenate([self._free, rows])
         return block
 
     def _drawn(self, fresh: np.ndarray) -> np.ndarray:

@@ -121,6 +121,10 @@ def test_an_error_in_a_function_names_the_element_and_leaves_the_rest():
     assert kind is Invalid and "division by zero" in text and "in element 1 of the dataset" in text
     assert "test_dataset.py" in text
     assert elements(numbers.map(lambda x: 12 // x).apply(experimental.ignore_errors())) == [6, 3]
+    scanned = numbers.apply(experimental.scan(1, lambda state, x: (state, 12 // x)))
+    assert "in element 1 of the dataset" in elements(scanned)[1][1]
+    with tf.Session() as session, pytest.raises(Invalid, match="in element 1 of the dataset"):
+        session.run(numbers.reduce(1, lambda state, x: state + 12 // x))
     batches = elements(numbers.repeat(2).map(lambda x: 12 // x).batch(2))
     assert batches[0][0] is Invalid and batches[1] == [3, 6]
 

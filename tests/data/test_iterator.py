@@ -165,3 +165,18 @@ def test_helpers_of_both_versions():
     assert [s.as_list() for s in tf.data.get_output_shapes(tf.data.make_one_shot_iterator(made))] == [[], []]
     iterator = tf.data.make_initializable_iterator(made, shared_name="shared")
     assert iterator.initializer.type == "MakeIterator" and iterator._resource.op.type == "IteratorV2"
+
+
+def test_batches_that_somebody_holds_are_not_overwritten():
+    rows = np.arange(64 * 1000, dtype=np.float64).reshape(64, 1000)
+    batch = Dataset.from_tensor_slices(rows).batch(16).make_one_shot_iterator().get_next()
+    held = tf.get_variable("held", [16, 1000], tf.float64, tf.zeros_initializer(), use_resource=True)
+    keep = held.assign(batch)
+    with tf.Session() as session:
+        session.run(held.initializer)
+        first, part = session.run(batch), session.run(batch)[3:5]
+        session.run(keep)
+        session.run(batch)
+        np.testing.assert_array_equal(first, rows[:16])
+        np.testing.assert_array_equal(part, rows[19:21])
+        np.testing.assert_array_equal(session.run(held), rows[32:48])
