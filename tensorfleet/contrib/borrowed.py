@@ -47,6 +47,12 @@ _LENDERS: dict[str, tuple[str, ...]] = {
     "contrib.deprecated": ("",),
     "contrib.staging": ("",),
     "contrib.opt": ("train",),
+    "contrib.opt.python.training.external_optimizer": ("contrib.opt",),
+    "contrib.opt.python.training.lazy_adam_optimizer": ("contrib.opt",),
+    "contrib.opt.python.training.moving_average_optimizer": ("contrib.opt",),
+    "contrib.opt.python.training.nadam_optimizer": ("contrib.opt",),
+    "contrib.opt.python.training.weight_decay_optimizers": ("contrib.opt",),
+    "contrib.session_bundle.exporter": ("saved_model",),
 }
 
 for _module, _lenders in _LENDERS.items():
