@@ -180,28 +180,43 @@ def publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> Non
     """Makes files the data of the checkpoint `prefix`.
 
     Where there is a checkpoint of that name already, the new data must not take the place of the old before the
-    index does, or a crash in between would leave neither. So the data files are numbered as if there were one more,
-    which is empty, and the old ones are removed after the index has been replaced.
+    index does, or a crash in between would leave neither. So the data files are first numbered as if there were one
+    more, and get their usual names once the index leads to them.
     """
     count = len(files)
-    if _count_in_use(prefix) == count:
-        count += 1
-    places = [data_file(prefix, i, count) for i in range(count)]
+    aside = _count_in_use(prefix) == count
+    used = count + 1 if aside else count
+    places = [data_file(prefix, i, used) for i in range(count)]
     with file_errors(prefix):
         try:
-            for source, place in zip(files, places, strict=False):
+            for source, place in zip(files, places, strict=True):
                 os.replace(source, place)
-            for place in places[len(files) :]:
-                open(place, "wb").close()
             sync_folder(prefix)
-            write_index(prefix, count, entries)
+            write_index(prefix, used, entries)
         except BaseException:
             for path in (*files, *places):
                 with contextlib.suppress(OSError):
                     os.remove(path)
             raise
+        if aside:
+            places = _usual_names(prefix, places, entries)
         for path in set(glob(escape(prefix) + ".data-?????-of-?????")) - set(places):
             os.remove(path)
+
+
+def _usual_names(prefix: str, places: list[str], entries: dict[bytes, Any]) -> list[str]:
+    """Gives data files that the index leads to their usual names; where that fails they keep the ones they have."""
+    usual = [data_file(prefix, i, len(places)) for i in range(len(places))]
+    try:
+        for source, place in zip(places, usual, strict=True):
+            second = f"{place}.tempstate{uuid.uuid4().hex}"
+            os.link(source, second)
+            os.replace(second, place)
+        sync_folder(prefix)
+        write_index(prefix, len(places), entries)
+    except (OSError, errors.OpError):  # a file system without links, or a full one: the checkpoint is whole
+        return places
+    return usual
 
 
 def _count_in_use(prefix: str) -> int | None:

@@ -229,3 +229,35 @@ def test_the_operations_have_the_same_names(tensorflow, make):
     for mine, peer in zip(found[0][0], found[1][0], strict=True):
         assert mine == peer
     assert found[0][1] == found[1][1]
+
+
+def test_the_older_format_is_read_whatever_it_holds(tensorflow, tmp_path):
+    tf = tensorflow
+    path = str(tmp_path / "old")
+    values = {name: value for name, value in VALUES.items() if name not in ("empty", "complex128")}
+    with tf.Graph().as_default(), tf.Session() as sess:
+        for name, value in values.items():
+            tf.get_variable(name, initializer=tf.constant(value))
+        sess.run(tf.global_variables_initializer())
+        tf.train.Saver(write_version=tf.train.SaverDef.V1).save(sess, path, write_meta_graph=False)
+        theirs = tf.train.load_checkpoint(path)
+        kinds = theirs.get_variable_to_dtype_map()
+    ours = tensorfleet.train.load_checkpoint(path)
+    assert ours.get_variable_to_shape_map() == theirs.get_variable_to_shape_map()
+    assert {name: kind.name for name, kind in ours.get_variable_to_dtype_map().items()} == {
+        name: kind.name for name, kind in kinds.items()
+    }
+    for name, value in values.items():
+        np.testing.assert_array_equal(ours.get_tensor(name), value)
+
+
+def test_a_checkpoint_saved_over_another_is_read(pair, tmp_path):
+    writer, reader = pair
+    path = str(tmp_path / "model")
+    with writer.Graph().as_default(), writer.Session() as sess:
+        v = writer.get_variable("v", [3], initializer=writer.zeros_initializer())
+        saver = writer.train.Saver()
+        for n in range(3):
+            sess.run(v.assign([n, n, n]))
+            saver.save(sess, path)
+            assert reader.train.load_variable(path, "v").tolist() == [n, n, n]

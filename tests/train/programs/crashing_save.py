@@ -27,7 +27,7 @@ class Crash:
             os._exit(9)
 
     def install(self):
-        for name in ("replace", "rename", "fsync", "remove", "rmdir", "mkdir"):
+        for name in ("replace", "rename", "link", "fsync", "remove", "rmdir", "mkdir"):
             setattr(os, name, self.before(getattr(os, name)))
         real = builtins.open
 
