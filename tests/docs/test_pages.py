@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
-from types import ModuleType
 
 import pytest
-from reading import DOCS, README, ROOT, blocks_of
-
-
-def tool(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+from reading import DOCS, README, ROOT, blocks_of, tool
 
 
 def test_compatibility_page_is_current():
