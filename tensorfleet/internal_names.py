@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from tensorfleet.api import exported_under, find, publish, publish_finder, publish_lazily, publish_module
+from tensorfleet.platform import logging
 from tensorfleet.protos._index import MODULE_OF
 from tensorfleet.raw_ops import op_function
 
@@ -159,6 +160,8 @@ _BORROWERS = {
         framework.tensor_conversion framework.versions framework.common_shapes framework.composite_tensor
         framework.smart_cond framework.load_library framework.config framework.func_graph framework.auto_control_deps
         framework.op_callbacks framework.registry framework.op_def_registry framework.ops_internal compat.compat
+        ops.array_grad ops.control_flow_grad ops.data_flow_grad ops.image_grad ops.linalg_grad ops.manip_grad
+        ops.math_grad ops.nn_grad ops.random_grad ops.rnn_grad ops.sparse_grad ops.state_grad ops.tensor_array_grad
         util.tf_contextlib util.tf_decorator util.tf_should_use util.object_identity util.function_utils
         util.decorator_utils util.serialization eager.backprop eager.context eager.def_function eager.function
         eager.test eager.wrap_function distribute.distribution_strategy_context distribute.distribute_lib
@@ -207,7 +210,6 @@ _BORROWERS = {
     """,
     "gfile": "platform.gfile",
     "app": "platform.app",
-    "logging": "platform.tf_logging",
     "resource_loader": "platform.resource_loader",
     "sysconfig": "platform.sysconfig",
     "test": "platform.test platform.googletest",
@@ -259,8 +261,10 @@ for _place, _names in _PLACES.items():
         publish(find(_name), f"python.{_place}.{_name.rpartition('.')[2]}")
 for _name in exported_under("errors"):
     publish(find(_name), f"python.framework.{_name}")
-for _name in exported_under("logging"):
-    publish(find(_name), f"python.platform.tf_{_name}")
+# The module that this package logs with, so that a test which replaces a function in it sees what is logged.
+publish(logging, "python.platform.tf_logging")
+sys.modules["tensorfleet.python.platform.tf_logging"] = logging
+publish(find("logging.TaskLevelStatusMessage"), "python.platform.tf_logging.TaskLevelStatusMessage")
 for _place in _MESSAGES.split():
     publish_finder(_place, message_class)
 for _place in _GENERATED.split():

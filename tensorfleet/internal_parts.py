@@ -14,6 +14,7 @@ from tensorfleet.api import export, find, publish
 from tensorfleet.devices import canonical_name
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
+from tensorfleet.graph.meta_graph import export_meta_graph, read_meta_graph_file
 from tensorfleet.ops.basic import with_dependencies
 from tensorfleet.platform import logging
 from tensorfleet.platform.compat import as_text
@@ -37,6 +38,7 @@ publish(as_dimension, "python.framework.tensor_shape.as_dimension")
 publish(canonical_name, "python.framework.device.canonical_name")
 publish(strip_scope, "python.framework.ops.strip_name_scope")
 publish(prepend_scope, "python.framework.ops.prepend_name_scope")
+publish(read_meta_graph_file, "python.framework.meta_graph.read_meta_graph_file")
 publish(contextlib.nullcontext, "python.framework.ops.NullContextmanager")
 publish(contextlib.contextmanager, "python.util.tf_contextlib.contextmanager")
 publish(inspect, "python.util.tf_inspect")
@@ -182,6 +184,67 @@ def eager_mode() -> contextlib.AbstractContextManager:
     from unittest import SkipTest
 
     raise SkipTest("TensorFleet has graphs only: there is no eager execution.")
+
+
+@export("python.framework.meta_graph.create_meta_graph_def")
+def create_meta_graph_def(
+    meta_info_def: Any = None,
+    graph_def: Any = None,
+    saver_def: Any = None,
+    collection_list: Any = None,
+    graph: Any = None,
+    export_scope: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """A graph with its collections as a `MetaGraphDef`."""
+    return export_meta_graph(
+        meta_info_def=meta_info_def,
+        graph_def=graph_def,
+        saver_def=saver_def,
+        collection_list=collection_list,
+        graph=graph,
+        export_scope=export_scope,
+        **kwargs,
+    )
+
+
+@export("python.framework.meta_graph.export_scoped_meta_graph")
+def export_scoped_meta_graph(
+    filename: str | None = None,
+    graph_def: Any = None,
+    graph: Any = None,
+    export_scope: str | None = None,
+    as_text: bool = False,
+    unbound_inputs_col_name: str = "unbound_inputs",
+    clear_devices: bool = False,
+    saver_def: Any = None,
+    **kwargs: Any,
+) -> tuple[Any, dict[str, Any]]:
+    """A part of a graph as a `MetaGraphDef`, and its variables by their names in it."""
+    graph = graph or find("get_default_graph")()
+    with graph.as_default():
+        found = find("global_variables")(export_scope) if export_scope else find("global_variables")()
+    meta = export_meta_graph(
+        filename=filename,
+        graph_def=graph_def,
+        graph=graph,
+        export_scope=export_scope,
+        as_text=as_text,
+        clear_devices=clear_devices,
+        saver_def=saver_def,
+        **kwargs,
+    )
+    return meta, {strip_scope(v.op.name, export_scope): v for v in found}
+
+
+@export("python.training.training_util._increment_global_step")
+def increment_global_step(increment: Any, graph: Any = None) -> Any:
+    """Adds to the global step; ValueError when there is none."""
+    step = find("train.get_global_step")(graph)
+    if step is None:
+        raise ValueError("Global step tensor should be created by tf.train.get_or_create_global_step first.")
+    with step.graph.as_default():
+        return find("assign_add")(step, increment)
 
 
 @export("python.framework.ops.get_gradient_function")

@@ -1,5 +1,7 @@
 """Scripts that reach inside TensorFlow find the same objects here."""
 
+import pytest
+
 import tensorfleet as tf
 
 
@@ -77,3 +79,68 @@ def test_modules_lend_public_names_they_did_not_publish():
     assert saver.Saver is tf.train.Saver
     assert optimizer.Optimizer is tf.train.Optimizer
     assert not hasattr(saver, "NoSuchSaver")
+
+
+def test_variables_of_the_inside():
+    from tensorfleet.python.framework import ops, tensor_util
+    from tensorfleet.python.ops import resource_variable_ops, variables
+
+    with tf.Graph().as_default():
+        a = variables.VariableV1([1.0], name="a")
+        b = resource_variable_ops.ResourceVariable([2.0], name="b")
+        assert isinstance(a, variables.RefVariable)
+        assert resource_variable_ops.is_resource_variable(b)
+        assert not resource_variable_ops.is_resource_variable(a)
+        assert tensor_util.constant_value(tf.constant(3)) == 3
+        with tf.name_scope("here"):
+            assert ops.get_name_scope() == "here"
+        one, two = ops.convert_n_to_tensor([1, 2.0], name="n")
+        assert (one.op.name, two.dtype) == ("n_0", tf.float32)
+        assert ops.get_gradient_function(tf.square(a).op) is not None
+        assert ops.get_gradient_function(one.op) is None
+    assert ops.strip_name_scope("x/y", "x") == "y"
+    assert ops.prepend_name_scope("y", "x") == "x/y"
+    assert ops.uid() != ops.uid()
+    assert not ops.executing_eagerly_outside_functions()
+
+
+def test_meta_graphs_of_the_inside():
+    from tensorfleet.python.framework import meta_graph
+
+    with tf.Graph().as_default() as graph:
+        with tf.variable_scope("s"):
+            tf.get_variable("v", [1])
+        tf.constant(1, name="c")
+        whole = meta_graph.create_meta_graph_def(graph=graph)
+        part, by_name = meta_graph.export_scoped_meta_graph(graph=graph, export_scope="s")
+    assert "c" in [n.name for n in whole.graph_def.node]
+    assert [n.name for n in part.graph_def.node if n.op == "VariableV2"] == ["v"]
+    assert list(by_name) == ["v"]
+
+
+def test_the_global_step_of_the_inside():
+    from tensorfleet.python.training import training_util
+
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match="Global step"):
+            training_util._increment_global_step(2)
+        tf.train.create_global_step()
+        more = training_util._increment_global_step(2)
+        with tf.Session() as s:
+            s.run(tf.global_variables_initializer())
+            assert s.run(more) == 2
+
+
+def test_what_replaces_a_logging_function_sees_the_messages(monkeypatch):
+    from tensorfleet.python.platform import tf_logging
+    from tensorfleet.python.training import basic_session_run_hooks, monitored_session
+
+    seen = []
+    monkeypatch.setattr(tf_logging, "info", lambda *args: seen.append(args))
+    with tf.Graph().as_default(), tf.Session() as s:
+        hook = basic_session_run_hooks.LoggingTensorHook({"x": tf.constant(4.0)}, every_n_iter=1)
+        hook.begin()
+        monitored_session._HookedSession(s, [hook]).run(tf.constant(1))
+    assert "x = 4.0" in str(seen)
+    assert tf_logging.INFO == tf.logging.INFO
+    assert tf_logging.TaskLevelStatusMessage is tf.logging.TaskLevelStatusMessage
