@@ -31,7 +31,7 @@ COMMAND = ["run", "--ps", "1", "--workers", "2", "examples/mnist_replica.py"]
 TABLES = (("table", "one process"), ("cluster table", "cluster"), ("input table", "input"))
 BAR, GAP, TOP = 14, 8, 40
 OCTAVE = 76  # from one power of two to the next
-EQUAL, ABOUT, WIDTH = 196, 570, 960  # where a ratio of 1 is, where the words begin, and end
+EQUAL, ABOUT, WIDTH = 196, 560, 1060  # where a ratio of 1 is, where the words begin, and end
 
 
 def ratios(page: str, marker: str) -> list[tuple[str, float, str]]:
