@@ -160,6 +160,7 @@ _BORROWERS = {
         framework.tensor_conversion framework.versions framework.common_shapes framework.composite_tensor
         framework.smart_cond framework.load_library framework.config framework.func_graph framework.auto_control_deps
         framework.op_callbacks framework.registry framework.op_def_registry framework.ops_internal compat.compat
+        ops.bincount_ops ops.stateful_random_ops ops.unconnected_gradients
         ops.array_grad ops.control_flow_grad ops.data_flow_grad ops.image_grad ops.linalg_grad ops.manip_grad
         ops.math_grad ops.nn_grad ops.random_grad ops.rnn_grad ops.sparse_grad ops.state_grad ops.tensor_array_grad
         util.tf_contextlib util.tf_decorator util.tf_should_use util.object_identity util.function_utils
@@ -259,6 +260,9 @@ for _lender, _modules in _BORROWERS.items():
 for _place, _names in _PLACES.items():
     for _name in _names.split():
         publish(find(_name), f"python.{_place}.{_name.rpartition('.')[2]}")
+for _kind in ("uniform", "normal"):
+    for _place in ("contrib.stateless", "python.ops.stateless_random_ops"):
+        publish(find(f"random.stateless_{_kind}"), f"{_place}.stateless_random_{_kind}")
 for _name in exported_under("errors"):
     publish(find(_name), f"python.framework.{_name}")
 # The module that this package logs with, so that a test which replaces a function in it sees what is logged.
@@ -269,5 +273,7 @@ for _place in _MESSAGES.split():
     publish_finder(_place, message_class)
 for _place in _GENERATED.split():
     publish_finder(f"python.ops.gen_{_place}_ops", op_function)
+for _place in ("training_ops", "gen_training_ops"):
+    publish_finder(f"python.training.{_place}", op_function)
 # Scripts that were moved to TensorFlow 2 say `tf.compat.v1.`; it is all version 1 here.
 publish_lazily(lambda _: sys.modules["tensorfleet"], "compat.v1")

@@ -144,3 +144,9 @@ def test_what_replaces_a_logging_function_sees_the_messages(monkeypatch):
     assert "x = 4.0" in str(seen)
     assert tf_logging.INFO == tf.logging.INFO
     assert tf_logging.TaskLevelStatusMessage is tf.logging.TaskLevelStatusMessage
+
+
+def test_random_numbers_without_state_have_their_contrib_names():
+    assert tf.contrib.stateless.stateless_random_uniform is tf.random.stateless_uniform
+    assert tf.contrib.stateless.stateless_truncated_normal is tf.random.stateless_truncated_normal
+    assert tf.contrib.signal.stft is tf.signal.stft
