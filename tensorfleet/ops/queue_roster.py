@@ -73,9 +73,9 @@ class Roster:
         with self._lock:
             if member in self._members:
                 self._members.remove(member)
-                self._gone.append(member.owner)
-            if not self._members:
-                self._gone.clear()  # the training is over
+                self._gone.append(
+                    member.owner
+                )  # the last one too: whoever comes later must not wait for ever
             self._look()
 
     def stuck(self) -> bool:

@@ -60,9 +60,18 @@ def test_one_who_comes_back_is_not_missing(roster):
     assert not attempt.done
 
 
-def test_a_training_that_ended_is_forgotten(roster):
+def test_a_second_training_of_the_same_replicas_misses_nobody(roster):
     for owner in ("a", "b"):
         roster._join(owner).clear()
     attempt = waits(roster, roster._join("a"))
+    roster._join("b")
     roster.give_up()
     assert not attempt.done
+
+
+def test_one_who_comes_when_all_others_have_ended_gets_an_error(roster):
+    roster._join("b").clear()
+    attempt = waits(roster, roster._join("a"))
+    roster.give_up()
+    assert attempt.done
+    assert "cannot go on: b of 2 replicas" in attempt.error.message
