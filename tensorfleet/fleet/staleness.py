@@ -150,13 +150,14 @@ class StalenessOptimizer(Optimizer):
     def make_session_run_hook(self, task_index: int, max_wait_secs: float = 60.0) -> SessionRunHook:
         """A hook for this worker: counts in `histogram` how stale its gradients are, and waits where it has to.
 
-        With the policy "wait", a worker that makes no step for `max_wait_secs` is not waited for until it makes one.
+        With the policy "wait", a worker that makes no step for `max_wait_secs` is not waited for until it makes one;
+        nor is worker 0, while it warms up.
         """
         if self.staleness is None:
             raise ValueError("Make the hook after apply_gradients() or minimize().")
         hooks: list[SessionRunHook] = [_Histogram(self, task_index)]
         if self._warm_up_steps and task_index:
-            hooks.append(_WarmUp(self._warm_up_steps))
+            hooks.append(_WarmUp(self._warm_up_steps, max_wait_secs))
         if self._steps is not None and self._bound is not None:
             hooks.append(_Wait(self._steps, task_index, self._bound, max_wait_secs))
         return hooks[0] if len(hooks) == 1 else _All(hooks)
@@ -257,8 +258,9 @@ class _Histogram(SessionRunHook):
 class _WarmUp(SessionRunHook):
     """Holds a worker back until another one has made the first steps."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int, max_wait_secs: float) -> None:
         self._steps = steps
+        self._max_wait_secs = max_wait_secs
         self._over = False
 
     def begin(self) -> None:
@@ -267,9 +269,22 @@ class _WarmUp(SessionRunHook):
 
     def before_run(self, run_context: Any) -> None:
         """Waits for the first steps."""
+        began, seen = time.monotonic(), -1
         while not self._over:
-            self._over = run_context.session.run(self._read) >= self._steps
-            if not self._over:
+            step = int(run_context.session.run(self._read))
+            if step != seen:
+                began, seen = time.monotonic(), step
+            if step >= self._steps:
+                self._over = True
+            elif time.monotonic() - began > self._max_wait_secs:
+                logging.warning(
+                    "Worker 0 has made %d of %d steps to warm up and no more for %g s: training without it. Is it running?",
+                    step,
+                    self._steps,
+                    self._max_wait_secs,
+                )
+                self._over = True
+            else:
                 time.sleep(_LOOK_SECONDS)
 
 

@@ -259,6 +259,17 @@ def test_others_wait_while_the_first_worker_warms_up(servers):
         sess.close()
 
 
+def test_a_first_worker_that_never_comes_is_not_waited_for_longer_than_said():
+    with tf.Graph().as_default():
+        step = tf.train.get_or_create_global_step()
+        opt = tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(0.1), warm_up_steps=3)
+        train = opt.minimize(tf.Variable(1.0) * 2.0, global_step=step)
+        hook = opt.make_session_run_hook(1, max_wait_secs=0.1)
+        with tf.train.MonitoredTrainingSession(hooks=[hook]) as sess:
+            sess.run(train)
+            assert sess.run(step) == 1
+
+
 def test_the_defaults_change_nothing():
     def trained(wrap):
         with tf.Graph().as_default(), tf.Session() as sess:
