@@ -16,16 +16,14 @@ from tensorfleet.feature_column.columns import (
     BucketizedColumn,
     CategoricalColumn,
     CrossedColumn,
-    EmbeddingColumn,
     HashedCategoricalColumn,
     IdentityCategoricalColumn,
-    IndicatorColumn,
     NumericColumn,
-    SharedEmbeddingColumn,
     VocabularyFileCategoricalColumn,
     VocabularyListCategoricalColumn,
     WeightedCategoricalColumn,
 )
+from tensorfleet.feature_column.dense_columns import EmbeddingColumn, IndicatorColumn, SharedEmbeddingColumn
 
 
 def _check_key(key: Any) -> None:

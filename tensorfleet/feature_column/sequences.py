@@ -12,13 +12,8 @@ from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.dtypes import DType
 from tensorfleet.feature_column import making
-from tensorfleet.feature_column.columns import (
-    CategoricalColumn,
-    DenseColumn,
-    EmbeddingColumn,
-    IndicatorColumn,
-    all_collections,
-)
+from tensorfleet.feature_column.columns import CategoricalColumn, DenseColumn, all_collections
+from tensorfleet.feature_column.dense_columns import EmbeddingColumn, IndicatorColumn
 from tensorfleet.feature_column.features import Features, as_sparse
 from tensorfleet.feature_column.using import checked
 from tensorfleet.graph.apply import apply

@@ -9,12 +9,7 @@ import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
-from tensorfleet.feature_column.columns import (
-    CategoricalColumn,
-    DenseColumn,
-    FeatureColumn,
-    all_collections,
-)
+from tensorfleet.feature_column.columns import CategoricalColumn, DenseColumn, FeatureColumn, all_collections
 from tensorfleet.feature_column.features import Features
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
