@@ -32,7 +32,7 @@ from tensorfleet.passes.fold import fold
 from tensorfleet.passes.partition import Stage, elsewhere, ends, partition, task_of
 from tensorfleet.passes.plan import Plan
 from tensorfleet.passes.prune import prune
-from tensorfleet.runtime.engine import Engine
+from tensorfleet.runtime.engine import CLOSED, Engine
 from tensorfleet.runtime.trace import Collector
 
 
@@ -71,6 +71,7 @@ class ClusterEngine:
         self._steps = itertools.count(1)
         self._stages = itertools.count(1)
         self._closed: errors.OpError | None = None
+        self.used = False  # a server knows of a session from its first step on
         self._edits = graph._edits
         filters = list(self.config.device_filters)
         soft = bool(self.config.allow_soft_placement)
@@ -108,6 +109,7 @@ class ClusterEngine:
     ) -> ClusterProgram:
         """Plans one run, and tells every task its part of it."""
         with self._planning:
+            self.used = True
             self._ask_until = self._deadline(0)
             if self._edits != self.graph._edits:
                 self._start_over()
@@ -274,18 +276,25 @@ class ClusterEngine:
             with self._lock:
                 del self._running[run.number]
 
-    def close(self, reason: errors.OpError) -> None:
-        """Ends the steps that are running and forgets the session everywhere."""
+    def close(self, reason: errors.OpError, later: errors.OpError | None = None) -> None:
+        """Ends the steps that are running and forgets the session everywhere; `later` is what a new step gets."""
         with self._lock:
             if self._closed is not None:
                 return
-            self._closed = reason
+            self._closed = reason if later is None else later
             running = list(self._running.values())
         for run in running:
             run.cancel(reason)
         if self._engine is not None:
             self._engine.close(reason)
         self._forget_session()
+
+    def lose(self) -> None:
+        """The server behind the target forgets this session: what runs ends, what comes later is refused."""
+        if not self.used:
+            return
+        gone = f"Session {self.handle} is not found. Its server was reset: make a new session."
+        self.close(errors.CancelledError(None, None, CLOSED), errors.AbortedError(None, None, gone))
 
     def _forget_session(self) -> None:
         for task in self._shipments:

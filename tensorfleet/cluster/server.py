@@ -254,7 +254,7 @@ class Server:
         elif kind == wire.CLOSE:
             self.worker.close_session(told["session"])
         elif kind == wire.RESET:
-            self.worker.resources.clear(told.get("containers"))
+            self.worker.reset(told.get("containers"), bool(told.get("master")))
         elif kind == wire.DESCRIBE:
             return {
                 "devices": self.worker.devices(),

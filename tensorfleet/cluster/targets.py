@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from typing import Any
 
 from tensorfleet import errors
@@ -19,6 +20,7 @@ from tensorfleet.runtime.engine import Engine
 
 _SCHEME = "grpc://"
 _STOP_SECONDS = 10.0
+_engines: dict[str, weakref.WeakSet[ClusterEngine]] = {}  # of the sessions of this process, by target
 
 
 def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine:
@@ -28,14 +30,20 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine
     server = server_at(target)
     if server is not None:
         own = config if config is not None else server.config
-        return ClusterEngine(graph, own, _cluster(config, server.cluster), (server.job, server.index), server)
+        engine = ClusterEngine(graph, own, _cluster(config, server.cluster), (server.job, server.index), server)
+        return _remembered(target, engine)
     if has_ended(target):
         # TensorFlow's `join` never returns, so many programs go on as a worker after it. The work is done: so are they.
         logging.info("The server of this process has ended with its cluster; so does the program.")
         raise SystemExit(0)
     told = _contact(target, config)
     cluster = _cluster(config, ClusterSpec(_jobs(told["cluster"])))
-    return ClusterEngine(graph, config, cluster, (told["job"], told["index"]))
+    return _remembered(target, ClusterEngine(graph, config, cluster, (told["job"], told["index"])))
+
+
+def _remembered(target: str, engine: ClusterEngine) -> ClusterEngine:
+    _engines.setdefault(target, weakref.WeakSet()).add(engine)
+    return engine
 
 
 def _jobs(told: dict) -> dict:
@@ -70,18 +78,20 @@ def _contact(target: str, config: Any, waits: bool = True) -> dict:
 
 
 def reset(target: str, containers: Any, config: Any = None) -> None:
-    """Frees the state of every task of a cluster, or some of its containers."""
+    """Frees the state of every task of a cluster, or some of its containers. Sessions on the target end."""
     server = server_at(target)
-    cluster = (
-        server.cluster if server is not None else ClusterSpec(_jobs(_contact(target, config)["cluster"]))
-    )
+    told = server._welcome() if server is not None else _contact(target, config)
+    cluster, own = ClusterSpec(_jobs(told["cluster"])), (str(told["job"]), int(told["index"]))
+    for engine in list(_engines.get(target, ())):
+        engine.lose()
     for job in cluster.jobs:
         for index in cluster.task_indices(job):
-            if server is not None and (job, index) == (server.job, server.index):
-                server.resources.clear(containers)
+            if server is not None and (job, index) == own:
+                server.worker.reset(containers, master=True)
                 continue
             at: Peer = peer(task_name(job, index), cluster.task_address(job, index))
-            at.call(wire.RESET, containers=list(containers) if containers else None)
+            names = list(containers) if containers else None
+            at.call(wire.RESET, containers=names, master=(job, index) == own)
 
 
 def stop(target: str, task: str | None) -> list[str]:

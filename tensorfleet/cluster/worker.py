@@ -17,12 +17,13 @@ from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import peer
 from tensorfleet.cluster.thinning import full, is_full, thin
+from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import import_graph_def
 from tensorfleet.ops.accumulator_core import most
 from tensorfleet.passes.partition import elsewhere
 from tensorfleet.runtime.devices import local_device_names
-from tensorfleet.runtime.engine import Engine
+from tensorfleet.runtime.engine import CLOSED, Engine
 from tensorfleet.runtime.resources import ResourceManager
 
 _REMEMBERED = 4096  # cancelled steps, in case a message about one is still on its way
@@ -78,7 +79,7 @@ class _Session:
     """What one client's session has registered here."""
 
     def __init__(self, worker: Worker, client: str, config: Any, isolated: bool, owner: str) -> None:
-        self.client = client
+        self.client, self.owner = client, owner
         self.graph = Graph()
         resources = ResourceManager() if isolated else worker.resources
         devices = _with_devices(config, worker.config)
@@ -176,7 +177,7 @@ class Worker:
     """The state and the sessions of one task."""
 
     def __init__(self, task: str, config: Any) -> None:
-        self.task = task
+        self.task, self.job = task, DeviceSpec.from_string(task).job
         self.config = config
         self.resources = ResourceManager()
         self._sessions: dict[str, _Session] = {}
@@ -343,11 +344,19 @@ class Worker:
         with self._lock:
             session = self._sessions.pop(handle, None)
         if session is not None:
-            session.close(
-                errors.CancelledError(
-                    None, None, "Step was cancelled by an explicit call to `Session::Close()`."
-                )
-            )
+            session.close(errors.CancelledError(None, None, CLOSED))
+
+    def reset(self, containers: Sequence[str] | None, master: bool) -> None:
+        """Frees some containers, or all; a master also forgets the sessions that were made on its target."""
+        if master:
+            own = self.task.replace("/replica:0", "")
+            with self._lock:
+                gone = [h for h, s in self._sessions.items() if s.owner == own]
+            for handle in gone:
+                self.close_session(handle)
+        # The container that has no name is also called by the name of the job.
+        names = ["" if c == self.job else c for c in containers] if containers else None
+        self.resources.clear(names)
 
     def client_gone(self, client: str) -> None:
         """Forgets the sessions of a client that has ended; what waits for it wakes up."""

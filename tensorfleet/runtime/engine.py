@@ -23,6 +23,8 @@ from tensorfleet.runtime.program import Program, StepContext
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
 from tensorfleet.runtime.threads import Pool
 
+# What ends the steps of a session that is closed.
+CLOSED = "Step was cancelled by an explicit call to `Session::Close()`."
 _shared_pool: Pool | None = None
 _shared_lock = threading.Lock()
 

@@ -12,11 +12,11 @@ from tensorfleet.api import export
 from tensorfleet.cluster.targets import engine_for
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import default_session, get_default_graph
+from tensorfleet.runtime.engine import CLOSED
 from tensorfleet.session.feeds import feed_plan
 from tensorfleet.session.fetches import fetch_plan
 from tensorfleet.session.partial import PartialRuns
 
-_CLOSED = "Step was cancelled by an explicit call to `Session::Close()`."
 
 
 class _Prepared:
@@ -170,7 +170,7 @@ class BaseSession:
         """Ends the session: blocked runs wake with CancelledError, state held only here is freed."""
         if not self._closed:
             self._closed = True
-            self._engine.close(errors.CancelledError(None, None, _CLOSED))
+            self._engine.close(errors.CancelledError(None, None, CLOSED))
             self._prepared.clear()
 
     def _check_open(self) -> None:
