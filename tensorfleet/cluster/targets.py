@@ -30,7 +30,9 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine
     server = server_at(target)
     if server is not None:
         own = config if config is not None else server.config
-        engine = ClusterEngine(graph, own, _cluster(config, server.cluster), (server.job, server.index), server)
+        engine = ClusterEngine(
+            graph, own, _cluster(config, server.cluster), (server.job, server.index), server
+        )
         return _remembered(target, engine)
     if has_ended(target):
         # TensorFlow's `join` never returns, so many programs go on as a worker after it. The work is done: so are they.

@@ -18,7 +18,6 @@ from tensorfleet.session.fetches import fetch_plan
 from tensorfleet.session.partial import PartialRuns
 
 
-
 class _Prepared:
     """A planned call of `run`: how to read the feeds, what to run, how to arrange the results."""
 
