@@ -236,11 +236,10 @@ class Run:
                 self._collect()
 
     def _poll(self, poll: select.poll) -> list:
-        while True:
-            left = self._left() if self.deadline is not None else 1000
-            found = poll.poll(left)
-            if found:
-                return found
+        found = wire.watchfully(lambda: poll.poll(0) or None)
+        while not found:
+            found = poll.poll(self._left() if self.deadline is not None else 1000)
+        return found
 
     def _answer(self, fd: int) -> None:
         i, at, channel = self._asked[fd]

@@ -1,0 +1,61 @@
+"""Looking for a moment before going to sleep."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+
+from tensorfleet.cluster import wire
+
+
+def test_what_is_there_already_is_found_at_the_first_look() -> None:
+    assert wire.watchfully(lambda: "here") == "here"
+
+
+def test_what_comes_within_the_moment_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "_MOMENT", 60.0)
+    monkeypatch.setattr(wire, "_SEVERAL_CORES", True)
+    looks = iter([None, None, "late"])
+    assert wire.watchfully(lambda: next(looks)) == "late"
+
+
+def test_what_does_not_come_is_given_up() -> None:
+    assert wire.watchfully(lambda: None) is None
+
+
+def test_a_second_thread_looks_once_and_goes_to_sleep() -> None:
+    looks: list[int] = []
+    with wire._watching:
+        assert wire.watchfully(lambda: looks.append(1)) is None
+    assert len(looks) == 1
+
+
+def test_an_error_while_looking_ends_the_watch() -> None:
+    class Gone(Exception):
+        pass
+
+    calls = iter([None])
+
+    def look() -> None:
+        if next(calls, "gone") == "gone":
+            raise Gone
+
+    with pytest.raises(Gone):
+        for _ in range(2):
+            wire.watchfully(look)
+    assert not wire._watching.locked()
+
+
+def test_a_frame_that_comes_much_later_is_received_all_the_same() -> None:
+    near, far = socket.socketpair()
+    here, there = wire.Channel(near), wire.Channel(far)
+    try:
+        later = threading.Timer(0.05, lambda: there.send(wire.PING, b"text"))
+        later.start()
+        assert here.receive().fields == b"text"
+        later.join()
+    finally:
+        here.close()
+        there.close()
