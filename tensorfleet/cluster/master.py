@@ -20,17 +20,17 @@ from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import ClusterPlacer, task_name
-from tensorfleet.cluster.shipping import Shipment, Sources
+from tensorfleet.cluster.shipping import Shipment, Sources, named
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import ClusterProgram, Run, Work
 from tensorfleet.cluster.thinning import is_full, wire_type
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.accumulator_core import most
-from tensorfleet.passes.control import frames
+from tensorfleet.passes.control import find_guards, frames
 from tensorfleet.passes.fold import fold
-from tensorfleet.passes.partition import Stage, elsewhere, ends, partition, task_of
-from tensorfleet.passes.plan import Plan
+from tensorfleet.passes.partition import Stage, conditions, elsewhere, ends, partition, task_of
+from tensorfleet.passes.plan import Branches, Plan
 from tensorfleet.passes.prune import prune
 from tensorfleet.runtime.engine import CLOSED, Engine
 from tensorfleet.runtime.trace import Collector
@@ -117,8 +117,10 @@ class ClusterEngine:
             for one in (prune, fold, self.placer.place):
                 plan = one(plan)
             groups = frames(plan.ops)
-            self.placer.gather(plan, groups)
-            stages = partition(plan, groups)
+            together = self.placer.gather(plan, groups)
+            if len(together) < len(groups):
+                plan.guards, plan.merges = find_guards(plan)
+            stages = partition(plan, together)
             return self._build(plan, stages)
 
     def _start_over(self) -> None:
@@ -163,9 +165,10 @@ class ClusterEngine:
             placed[op] = default
         for op in stage.ops:
             placed[op] = plan.devices[op]
-        known = {t: plan.constants[t] for op in stage.ops for t in op._inputs if t in plan.constants}
+        known = {t: plan.constants[t] for t in _given_to(plan, stage) if t in plan.constants}
+        branches = _branches(plan, stage) if plan.guards else None
         step.program = self._engine.program(
-            stage.outputs, ends(stage), stage.inputs, elsewhere(stage.ops), known
+            stage.outputs, ends(stage), stage.inputs, elsewhere(stage.ops), known, branches
         )
         step.ins = [slots.setdefault(t, len(slots)) for t in stage.inputs]
         step.outs = [slots.setdefault(t, len(slots)) for t in stage.outputs]
@@ -201,7 +204,7 @@ class ClusterEngine:
             step.thin = [i for i, t in enumerate(sources.given) if is_full(t) and t not in own]
             step.full = [i for i, t in enumerate(reply) if is_full(t)]
             thin = [t.name for t in stage.outputs if is_full(t) and t not in own]
-        known = [t for op in stage.ops for t in op._inputs if t in plan.constants and not self._has(stage, t)]
+        known = [t for t in _given_to(plan, stage) if t in plan.constants and not self._has(stage, t)]
         registered = {
             "id": step.number,
             "ops": [op.name for op in stage.ops],
@@ -216,6 +219,8 @@ class ClusterEngine:
             "wire": self.wire,
             "thin": thin,
         }
+        if plan.guards:
+            registered["branches"] = named(_branches(plan, stage))
         told.setdefault(stage.task, []).append((registered, stage, {t: plan.constants[t] for t in known}))
         # What another task pushes here need not be over before this stage is asked for; all else must be.
         pushed = {j for j in stage.after for t in sources.awaited if home[t] is stages[j]}
@@ -320,6 +325,17 @@ class ClusterEngine:
     def collector(self) -> Collector:
         """Something that records what a step does and when."""
         return Collector()
+
+
+def _given_to(plan: Plan, stage: Stage) -> dict[Tensor, None]:
+    """What the operations of a stage look at, in order."""
+    return dict.fromkeys(t for op in stage.ops for t in (*op._inputs, *conditions(plan, op)))
+
+
+def _branches(plan: Plan, stage: Stage) -> Branches:
+    """The part of a plan's branches that lies in a stage."""
+    guards = {op: plan.guards[op] for op in stage.ops if op in plan.guards}
+    return guards, {op: plan.merges[op] for op in stage.ops if op in plan.merges}
 
 
 def task_parts(task: str) -> tuple[str, int]:

@@ -55,8 +55,12 @@ class ClusterPlacer(Placer):
             self.add(self._devices_of(job, index))
             self._asked.add((job, index))
 
-    def gather(self, plan: Plan, groups: list[list[Operation]]) -> None:
-        """Brings the operations of every group (a branch, a loop) to one task: that of the state they change."""
+    def gather(self, plan: Plan, groups: list[list[Operation]]) -> list[list[Operation]]:
+        """Brings the operations of every group (a branch, a loop) to one task: that of the state they change.
+
+        Returns the groups that are on one task now. Branches that change state on several stay where they are.
+        """
+        apart: set[Operation] = set()
         for group in _sharing(plan, groups):
             tasks = [task_of(plan.devices[op]) for op in group]
             held = {
@@ -64,17 +68,23 @@ class ClusterPlacer(Placer):
             }
             held |= {self._gathered[op] for op in group if op in self._gathered}
             if len(held) > 1:
-                raise errors.UnimplementedError(
-                    None,
-                    group[0],
-                    f"The branch or loop around '{group[0].name}' changes state on several tasks ({', '.join(sorted(held))}). "
-                    "Change each outside of it, or place all of it on one task.",
-                )
+                entered = next((op for op in group if op.type in ("Enter", "RefEnter")), None)
+                if entered is not None:
+                    raise errors.UnimplementedError(
+                        None,
+                        entered,
+                        f"The loop around '{entered.name}' changes state on several tasks ({', '.join(sorted(held))}). "
+                        "Change each outside of it, or place all of it on one task.",
+                    )
+                self._gathered.update(zip(group, tasks, strict=True))
+                apart.update(group)
+                continue
             task = held.pop() if held else max(sorted(set(tasks)), key=tasks.count)
             for op in group:
                 self._gathered[op] = task
                 if task_of(plan.devices[op]) != task:
                     plan.devices[op] = self.placed[op] = next(n for n in self.names if task_of(n) == task)
+        return [group for group in groups if apart.isdisjoint(group)]
 
     def _match(self, op: Operation) -> str:
         wanted = DeviceSpec.from_string(op._device)

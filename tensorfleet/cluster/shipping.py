@@ -11,6 +11,7 @@ from tensorfleet.graph.library import add_library
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.partition import Stage, task_of
 from tensorfleet.passes.place import Placer
+from tensorfleet.passes.plan import Branches, Guard
 
 
 class Shipment:
@@ -66,6 +67,31 @@ def _arrival(op: Operation) -> Any:
     attr_to_proto("list(type)", [t.dtype.base_dtype for t in op._outputs], node.attr["types"])
     attr_to_proto("list(shape)", [t.shape for t in op._outputs], node.attr["shapes"])
     return node
+
+
+def named(branches: Branches) -> dict[str, dict]:
+    """Branches as a message tells them."""
+
+    def plain(guard: Guard) -> list:
+        return sorted([p.name, value] for p, value in guard)
+
+    guards, merges = branches
+    return {
+        "guards": {op.name: plain(guard) for op, guard in guards.items()},
+        "merges": {op.name: [plain(guard) for guard in choices] for op, choices in merges.items()},
+    }
+
+
+def found(told: dict[str, dict], graph: Graph) -> Branches:
+    """Branches that a message told, in terms of a graph here."""
+
+    def guard(literals: list) -> Guard:
+        return frozenset((graph.get_tensor_by_name(name), bool(value)) for name, value in literals)
+
+    return (
+        {graph.get_operation_by_name(n): guard(g) for n, g in told["guards"].items()},
+        {graph.get_operation_by_name(n): [guard(g) for g in c] for n, c in told["merges"].items()},
+    )
 
 
 class Sources:

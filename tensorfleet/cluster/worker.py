@@ -16,6 +16,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import peer
+from tensorfleet.cluster.shipping import found
 from tensorfleet.cluster.thinning import full, is_full, thin
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.graph import Graph
@@ -50,6 +51,7 @@ class _Stage:
             feeds,
             elsewhere(ops),
             {graph.get_tensor_by_name(n): v for n, v in known.items()},
+            found(told["branches"], graph) if "branches" in told else None,
         )
         self.wire = told["wire"]
         self.thin = {place[n] for n in told["thin"]}

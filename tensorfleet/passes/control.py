@@ -17,10 +17,10 @@ from tensorfleet.passes.plan import Guard, Plan, variable_of
 
 _ENTERS = ("Enter", "RefEnter")
 _EXITS = ("Exit", "RefExit")
-_SWITCHES = ("Switch", "RefSwitch")
+SWITCHES = ("Switch", "RefSwitch")
 _MERGES = ("Merge", "RefMerge")
 _NEXTS = ("NextIteration", "RefNextIteration")
-_NODES = {*_ENTERS, *_SWITCHES, *_MERGES}
+_NODES = {*_ENTERS, *SWITCHES, *_MERGES}
 
 Frame = tuple[str, ...]
 
@@ -31,8 +31,11 @@ def control(plan: Plan) -> Plan:
     if resolved:
         if any(op.type in _ENTERS for op in plan.ops):
             _lift_loops(plan)
-        _find_guards(plan)
-    if resolved or plan.nested:
+        if plan.told:
+            _guard_loops(plan)
+        else:
+            plan.guards, plan.merges = find_guards(plan)
+    if resolved or plan.nested or plan.told:
         _find_inert(plan)
     return plan
 
@@ -134,7 +137,7 @@ class _Variables:
         self.nexts = [m._inputs[1]._op for m in self.merges]
         by_merge: dict[Operation, list[Operation]] = {}
         for op in mine:
-            if op.type in _SWITCHES and op._inputs[1]._op is self.test:
+            if op.type in SWITCHES and op._inputs[1]._op is self.test:
                 by_merge.setdefault(op._inputs[0]._op, []).append(op)
         self.switches = [by_merge[m][0] if m in by_merge else None for m in self.merges]
         self.nodes = {
@@ -211,33 +214,51 @@ def _in_order(ops: list[Operation], plan: Plan) -> list[Operation]:
 # -- branches -----------------------------------------------------------------------------------------
 
 
-def _find_guards(plan: Plan) -> None:
+def find_guards(plan: Plan) -> tuple[dict[Operation, Guard], dict[Operation, list[Guard]]]:
+    """What must hold for each operation to run, and for each input of a Merge to be the one.
+
+    A loop is guarded as its entrance is, whether or not it has become one operation yet.
+    """
     known = set(plan.feeds) | plan.constants.keys()
-    guards = plan.guards
+    frames = {} if plan.loops or plan.nested else frames_of(plan.ops)
+    guards: dict[Operation, Guard] = {}
+    merges: dict[Operation, list[Guard]] = {}
+    entered: dict[str, Guard] = {}
 
     def of(tensor: Tensor) -> Guard:
         if tensor in known:
             return frozenset()
         producer = plan.inside.get(tensor._op, tensor._op)
         found = guards.get(producer, frozenset())
-        if tensor._op.type in _SWITCHES and producer is tensor._op:
+        if tensor._op.type in SWITCHES and producer is tensor._op and not frames.get(producer):
             found |= {(condition(tensor._op._inputs[1], known), tensor.value_index == 1)}
         return found
 
     for op in plan.ops:
         guard: Guard = frozenset()
-        if op.type in _MERGES:
+        frame = frames.get(op, ())
+        if op.type in _MERGES and not frame:
             choices = [of(t) for t in op._inputs]
             guard = frozenset.intersection(*choices)
-            plan.merges[op] = [c - guard for c in choices]
+            merges[op] = [c - guard for c in choices]
         else:
             for t in op._inputs:
                 guard |= of(t)
         if op.type != "ControlTrigger":  # which fires whatever becomes of those it waits for
             for c in op._control_inputs:
                 guard |= guards.get(plan.inside.get(c, c), frozenset())
+        if frame:
+            guard = entered[frame[0]] = guard | entered.get(frame[0], frozenset())
         if guard:
             guards[op] = guard
+    return guards, merges
+
+
+def _guard_loops(plan: Plan) -> None:
+    """Gives each loop the guard that its entrance was given."""
+    for loop in plan.loops:
+        if loop.start in plan.guards:
+            plan.guards[loop] = plan.guards[loop.start]
 
 
 def condition(pred: Tensor, known: Any = ()) -> Tensor:
@@ -253,7 +274,7 @@ def _find_inert(plan: Plan) -> None:
     known = set(plan.feeds) | plan.constants.keys()
     inert = plan.inert
     for op in plan.ops:
-        if (op.spec.pure or op.type in _SWITCHES) and not op.spec.checks:
+        if (op.spec.pure or op.type in SWITCHES) and not op.spec.checks:
             before = [t._op for t in op._inputs if t not in known] + op._control_inputs
             if all(b in inert or b not in inside for b in before):
                 inert.add(op)
@@ -288,7 +309,7 @@ def frames(ops: Sequence[Operation]) -> list[list[Operation]]:
                 passed[p] = max(passed.get(p, 0), n + left)
         rounds[op] = passed
         own = preds or tuple(p for b in before if op.type in _MERGES for p in guards.get(b, ()))[:1]
-        if op.type in _SWITCHES and not own:
+        if op.type in SWITCHES and not own:
             own = (condition(op._inputs[1]),)
         if own:
             passed.setdefault(own[0], 0)
@@ -300,9 +321,7 @@ def _outer_conditions(
     op: Operation, before: list[Operation], guards: dict[Operation, tuple[Tensor, ...]]
 ) -> tuple[Tensor, ...]:
     """The conditions that an operation runs under, outermost first."""
-    each = [
-        (*guards.get(b, ()), *((condition(b._inputs[1]),) if b.type in _SWITCHES else ())) for b in before
-    ]
+    each = [(*guards.get(b, ()), *((condition(b._inputs[1]),) if b.type in SWITCHES else ())) for b in before]
     if not each:
         return ()
     if op.type in _MERGES:

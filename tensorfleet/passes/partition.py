@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from tensorfleet import errors
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.control import SWITCHES, is_variable
 from tensorfleet.passes.plan import Plan
 
 
@@ -79,6 +80,14 @@ def elsewhere(ops: Iterable[Operation]) -> set[Operation]:
     return {c for c in waited if c not in inside and not standing(c) and not rereads(c)}
 
 
+def conditions(plan: Plan, op: Operation) -> list[Tensor]:
+    """The conditions that decide whether an operation of a plan whose branches are known runs, and what it takes."""
+    if not plan.guards:
+        return []
+    literals = [plan.guards.get(op, frozenset()), *plan.merges.get(op, ())]
+    return sorted({p for guard in literals for p, _ in guard}, key=lambda p: p.name)
+
+
 class _Partition:
     def __init__(self, plan: Plan, groups: list[list[Operation]]) -> None:
         self.plan = plan
@@ -104,6 +113,7 @@ class _Partition:
     def _before(self, op: Operation) -> list[Operation]:
         found = dict.fromkeys(t._op for t in op._inputs if t not in self.known)
         found.update(dict.fromkeys(op._control_inputs))
+        found.update(dict.fromkeys(p._op for p in conditions(self.plan, op) if p not in self.known))
         return [b for b in found if b in self.tasks]
 
     def stages(self) -> list[Stage]:
@@ -228,6 +238,8 @@ class _Partition:
             for op in stage.ops:
                 for t in op._inputs:
                     self._take(t, i, stages, home, inputs, after)
+                for p in conditions(self.plan, op):
+                    self._take(p, i, stages, home, inputs, after)
                 for c in op._control_inputs:
                     if home.get(c, i) != i:
                         after[home[c]] = None
@@ -256,6 +268,12 @@ class _Partition:
             return
         if same_task and rereads(op):
             after[home[op]] = None
+            return
+        if (
+            same_task and op.type in SWITCHES and is_variable(t)
+        ):  # the way to a variable is found again, with the condition it depends on
+            for given in op._inputs:
+                self._take(given, i, stages, home, inputs, after)
             return
         inputs[t] = None
         after[home[op]] = None

@@ -12,7 +12,7 @@ from tensorfleet.passes.fold import fold
 from tensorfleet.passes.fuse import fuse
 from tensorfleet.passes.order import order
 from tensorfleet.passes.place import Placer
-from tensorfleet.passes.plan import Plan
+from tensorfleet.passes.plan import Branches, Plan
 from tensorfleet.passes.products import products
 from tensorfleet.passes.prune import prune
 
@@ -25,13 +25,17 @@ def make_plan(
     placer: Placer,
     done: Iterable[Operation] = (),
     known: Mapping[Tensor, Any] | None = None,
+    branches: Branches | None = None,
 ) -> Plan:
     """Plans one run: what must run, what is known, what sees updates, where each op goes, in which segments.
 
-    As a part of a larger step it leaves out what is `done` elsewhere, and is given values `known` beforehand.
+    As a part of a larger step it leaves out what is `done` elsewhere, is given values `known` beforehand, and perhaps
+    told which of its operations are in `branches`.
     """
     plan = Plan(graph, tuple(fetches), tuple(targets), tuple(feeds), frozenset(done))
     plan.constants.update(known or {})
+    if branches is not None:
+        plan.guards, plan.merges, plan.told = dict(branches[0]), dict(branches[1]), True
     return refine(prune(plan), placer)
 
 

@@ -12,6 +12,8 @@ from tensorfleet.graph.operation import Operation, Tensor
 
 #: conditions, each with the value it must have for an operation to run
 Guard = frozenset[tuple[Tensor, bool]]
+#: the guards of operations, and those of the inputs of each Merge
+Branches = tuple[dict[Operation, Guard], dict[Operation, list[Guard]]]
 
 
 @dataclass
@@ -66,6 +68,8 @@ class Plan:
     guards: dict[Operation, Guard] = field(default_factory=dict)
     #: for each Merge, what must hold for each of its inputs to be the one
     merges: dict[Operation, list[Guard]] = field(default_factory=dict)
+    #: whether `guards` and `merges` came with a part of a larger step, whose switches may be in other parts
+    told: bool = False
     #: whether this is the plan of a loop's condition or body
     nested: bool = False
     #: operations that have no effect and depend on none

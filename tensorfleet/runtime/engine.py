@@ -16,7 +16,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.accumulator_core import most
 from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
-from tensorfleet.passes.plan import everything
+from tensorfleet.passes.plan import Branches, everything
 from tensorfleet.runtime import trace
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.program import Program, StepContext
@@ -86,10 +86,11 @@ class Engine:
         feeds: Sequence[Tensor],
         done: Iterable[Operation] = (),
         known: Mapping[Tensor, Any] | None = None,
+        branches: Branches | None = None,
     ) -> Program:
         """Plans and builds the program for these fetches and feeds."""
         with self._planning:
-            plan = make_plan(self.graph, fetches, targets, feeds, self.placer, done, known)
+            plan = make_plan(self.graph, fetches, targets, feeds, self.placer, done, known, branches)
             if self._log_placement:
                 self._log(plan)
             return Program(plan, self.resources)

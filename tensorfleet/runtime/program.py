@@ -340,6 +340,8 @@ class Program:
         for tensor, value in plan.constants.items():
             if tensor in slots._of:
                 self.template[slots.of(tensor)] = value
+        #: what other parts of the step are given for a result of a branch that was not taken: they do not look at it
+        self._instead: list = [np.zeros(0, t.dtype.np_dtype) for t in plan.fetches] if plan.told else []
         self._in_order = self.items
         # Nothing to run beside an item, even one that waits: no thread is worth waking.
         self.sequential = len({p.device for p in plan.parts}) <= 1 and self._one_after_the_other()
@@ -398,7 +400,10 @@ class Program:
                     ctx.trace.run(item, ctx, values)
         else:
             pool.run(self, ctx, values)
-        return [values[s] if isinstance(s, int) else s.read() for s in self.fetch_slots]
+        found = [values[s] if isinstance(s, int) else s.read() for s in self.fetch_slots]
+        if self._instead:
+            return [n if v is None else v for v, n in zip(found, self._instead, strict=True)]
+        return found
 
 
 class _Fetched:
