@@ -91,12 +91,14 @@ def _module_of(package: types.ModuleType, name: str) -> types.ModuleType:
 
 def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
-        found = _FINDERS[path](name) if path in _FINDERS and not name.startswith("__") else None
+        full = f"{path}.{name}" if path else name
+        source = full if full in _LAZY else _lent(path, name)
+        found = None
+        if source is None and path in _FINDERS and not name.startswith("__"):
+            found = _FINDERS[path](name)
         if found is not None:
             setattr(module, name, found)
             return found
-        full = f"{path}.{name}" if path else name
-        source = full if full in _LAZY else _lent(path, name)
         if source is None:
             raise AttributeError(
                 f"module 'tf{'.' + path if path else ''}' has no attribute {name!r}; docs/compatibility.md lists "

@@ -106,6 +106,7 @@ _LATER = (
     "renamed",
     "raw_ops",
     "internal_parts",
+    "internals",
     "testing.names",
     "internal_names",
 )

@@ -22,7 +22,12 @@ def raw_op(op_type: str) -> Callable | None:
 def op_function(name: str) -> Callable | None:
     """The function TensorFlow generates for an op, by its name in lower case; None when there is no such op."""
     op_type = _op_types().get(name.replace("_", "").lower())
-    return _function(op_type, inspect.Parameter.POSITIONAL_OR_KEYWORD) if op_type else None
+    return positional(op_type) if op_type else None
+
+
+def positional(op_type: str) -> Callable:
+    """The function TensorFlow generates for an op type."""
+    return _function(op_type, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @functools.cache

@@ -36,6 +36,7 @@ STAGES = [
         "renamed",
         "raw_ops",
         "internal_parts",
+        "internals",
         "internal_names",
     },
     {"testing"},

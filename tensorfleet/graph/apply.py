@@ -208,11 +208,21 @@ def _convert_one(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any], name
 
 def _type_conflict(spec: OpSpec, arg: Arg, value: Any, wanted: DType, error: Exception) -> Exception:
     if isinstance(value, (list, tuple, int, float, bool, str, bytes, np.ndarray, np.generic)):
-        return error
+        if not isinstance(error, TypeError):
+            return error
+        return TypeError(
+            f"Expected {wanted.name} passed to parameter '{arg.name}' of op '{spec.name}', got {value!r} of type "
+            f"'{type(value).__name__}' instead. Error: {error}"
+        )
     try:
         got = to_tensor(value).dtype.base_dtype
     except (TypeError, ValueError):
         return error
+    if not arg.type_attr:
+        return TypeError(
+            f"Input '{arg.name}' of '{spec.name}' Op has type {got.name} that does not match expected type of "
+            f"{wanted.name}."
+        )
     return TypeError(
         f"Input '{arg.name}' of '{spec.name}' Op has type {got.name} that does not match type "
         f"{wanted.name} of argument '{_argument_of(spec, arg)}'."
@@ -251,9 +261,12 @@ def _convert_list(spec: OpSpec, arg: Arg, values: Any, known: dict[str, Any]) ->
         raise TypeError(
             f"Tensors in list passed to '{arg.name}' of '{spec.name}' Op have types {types} that don't all match."
         ) from e
-    if not tensors and arg.type_attr:
+    least = spec.attrs[arg.number_attr].minimum if arg.number_attr in spec.attrs else None
+    least = (1 if arg.type_attr else 0) if least is None else least
+    if len(tensors) < least:
         raise ValueError(
-            f"List argument '{arg.name}' to '{spec.name}' Op with length 0 shorter than minimum length 1."
+            f"List argument '{arg.name}' to '{spec.name}' Op with length {len(tensors)} shorter than minimum length "
+            f"{least}."
         )
     count = known.setdefault(arg.number_attr, len(tensors))
     if count != len(tensors):
@@ -294,20 +307,42 @@ def complete_attrs(spec: OpSpec, known: dict[str, Any]) -> dict[str, Any]:
 
 def clean_attr(spec: OpSpec, attr: Attr, value: Any) -> Any:
     """Checks one attribute and brings it to its canonical Python form."""
-    try:
-        if attr.kind.startswith("list("):
-            if not isinstance(value, (list, tuple)):
-                raise TypeError(f"Expected list for attr {attr.name}, got {value!r}")
-            kind = attr.kind[5:-1]
-            clean = [_clean(kind, v) for v in value]
-        else:
-            clean = _clean(attr.kind, value)
-    except (TypeError, ValueError, OverflowError) as e:
-        raise TypeError(
-            f"Expected {attr.kind} for argument '{attr.name}' of '{spec.name}', not {value!r}."
-        ) from e
+    clean: Any
+    if attr.kind.startswith("list("):
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(f"Expected list for attr {attr.name}")
+        clean = [_cleaned(attr.kind[5:-1], attr, v) for v in value]
+    else:
+        clean = _cleaned(attr.kind, attr, value)
+    _check_minimum(spec, attr, clean)
     _check_attr(spec, attr, clean)
     return clean
+
+
+def _cleaned(kind: str, attr: Attr, value: Any) -> Any:
+    try:
+        return _clean(kind, value)
+    except (TypeError, ValueError, OverflowError, AttributeError) as e:
+        if kind == "shape":
+            raise TypeError(
+                f"Don't know how to convert {value!r} to a TensorShapeProto for argument '{attr.name}'"
+            ) from e
+        told = "DataType" if kind == "type" else kind
+        raise TypeError(f"Expected {told} for argument '{attr.name}' not {value!r}.") from e
+
+
+def _check_minimum(spec: OpSpec, attr: Attr, clean: Any) -> None:
+    if attr.minimum is None:
+        return
+    if not isinstance(clean, list) and clean < attr.minimum:
+        raise ValueError(
+            f"Attr '{attr.name}' of '{spec.name}' Op passed {clean} less than minimum {attr.minimum}."
+        )
+    if isinstance(clean, list) and len(clean) < attr.minimum:
+        raise ValueError(
+            f"Attr '{attr.name}' of '{spec.name}' Op passed list of length {len(clean)} less than minimum "
+            f"{attr.minimum}."
+        )
 
 
 def _check_attr(spec: OpSpec, attr: Attr, clean: Any) -> None:

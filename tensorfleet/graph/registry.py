@@ -12,7 +12,7 @@ input arrives as a list), then, by keyword, the attributes it names as keyword-o
 It returns one array, or a tuple with one per output.
 
 Signature:   "a: T, rest: N * T, any: list(Tin), handle: resource, ref: Ref(T) -> out: T"
-Attributes:  "T: number; N: int; transpose_a: bool = false; Tidx: index = int32; padding: string"
+Attributes:  "T: number; N: int >= 1; transpose_a: bool = false; Tidx: index = int32; padding: string"
 """
 
 from __future__ import annotations
@@ -297,16 +297,17 @@ def parse_attrs(text: str) -> dict[str, Attr]:
     found = {}
     for part in _split(text, ";"):
         name, _, rest = (p.strip() for p in part.partition(":"))
-        kind, has_default, default = (p.strip() for p in rest.partition("="))
-        found[name] = _attr(name, kind, default if has_default else None)
+        kind, *default = (p.strip() for p in re.split(r"(?<!>)=", rest, maxsplit=1))
+        found[name] = _attr(name, kind, default[0] if default else None)
     return found
 
 
 def _attr(name: str, kind: str, default: str | None) -> Attr:
     allowed: Any = None
+    kind, _, least = (part.strip() for part in kind.partition(">="))
+    minimum = int(least) if least else None
     inner = re.fullmatch(r"list\((.*)\)", kind)
     base = inner.group(1) if inner else kind
-    minimum = None
     if base.startswith("{"):
         allowed = frozenset(dtypes.as_dtype(t.strip()) for t in base[1:-1].split(","))
         base = "type"

@@ -39,6 +39,9 @@ publish_lazily(_from_test_case, "test.assert_equal_graph_def", "test.test_src_di
 publish_lazily(_from_gradient_checker, "test.compute_gradient", "test.compute_gradient_error")
 publish_lazily(_from_benchmark, "test.Benchmark", "test.benchmark_config")
 publish_lazily(_mock, "test.mock")
+publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.sample_ops"), "python.framework.test_ops"
+)
 
 _TEST_UTIL = "python.framework.test_util."
 # Decorators that choose among modes of which there is one here.

@@ -1,0 +1,209 @@
+"""Walking two structures at once, of which one may be shallower: the rest of `tensorflow.python.util.nest`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tensorfleet import nest
+from tensorfleet.api import export
+from tensorfleet.nest import _children, _like, _sorted_keys, is_nested
+
+
+def _names(*names: str) -> Any:
+    return export(
+        *(f"{place}.{n}" for n in names for place in ("python.util.nest", "contrib.framework.nest"))
+    )
+
+
+def _keys(structure: Any) -> list:
+    """What leads to each child."""
+    if isinstance(structure, Mapping):
+        return _sorted_keys(structure)
+    fields = getattr(structure, "_fields", None)
+    return list(fields) if fields is not None else list(range(len(_children(structure))))
+
+
+@_names("assert_shallow_structure")
+def assert_shallow_structure(
+    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+) -> None:
+    """Raises unless one structure is like the top of another."""
+    if not is_nested(shallow_tree):
+        return
+    if not is_nested(input_tree):
+        raise TypeError(
+            "If shallow structure is a sequence, input must also be a sequence. Input has type: "
+            f"<class '{type(input_tree).__name__}'>."
+        )
+    both = isinstance(shallow_tree, Mapping) and isinstance(input_tree, Mapping)
+    if check_types and not both and not nest._same_type(shallow_tree, input_tree):
+        raise TypeError(
+            "The two structures don't have the same sequence type. Input structure has type "
+            f"{type(input_tree)}, while shallow structure has type {type(shallow_tree)}."
+        )
+    if len(input_tree) != len(shallow_tree):
+        raise ValueError(
+            f"The two structures don't have the same sequence length. Input structure has length {len(input_tree)}, "
+            f"while shallow structure has length {len(shallow_tree)}."
+        )
+    if both and not set(shallow_tree) <= set(input_tree):
+        missing = sorted(set(shallow_tree) - set(input_tree))
+        raise ValueError(
+            "The shallow_tree's keys are not a subset of the input_tree's keys. The shallow_tree has the following "
+            f"keys that are not in the input_tree: {missing}"
+        )
+    for mine, theirs in zip(_children(shallow_tree), _children(input_tree), strict=True):
+        assert_shallow_structure(mine, theirs, check_types, expand_composites)
+
+
+def _up_to(shallow: Any, tree: Any) -> list:
+    if not is_nested(shallow):
+        return [tree]
+    return [a for s, t in zip(_children(shallow), _children(tree), strict=True) for a in _up_to(s, t)]
+
+
+@_names("flatten_up_to")
+def flatten_up_to(
+    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+) -> list:
+    """The parts of a structure where a shallower one has its atoms."""
+    assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
+    return _up_to(shallow_tree, input_tree)
+
+
+@_names("map_structure_up_to")
+def map_structure_up_to(shallow_tree: Any, func: Callable, *inputs: Any, **kwargs: Any) -> Any:
+    """Calls `func` with the parts of the structures where a shallower one has its atoms."""
+    if not inputs:
+        raise ValueError("Cannot map over no sequences")
+    parts = [flatten_up_to(shallow_tree, each, **kwargs) for each in inputs]
+    return nest.pack_sequence_as(shallow_tree, [func(*each) for each in zip(*parts, strict=True)])
+
+
+def _paths(structure: Any, path: tuple = ()) -> Iterator[tuple]:
+    if not is_nested(structure):
+        yield path
+        return
+    for key, child in zip(_keys(structure), _children(structure), strict=True):
+        yield from _paths(child, (*path, key))
+
+
+@_names("yield_flattened_paths")
+def yield_flattened_paths(structure: Any, expand_composites: bool = False) -> Iterator[tuple]:
+    """The way to each atom, as a tuple of keys."""
+    return _paths(structure)
+
+
+@_names("flatten_with_tuple_paths")
+def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple]:
+    """Each atom behind the way to it."""
+    return list(zip(_paths(structure), nest.flatten(structure), strict=True))
+
+
+@_names("flatten_with_joined_string_paths")
+def flatten_with_joined_string_paths(
+    structure: Any, separator: str = "/", expand_composites: bool = False
+) -> list[tuple]:
+    """Each atom behind the way to it, as one string."""
+    return [(separator.join(map(str, path)), atom) for path, atom in flatten_with_tuple_paths(structure)]
+
+
+@_names("flatten_with_tuple_paths_up_to")
+def flatten_with_tuple_paths_up_to(
+    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+) -> list[tuple]:
+    """The parts of a structure where a shallower one has its atoms, each behind the way to it."""
+    parts = flatten_up_to(shallow_tree, input_tree, check_types, expand_composites)
+    return list(zip(_paths(shallow_tree), parts, strict=True))
+
+
+@_names("map_structure_with_tuple_paths_up_to")
+def map_structure_with_tuple_paths_up_to(
+    shallow_tree: Any, func: Callable, *inputs: Any, **kwargs: Any
+) -> Any:
+    """Like `map_structure_up_to`, with the way to each place as first argument."""
+    if not inputs:
+        raise ValueError("Cannot map over no sequences")
+    expand = kwargs.pop("expand_composites", False)
+    parts = [flatten_up_to(shallow_tree, each, kwargs.get("check_types", True), expand) for each in inputs]
+    results = [func(path, *each) for path, *each in zip(_paths(shallow_tree), *parts, strict=True)]
+    return nest.pack_sequence_as(shallow_tree, results)
+
+
+@_names("map_structure_with_tuple_paths")
+def map_structure_with_tuple_paths(func: Callable, *structure: Any, **kwargs: Any) -> Any:
+    """Like `map_structure`, with the way to each atom as first argument."""
+    return map_structure_with_tuple_paths_up_to(structure[0], func, *structure, **kwargs)
+
+
+@_names("map_structure_with_paths")
+def map_structure_with_paths(func: Callable, *structure: Any, **kwargs: Any) -> Any:
+    """Like `map_structure`, with the way to each atom, as `a/0/b`, as first argument."""
+
+    def joined(path: tuple, *atoms: Any) -> Any:
+        return func("/".join(map(str, path)), *atoms)
+
+    for other in structure[1:]:
+        nest.assert_same_structure(structure[0], other, kwargs.get("check_types", True))
+    return map_structure_with_tuple_paths(joined, *structure, **kwargs)
+
+
+@_names("flatten_dict_items")
+def flatten_dict_items(dictionary: Any) -> dict:
+    """One flat dictionary of one whose keys and values are structures that match."""
+    if not isinstance(dictionary, Mapping):
+        raise TypeError("input must be a dictionary")
+    flat: dict = {}
+    for key, value in dictionary.items():
+        if not is_nested(key):
+            pairs = [(key, value)]
+        else:
+            keys, values = nest.flatten(key), nest.flatten(value)
+            if len(keys) != len(values):
+                raise ValueError(
+                    "Could not flatten dictionary. Key had "
+                    f"{len(keys)} elements, but value had {len(values)} elements. Key: {keys}, value: {values}."
+                )
+            pairs = list(zip(keys, values, strict=True))
+        for k, v in pairs:
+            if k in flat:
+                raise ValueError(f"Could not flatten dictionary: key {k} is not unique.")
+            flat[k] = v
+    return flat
+
+
+@_names("get_traverse_shallow_structure")
+def get_traverse_shallow_structure(
+    traverse_fn: Callable, structure: Any, expand_composites: bool = False
+) -> Any:
+    """The top of a structure down to where `traverse_fn` says False; a structure of answers cuts below it."""
+    answer = traverse_fn(structure)
+    if not is_nested(structure):
+        if not isinstance(answer, bool):
+            raise TypeError(f"traverse_fn returned structure: {answer} for non-structure: {structure}")
+        return answer
+    if isinstance(answer, bool):
+        if not answer:
+            return False
+        return _like(
+            structure, [get_traverse_shallow_structure(traverse_fn, c) for c in _children(structure)]
+        )
+    assert_shallow_structure(answer, structure)
+    found = []
+    for told, child in zip(_children(answer), _children(structure), strict=True):
+        if not isinstance(told, bool):
+            raise TypeError(
+                f"traverse_fn didn't return a depth=1 structure of bools. saw: {told} for structure: {child}"
+            )
+        found.append(get_traverse_shallow_structure(traverse_fn, child) if told else False)
+    return _like(answer, found)
+
+
+@_names("list_to_tuple")
+def list_to_tuple(structure: Any) -> Any:
+    """The same structure with tuples for lists."""
+    if not is_nested(structure):
+        return structure
+    parts = [list_to_tuple(child) for child in _children(structure)]
+    return tuple(parts) if isinstance(structure, list) else _like(structure, parts)

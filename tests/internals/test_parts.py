@@ -1,0 +1,180 @@
+"""Functions of TensorFlow's inside."""
+
+from __future__ import annotations
+
+import collections
+import functools
+
+import numpy as np
+import pytest
+from tensorfleet.python.framework import (
+    common_shapes,
+    device,
+    dtypes,
+    errors_impl,
+    ops,
+    sparse_tensor,
+    test_ops,
+)
+from tensorfleet.python.layers import utils
+from tensorfleet.python.ops import (
+    confusion_matrix,
+    control_flow_util,
+    init_ops,
+    math_ops,
+    resources,
+    state_ops,
+    weights_broadcast_ops,
+)
+from tensorfleet.python.util import function_utils, nest, object_identity, tf_decorator
+
+import tensorfleet as tf
+
+
+def run(x):
+    with tf.Session() as s:
+        return s.run(x)
+
+
+def test_types_of_references_have_names():
+    assert dtypes.float32_ref is tf.float32._as_ref
+    assert dtypes.string_ref.name == "string_ref"
+    assert init_ops.Constant is tf.constant_initializer
+
+
+def test_shapes_that_broadcast():
+    s = tf.TensorShape
+    assert common_shapes.broadcast_shape(s([2, 1]), s([3])).as_list() == [2, 3]
+    assert common_shapes.broadcast_shape(s([None, 1]), s([4, None])).as_list() == [4, None]
+    assert common_shapes.broadcast_shape(s(None), s([3])).ndims is None
+    assert not common_shapes.is_broadcast_compatible(s([2]), s([3]))
+    with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+        common_shapes.broadcast_shape(s([2]), s([3]))
+
+
+def test_lengths_of_convolutions():
+    assert utils.conv_output_length(4, 2, "valid", 2) == 2
+    assert utils.conv_output_length(4, 2, "same", 2) == 2
+    assert utils.conv_output_length(4, 2, "full", 1) == 5
+    assert utils.conv_input_length(3, 2, "valid", 1) == 4
+    assert utils.deconv_output_length(4, 3, "valid", 2) == 9
+    assert utils.convert_data_format("channels_first", 4) == "NCHW"
+    assert (
+        run(
+            utils.smart_cond(
+                tf.placeholder_with_default(True, []), lambda: tf.constant(1), lambda: tf.constant(2)
+            )
+        )
+        == 1
+    )
+
+
+def test_a_variable_without_a_python_object():
+    v = state_ops.variable_op([2], tf.float32, name="bare")
+    assert v.dtype == tf.float32._as_ref and v.shape.as_list() == [2]
+    assert state_ops.variable_op([2], tf.float32, set_shape=False).shape.ndims is None
+    with tf.Session() as s:
+        assert s.run(tf.assign(v, [1.0, 2.0])).tolist() == [1, 2]
+    assert not tf.global_variables()
+
+
+def test_resources_are_registered_and_initialized_together():
+    handle = test_ops.stub_resource_handle_op(container="a", shared_name="b")
+    resources.register_resource(
+        handle, test_ops.resource_create_op(handle), test_ops.resource_initialized_op(handle)
+    )
+    with tf.Session() as s:
+        missing = resources.report_uninitialized_resources()
+        assert s.run(missing).tolist() == [handle.name.encode()]
+        s.run(resources.initialize_resources(resources.shared_resources()))
+        assert s.run(missing).tolist() == []
+
+
+def test_conversions_and_errors():
+    assert sparse_tensor.is_sparse(tf.SparseTensor([[0]], [1], [1]))
+    assert not ops.is_dense_tensor_like(3)
+    assert isinstance(
+        errors_impl._make_specific_exception(None, None, "x", 3), tf.errors.InvalidArgumentError
+    )
+    assert type(errors_impl._make_specific_exception(None, None, "x", 99)) is tf.errors.UnknownError
+    device.check_valid("/job:a/task:1")
+    with pytest.raises(ValueError):
+        device.check_valid("/nonsense:x")
+    made = math_ops._as_indexed_slices(tf.constant([[1.0], [2.0]]))
+    assert run(made.indices).tolist() == [0, 1]
+    assert run(math_ops.reduced_shape([2, 3, 4], [0, -1])).tolist() == [1, 3, 1]
+    with pytest.raises(LookupError):
+        ops._gradient_registry.lookup("NoSuchOp")
+    kept = ops.convert_n_to_tensor_or_indexed_slices([made, None, 1])
+    assert kept[0] is made and kept[1] is None and kept[2].dtype == tf.int32
+
+
+def test_ranks_are_made_to_fit():
+    labels, predictions = confusion_matrix.remove_squeezable_dimensions(np.ones([3]), np.ones([3, 1]))
+    assert labels.shape == predictions.shape == [3]
+    op = weights_broadcast_ops.assert_broadcastable(1.0, tf.ones([2, 2]))
+    assert "static_scalar_check_success" in op.name
+    with pytest.raises(ValueError, match="weights can not be broadcast to values"):
+        weights_broadcast_ops.assert_broadcastable(tf.ones([3]), tf.ones([2, 2]))
+
+
+def test_where_an_operation_lies():
+    seen = []
+
+    def body(i):
+        seen.append(i.op)
+        return i + 1
+
+    out = tf.while_loop(lambda i: i < 3, body, [0])
+    assert control_flow_util.IsInWhileContext(seen[0])
+    assert not control_flow_util.IsInWhileContext(tf.constant(1).op)
+    assert control_flow_util.IsLoopExit(out.op)
+    outside = tf.constant(1)
+    control_flow_util.CheckInputFromValidContext(tf.identity(outside).op, outside.op)
+    with pytest.raises(ValueError, match="is in a while loop"):
+        control_flow_util.CheckInputFromValidContext(outside.op, seen[0])
+
+
+def test_structures_of_different_depth():
+    shallow, deep = [0, (1, 2)], [[1, 2], ({"a": 3}, 4)]
+    assert nest.flatten_up_to(shallow, deep) == [[1, 2], {"a": 3}, 4]
+    assert nest.map_structure_up_to(shallow, str, deep) == ["[1, 2]", ("{'a': 3}", "4")]
+    with pytest.raises(TypeError, match="input must also be a sequence"):
+        nest.flatten_up_to([[0]], [1])
+    with pytest.raises(ValueError, match="the same sequence length"):
+        nest.assert_shallow_structure([0, 1], [1])
+    Point = collections.namedtuple("Point", "x y")
+    assert nest.flatten_with_joined_string_paths({"p": Point(1, [2])}) == [("p/x", 1), ("p/y/0", 2)]
+    assert nest.map_structure_with_paths(lambda p, v: (p, v), {"a": [1]}) == {"a": [("a/0", 1)]}
+    assert nest.flatten_dict_items({(4, 5): ("a", "b"), 6: "c"}) == {4: "a", 5: "b", 6: "c"}
+    assert nest.get_traverse_shallow_structure(lambda s: not isinstance(s, tuple), [[1], (2,)]) == [
+        [True],
+        False,
+    ]
+    assert nest.list_to_tuple([1, [2], {"a": [3]}]) == (1, (2,), {"a": (3,)})
+
+
+def test_functions_are_seen_through_decorators():
+    def f(a, b=1):
+        return a + b
+
+    def wrapped(*args, **kwargs):
+        return f(*args, **kwargs) * 10
+
+    made = tf_decorator.make_decorator(f, wrapped, "tenfold")
+    assert made(1) == 20 and made.__name__ == "f"
+    decorators, target = tf_decorator.unwrap(made)
+    assert target is f and decorators[0].decorator_name == "tenfold"
+    assert function_utils.fn_args(f) == ("a", "b")
+    assert function_utils.fn_args(functools.partial(f, b=2)) == ("a",)
+    assert function_utils.has_kwargs(wrapped) and not function_utils.has_kwargs(f)
+
+
+def test_objects_by_identity():
+    a, b = [1], [1]
+    table = object_identity.ObjectIdentityDictionary()
+    table[a] = 1
+    assert a in table and b not in table and table[a] == 1
+    found = object_identity.ObjectIdentitySet([a])
+    found.add(b)
+    assert len(found) == 2
