@@ -150,6 +150,12 @@ def _kernel_label_required(ctx: Any, value: Any) -> Any:
     return _kernel_label(ctx)
 
 
+class _Stub:
+    """A resource that has nothing but its existence."""
+
+    exists = False
+
+
 _HANDLE = "container: string = ''; shared_name: string = ''"
 
 
@@ -157,12 +163,12 @@ _HANDLE = "container: string = ''; shared_name: string = ''"
     "StubResourceHandleOp", "-> resource: resource", _HANDLE, shape=_scalar, host=True, stateful=True
 )
 def _stub_resource(ctx: Any, *, container: bytes, shared_name: bytes) -> Any:
-    return ctx.resources.get(container, "stub", shared_name.decode() or ctx.op.name, list)
+    return ctx.resources.get(container, "stub", shared_name.decode() or ctx.op.name, _Stub)
 
 
 @registry.op("ResourceCreateOp", "resource: resource ->", host=True, stateful=True)
 def _create_resource(ctx: Any, resource: Any) -> None:
-    resource.append(True)
+    resource.exists = True
 
 
 @registry.op(
@@ -173,12 +179,12 @@ def _create_resource(ctx: Any, resource: Any) -> None:
     stateful=True,
 )
 def _is_initialized(ctx: Any, resource: Any) -> Any:
-    return np.bool_(bool(resource))
+    return np.bool_(resource.exists)
 
 
 @registry.op("ResourceUsingOp", "resource: resource ->", host=True, stateful=True)
 def _use_resource(ctx: Any, resource: Any) -> None:
-    if not resource:
+    if not resource.exists:
         raise errors.NotFoundError(None, None, "Resource does not exist.")
 
 
