@@ -124,22 +124,30 @@ class Counting(Run):
         return Block(count, [found])
 
 
+_NOWHERE = np.empty(0, np.int64)
+_POSITIONS = 1024
+
+
 class Rows(Run):
     """Rows of columns in memory, at the positions that another run gives: shuffling and repeating move no data."""
 
+    place = ("_ahead",)
     inner = ("where",)
 
     def __init__(self, columns: Sequence[Column], where: Run) -> None:
         self.columns = columns
         self.where = where
+        self._ahead = _NOWHERE  # positions that are known already: many are found as fast as one
 
     def next(self, n: int, step: Any) -> Block | None:
         """The rows at the next positions."""
-        block = self.where.next(n, step)
-        if block is None:
-            return None
-        positions = block.columns[0]
-        return Block(block.size, [picked(c, positions) for c in self.columns])
+        if not self._ahead.size:
+            block = self.where.next(max(n, _POSITIONS), step)
+            if block is None:
+                return None
+            self._ahead = block.columns[0]
+        positions, self._ahead = self._ahead[:n], self._ahead[n:]
+        return Block(positions.size, [picked(c, positions) for c in self.columns])
 
     def close(self) -> None:
         """Ends the positions."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # These only look up what their shared name stands for, or make it at first.
 _LOOKUPS = {"ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator"}
-_LOOKUPS |= {"FIFOQueue", "FIFOQueueV2"}
+_LOOKUPS |= {"FIFOQueue", "FIFOQueueV2", "Iterator", "IteratorV2", "OneShotIterator"}
 # Elements of an array that are changed at a time.
 _PIECE = 1 << 14
 # The inputs of updating ops that are as large as the variable; the rest are scalars.
@@ -131,19 +131,20 @@ class HostItem(_Item):
             if type(self.args[i]) is int and (t.dtype.name == "resource" or t.dtype._is_ref_dtype)
         ]
 
-        named = self.op.type in _LOOKUPS and self.op._attrs.get("shared_name")
-        self._lookup: list[Any] | None = [None, -1, None] if named else None
+        self._shared = bool(self.op._attrs.get("shared_name"))
+        self._lookup: list[Any] | None = [None, -1, None] if self.op.type in _LOOKUPS else None
 
     def run(self, ctx: StepContext, values: list) -> None:
         """Runs the operation."""
         if self._lookup is None:
             self._call(ctx, values)
             return
-        resources, epoch, found = self._lookup
-        if resources is not ctx.resources or epoch != resources.epoch:
-            epoch = ctx.resources.epoch
+        known, epoch, found = self._lookup
+        resources = ctx.resources if self._shared else ctx.private
+        if known is not resources or epoch != resources.epoch:
+            epoch = resources.epoch
             self._call(ctx, values)
-            self._lookup = [ctx.resources, epoch, values[self._kept[0]]]
+            self._lookup = [resources, epoch, values[self._kept[0]]]
         else:
             values[self._kept[0]] = found
 
