@@ -45,6 +45,7 @@ class Batch(Through):
     def next(self, n: int, step: Any) -> Block | None:
         """The next batches."""
         found: list[list] = []
+        places: list[Any] = []
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -54,14 +55,20 @@ class Batch(Through):
                 if block is None or (self._drop and block.size < self._size):
                     break
                 found.append(self._stack(block))
+                if block.places is not None:
+                    places.append(np.concatenate([np.ravel(p) for p in block.places]))
             except errors.OpError as e:
                 if not found:
                     raise
                 self._failure = e
                 break
         if len(found) == 1:
-            return Block(1, [c[None] if isinstance(c, np.ndarray) else [c] for c in found[0]])
-        return Block(len(found), [column_of(c) for c in zip(*found, strict=True)]) if found else None
+            columns = [c[None] if isinstance(c, np.ndarray) else [c] for c in found[0]]
+            return Block(1, columns, places or None)
+        if not found:
+            return None
+        columns = [column_of(c) for c in zip(*found, strict=True)]
+        return Block(len(found), columns, places if len(places) == len(found) else None)
 
 
 def stacked(block: Block) -> list:
@@ -164,7 +171,11 @@ class Unbatch(Through):
                 raise errors.InvalidArgumentError(
                     None, None, "Input element must have the same batch size in each component."
                 )
-            self._block = Block(sizes.pop(), columns)
+            size = sizes.pop()
+            places = None if block.places is None else np.ravel(block.places[0])
+            if places is not None and len(places) != size:
+                places = np.resize(places, size) if len(places) == 1 else None
+            self._block = Block(size, columns, places)
         block, rest = self._block, None
         if block.size > n:
             block, rest = block.part(0, n), block.part(n, block.size)
@@ -216,7 +227,7 @@ class Window(Through):
         window = block.pick(np.arange(0, min(block.size, reach), self._stride))
         self._gap = max(0, self._shift - block.size)
         self._block = block.part(self._shift, block.size) if self._shift < block.size else None
-        return Block(1, [[Slices([c], window.size)] for c in window.columns])
+        return Block(1, [[Slices([c], window.size, window.places)] for c in window.columns])
 
 
 def unknown_rows(shape: TensorShape) -> TensorShape:

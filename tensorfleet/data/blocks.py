@@ -10,17 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.data.places import UNKNOWN
+
 Column = Any
 
 
 class Block:
-    """`size` elements of a dataset."""
+    """`size` elements of a dataset; of those that were read from files it knows the places (see places.py)."""
 
-    __slots__ = ("columns", "size")
+    __slots__ = ("columns", "places", "size")
 
-    def __init__(self, size: int, columns: list[Column]) -> None:
+    def __init__(self, size: int, columns: list[Column], places: Column | None = None) -> None:
         self.size = size
         self.columns = columns
+        self.places = places
 
     def element(self, i: int) -> list:
         """The components of one element."""
@@ -28,11 +31,13 @@ class Block:
 
     def part(self, start: int, stop: int) -> Block:
         """Some elements, in order."""
-        return Block(min(stop, self.size) - start, [c[start:stop] for c in self.columns])
+        places = None if self.places is None else self.places[start:stop]
+        return Block(min(stop, self.size) - start, [c[start:stop] for c in self.columns], places)
 
     def pick(self, where: Any) -> Block:
         """The elements at some positions."""
-        return Block(len(where), [picked(c, where) for c in self.columns])
+        places = None if self.places is None else picked(self.places, where)
+        return Block(len(where), [picked(c, where) for c in self.columns], places)
 
 
 def row(column: Column, i: int) -> Any:
@@ -70,9 +75,9 @@ def column_of(values: Sequence[Any]) -> Column:
     return np.array(values, dtype)
 
 
-def block_of(elements: Sequence[Sequence[Any]]) -> Block:
+def block_of(elements: Sequence[Sequence[Any]], places: Column | None = None) -> Block:
     """A block of elements."""
-    return Block(len(elements), [column_of(c) for c in zip(*elements, strict=True)])
+    return Block(len(elements), [column_of(c) for c in zip(*elements, strict=True)], places)
 
 
 def joined(blocks: Sequence[Block]) -> Block:
@@ -80,7 +85,14 @@ def joined(blocks: Sequence[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
     columns = [_joined(parts) for parts in zip(*(b.columns for b in blocks), strict=True)]
-    return Block(sum(b.size for b in blocks), columns)
+    return Block(sum(b.size for b in blocks), columns, joined_places(blocks))
+
+
+def joined_places(blocks: Sequence[Block]) -> Column | None:
+    """The places of all elements of several blocks, if those of any are known."""
+    if all(b.places is None for b in blocks):
+        return None
+    return _joined([np.full(b.size, UNKNOWN) if b.places is None else b.places for b in blocks])
 
 
 def _joined(parts: Sequence[Column]) -> Column:

@@ -14,14 +14,13 @@ from tensorfleet.data.blocks import Block
 from tensorfleet.data.dataset import Dataset
 from tensorfleet.data.experimental import ignore_errors as skip_errors
 from tensorfleet.data.experimental import shuffle_and_repeat
-from tensorfleet.data.nodes import Files, From, Node, Run
+from tensorfleet.data.nodes import Files, From, Node, Opener, Run
 from tensorfleet.data.readers import TFRecordDataset, _names, _number, _packing, list_files
 from tensorfleet.data.structure import Leaf
 from tensorfleet.dtypes import DType
 from tensorfleet.errors import InvalidArgumentError, OpError
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.io.sources import Lines
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.parsing import parse_example
 from tensorfleet.ops.parsing_text import csv_column, csv_columns
@@ -47,13 +46,14 @@ class _Rows(Run):
     def next(self, n: int, step: Any) -> Block | None:
         """The next records."""
         if not self._waiting:
-            lines = self._read(n, step)
+            lines, places = self._read(n, step)
             if not lines:
                 return None
             if self._lines.current != self._file:
                 self._file, self._count, self._passed = self._lines.current, 0, 0
             try:
                 block = self._decoded(lines)
+                block.places = places
                 self._count += block.size
                 self._passed += _length(lines)
                 return block
@@ -66,17 +66,18 @@ class _Rows(Run):
             return self._decoded([line])
         except OpError as e:
             text = e.message.replace("record 0", f"record {number}")
-            _, _, offset = self._lines.place_of(first).partition(", ")
-            raise InvalidArgumentError(None, None, f"{text} (file: {self._file}, {offset})") from None
+            byte = self._lines.offset_of(first)
+            raise InvalidArgumentError(None, None, f"{text} (file: {self._file}, at byte {byte})") from None
 
-    def _read(self, n: int, step: Any) -> list[bytes]:
+    def _read(self, n: int, step: Any) -> tuple[list[bytes], Any]:
+        """Lines and, unless some of them make one record, their places."""
         block = self._lines.next(n, step)
         if block is None:
-            return []
+            return [], None
         lines: list[bytes] = block.columns[0].tolist()
         if self._options["quotes"] and any(b'"' in line for line in lines):
-            lines = self._whole(lines, step)
-        return lines
+            return self._whole(lines, step), None
+        return lines, block.places
 
     def _whole(self, lines: list[bytes], step: Any) -> list[bytes]:
         """Joins lines of which a quoted field makes one record."""
@@ -148,10 +149,8 @@ def _csv(
     options["selected"] = np.asarray(selected).ravel().tolist()
     files = np.asarray(names, object).ravel().tolist()
 
-    def start(step: Any) -> Run:
-        return _Rows(Files(files, lambda name: Lines(name, packed, skip)), output_types, defaults, options)
-
-    return From(start)
+    begin = Opener("lines", packed, (("skip", skip),))
+    return From(lambda step: _Rows(Files(files, begin), output_types, defaults, options))
 
 
 not_differentiable("CSVDataset")

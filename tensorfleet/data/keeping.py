@@ -120,10 +120,6 @@ class Prefetch(Run):
             )
             self._thread.start()
 
-    def origin(self, number: int) -> str:
-        """Where an element was."""
-        return self._source.origin(number)
-
     def save(self) -> dict[str, Any]:
         """What is fetched, and where the thread is, between two elements."""
         shelf = self._shelf
@@ -188,7 +184,7 @@ class MemoryCache(Node):
         with self._lock:
             kept = self._kept
         if kept is not None:
-            return Slices(kept.columns, kept.size).start(step)
+            return Slices(kept.columns, kept.size, kept.places).start(step)
         return _Recording(self._source.start(step), self)
 
     def keep(self, blocks: list[Block]) -> None:

@@ -12,6 +12,8 @@ from tensorfleet.data.blocks import Block, block_of, joined
 from tensorfleet.data.calls import Function
 from tensorfleet.data.keeping import Prefetch
 from tensorfleet.data.nodes import Node, Run, Slices, Through, cannot_save, other_dataset
+from tensorfleet.data.places import told
+from tensorfleet.ops.read_places import one_of
 
 
 class Map(Through):
@@ -42,7 +44,7 @@ class Map(Through):
         if columns is None:
             return self._one_by_one(block, step)
         self._count += block.size
-        return Block(block.size, columns)
+        return Block(block.size, columns, block.places)
 
     def _one_by_one(self, block: Block, step: Any) -> Block:
         found: list[list] = []
@@ -51,7 +53,7 @@ class Map(Through):
             try:
                 found.append(self._function.call(block.element(i), step))
             except errors.OpError as e:
-                name_element(e, self._count - 1, self.source)
+                name_element(e, self._count - 1, block, i)
                 if i + 1 < block.size:
                     rest = block.part(i + 1, block.size)
                     self._rest = rest if self._rest is None else joined([rest, self._rest])
@@ -59,19 +61,12 @@ class Map(Through):
                     raise
                 self._failure = e
                 break
-        return block_of(found)
-
-    def origin(self, number: int) -> str:
-        """Where the element was that the function was called with."""
-        return self.source.origin(number)
+        return block_of(found, block.part(0, len(found)).places)
 
 
-def name_element(error: errors.OpError, number: int, source: Run) -> None:
-    """Adds to an error of a function which element it was called with, and where that came from."""
-    try:
-        origin = source.origin(number)
-    except errors.OpError:  # the file is gone
-        origin = ""
+def name_element(error: errors.OpError, number: int, block: Block, i: int = 0) -> None:
+    """Adds to an error of a function which element it was called with, the i-th of a block, and where that came from."""
+    origin = "" if block.places is None else told(one_of(block.places[i], error.message))
     place = f"; {origin}" if origin else ""
     error._message = f"{error.message} (in element {number} of the dataset{place})"
 
@@ -91,9 +86,9 @@ class Filter(Through):
             kept = np.flatnonzero(np.asarray(block.columns[-1], np.bool_))
             columns = block.columns[:-1]
             if len(kept) == block.size:
-                return Block(block.size, columns)
+                return Block(block.size, columns, block.places)
             if len(kept):
-                return Block(block.size, columns).pick(kept.tolist())
+                return Block(block.size, columns, block.places).pick(kept.tolist())
         return None
 
 
@@ -111,12 +106,12 @@ class _Kept(Map):
         columns = self._function.call_block(block, step)
         if columns is not None:
             self._count += block.size
-            return Block(block.size, [*block.columns, *columns])
+            return Block(block.size, [*block.columns, *columns], block.places)
         first = block.part(0, 1)
         if block.size > 1:
             self._rest = block.part(1, block.size)
         found = self._one_by_one(first, step)
-        return Block(1, [*first.columns, *found.columns])
+        return Block(1, [*first.columns, *found.columns], first.places)
 
 
 class TakeWhile(Through):
@@ -137,7 +132,8 @@ class TakeWhile(Through):
         kept = np.asarray(block.columns[-1], np.bool_)
         count = block.size if kept.all() else int(np.argmin(kept))
         self._ended = count < block.size
-        return Block(block.size, block.columns[:-1]).part(0, count) if count else None
+        whole = Block(block.size, block.columns[:-1], block.places)
+        return whole.part(0, count) if count else None
 
 
 class Interleave(Through):
@@ -149,8 +145,8 @@ class Interleave(Through):
     def __init__(self, source: Run, function: Function, cycle: int, block: int, ahead: int = 0) -> None:
         super().__init__(source)
         self._function = function
-        #: an element and the run through what the function made of it
-        self._open: list[tuple[list, Run] | None] = [None] * cycle
+        #: an element, the run through what the function made of it, and where the element came from
+        self._open: list[tuple[list, Run, Any] | None] = [None] * cycle
         self._at = self._taken = self._count = 0
         self._block = block
         self._ahead = ahead
@@ -172,6 +168,8 @@ class Interleave(Through):
                 self._taken += block.size
                 if self._taken >= self._block:
                     self._advance()
+                if block.places is None and current[2] is not None:
+                    block.places = [current[2]] * block.size
                 return block
             if self._ended:
                 self._advance()
@@ -195,9 +193,10 @@ class Interleave(Through):
         self._count += 1
         element = block.element(0)
         try:
-            self._open[at] = (element, self._started(element, step))
+            place = None if block.places is None else block.places[0]
+            self._open[at] = (element, self._started(element, step), place)
         except errors.OpError as e:
-            name_element(e, self._count - 1, self.source)
+            name_element(e, self._count - 1, block)
             raise
 
     def _started(self, element: list, step: Any) -> Run:
@@ -242,7 +241,7 @@ class Interleave(Through):
                 if self._ahead:
                     run = Prefetch(run, self._ahead, step)
                 run.restore(inside, step)
-                self._open[i] = (element, run)
+                self._open[i] = (element, run, None)
 
 
 ONLY = 1 << 62  # of a dataset whose turn never ends
@@ -268,11 +267,11 @@ class Scan(Through):
         try:
             results = self._function.call([*self._state, *block.element(0)], step)
         except errors.OpError as e:
-            name_element(e, self._count - 1, self.source)
+            name_element(e, self._count - 1, block)
             raise
         count = len(self._state)
         self._state = results[:count]
-        return block_of([results[count:]])
+        return block_of([results[count:]], block.places)
 
 
 class GroupByWindow(Through):
@@ -307,7 +306,7 @@ class GroupByWindow(Through):
             self._current = (key, group, self._started(key, group, step))
 
     def _started(self, key: int, group: Block, step: Any) -> Run:
-        (node,) = self._reduce.call([np.int64(key), Slices(group.columns, group.size)], step)
+        (node,) = self._reduce.call([np.int64(key), Slices(group.columns, group.size, group.places)], step)
         return node.start(step)
 
     def save(self) -> dict[str, Any]:
@@ -347,7 +346,7 @@ class GroupByWindow(Through):
                     )
                 self._sizes[key] = size
             group = self._groups.setdefault(key, [])
-            group.append(Block(1, block.columns[:-1]))
+            group.append(Block(1, block.columns[:-1], block.places))
             if len(group) >= self._sizes[key]:
                 return key
         return next(iter(self._groups), None)
@@ -403,7 +402,7 @@ def reduced(node: Node, function: Function, state: Sequence[Any], step: Any) -> 
                 try:
                     values = function.call([*values, *block.element(i)], step)
                 except errors.OpError as e:
-                    name_element(e, number, run)
+                    name_element(e, number, block, i)
                     raise
                 number += 1
     finally:

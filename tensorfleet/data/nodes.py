@@ -8,14 +8,15 @@ comes; the next call goes on behind it.
 from __future__ import annotations
 
 import abc
-import bisect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.data.blocks import Block, Column, picked
+from tensorfleet.data.places import of_file
 from tensorfleet.io.records import RecordReader
 from tensorfleet.io.sources import Lines, Pieces
 
@@ -34,10 +35,6 @@ class Run(abc.ABC):
     def close(self) -> None:
         """Ends it: threads and files are given back. Most have none."""
         return None
-
-    def origin(self, number: int) -> str:
-        """Where in which file an element was, the `number`-th of this run; empty when that is not known."""
-        return ""
 
     def save(self) -> dict[str, Any]:
         """Where it is, in plain values."""
@@ -134,9 +131,10 @@ class Rows(Run):
     place = ("_ahead",)
     inner = ("where",)
 
-    def __init__(self, columns: Sequence[Column], where: Run) -> None:
+    def __init__(self, columns: Sequence[Column], where: Run, places: Column | None = None) -> None:
         self.columns = columns
         self.where = where
+        self.places = places
         self._ahead = _NOWHERE  # positions that are known already: many are found as fast as one
 
     def next(self, n: int, step: Any) -> Block | None:
@@ -147,7 +145,8 @@ class Rows(Run):
                 return None
             self._ahead = block.columns[0]
         positions, self._ahead = self._ahead[:n], self._ahead[n:]
-        return Block(positions.size, [picked(c, positions) for c in self.columns])
+        places = None if self.places is None else picked(self.places, positions)
+        return Block(positions.size, [picked(c, positions) for c in self.columns], places)
 
     def close(self) -> None:
         """Ends the positions."""
@@ -157,19 +156,20 @@ class Rows(Run):
 class Slices(Node):
     """The rows of columns."""
 
-    def __init__(self, columns: Sequence[Column], size: int) -> None:
+    def __init__(self, columns: Sequence[Column], size: int, places: Column | None = None) -> None:
         self.columns = columns
         self.size = size
+        self.places = places
 
     def start(self, step: Any) -> Run:
         """Begins with the first row."""
-        return Rows(self.columns, Counting(0, self.size))
+        return Rows(self.columns, Counting(0, self.size), self.places)
 
 
 def on_positions(run: Run, make: Callable[[Run], Run]) -> Run:
     """Applies what does not look at the elements; of rows in memory only their positions pass through it."""
     if isinstance(run, Rows):
-        return Rows(run.columns, make(run.where))
+        return Rows(run.columns, make(run.where), run.places)
     return make(run)
 
 
@@ -189,7 +189,6 @@ class Files(Run):
         self._next = 0
         self._source: Any = None
         self._given = 0  # records of the current file
-        self._before: list[int] = []  # how many records were given before each file
 
     @property
     def current(self) -> str:
@@ -204,7 +203,6 @@ class Files(Run):
                     return None
                 self._source = self._begin(self._names[self._next])
                 self._next += 1
-                self._before.append(self._before[-1] + self._given if self._before else 0)
                 self._given = 0
             try:
                 found = self._source.read_many(n)
@@ -212,10 +210,11 @@ class Files(Run):
                 self.close()
                 raise
             if found:
+                first = of_file(self._names[self._next - 1], self._begin) + self._given
                 self._given += len(found)
                 column = np.empty(len(found), object)
                 column[:] = found
-                return Block(len(found), [column])
+                return Block(len(found), [column], np.arange(first, first + len(found)))
             self.close()
 
     def close(self) -> None:
@@ -224,30 +223,24 @@ class Files(Run):
         if source is not None:
             source.close()
 
-    def origin(self, number: int) -> str:
-        """The file, the number of the record in it, and where that starts."""
-        at = bisect.bisect_right(self._before, number) - 1
-        index = number - self._before[at]
-        return f"file: {self._names[at].decode(errors='replace')}, {self.place_of(index, at)}"
-
-    def place_of(self, index: int, file: int | None = None) -> str:
-        """The number of a record in a file, the current one unless told, and where it starts."""
-        source = self._begin(self._names[self._next - 1 if file is None else file])
+    def offset_of(self, index: int) -> int:
+        """Where in the current file a record starts."""
+        source = self._begin(self._names[self._next - 1])
         try:
-            return f"record {index}, at byte {source.offset_of(index)}"
+            return source.offset_of(index)
         finally:
             source.close()
 
     def save(self) -> dict[str, Any]:
         """The file and how many of its records were given."""
         records = self._given if self._source is not None else -1
-        return {"files": self._next, "records": records, "before": self._before}
+        return {"files": self._next, "records": records}
 
     def restore(self, state: dict[str, Any], step: Any) -> None:
         """Opens the file and passes over the records."""
-        if state.keys() != {"files", "records", "before"} or state["files"] > len(self._names):
+        if state.keys() != {"files", "records"} or state["files"] > len(self._names):
             raise other_dataset()
-        self._next, left, self._before = state["files"], state["records"], state["before"]
+        self._next, left = state["files"], state["records"]
         if left >= 0:
             self._source, self._given = self._begin(self._names[self._next - 1]), left
             while left > 0 and (passed := self._source.read_many(min(left, 4096))):
@@ -261,8 +254,17 @@ def opener(kind: str, compression: bytes, **options: Any) -> Callable[[bytes], A
         raise errors.InvalidArgumentError(
             None, None, f"Unsupported compression_type {packed!r}: use '', 'ZLIB' or 'GZIP'."
         )
-    if kind == "lines":
-        return lambda name: Lines(name, packed)
-    if kind == "records":
-        return lambda name: RecordReader(name, packed)
-    return lambda name: Pieces(name, compression=packed, **options)
+    return Opener(kind, packed, tuple(options.items()))
+
+
+@dataclass(frozen=True)
+class Opener:
+    """Opens files of one kind. Equal ones open a file alike."""
+
+    kind: str
+    compression: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, name: bytes) -> Any:
+        made: Any = {"lines": Lines, "records": RecordReader, "pieces": Pieces}[self.kind]
+        return made(name, compression=self.compression, **dict(self.options))

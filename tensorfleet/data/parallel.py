@@ -9,7 +9,7 @@ from collections import deque
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.data.blocks import Block, block_of
+from tensorfleet.data.blocks import Block, block_of, joined_places
 from tensorfleet.data.calls import Function
 from tensorfleet.data.keeping import lasting_step
 from tensorfleet.data.mapping import name_element
@@ -59,6 +59,7 @@ class ParallelMap(Through):
         """The results that are there, or the first that comes."""
         self._launch(step)
         found: list[list] = []
+        blocks: list[Block] = []
         while self._flying and len(found) < n:
             call = self._flying[0]
             if found and (call.error is not None or not call.done.is_set()):
@@ -70,10 +71,12 @@ class ParallelMap(Through):
             self._launch(step)
             if call.error is not None:
                 if call.block is not None and isinstance(call.error, errors.OpError):
-                    name_element(call.error, call.number, self.source)
+                    name_element(call.error, call.number, call.block)
                 raise call.error
             found.append(call.result)
-        return block_of(found) if found else None
+            if call.block is not None:
+                blocks.append(call.block)
+        return block_of(found, joined_places(blocks)) if found else None
 
     def _launch(self, step: Any) -> None:
         while not self._ended and len(self._flying) < self._most:
@@ -115,10 +118,6 @@ class ParallelMap(Through):
     def __del__(self) -> None:
         if hasattr(self, "_ended"):
             self._end_threads()
-
-    def origin(self, number: int) -> str:
-        """Where the element was that the function was called with."""
-        return self.source.origin(number)
 
     def save(self) -> dict[str, Any]:
         """The elements that were taken; the function will be called with them again."""

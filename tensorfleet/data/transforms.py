@@ -11,6 +11,7 @@ from tensorfleet import errors
 from tensorfleet.data.batches import gathered
 from tensorfleet.data.blocks import Block, Column, column_of, row
 from tensorfleet.data.nodes import From, Node, Rows, Run, Through, on_positions, other_dataset
+from tensorfleet.data.places import UNKNOWN
 
 
 class Take(Through):
@@ -31,10 +32,6 @@ class Take(Through):
             self._left -= block.size
         return block
 
-    def origin(self, number: int) -> str:
-        """Where an element was."""
-        return self.source.origin(number)
-
 
 class Skip(Through):
     """All but the first `count` elements; none when negative."""
@@ -43,7 +40,7 @@ class Skip(Through):
 
     def __init__(self, source: Run, count: int) -> None:
         super().__init__(source)
-        self._left = self._count = count
+        self._left = count
 
     def next(self, n: int, step: Any) -> Block | None:
         """The next elements, after passing over the first."""
@@ -56,10 +53,6 @@ class Skip(Through):
                 return None
             self._left -= block.size
         return self.source.next(n, step)
-
-    def origin(self, number: int) -> str:
-        """Where an element was."""
-        return self.source.origin(number + self._count)
 
 
 class Shard(Through):
@@ -137,7 +130,7 @@ def repeated(node: Node, count: int) -> Node:
         first = node.start(step)
         if isinstance(first, Rows):
             again = lambda s: node.start(s).where  # type: ignore[attr-defined]  # noqa: E731
-            return Rows(first.columns, Repeat(again, first.where, count))
+            return Rows(first.columns, Repeat(again, first.where, count), first.places)
         return Repeat(node.start, first, count)
 
     return From(start)
@@ -154,7 +147,7 @@ class Shuffle(Through):
         self._columns: list[Any] | None = None
         self._live = np.empty(0, np.int64)  # rows of the buffer that hold elements, in no order
         self._free = np.empty(0, np.int64)
-        self._ended = self._mixed = False
+        self._ended = self._mixed = self._placed = False
 
     def next(self, n: int, step: Any) -> Block | None:
         """Elements drawn one after the other, each replaced by a new one."""
@@ -162,7 +155,7 @@ class Shuffle(Through):
         if not len(self._live):
             return None
         rows = self._last(n) if self._ended else self._drawn(fresh)
-        block = Block(len(rows), [_at(c, rows) for c in self._columns or ()])
+        block = self._block(rows)
         if not self._ended:
             self._free = np.concatenate([self._free, rows])
         return block
@@ -206,19 +199,30 @@ class Shuffle(Through):
         if block is None:
             self._ended = True
             return self._free[:0]
+        if block.places is not None and not self._placed:
+            self._placed = True
+            if self._columns is not None:
+                self._columns.append(np.full(len(self._columns[0]), UNKNOWN))
+        columns = block.columns
+        if self._placed:  # the places are one more column
+            columns = [*columns, np.full(block.size, UNKNOWN) if block.places is None else block.places]
         if self._columns is None:
-            self._columns = [_buffer(c, max(16, block.size)) for c in block.columns]
+            self._columns = [_buffer(c, max(16, block.size)) for c in columns]
             self._free = np.arange(max(16, block.size))
         while len(self._free) < block.size:
             self._grow(block.size)
         rows, self._free = self._free[: block.size], self._free[block.size :]
-        for i, column in enumerate(block.columns):
+        for i, column in enumerate(columns):
             self._columns[i] = _put(self._columns[i], rows, column)
         return rows
 
+    def _block(self, rows: np.ndarray) -> Block:
+        columns = [_at(c, rows) for c in self._columns or ()]
+        return Block(len(rows), columns[:-1], columns[-1]) if self._placed else Block(len(rows), columns)
+
     def save(self) -> dict[str, Any]:
         """The elements in the buffer and what the next draws depend on."""
-        held = Block(len(self._live), [_at(c, self._live) for c in self._columns or ()])
+        held = self._block(self._live)
         state = {"held": held, "ended": self._ended, "mixed": self._mixed, "random": self._random}
         return {**state, "rounds": self._rounds.random, "source": self.source.save()}
 
@@ -314,8 +318,9 @@ class Zip(Run):
                 return None
             n = block.size
             found.append(block)
-        columns = [c for b in found for c in (b.columns if b.size == n else b.part(0, n).columns)]
-        return Block(n, columns)
+        found = [b if b.size == n else b.part(0, n) for b in found]
+        places = next((b.places for b in found if b.places is not None), None)
+        return Block(n, [c for b in found for c in b.columns], places)
 
     def close(self) -> None:
         """Ends all."""

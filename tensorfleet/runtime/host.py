@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.graph.kernels import Kernel
+from tensorfleet.ops.read_places import place_read
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.resources import release
 from tensorfleet.runtime.segment import uninitialized
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 # These only look up what their shared name stands for, or make it at first.
 _LOOKUPS = {"ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator"}
 _LOOKUPS |= {"FIFOQueue", "FIFOQueueV2", "Iterator", "IteratorV2", "OneShotIterator"}
+# What they fail on is a record, which somebody read.
+_PARSING = {"DecodeCSV", "ParseExample", "ParseExampleV2", "ParseSingleExample", "ParseSequenceExample"}
+_PARSING |= {"ParseSequenceExampleV2", "ParseSingleSequenceExample", "DecodeRaw", "DecodePaddedRaw"}
+_PARSING |= {"StringToNumber", "DecodeJSONExample", "ParseTensor", "DecodeImage", "DecodeJpeg", "DecodePng"}
+_PARSING |= {"DecodeBmp", "DecodeGif", "DecodeAndCropJpeg", "DecodeCompressed", "DecodeBase64"}
 # Elements of an array that are changed at a time.
 _PIECE = 1 << 14
 # The inputs of updating ops that are as large as the variable; the rest are scalars.
@@ -125,6 +131,7 @@ class HostItem(_Item):
 
     def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
         super().__init__(part, plan, slots, resources)
+        self._slots = slots
         self._handles = [
             i
             for i, t in enumerate(self.op._inputs)
@@ -161,7 +168,16 @@ class HostItem(_Item):
             with np.errstate(all="ignore"):
                 self.finish(values, self.kernel.call(first, args))
         except Exception as e:
-            raise errors.about(self.op, e) from e
+            raise self._told(errors.about(self.op, e), values) from e
+
+    def _told(self, error: errors.OpError, values: list) -> errors.OpError:
+        """Adds to what is wrong with a record where it was read from."""
+        if isinstance(error, errors.InvalidArgumentError) and self.op.type in _PARSING:
+            slots = self._slots._of
+            known = lambda t: values[slots[t]] if t in slots else None  # noqa: E731
+            place = place_read(self.op, known, error.message)
+            error._message += f" ({place})" if place else ""
+        return error
 
 
 def _boxed(resource: Any) -> np.ndarray:

@@ -1,0 +1,55 @@
+"""Where records come from: a number for each record, of which `told` makes its file, its number in it and its byte.
+
+The numbers go with the elements through shuffling, batching and the rest, so that an error can say what failed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+
+UNKNOWN = -1
+_BITS = 40  # of a number, for the record in its file; those above tell the file
+
+_files: list[tuple[bytes, Callable[[bytes], Any]]] = []
+_numbers: dict[Hashable, int] = {}
+_lock = threading.Lock()
+
+
+def of_file(name: bytes, begin: Callable[[bytes], Any]) -> int:
+    """The place of the first record of a file; those after it follow. `begin` opens the file."""
+    with _lock:
+        if (name, begin) not in _numbers:
+            _numbers[name, begin] = len(_files)
+            _files.append((name, begin))
+        return _numbers[name, begin] << _BITS
+
+
+def told(place: Any) -> str:
+    """What to tell a person about the place of one record, or of the records of a batch; empty when not known."""
+    known = np.sort(np.ravel(place))
+    known = known[known >= 0]
+    if not known.size:
+        return ""
+    first, last = int(known[0]), int(known[-1])
+    name, begin = _files[first >> _BITS]
+    index = first & ((1 << _BITS) - 1)
+    try:
+        source = begin(name)
+        try:
+            byte = source.offset_of(index)
+        finally:
+            source.close()
+    except errors.OpError:  # the file is gone
+        return ""
+    file = f"file: {name.decode(errors='replace')}"
+    if known.size == 1:
+        return f"{file}, record {index}, at byte {byte}"
+    if last - first == known.size - 1:
+        return f"{file}, records {index} to {index + last - first}, from byte {byte}"
+    return f"{file}, record {index}, at byte {byte}, or one of {known.size - 1} others of the batch"
