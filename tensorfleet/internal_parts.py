@@ -12,10 +12,14 @@ from typing import Any
 
 from tensorfleet.api import export, find, publish
 from tensorfleet.devices import canonical_name
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value_as_shape
+from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.meta_graph import export_meta_graph, read_meta_graph_file
-from tensorfleet.ops.basic import with_dependencies
+from tensorfleet.graph.operation import IndexedSlices, Operation
+from tensorfleet.graph.scopes import control_dependencies
+from tensorfleet.ops.basic import identity, with_dependencies
 from tensorfleet.platform import logging
 from tensorfleet.platform.compat import as_text
 from tensorfleet.shapes import TensorShape, as_dimension, as_shape
@@ -336,3 +340,70 @@ class TaskType:
     MASTER = "master"
     PS = "ps"
     WORKER = "worker"
+
+
+@export("python.framework.graph_util_impl._extract_graph_summary")
+def _extract_graph_summary(graph_def: Any) -> tuple[dict, dict, dict]:
+    """By the name of a node: the names of its inputs, the node, its place in the list."""
+    inputs, nodes, places = {}, {}, {}
+    for place, node in enumerate(graph_def.node):
+        nodes[node.name], places[node.name] = node, place
+        inputs[node.name] = [name.removeprefix("^").partition(":")[0] for name in node.input]
+    return inputs, nodes, places
+
+
+@export("python.framework.graph_util_impl._bfs_for_reachable_nodes")
+def _bfs_for_reachable_nodes(target_nodes: Any, name_to_input_name: dict) -> set[str]:
+    """The names of all nodes that some nodes need."""
+    found: set[str] = set()
+    waiting = list(target_nodes)
+    while waiting:
+        name = waiting.pop(0)
+        if name not in found:
+            found.add(name)
+            waiting += name_to_input_name.get(name, ())
+    return found
+
+
+@export("python.ops.math_ops._as_indexed_slices_list")
+def _as_indexed_slices_list(inputs: Any, optimize: bool = True) -> list:
+    """Each input as `IndexedSlices`; with `optimize`, int32 places become int64 where they are mixed."""
+    if not isinstance(inputs, (list, tuple)):
+        raise TypeError(f"Expected a list, got a {type(inputs)}")
+    found = [_as_indexed_slices(x) for x in inputs]
+    if len({x.indices.dtype for x in found}) <= 1 or not optimize:
+        return found
+    return [IndexedSlices(x.values, apply("Cast", x.indices, DstT="int64"), x.dense_shape) for x in found]
+
+
+@export("python.ops.math_ops._as_indexed_slices")
+def _as_indexed_slices(x: Any, optimize: bool = True) -> IndexedSlices:
+    """A tensor as `IndexedSlices` that names all its rows."""
+    if isinstance(x, IndexedSlices):
+        return x
+    tensor = to_tensor(x)
+    shape = apply("Shape", tensor)
+    return IndexedSlices(tensor, apply("Range", 0, shape[0], 1), shape)
+
+
+@export("xla.experimental.compile")
+def compile(computation: Callable, inputs: Any = None) -> list:
+    """The tensors that `computation(*inputs)` gives. Every segment is compiled with XLA here; none needs asking."""
+    if inputs is not None and not isinstance(inputs, (list, tuple)):
+        raise TypeError("`inputs` must be a list or tuple.")
+    made = computation(*[to_tensor(x) for x in inputs or ()])
+    if isinstance(made, Operation) or made is None:
+        return made
+    with control_dependencies([x for x in _listed(made) if isinstance(x, Operation)]):
+        return [identity(x) for x in _listed(made) if not isinstance(x, Operation)]
+
+
+def _listed(made: Any) -> list:
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+@export("xla.experimental.jit_scope")
+@contextlib.contextmanager
+def experimental_jit_scope(compile_ops: Any = True, separate_compiled_gradients: bool = False) -> Any:
+    """The ops made inside are compiled, as all are."""
+    yield

@@ -34,3 +34,17 @@ def test_each_warns_once(caplog):
         "tf.sub is now tf.subtract.",
     ]
     assert caplog.records[0].filename == "test_renamed.py"
+
+
+def test_arguments_from_before_1_0_are_taken():
+    sparse = tf.SparseTensor(indices=[[0, 1]], values=[5], shape=[1, 3])
+    opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.1), 2, replica_id=0)
+    assert isinstance(opt, tf.train.Optimizer)
+    with tf.Session() as sess:
+        assert sess.run(tf.sparse.to_dense(sparse)).tolist() == [[0, 5, 0]]
+
+
+def test_xla_compile_gives_the_computations_tensors():
+    (total,) = tf.xla.experimental.compile(lambda a, b: a + b, [1.0, 2.0])
+    with tf.Session() as sess:
+        assert sess.run(total) == 3

@@ -32,7 +32,10 @@ class SparseTensor(CompositeTensor):
     the whole. Most operations want the places in the order of a dense tensor: see `tf.sparse.reorder`.
     """
 
-    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+    def __init__(self, indices: Any, values: Any, dense_shape: Any = None, shape: Any = None) -> None:
+        dense_shape = shape if dense_shape is None else dense_shape  # its name before 1.0
+        if dense_shape is None:
+            raise TypeError("SparseTensor() missing 1 required argument: 'dense_shape'")
         with name_scope(None, "SparseTensor", [indices, values, dense_shape]):
             self._indices = to_tensor(indices, dtypes.int64, name="indices")
             self._values = to_tensor(values, name="values")

@@ -89,3 +89,4 @@ DEFINE_string = _as_scripts_call_it(_absl.DEFINE_string)
 DEFINE_boolean = DEFINE_bool = _as_scripts_call_it(_absl.DEFINE_boolean)
 DEFINE_float = _as_scripts_call_it(_absl.DEFINE_float)
 DEFINE_integer = _as_scripts_call_it(_absl.DEFINE_integer)
+FlagsError = _absl.Error

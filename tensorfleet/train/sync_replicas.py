@@ -65,7 +65,10 @@ class SyncReplicasOptimizer(Optimizer):
         variables_to_average: Any = None,
         use_locking: bool = False,
         name: str = "sync_replicas",
+        replica_id: Any = None,
     ) -> None:
+        if replica_id is not None:
+            logging.log_first_n(logging.WARN, "SyncReplicasOptimizer needs no replica_id any more.", 1)
         if total_num_replicas is None:
             total_num_replicas = replicas_to_aggregate
         super().__init__(use_locking, name)
