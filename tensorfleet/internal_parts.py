@@ -387,7 +387,7 @@ def _as_indexed_slices(x: Any, optimize: bool = True) -> IndexedSlices:
 
 
 @export("xla.experimental.compile")
-def compile(computation: Callable, inputs: Any = None) -> list:
+def compile(computation: Callable, inputs: Any = None) -> Any:
     """The tensors that `computation(*inputs)` gives. Every segment is compiled with XLA here; none needs asking."""
     if inputs is not None and not isinstance(inputs, (list, tuple)):
         raise TypeError("`inputs` must be a list or tuple.")

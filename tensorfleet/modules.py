@@ -86,6 +86,7 @@ _LATER = (
     "summary",
     "image",
     "signal",
+    "linear_operators.names",
     "nn",
     "cluster.resolvers",
     "data",

@@ -15,7 +15,7 @@ STAGES = [
     {"io"},
     {"graph"},
     {"ops"},
-    {"variables", "summary", "image", "signal"},
+    {"variables", "summary", "image", "signal", "linear_operators"},
     {"passes"},
     {"runtime"},
     {"cluster", "data"},
