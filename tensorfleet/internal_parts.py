@@ -12,12 +12,11 @@ from typing import Any
 
 from tensorfleet.api import export, find, publish
 from tensorfleet.devices import canonical_name
-from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.meta_graph import export_meta_graph, read_meta_graph_file
-from tensorfleet.graph.operation import IndexedSlices, Operation
+from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import control_dependencies
 from tensorfleet.ops.basic import identity, with_dependencies
 from tensorfleet.platform import logging
@@ -363,27 +362,6 @@ def _bfs_for_reachable_nodes(target_nodes: Any, name_to_input_name: dict) -> set
             found.add(name)
             waiting += name_to_input_name.get(name, ())
     return found
-
-
-@export("python.ops.math_ops._as_indexed_slices_list")
-def _as_indexed_slices_list(inputs: Any, optimize: bool = True) -> list:
-    """Each input as `IndexedSlices`; with `optimize`, int32 places become int64 where they are mixed."""
-    if not isinstance(inputs, (list, tuple)):
-        raise TypeError(f"Expected a list, got a {type(inputs)}")
-    found = [_as_indexed_slices(x) for x in inputs]
-    if len({x.indices.dtype for x in found}) <= 1 or not optimize:
-        return found
-    return [IndexedSlices(x.values, apply("Cast", x.indices, DstT="int64"), x.dense_shape) for x in found]
-
-
-@export("python.ops.math_ops._as_indexed_slices")
-def _as_indexed_slices(x: Any, optimize: bool = True) -> IndexedSlices:
-    """A tensor as `IndexedSlices` that names all its rows."""
-    if isinstance(x, IndexedSlices):
-        return x
-    tensor = to_tensor(x)
-    shape = apply("Shape", tensor)
-    return IndexedSlices(tensor, apply("Range", 0, shape[0], 1), shape)
 
 
 @export("xla.experimental.compile")
