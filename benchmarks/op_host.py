@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 import numpy as np
-from op_data import FLAT, INDICES, MATRIX, RANDOM, ROWS, WHOLE, Row, kept, slope, update
+from op_data import FLAT, INDICES, MATRIX, RANDOM, ROWS, WHOLE, Row, first, kept, slope, update
 
 WORDS = np.array([b"word %d of some text" % i for i in RANDOM.randint(0, 50000, 100_000)], object)
 NUMBERS = np.array([b"%.4f" % x for x in RANDOM.rand(100_000)], object)
@@ -76,10 +76,10 @@ def parsed_sparse(tf: Any, x: Any) -> Any:
 
 def table(tf: Any, x: Any) -> Any:
     """A lookup in a table of strings."""
-    entries = tf.contrib.lookup if hasattr(tf, "contrib") else tf.lookup
     keys = tf.constant(NAMES)
     values = tf.range(SOME, dtype=tf.int64)
-    return entries.HashTable(entries.KeyValueTensorInitializer(keys, values), -1).lookup(x)
+    entries = tf.lookup.KeyValueTensorInitializer(keys, values)
+    return tf.lookup.StaticHashTable(entries, -1).lookup(x)
 
 
 def sparse(tf: Any, values: Any, seed: int = 0) -> Any:
@@ -110,8 +110,8 @@ OPS: dict[str, Row] = {
     "regex_full_match": kept(lambda tf, x: tf.strings.regex_full_match(x, "word 1.*text"), WORDS),
     "string_to_number": kept(lambda tf, x: tf.string_to_number(x), NUMBERS),
     "string_to_number_int": kept(lambda tf, x: tf.string_to_number(tf.substr(x, 2, 4), tf.int32), NUMBERS),
-    "as_string": (lambda tf, x: tf.group(tf.as_string(x[:100000])), (FLAT,)),
-    "as_string_int": (lambda tf, x: tf.group(tf.as_string(x[:100000])), (WHOLE,)),
+    "as_string": (lambda tf, x: first(tf, tf.as_string(x[:100000])), (FLAT,)),
+    "as_string_int": (lambda tf, x: first(tf, tf.as_string(x[:100000])), (WHOLE,)),
     "string_hash_fast": kept(lambda tf, x: tf.string_to_hash_bucket_fast(x, 1000), WORDS),
     "string_hash_strong": kept(lambda tf, x: tf.string_to_hash_bucket_strong(x, 1000, [1, 2]), WORDS),
     "string_hash": kept(lambda tf, x: tf.string_to_hash_bucket(x, 1000), WORDS),
@@ -125,7 +125,7 @@ OPS: dict[str, Row] = {
     "string_equal": kept(lambda tf, x: tf.equal(x, x[::-1]), WORDS),
     "string_gather": kept(lambda tf, x, i: tf.gather(x, i), WORDS, INDICES),
     "string_concat": kept(lambda tf, x: tf.concat([x, x], 0), WORDS),
-    "string_unique": kept(lambda tf, x: tf.unique(x), WORDS),
+    "string_unique": kept(lambda tf, x: tf.unique(x)[0], WORDS),
     "string_tile": kept(lambda tf, x: tf.tile(x, [3]), WORDS),
     "decode_raw": kept(lambda tf, x: tf.decode_raw(x, tf.uint8), RAW),
     "decode_csv": kept(lambda tf, x: tf.decode_csv(x, [[0.0]] * 8), CSV),
@@ -187,11 +187,9 @@ OPS: dict[str, Row] = {
     ),
     "sparse_retain": (lambda tf, v: tf.sparse_retain(sparse(tf, v), v[:SOME] > 0.5).values, (FLAT,)),
     "sparse_transpose": (lambda tf, v: tf.sparse_transpose(sparse(tf, v)).values, (FLAT,)),
-    "serialize_many_sparse": (lambda tf, x: tf.group(tf.serialize_many_sparse(words(tf, x))), (INDICES,)),
+    "serialize_many_sparse": (lambda tf, x: first(tf, tf.serialize_many_sparse(words(tf, x))), (INDICES,)),
     "deserialize_many_sparse": (
-        lambda tf, x: tf.group(
-            tf.deserialize_many_sparse(tf.serialize_many_sparse(words(tf, x)), tf.int64).values
-        ),
+        lambda tf, x: tf.deserialize_many_sparse(tf.serialize_many_sparse(words(tf, x)), tf.int64).values,
         (INDICES,),
     ),
     "assign": update(lambda tf, v, x: tf.assign(v, x), MATRIX),

@@ -174,8 +174,6 @@ OPS: dict[str, Row] = {
     ),
     "conv2d_valid_grad": (slope(conv(1, "VALID")), (WIDE, FIVE)),
     "conv2d_atrous": (conv(rate=2), (IMAGES, KERNEL)),
-    "conv2d_atrous_grad": (slope(conv(rate=2)), (IMAGES, KERNEL)),
-    "conv2d_atrous_filter_grad": (slope(conv(rate=2), 1), (IMAGES, KERNEL)),
     "atrous_conv2d": (lambda tf, x, k: tf.nn.atrous_conv2d(x, k, 2, "SAME"), (IMAGES, KERNEL)),
     "conv2d_transpose": (
         lambda tf, x, k: tf.nn.conv2d_transpose(x, k, [16, 128, 128, 32], [1, 2, 2, 1]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from tensorfleet.shapes import TensorShape
 _PLACES = np.array([[0, 0], [0, 1], [1, 0]])
 _SHAPE = np.array([2, 3])
 _WORDS = np.array([b"a", b"b", b"c"], object)
+# Elements of tables that are filled in at a time.
+_MOST = 1 << 17
 
 
 def _shape(op: Operation) -> TensorShape:
@@ -59,35 +62,67 @@ def _edit_distance(
     *,
     normalize: bool,
 ) -> Any:
-    result = np.zeros(np.maximum(shape, t_shape)[:-1], np.float32)
-    mine, truth = _sequences(places, values, result.shape), _sequences(t_places, t_values, result.shape)
-    for where in mine.keys() | truth.keys():
-        a, b = mine.get(where, []), truth.get(where, [])
-        steps = _distance(a, b)
-        result[where] = steps if not normalize else steps / len(b) if b else np.inf
-    return result
+    outer = tuple(np.maximum(shape, t_shape)[:-1].tolist())
+    if values.dtype == object:
+        _, codes = np.unique(np.concatenate([values, t_values]), return_inverse=True)
+        values, t_values = np.split(codes, [len(values)])
+    mine, truth = _Sequences(places, values, outer), _Sequences(t_places, t_values, outer)
+    steps, lengths = _distances(mine, truth), truth.lengths
+    if normalize:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steps = np.where((lengths == 0) & (steps == 0), 0, steps / lengths)
+    return steps.astype(np.float32).reshape(outer)
 
 
-def _sequences(places: Any, values: Any, shape: tuple) -> dict[tuple, list]:
-    """The values by all but the last of their coordinates."""
-    found: dict[tuple, list] = {}
-    for place, value in zip(places[:, :-1].tolist(), values.tolist(), strict=True):
-        if not all(0 <= i < size for i, size in zip(place, shape, strict=True)):
+class _Sequences:
+    """Sequences of values, by all but the last of their coordinates."""
+
+    def __init__(self, places: Any, values: Any, outer: tuple[int, ...]) -> None:
+        outside = ((places[:, :-1] < 0) | (places[:, :-1] >= np.array(outer, np.int64))).any(1)
+        if outside.any():
+            first = places[np.argmax(outside), :-1].tolist()
             raise errors.InvalidArgumentError(
-                None, None, f"indices {place} are out of bounds of shape {shape}"
+                None, None, f"indices {first} are out of bounds of shape {outer}"
             )
-        found.setdefault(tuple(place), []).append(value)
+        total = math.prod(outer)
+        owner = np.ravel_multi_index(tuple(places[:, :-1].T), outer) if len(places) else np.zeros(0, np.int64)
+        self.values = values[np.argsort(owner, kind="stable")]
+        self.lengths = np.bincount(owner, minlength=total)
+        self.starts = np.cumsum(self.lengths) - self.lengths
+
+    def rows(self, which: np.ndarray) -> np.ndarray:
+        """Some of the sequences as a matrix; what is behind the end of one does not matter."""
+        columns = np.arange(self.lengths[which].max(initial=0))
+        places = np.minimum(self.starts[which, None] + columns, len(self.values) - 1)
+        return self.values[places]
+
+
+def _distances(mine: _Sequences, truth: _Sequences) -> np.ndarray:
+    """Levenshtein's distance of each pair: of many pairs of about the same length at a time."""
+    found = (mine.lengths + truth.lengths).astype(np.int64)  # when one of the two is empty
+    both = np.flatnonzero((mine.lengths > 0) & (truth.lengths > 0))
+    order = both[np.argsort(-truth.lengths[both], kind="stable")]
+    while len(order):
+        count = max(1, _MOST // int(truth.lengths[order[0]]))
+        some, order = order[:count], order[count:]
+        found[some] = _table(mine.rows(some), truth.rows(some), mine.lengths[some], truth.lengths[some])
     return found
 
 
-def _distance(a: list, b: list) -> int:
-    """Levenshtein's: a row of the table at a time."""
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        above, row = row, [i]
-        for j, y in enumerate(b, 1):
-            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y)))
-    return row[-1]
+def _table(a: np.ndarray, b: np.ndarray, a_lengths: np.ndarray, b_lengths: np.ndarray) -> np.ndarray:
+    """The distances of the rows of two matrices: a row of all tables at a time."""
+    columns, pairs = np.arange(b.shape[1] + 1), np.arange(len(a))
+    row = np.repeat(columns[None], len(a), 0)
+    found = np.zeros(len(a), np.int64)
+    for i in range(a.shape[1]):
+        above = row
+        row = above + 1
+        row[:, 1:] = np.minimum(row[:, 1:], above[:, :-1] + (a[:, i : i + 1] != b))
+        # An insertion costs one more than the place to the left: the lowest of all to the left, by distance.
+        row = np.minimum.accumulate(row - columns, 1) + columns
+        ended = a_lengths == i + 1
+        found[ended] = row[pairs[ended], b_lengths[ended]]
+    return found
 
 
 not_differentiable("EditDistance")

@@ -17,13 +17,17 @@ _WORD = np.dtype("<u8")
 def by_length(strings: Sequence[bytes], function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """The hash of each string; `function` takes a matrix of bytes, a row for each of some of one length."""
     found = np.empty(len(strings), np.uint64)
-    groups: dict[int, list[int]] = {}
-    for i, s in enumerate(strings):
-        groups.setdefault(len(s), []).append(i)
+    lengths = np.fromiter(map(len, strings), np.int64, len(strings))
+    data = np.frombuffer(b"".join(strings), np.uint8)
+    starts = np.cumsum(lengths) - lengths
+    order = np.argsort(lengths, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if len(strings) else []
     with np.errstate(over="ignore"):
-        for length, rows in groups.items():
-            joined = b"".join([strings[i] for i in rows])
-            found[rows] = function(np.frombuffer(joined, np.uint8).reshape(len(rows), length))
+        for rows in groups:
+            length = int(lengths[rows[0]])
+            # Every window of so many bytes, without a copy, of which those where a string begins are taken.
+            windows = np.lib.stride_tricks.as_strided(data, (data.size - length + 1, length), (1, 1))
+            found[rows] = function(windows[starts[rows]])
     return found
 
 

@@ -60,13 +60,20 @@ class Table:
     def find(self, keys: Any, default: Any) -> np.ndarray:
         """The values of keys, `default` for those that are not there."""
         default = np.asarray(default)
-        found = np.empty((len(self.rows(keys)), *self.value_shape), self.value_dtype.np_dtype)
+        rows = self.rows(keys)
         fallback = default if self.value_shape else default.item()
         if self.value_dtype == dtypes.string and not self.value_shape:
             fallback = np.asarray(default, object).item()
+        kind = self.value_dtype.np_dtype
         with self.lock:
-            for i, key in enumerate(self.rows(keys)):
-                found[i] = self.entries.get(key, fallback)
+            get = self.entries.get
+            if not self.value_shape:
+                return np.fromiter([get(k, fallback) for k in rows], kind, len(rows)).reshape(
+                    self.outer(keys)
+                )
+            found = np.empty((len(rows), *self.value_shape), kind)
+            for i, key in enumerate(rows):
+                found[i] = get(key, fallback)
         return found.reshape((*self.outer(keys), *self.value_shape))
 
     def pairs(self, keys: Any, values: Any) -> list[tuple]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,62 +35,68 @@ _SPARSE = (
 )
 _WORDS = np.array([[b"a", b"b"]], object)
 
-Groups = dict[tuple[int, ...], set]
+
+@dataclass(frozen=True)
+class _Sets:
+    """Members of sets, each with the number of the set it is in; `groups` is the shape of the sets."""
+
+    groups: tuple[int, ...]
+    owners: np.ndarray
+    members: np.ndarray
 
 
-def _dense_sets(values: np.ndarray) -> tuple[tuple[int, ...], Groups]:
-    """The shape of the groups, and the set of each."""
+def _dense_sets(values: np.ndarray) -> _Sets:
     if values.ndim < 2:
         raise invalid(f"Shape {bracketed(values.shape)} has rank {values.ndim} < 2")
     groups = values.shape[:-1]
-    return groups, {place: set(values[place].tolist()) for place in np.ndindex(*groups)}
+    return _Sets(groups, np.repeat(np.arange(math.prod(groups)), values.shape[-1]), values.ravel())
 
 
-def _sparse_sets(indices: Any, values: Any, shape: Any, validate: bool) -> tuple[tuple[int, ...], Groups]:
+def _sparse_sets(indices: Any, values: Any, shape: Any, validate: bool) -> _Sets:
     check_sparse(indices, values, shape)
     if len(shape) < 2:
         raise invalid(f"Invalid rank {len(shape)}.")
     if validate:
         check_places(indices, shape)
-    found: Groups = {}
-    for place, value in zip(indices[:, :-1].tolist(), values.tolist(), strict=True):
-        found.setdefault(tuple(place), set()).add(value)
-    return tuple(int(d) for d in shape[:-1]), found
+    groups = tuple(int(d) for d in shape[:-1])
+    outside = (indices[:, :-1] < 0) | (indices[:, :-1] >= np.array(groups, np.int64))
+    if outside.any():
+        raise invalid(f"Indices are out of bounds of shape {bracketed(groups)}")
+    owners = np.ravel_multi_index(tuple(indices[:, :-1].T), groups) if len(indices) else np.zeros(0, np.int64)
+    return _Sets(groups, owners, values)
 
 
-def _combined(first: Groups, second: Groups, operation: str) -> Iterable[tuple[tuple[int, ...], list]]:
-    nothing: set = set()
-    for place in sorted(first.keys() | second.keys()):
-        a, b = first.get(place, nothing), second.get(place, nothing)
-        if operation == "intersection":
-            made = a & b
-        elif operation == "union":
-            made = a | b
-        else:
-            made = a - b if operation == "a-b" else b - a
-        if made:
-            yield place, sorted(made)
+def _keys(*sets: _Sets) -> tuple[np.ndarray, list[np.ndarray]]:
+    """All different members in order; for each of some sets its own, as numbers that sort by owner and member."""
+    kinds, codes = np.unique(np.concatenate([s.members for s in sets]), return_inverse=True)
+    parts = np.split(codes.reshape(-1), np.cumsum([len(s.members) for s in sets])[:-1])
+    return kinds, [np.unique(s.owners * len(kinds) + c) for s, c in zip(sets, parts, strict=True)]
 
 
-def _operate(first: tuple, second: tuple, operation: bytes, dtype: np.dtype) -> tuple:
+def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple:
     kind = operation.decode()
     if kind not in ("a-b", "b-a", "intersection", "union"):
         raise invalid(f"Invalid set_operation {kind}.")
-    if first[0] != second[0]:
-        raise invalid(f"Mismatched shapes {bracketed(first[0])} vs {bracketed(second[0])}")
-    places, values, longest = [], [], 0
-    for place, members in _combined(first[1], second[1], kind):
-        places += [(*place, i) for i in range(len(members))]
-        values += members
-        longest = max(longest, len(members))
-    rank = len(first[0]) + 1
-    found = np.empty(len(values), dtype)
-    found[:] = values
-    return (
-        np.array(places, np.int64).reshape(-1, rank),
-        found,
-        np.array([*first[0], longest], np.int64),
-    )
+    if first.groups != second.groups:
+        raise invalid(f"Mismatched shapes {bracketed(first.groups)} vs {bracketed(second.groups)}")
+    kinds, (a, b) = _keys(first, second)
+    if kind == "intersection":
+        made = np.intersect1d(a, b, assume_unique=True)
+    elif kind == "union":
+        made = np.union1d(a, b)
+    else:
+        made = (
+            np.setdiff1d(a, b, assume_unique=True)
+            if kind == "a-b"
+            else np.setdiff1d(b, a, assume_unique=True)
+        )
+    owners, codes = np.divmod(made, max(len(kinds), 1))
+    sizes = np.bincount(owners, minlength=math.prod(first.groups))
+    places = np.empty((len(made), len(first.groups) + 1), np.int64)
+    if len(made):
+        places[:, :-1] = np.stack(np.unravel_index(owners, first.groups), 1)
+    places[:, -1] = np.arange(len(made)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return places, kinds[codes], np.array([*first.groups, sizes.max(initial=0)], np.int64)
 
 
 def _dense_shapes(op: Operation) -> list[TensorShape]:
@@ -114,7 +121,7 @@ def _dense_shapes(op: Operation) -> list[TensorShape]:
     ],
 )
 def _dense_dense(ctx: Any, a: Any, b: Any, *, set_operation: bytes) -> tuple:
-    return _operate(_dense_sets(a), _dense_sets(b), set_operation, a.dtype)
+    return _operate(_dense_sets(a), _dense_sets(b), set_operation)
 
 
 @op(
@@ -129,7 +136,7 @@ def _dense_sparse(
     ctx: Any, a: Any, indices: Any, values: Any, shape: Any, *, set_operation: bytes, validate_indices: bool
 ) -> tuple:
     second = _sparse_sets(indices, values, shape, validate_indices)
-    return _operate(_dense_sets(a), second, set_operation, values.dtype)
+    return _operate(_dense_sets(a), second, set_operation)
 
 
 @op(
@@ -154,7 +161,7 @@ def _sparse_sparse(
     validate_indices: bool,
 ) -> tuple:
     first = _sparse_sets(i1, v1, s1, validate_indices)
-    return _operate(first, _sparse_sets(i2, v2, s2, validate_indices), set_operation, v1.dtype)
+    return _operate(first, _sparse_sets(i2, v2, s2, validate_indices), set_operation)
 
 
 def _sizes_shape(op: Operation) -> TensorShape:
@@ -171,11 +178,10 @@ def _sizes_shape(op: Operation) -> TensorShape:
     examples=[case(*_SPARSE)],
 )
 def _set_size(ctx: Any, indices: Any, values: Any, shape: Any, *, validate_indices: bool) -> Any:
-    groups, found = _sparse_sets(indices, values, shape, validate_indices)
-    made = np.zeros(groups, np.int32)
-    for place, members in found.items():
-        made[place] = len(members)
-    return made
+    given = _sparse_sets(indices, values, shape, validate_indices)
+    kinds, (members,) = _keys(given)
+    sizes = np.bincount(members // max(len(kinds), 1), minlength=math.prod(given.groups))
+    return sizes.astype(np.int32).reshape(given.groups)
 
 
 not_differentiable(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -54,11 +55,9 @@ def _string_join(ctx: Any, inputs: list, *, separator: bytes) -> Any:
         first, second = (str(list(s)).replace(" ", "") for s in shapes[:2])
         raise InvalidArgumentError(None, None, f"Input shapes do not match: {first} vs. {second}")
     shape = next(iter(shapes), ())
-    flat = [np.broadcast_to(a, shape).ravel() for a in arrays]
-    result = np.empty(flat[0].size if flat else 1, object)
-    for i in range(result.size):
-        result[i] = separator.join(a[i] for a in flat)
-    return result.reshape(shape)
+    flat = [np.broadcast_to(a, shape).ravel().tolist() for a in arrays]
+    rows = zip(*flat, strict=True) if flat else [()]
+    return np.fromiter(map(separator.join, rows), object, math.prod(shape)).reshape(shape)
 
 
 @export("strings.join", "string_join")

@@ -10,6 +10,7 @@ import functools
 import re
 import sys
 import unicodedata
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -216,8 +217,16 @@ def _text(s: bytes) -> str:
 
 
 def _matches(strings: Any, pattern: bytes) -> np.ndarray:
-    match = compiled(pattern).fullmatch
-    return each(lambda s: match(_text(s)) is not None, strings, np.bool_)
+    match, array = compiled(pattern).fullmatch, np.asarray(strings, object)
+    found = (match(t) is not None for t in _texts(array))
+    return np.fromiter(found, np.bool_, array.size).reshape(array.shape)
+
+
+def _texts(strings: np.ndarray) -> Iterator[str]:
+    """All strings, decoded."""
+    flat = strings.ravel().tolist()
+    plain = all(map(bytes.isascii, flat))
+    return map(bytes.decode if plain else _text, flat)
 
 
 def _replaced(strings: Any, pattern: bytes, rewrite: bytes, everywhere: bool) -> np.ndarray:
@@ -243,8 +252,24 @@ def _rewrite(rewrite: bytes) -> tuple[list[str | int], bool]:
     return pieces, True
 
 
+class _EmptyMatch(Exception):
+    """A pattern has matched nothing at all."""
+
+
+def _substituted(template: list, found: re.Match[str]) -> str:
+    if found.end() == found.start():
+        raise _EmptyMatch
+    return "".join([(found.group(p) or "") if isinstance(p, int) else p for p in template])
+
+
 def _rewritten(s: bytes, regex: re.Pattern[str], template: list, everywhere: bool) -> bytes:
-    text, made, position, last = _text(s), [], 0, -1
+    text = _text(s)
+    if everywhere:
+        try:
+            return regex.sub(functools.partial(_substituted, template), text).encode(errors="surrogateescape")
+        except _EmptyMatch:
+            pass  # where RE2 goes on behind one differs from Python
+    made, position, last = [], 0, -1
     while True:
         found = regex.search(text, position)
         if found is None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -52,13 +51,13 @@ def _bracketed(shape: Any) -> str:
 
 def as_sparse(rows: list[list[bytes]]) -> tuple:
     """(indices, values, dense shape) of rows of strings, one behind the other."""
-    counts = [len(r) for r in rows]
-    indices = np.empty((sum(counts), 2), np.int64)
+    counts = np.fromiter(map(len, rows), np.int64, len(rows))
+    total = int(counts.sum())
+    indices = np.empty((total, 2), np.int64)
     indices[:, 0] = np.repeat(np.arange(len(rows)), counts)
-    indices[:, 1] = np.concatenate([np.arange(0), *(np.arange(n) for n in counts)])
-    values = np.empty(len(indices), object)
-    values[:] = [word for r in rows for word in r]
-    return indices, values, np.array([len(rows), max(counts, default=0)], np.int64)
+    indices[:, 1] = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    values = np.fromiter(chain.from_iterable(rows), object, total)
+    return indices, values, np.array([len(rows), counts.max(initial=0)], np.int64)
 
 
 @op(
@@ -77,11 +76,14 @@ def as_sparse(rows: list[list[bytes]]) -> tuple:
 )
 def _string_split(ctx: Any, texts: Any, delimiter: Any, *, skip_empty: bool) -> tuple:
     separators = _check(texts, delimiter, "delimiter")
-    cut: Callable[[bytes], list[bytes]] = _bytes_of
-    if separators:
-        cut = re.compile(b"[" + re.escape(separators) + b"]").split
-    rows = [cut(t) if t else [] for t in texts.tolist()]
-    return as_sparse([[w for w in r if w] for r in rows] if skip_empty else rows)
+    rows = [_cut(t, separators) if t else [] for t in texts.tolist()]
+    return as_sparse([[w for w in r if w] if b"" in r else r for r in rows] if skip_empty else rows)
+
+
+def _cut(text: bytes, separators: bytes) -> list[bytes]:
+    if len(separators) > 1:
+        text = text.translate(bytes.maketrans(separators, separators[:1] * len(separators)))
+    return text.split(separators[:1]) if separators else _bytes_of(text)
 
 
 def _bytes_of(text: bytes) -> list[bytes]:
