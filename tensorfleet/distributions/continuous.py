@@ -1,4 +1,4 @@
-"""Distributions over the real line."""
+"""Distributions over the whole real line."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ from tensorfleet.ops.array_build import ones_like, zeros_like
 _LOG_TWO_PI = math.log(2 * math.pi)
 
 
-def _positive(what: Tensor) -> Any:
-    return lambda: find("assert_positive")(what)
+def positive(*values: Tensor) -> list:
+    """The checks that values are above 0."""
+    return [lambda v=v: find("assert_positive")(v) for v in values]
 
 
 class _LocationScale(Distribution):
@@ -37,7 +38,7 @@ class _LocationScale(Distribution):
     ) -> None:
         with name_scope(name):
             self._loc, scale = tensors(loc=loc, scale=scale)
-            self._scale = checked(validate_args, [_positive(scale)], scale)
+            self._scale = checked(validate_args, positive(scale), scale)
         super().__init__(
             self._scale.dtype.base_dtype,
             FULLY_REPARAMETERIZED,
@@ -255,7 +256,7 @@ class Logistic(_LocationScale):
         return number(math.pi / math.sqrt(3), self._scale) * self._scale * ones_like(self._loc)
 
 
-class StudentT(Distribution):
+class StudentT(_LocationScale):
     """Student's t: like a normal with heavier tails, the fewer degrees of freedom `df`."""
 
     def __init__(
@@ -270,8 +271,9 @@ class StudentT(Distribution):
         given = locals()
         with name_scope(name):
             df, self._loc, self._scale = tensors(df=df, loc=loc, scale=scale)
-            self._df = checked(validate_args, [_positive(df)], df)
-        super().__init__(
+            self._df = checked(validate_args, positive(df), df)
+        Distribution.__init__(
+            self,
             self._scale.dtype.base_dtype,
             FULLY_REPARAMETERIZED,
             validate_args,
@@ -285,35 +287,24 @@ class StudentT(Distribution):
         """The degrees of freedom."""
         return self._df
 
-    @property
-    def loc(self) -> Tensor:
-        """Where the middle is."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """How wide it is."""
-        return self._scale
-
     def _batched(self) -> tuple:
         return self._df, self._loc, self._scale
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
-        size = counted(count, self.batch_shape_tensor())
-        normal = find("random_normal")(size, dtype=self._dtype, seed=seed)
+        normal = find("random_normal")(self._size(count), dtype=self._dtype, seed=seed)
         half = number(0.5, self._df)
         df = self._df * ones_like(self._loc * self._scale)
         chi = find("random_gamma")(to_count(count), half * df, half, self._dtype, seed=_another(seed))
         return normal * apply("Rsqrt", chi / df) * self._scale + self._loc
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        y = (x - self._loc) / self._scale
+        y = self._z(x)
         half, one = number(0.5, x), number(1, x)
         core = half * (self._df + one) * apply("Log1p", apply("Square", y) / self._df)
         return apply("Neg", core) - self._log_normalization()
 
     def _cdf(self, x: Tensor) -> Tensor:
-        y = (x - self._loc) / self._scale * ones_like(self._df)
+        y = self._z(x) * ones_like(self._df)
         df, half = self._df * ones_like(y), number(0.5, y)
         tail = half * apply("Betainc", half * df, half * ones_like(y), df / (y * y + df))
         return apply("Select", y < number(0, y), tail, number(1, y) - tail)
@@ -359,152 +350,3 @@ def _another(seed: int | None) -> int | None:
 def to_count(count: Any) -> Tensor:
     """A number of samples as a shape."""
     return apply("Reshape", count, [1])
-
-
-def _below(low: Tensor, high: Tensor) -> Any:
-    return lambda: find("assert_less")(low, high, message="uniform not defined when low >= high.")
-
-
-class Uniform(Distribution):
-    """All numbers of `[low, high)` alike."""
-
-    def __init__(
-        self,
-        low: Any = 0.0,
-        high: Any = 1.0,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Uniform",
-    ) -> None:
-        given = locals()
-        with name_scope(name):
-            self._low, high = tensors(low=low, high=high)
-            self._high = checked(validate_args, [_below(self._low, high)], high)
-        super().__init__(
-            self._low.dtype.base_dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            name=name,
-        )
-
-    @property
-    def low(self) -> Tensor:
-        """The lower end."""
-        return self._low
-
-    @property
-    def high(self) -> Tensor:
-        """The upper end."""
-        return self._high
-
-    def range(self, name: str = "range") -> Tensor:
-        """The distance between the ends."""
-        return apply("Sub", self._high, self._low, name=name)
-
-    def _batched(self) -> tuple:
-        return self._low, self._high
-
-    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
-        size = counted(count, self.batch_shape_tensor())
-        drawn = find("random_uniform")(size, dtype=self._dtype, seed=seed)
-        return self._low + self.range() * drawn
-
-    def _prob(self, x: Tensor) -> Tensor:
-        whole = x * ones_like(self.range())
-        inside = apply("LogicalAnd", whole >= self._low, whole < self._high)
-        density = ones_like(whole) / self.range()
-        unknown = apply("IsNan", whole)
-        return apply("Select", unknown, whole, apply("Select", inside, density, zeros_like(density)))
-
-    def _cdf(self, x: Tensor) -> Tensor:
-        part = (x - self._low) / self.range()
-        return find("clip_by_value")(part, number(0, part), number(1, part))
-
-    def _quantile(self, p: Tensor) -> Tensor:
-        return self._low + p * self.range()
-
-    def _entropy(self) -> Tensor:
-        return apply("Log", self.range())
-
-    def _mean(self) -> Tensor:
-        return (self._low + self._high) / number(2, self._low)
-
-    def _variance(self) -> Tensor:
-        return apply("Square", self.range()) / number(12, self._low)
-
-    def _stddev(self) -> Tensor:
-        return self.range() / number(math.sqrt(12), self._low)
-
-
-@RegisterKL(Uniform, Uniform)
-def _kl_uniform(a: Uniform, b: Uniform, name: str | None = None) -> Tensor:
-    with name_scope(name, "kl_uniform_uniform", [a.low, b.low]):
-        ratio = apply("Log", b.range()) - apply("Log", a.range())
-        within = apply("LogicalAnd", b.low * ones_like(ratio) <= a.low, a.high * ones_like(ratio) <= b.high)
-        return apply("Select", within, ratio, number(float("inf"), ratio) * ones_like(ratio))
-
-
-class Exponential(Distribution):
-    """The waiting time for an event that happens `rate` times in one unit of time."""
-
-    def __init__(
-        self,
-        rate: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Exponential",
-    ) -> None:
-        given = locals()
-        with name_scope(name):
-            (rate,) = tensors(rate=rate)
-            self._rate = checked(validate_args, [_positive(rate)], rate)
-        super().__init__(
-            self._rate.dtype.base_dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            name=name,
-        )
-
-    @property
-    def rate(self) -> Tensor:
-        """How often the event happens."""
-        return self._rate
-
-    def _batched(self) -> tuple:
-        return (self._rate,)
-
-    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
-        size = counted(count, self.batch_shape_tensor())
-        tiny = np.finfo(self._dtype.as_numpy_dtype).tiny
-        drawn = find("random_uniform")(size, tiny, 1.0, self._dtype, seed=seed)
-        return apply("Neg", apply("Log", drawn)) / self._rate
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        return apply("Log", self._rate) - self._rate * x
-
-    def _cdf(self, x: Tensor) -> Tensor:
-        return apply("Neg", apply("Expm1", apply("Neg", self._rate) * x))
-
-    def _quantile(self, p: Tensor) -> Tensor:
-        return apply("Neg", apply("Log1p", apply("Neg", p))) / self._rate
-
-    def _entropy(self) -> Tensor:
-        return number(1, self._rate) - apply("Log", self._rate)
-
-    def _mean(self) -> Tensor:
-        return apply("Reciprocal", self._rate)
-
-    _stddev = _mean
-
-    def _mode(self) -> Tensor:
-        return number(float("nan"), self._rate) * ones_like(self._rate)  # as that of any Gamma of shape 1
-
-
-@RegisterKL(Exponential, Exponential)
-def _kl_exponential(a: Exponential, b: Exponential, name: str | None = None) -> Tensor:
-    with name_scope(name, "kl_exponential_exponential", [a.rate, b.rate]):
-        return apply("Log", a.rate) - apply("Log", b.rate) + (b.rate - a.rate) / a.rate

@@ -15,7 +15,7 @@ from tensorfleet.distributions.base import (
     number,
     tensors,
 )
-from tensorfleet.distributions.continuous import _another, to_count
+from tensorfleet.distributions.continuous import _another, positive, to_count
 from tensorfleet.distributions.discrete import Multinomial, log_combinations
 from tensorfleet.distributions.divergence import RegisterKL
 from tensorfleet.graph.apply import apply
@@ -26,10 +26,6 @@ from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.shapes import TensorShape
 
 _LAST = np.array([-1], np.int32)
-
-
-def _positive(*values: Tensor) -> list:
-    return [lambda v=v: find("assert_positive")(v) for v in values]
 
 
 def _or_nan(allowed: bool, exists: Tensor, value: Tensor, message: str) -> Tensor:
@@ -54,8 +50,8 @@ class Gamma(Distribution):
         given = locals()
         with name_scope(name):
             alpha, beta = tensors(concentration=concentration, rate=rate)
-            self._concentration = checked(validate_args, _positive(alpha), alpha)
-            self._rate = checked(validate_args, _positive(beta), beta)
+            self._concentration = checked(validate_args, positive(alpha), alpha)
+            self._rate = checked(validate_args, positive(beta), beta)
         super().__init__(
             alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
         )
@@ -132,8 +128,8 @@ class Beta(Distribution):
         given = locals()
         with name_scope(name):
             a, b = tensors(concentration1=concentration1, concentration0=concentration0)
-            self._a = checked(validate_args, _positive(a), a)
-            self._b = checked(validate_args, _positive(b), b)
+            self._a = checked(validate_args, positive(a), a)
+            self._b = checked(validate_args, positive(b), b)
         super().__init__(
             a.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
         )
@@ -219,7 +215,7 @@ class Dirichlet(Distribution):
         given = locals()
         with name_scope(name):
             (alpha,) = tensors(concentration=concentration)
-            self._concentration = checked(validate_args, _positive(alpha), alpha)
+            self._concentration = checked(validate_args, positive(alpha), alpha)
         super().__init__(
             alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
         )

@@ -16,7 +16,8 @@ _MODULES = {
     ),
     "divergence": ("RegisterKL", "kl_divergence"),
     "discrete": ("Bernoulli", "Categorical", "Multinomial", "Poisson", "OneHotCategorical"),
-    "continuous": ("Exponential", "Laplace", "Normal", "StudentT", "Uniform", "LogNormal", "Logistic"),
+    "continuous": ("Laplace", "Normal", "StudentT", "LogNormal", "Logistic"),
+    "bounded": ("Exponential", "Uniform"),
     "gammas": ("Beta", "Dirichlet", "DirichletMultinomial", "Gamma"),
     "vectors": ("MultivariateNormalDiag", "Independent", "Mixture", "Deterministic"),
 }
