@@ -404,7 +404,10 @@ def constant(
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, Tensor):
         raise TypeError(f"Expected a Python or numpy value, got the tensor {value.name!r}; use tf.identity.")
-    array = make_array(value, wanted)
+    try:
+        array = make_array(value, wanted)
+    except NotImplementedError as e:  # a symbolic tensor has no value
+        raise TypeError("List of Tensors when single Tensor expected; use tf.stack.") from e
     if shape is not None:
         array = _fill_shape(array, as_shape(shape), verify_shape)
     return add_const(array, wanted or dtypes.as_dtype(array.dtype), name)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -371,3 +374,54 @@ def report_uninitialized_resources(
             missing = find("logical_not")(find("stack")([r.is_initialized for r in found]))
             names = find("constant")([r.handle.name for r in found])
             return find("boolean_mask")(names, missing)
+
+
+@export("python.ops.variable_scope._pure_variable_scope")
+@contextmanager
+def pure_variable_scope(name_or_scope: Any, **kwargs: Any) -> Iterator[Any]:
+    """A variable scope without a name scope."""
+    kwargs.pop("old_name_scope", None)
+    names = {"use_resource": kwargs.pop("use_resource", None), **kwargs}
+    with find("variable_scope")(name_or_scope, auxiliary_name_scope=False, **names) as scope:
+        yield scope
+
+
+@export("python.framework.ops.RegisterShape")
+class RegisterShape:
+    """Accepted for old tests: shapes are inferred by the ops themselves."""
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError("op_type must be a string")
+
+    def __call__(self, f: Any) -> Any:
+        return f
+
+
+@export("python.util.protobuf.compare.assertProtoEqual")
+def assert_proto_equal(
+    self: Any,
+    a: Any,
+    b: Any,
+    check_initialized: bool = True,
+    normalize_numbers: bool = False,
+    msg: str | None = None,
+) -> None:
+    """Fails a test when two messages differ; either may be text."""
+    self.assertProtoEquals(a, b, msg)
+
+
+@export("python.autograph.core.ag_ctx.ControlStatusCtx")
+@contextmanager
+def control_status(status: Any = None, options: Any = None) -> Iterator[None]:
+    """A block in which Python is or is not turned into graphs: it never is here."""
+    yield
+
+
+@export("python.autograph.core.ag_ctx.Status")
+class Status(enum.Enum):
+    """What such a block asks for."""
+
+    UNSPECIFIED = 0
+    ENABLED = 1
+    DISABLED = 2

@@ -34,7 +34,9 @@ _MODULES = {
         eager.execute eager.core eager.tape eager.execution_callbacks
         training.distribute training.distribution_strategy_context training.saveable_object
         util.tf_stack util.dispatch util.memory util.lazy_loader util.keyword_args util.all_util
-        distribute.device_util distribute.values user_ops.user_ops client.pywrap_tf_session
+        autograph.core.ag_ctx autograph.core.converter autograph.impl.api autograph.operators.control_flow
+        util.protobuf.compare framework.traceable_stack data.util.random_seed
+        distribute.device_util distribute.mirrored_strategy distribute.values user_ops.user_ops client.pywrap_tf_session
     """,
     "data": "data.util.structure data.util.sparse data.util.convert data.util.options data.util.traverse",
     "data.experimental": """
@@ -69,6 +71,21 @@ _MODULES = {
         profiler.model_analyzer profiler.option_builder profiler.profile_context profiler.tfprof_logger
     """,
     "summary": "summary.plugin_asset summary.writer.event_file_writer",
+    "layers": """
+        keras.engine.base_layer keras.engine.base_layer_utils keras.engine.input_layer keras.engine.input_spec
+        keras.engine.network keras.engine.training keras.utils.tf_utils keras.utils.layer_utils
+        keras.utils.generic_utils keras.utils.conv_utils keras.backend
+    """,
+    "train": """
+        training.checkpointable.base training.checkpointable.data_structures training.checkpointable.tracking
+        training.checkpointable.util training.tracking.base training.tracking.data_structures
+        training.tracking.tracking training.tracking.util training.tracking.graph_view
+        training.saving.saveable_object training.saving.saveable_object_util
+    """,
+    "estimator": """
+        estimator.estimator estimator.model_fn estimator.run_config estimator.inputs.inputs
+        estimator.inputs.numpy_io estimator.inputs.pandas_io estimator.export.export
+    """,
 }
 
 # The modules of ops with the functions of TensorFlow's own, which have those of the generated modules too.
@@ -144,6 +161,8 @@ for _lender, _names in _MODULES.items():
         publish_module(f"python.{_module}", _lender, "", "math", "train", "nn")
 for _module in _WITH_OPS.split():
     publish_finder(f"python.ops.{_module}_ops", op_function)
+for _module in ("stateful_random", "summary", "ragged_array", "ragged_math", "ragged_conversion"):
+    publish_finder(f"python.ops.gen_{_module}_ops", op_function)
 for _line in _ALIASES.strip().splitlines():
     _public, _, _inner = _line.strip().partition(": ")
     for _name in _inner.split():

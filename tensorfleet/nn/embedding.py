@@ -26,7 +26,7 @@ def parts_of(params: Any) -> list:
         return list(params)
     parts = list(params) if isinstance(params, (list, tuple)) else [params]
     if not parts:
-        raise ValueError("params must be specified")
+        raise ValueError("Need at least one param")
     return parts
 
 

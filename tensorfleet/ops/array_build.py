@@ -29,6 +29,8 @@ _SMALL = 1000  # elements; a larger constant would only fill the graph
 
 
 def _fill_shape(op: Operation) -> TensorShape:
+    if op._inputs[0].shape.rank not in (None, 1):
+        raise ValueError(f"Shape must be rank 1 but is rank {op._inputs[0].shape.rank}")
     dims = static_value(op, 0)
     if op._inputs[1].shape.rank not in (None, 0):
         raise ValueError(f"Shape must be rank 0 but is rank {op._inputs[1].shape.rank}")

@@ -243,9 +243,10 @@ def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) ->
     with name_scope(name, "tuple", list(tensors)):
         gates = [t.op for t in tensors if t is not None]
         for c in control_inputs or ():
-            gates.append(
-                c.op if isinstance(c, (Tensor, IndexedSlices, SparseTensor)) else getattr(c, "op", c)
-            )
+            found = getattr(c, "op", c)
+            if not isinstance(found, Operation):
+                raise TypeError(f"Control input must be Operation or Tensor: {c}")
+            gates.append(found)
         gates = sorted(set(gates), key=lambda o: o._id)
         if not gates:
             raise ValueError(f"Must have at least one Tensor: {tensors}")

@@ -252,7 +252,7 @@ def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None
         made, kind = to_tensor(tensor, name="tensor"), dtypes.as_dtype(tf_type)
         if made.dtype.base_dtype != kind:
             raise TypeError(
-                f"{f'{message}  ' if message else ''}{made.name} must be of type {kind!r}; got {made.dtype!r}"
+                f"{f'{message}  ' if message else ''}{made.name} must be of type {kind}; got {made.dtype}"
             )
         return no_op("statically_determined_correct_type")
 

@@ -180,7 +180,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         y = to_tensor(y, name="y", preferred=x.dtype.base_dtype)
         if x.dtype.base_dtype != y.dtype.base_dtype:
             raise TypeError(
-                f"`x` and `y` must have the same dtype, got {x.dtype.base_dtype!r} != {y.dtype.base_dtype!r}."
+                f"x and y must have the same dtype, got {x.dtype.base_dtype!r} != {y.dtype.base_dtype!r}."
             )
         wider = _TRUE_DIVISION.get(x.dtype.base_dtype)
         if wider is not None:
@@ -208,7 +208,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         y = to_tensor(y, name="y", dtype=None if isinstance(y, Tensor) else x.dtype.base_dtype)
         if x.dtype.base_dtype != y.dtype.base_dtype:
             raise TypeError(
-                f"`x` and `y` must have the same dtype, got {x.dtype.base_dtype!r} != {y.dtype.base_dtype!r}."
+                f"x and y must have the same dtype, got {x.dtype.base_dtype!r} != {y.dtype.base_dtype!r}."
             )
         exact = x.dtype.is_floating or x.dtype.is_complex
         return apply("RealDiv" if exact else "FloorDiv", x, y, name=scope)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
@@ -109,6 +110,12 @@ def _planar_kernel(function: Callable, sizes: int | None = None) -> Callable:
         data_format: bytes,
         dilations: list,
     ) -> Any:
+        if any(strides[i] != 1 for i in ((0, 1) if data_format == b"NCHW" else (0, 3))):
+            raise errors.UnimplementedError(
+                None,
+                None,
+                "Current implementation does not yet support strides in the batch and depth dimensions.",
+            )
         return function(
             xp,
             *(ints(a) if i == sizes else a for i, a in enumerate(arrays)),

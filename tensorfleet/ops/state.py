@@ -63,11 +63,28 @@ def handle_shape(op: Operation) -> TensorShape:
     return source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
 
 
+def _read_shape(op: Operation) -> TensorShape:
+    source, got = op._inputs[0].op, op._attrs["dtype"]
+    if source.type == "VarHandleOp" and source._attrs["dtype"] != got:
+        raise ValueError(
+            f"Trying to read variable with wrong dtype. Expected {source._attrs['dtype'].name} got {got.name}"
+        )
+    return handle_shape(op)
+
+
+def _assigned_shape(op: Operation) -> list[TensorShape]:
+    want, got = _read_shape(op), op._inputs[1].shape
+    if want.rank is not None and got.rank is not None and want.rank != got.rank:
+        raise ValueError(f"Shapes must be equal rank, but are {want.rank} and {got.rank}")
+    want.assert_is_compatible_with(got)
+    return []
+
+
 @op(
     "ReadVariableOp",
     "resource: resource -> value: dtype",
     "dtype: type",
-    shape=handle_shape,
+    shape=_read_shape,
     stateful=True,
     reads=["resource"],
 )
@@ -175,6 +192,7 @@ not_differentiable("Assign", "AssignAdd", "AssignSub")
     "AssignVariableOp",
     "resource: resource, value: dtype ->",
     "dtype: type; validate_shape: bool = false",
+    shape=_assigned_shape,
     updates=["resource"],
     overwrites=True,
     stateful=True,

@@ -33,6 +33,12 @@ class Store:
         self.current = threading.local()
         self.root: Any = None
 
+    def get_variable(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Finds or makes a variable by its full name, whatever scope is open."""
+        reuse = kwargs.pop("reuse", None)
+        known = name in self.vars if reuse is None else reuse
+        return find_or_make(name, *args, reuse=known, **kwargs)
+
     def open_scope(self, name: str) -> None:
         """Counts how often a scope was entered."""
         self.scopes[name] = self.scopes.get(name, 0) + 1
@@ -217,7 +223,7 @@ def _share(found: Variable, name: str, wanted: Any, dtype: Any, reuse: Any) -> V
     if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(found.dtype.base_dtype):
         raise ValueError(
             f"Trying to share variable {name}, but specified dtype {dtypes.as_dtype(dtype).name} and found dtype "
-            f"{found.dtype.base_dtype.name}."
+            f"{found.dtype.name}."
         )
     return found
 

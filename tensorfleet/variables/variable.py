@@ -42,6 +42,12 @@ class RefVariable(Variable):
         graph = get_default_graph()
         with name_scope(name, "Variable", None if fn is not None else [value]) as scope:
             self._initial_value = self._initial(value, fn, scope, dtype)
+            if self._initial_value.op._get_control_flow_context() is not None:
+                raise ValueError(
+                    f"Initializer for variable {scope} is from inside a control-flow construct, such as a loop or "
+                    "conditional. When creating a variable inside a loop or conditional, use a lambda as the "
+                    "initializer."
+                )
             static = self._initial_value.shape if validate_shape else TensorShape(None)
             if shape is not None:
                 static = as_shape(shape)

@@ -24,6 +24,7 @@ from tensorfleet.python.ops import (
     math_ops,
     resources,
     state_ops,
+    variable_scope,
     weights_broadcast_ops,
 )
 from tensorfleet.python.util import function_utils, nest, object_identity, tf_decorator
@@ -178,3 +179,41 @@ def test_objects_by_identity():
     found = object_identity.ObjectIdentitySet([a])
     found.add(b)
     assert len(found) == 2
+
+
+def test_the_store_of_variables_finds_by_full_name():
+    store = variable_scope._get_default_variable_store()
+    v = store.get_variable("a/v", [1])
+    assert store.get_variable("a/v", [1]) is v and v.op.name == "a/v"
+    with variable_scope._pure_variable_scope("pure"):
+        assert tf.get_variable("v", []).op.name == "pure/v"
+        assert tf.constant(1, name="c").op.name == "c"
+
+
+def test_variables_refuse_what_they_cannot_start_from():
+    def body(i):
+        tf.Variable(tf.constant(2.0))
+        return i + 1
+
+    with pytest.raises(ValueError, match="is from inside a control-flow construct"):
+        tf.while_loop(lambda i: i < 1, body, [0])
+    handle = tf.raw_ops.VarHandleOp(dtype=tf.int32, shape=[1])
+    with pytest.raises(ValueError, match="Shapes must be equal rank, but are 1 and 0"):
+        tf.raw_ops.AssignVariableOp(resource=handle, value=1)
+    with pytest.raises(ValueError, match="wrong dtype. Expected int32 got float32"):
+        tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+
+
+def test_arguments_of_the_wrong_kind_are_told():
+    x = tf.constant(1)
+    with pytest.raises(TypeError, match="Control input must be Operation or Tensor"):
+        tf.tuple([x], control_inputs=[1])
+    with pytest.raises(TypeError, match="List of Tensors when single Tensor expected"):
+        tf.constant([x])
+    with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 2"):
+        tf.fill([[1]], 1.0)
+    with pytest.raises(ValueError, match="Need at least one param"):
+        tf.nn.embedding_lookup([], [1])
+    image, weights = np.ones([1, 2, 2, 1], np.float32), np.ones([1, 1, 1, 1], np.float32)
+    with pytest.raises(tf.errors.UnimplementedError, match="strides in the batch and depth"):
+        run(tf.nn.conv2d(image, weights, [2, 1, 1, 1], "SAME"))
