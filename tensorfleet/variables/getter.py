@@ -33,11 +33,10 @@ class Store:
         self.current = threading.local()
         self.root: Any = None
 
-    def get_variable(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def get_variable(self, name: str, shape: Any = None, reuse: Any = None, **kwargs: Any) -> Any:
         """Finds or makes a variable by its full name, whatever scope is open."""
-        reuse = kwargs.pop("reuse", None)
         known = name in self.vars if reuse is None else reuse
-        return find_or_make(name, *args, reuse=known, **kwargs)
+        return find_or_make(name, shape, reuse=known, **kwargs)
 
     def open_scope(self, name: str) -> None:
         """Counts how often a scope was entered."""
