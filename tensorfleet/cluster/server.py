@@ -15,7 +15,7 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.api import export
-from tensorfleet.cluster import connection, farewell, tls, wire
+from tensorfleet.cluster import connection, farewell, moving, tls, wire
 from tensorfleet.cluster.listener import Listener
 from tensorfleet.cluster.peers import silence
 from tensorfleet.cluster.placing import task_name
@@ -36,6 +36,11 @@ _lock = threading.Lock()
 def server_at(target: str) -> Server | None:
     """The server of this process with that target."""
     return _servers.get(target)
+
+
+def any_has_ended() -> bool:
+    """Whether this process had a server, and the server's `join` has returned."""
+    return bool(_ended) and not _servers
 
 
 def has_ended(target: str) -> bool:
@@ -68,8 +73,8 @@ class Server:
                 f"No server factory registered for the given ServerDef: protocol {self._server_def.protocol!r} is not "
                 "supported; leave it out.",
             )
-        self.cluster = ClusterSpec(self._server_def.cluster)
         self.job, self.index = self._server_def.job_name, self._server_def.task_index
+        self.cluster = moving.here(ClusterSpec(self._server_def.cluster), self.job, self.index)
         self.task = task_name(self.job, self.index)
         self.config = self._server_def.default_session_config
         self.worker = Worker(self.task, self.config)

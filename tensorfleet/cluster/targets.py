@@ -9,6 +9,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.master import ClusterEngine
+from tensorfleet.cluster.moving import moved
 from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import task_name
 from tensorfleet.cluster.server import has_ended, server_at
@@ -27,6 +28,7 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine
     """The engine behind a session's target."""
     if target in ("", "local"):
         return Engine(graph, config)
+    target = moved(target)
     server = server_at(target)
     if server is not None:
         own = config if config is not None else server.config

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import ast
+import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# What a task must be told, and what scripts call the flags for it.
+# What a task must be told, and what scripts call the flags for it; dashes count as underscores.
+_WHERE = r"(hosts?|address(es)?|addrs?|list|ips?|ip_ports?|servers?|nodes?|machines?|spec|urls?)"
+_JOBS = {"ps": r"(ps|param(eter)?_?servers?)", "worker": r"(workers?)", "chief": r"(chief|master)"}
+_HOW_MANY = r"(num|n|number|count|nr)"
 SPELLINGS = {
-    "ps_hosts": "ps_hosts ps_host pshosts ps_addresses ps_address ps_list parameter_servers ps",
-    "worker_hosts": "worker_hosts worker_host workerhosts worker_addresses worker_address worker_list workers worker",
-    "chief_hosts": "chief_hosts chief_host master_hosts master_host",
-    "job_name": "job_name job jobname job_type task_type task_name role",
-    "task_index": "task_index task_id task_idx taskid task_number task_num task worker_index worker_id worker_idx",
-    "ps_count": "num_ps num_ps_hosts num_parameter_servers ps_num n_ps",
-    "worker_count": "num_workers num_worker_hosts worker_num n_workers",
+    "ps_hosts": rf"{_JOBS['ps']}(_?{_WHERE})?",
+    "worker_hosts": rf"{_JOBS['worker']}(_?{_WHERE})?",
+    "chief_hosts": rf"{_JOBS['chief']}_?{_WHERE}",
+    "job_name": r"(job|task|node)_?(name|type|mode|role)|job|role",
+    "task_index": r"(task|worker|replica|node)_?(index|idx|id)|task_?(num|number)|task",
+    "ps_count": rf"{_HOW_MANY}_(of_)?{_JOBS['ps']}(_{_WHERE})?|{_JOBS['ps']}_({_WHERE}_)?{_HOW_MANY}",
+    "worker_count": rf"{_HOW_MANY}_(of_)?{_JOBS['worker']}(_{_WHERE})?|{_JOBS['worker']}_({_WHERE}_)?{_HOW_MANY}",
 }
+# Where several flags fit, these come first, in this order.
+_PREFERRED = [
+    "ps_hosts",
+    "worker_hosts",
+    "job_name",
+    "task_type",
+    "job",
+    "task_index",
+    "task_id",
+    "task",
+    "worker_index",
+    "worker_id",
+]
 # A number under these names says how many there are, not where.
 _COUNTS = {"ps_hosts": "ps_count", "worker_hosts": "worker_count"}
 _DEPTH = 3
@@ -54,14 +71,95 @@ def roles(flags: dict[str, Flag], names: dict[str, str] | None = None) -> dict[s
         if role not in SPELLINGS:
             raise ValueError(f"--flag-names knows {', '.join(SPELLINGS)}, but not {role!r}.")
         found[role] = flags.get(name, Flag(name))
-    for role, spellings in SPELLINGS.items():
-        for name in spellings.split():
-            flag = flags.get(name)
-            if flag is None or flag in found.values():
-                continue
-            found.setdefault(_COUNTS[role] if flag.is_number and role in _COUNTS else role, flag)
-            break
+    for flag in sorted(flags.values(), key=lambda flag: _rank(flag.name)):
+        role = role_of(flag.name)
+        if role is None or flag in found.values():
+            continue
+        found.setdefault(_COUNTS[role] if flag.is_number and role in _COUNTS else role, flag)
+    return {role: found[role] for role in SPELLINGS if role in found}
+
+
+def role_of(name: str) -> str | None:
+    """What a flag or a variable of this name tells a task, if it is a customary name."""
+    plain = name.replace("-", "_").lower()
+    return next((role for role, pattern in SPELLINGS.items() if re.fullmatch(pattern, plain)), None)
+
+
+def _rank(name: str) -> int:
+    plain = name.replace("-", "_").lower()
+    return _PREFERRED.index(plain) if plain in _PREFERRED else len(_PREFERRED)
+
+
+def positions_of(script: Path) -> dict[int, str]:
+    """What a script expects to be told by arguments without a name, by their places, counted from 1.
+
+    That is `job = sys.argv[1]` and the like, or argparse's arguments without dashes.
+    """
+    for tree in _modules(script, 0, set()):
+        return _by_argv(tree) or _by_argparse(tree)
+    return {}
+
+
+def _by_argv(tree: ast.Module) -> dict[int, str]:
+    nodes = list(ast.walk(tree))
+    aliases = {
+        node.targets[0].id
+        for node in nodes
+        if isinstance(node, ast.Assign) and _is_argv(node.value) and isinstance(node.targets[0], ast.Name)
+    }
+    found: dict[int, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            name, value = node.targets[0], node.value
+            text = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
+        elif isinstance(node, ast.keyword):
+            text, value = node.arg or "", node.value
+        else:
+            continue
+        role = role_of(text)
+        places = [place for inner in ast.walk(value) if (place := _place_in_argv(inner, aliases))]
+        if role and len(places) == 1 and not isinstance(value, ast.Compare):
+            found.setdefault(places[0], role)
     return found
+
+
+def _is_argv(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "argv"
+
+
+def _place_in_argv(node: ast.AST, aliases: set[str]) -> int:
+    """The number in `sys.argv[number]`, or 0."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
+        return 0
+    whole = node.value
+    if not (_is_argv(whole) or (isinstance(whole, ast.Name) and whole.id in aliases)):
+        return 0
+    return node.slice.value if isinstance(node.slice.value, int) and node.slice.value > 0 else 0
+
+
+def _by_argparse(tree: ast.Module) -> dict[int, str]:
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "add_argument"]
+    names = [text for c in sorted(calls, key=lambda c: c.lineno) if c.args and (text := _text(c.args[0]))]
+    names = [name for name in names if not name.startswith("-")]
+    return {place: role for place, name in enumerate(names, 1) if (role := role_of(name))}
+
+
+def reads_tf_config(script: Path) -> bool:
+    """Whether a script learns from TF_CONFIG which task it is, and starts a server for it."""
+    for tree in _modules(script, _DEPTH, set()):
+        nodes = list(ast.walk(tree))
+        written = {
+            id(inner)
+            for node in nodes
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+            for inner in ast.walk(node)
+        }
+        asks = any(_text(node) == "TF_CONFIG" and id(node) not in written for node in nodes)
+        asks |= any(getattr(node, "attr", "") == "TFConfigClusterResolver" for node in nodes)
+        if asks and any(getattr(node, "attr", "") in ("Server", "ClusterSpec") for node in nodes):
+            return True
+    return False
 
 
 def _modules(script: Path, depth: int, seen: set[Path]) -> Iterator[ast.Module]:
@@ -96,7 +194,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def _defined_by(call: ast.Call) -> Iterator[Flag]:
-    """The flag that a call defines, in absl's, argparse's or click's way."""
+    """The flag that a call defines, in absl's, argparse's, optparse's or click's way."""
     function = call.func
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
@@ -105,9 +203,10 @@ def _defined_by(call: ast.Call) -> Iterator[Flag]:
         by_keyword = [_text(keywords.get(key)) for key in ("name", "flag_name")]
         is_number = name in ("DEFINE_integer", "DEFINE_float")
         yield from (Flag(n, is_number) for n in texts[:1] or by_keyword if n)
-    elif name in ("add_argument", "option"):
+    elif name in ("add_argument", "option", "add_option"):
         number = isinstance(kind := keywords.get("type"), ast.Name) and kind.id in ("int", "float")
         number |= isinstance(kind, ast.Attribute) and kind.attr in ("INT", "FLOAT")
+        number |= _text(kind) in ("int", "float")
         nargs = keywords.get("nargs")
         many = isinstance(nargs, ast.Constant) and nargs.value in ("+", "*")
         yield from (Flag(t[2:], number, many) for t in texts if t.startswith("--"))

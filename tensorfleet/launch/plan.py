@@ -8,12 +8,14 @@ import shlex
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tensorfleet.launch.bootstrap import LAUNCHER
-from tensorfleet.launch.flags import Flag, flags_of, roles
+from tensorfleet.launch.flags import Flag, flags_of, positions_of, reads_tf_config, roles
 from tensorfleet.launch.hosts import Host
 
 TOKEN = "TENSORFLEET_TOKEN"
+PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
 SERVER_JOBS = ("ps",)
 
 
@@ -72,17 +74,21 @@ Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
 
 def is_for_clusters(script: Path) -> bool:
     """Whether a script expects to be told which task of a cluster it is."""
-    found = roles(flags_of(script))
-    return "job_name" in found and "task_index" in found
+    found = {*roles(flags_of(script)), *positions_of(script).values()}
+    return {"job_name", "task_index"} <= found or reads_tf_config(script)
 
 
 def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] | None = None) -> list[Task]:
     """Every task of a run: the servers first, then the chief, the workers, the evaluators."""
-    told = roles(flags_of(Path(wishes.script)), wishes.flag_names)
+    script = Path(wishes.script)
+    told = roles(flags_of(script), wishes.flag_names)
+    places = {} if {"job_name", "task_index"} & told.keys() else positions_of(script)
     order = sorted(cluster, key=lambda job: (job not in SERVER_JOBS, job not in ("chief", "master"), job))
-    tasks = [_task(wishes, cluster, told, token, j, i, p) for j in order for i, p in enumerate(cluster[j])]
+    tasks = [
+        _task(wishes, cluster, told, places, token, j, i, p) for j in order for i, p in enumerate(cluster[j])
+    ]
     for i, place in enumerate(evaluators or []):
-        tasks.append(_task(wishes, cluster, told, token, "evaluator", i, place))
+        tasks.append(_task(wishes, cluster, told, places, token, "evaluator", i, place))
     return tasks
 
 
@@ -94,7 +100,14 @@ def plan_alone(wishes: Wishes) -> list[Task]:
 
 
 def _task(
-    wishes: Wishes, cluster: Cluster, told: dict[str, Flag], token: str, job: str, index: int, place: Place
+    wishes: Wishes,
+    cluster: Cluster,
+    told: dict[str, Flag],
+    places: dict[int, str],
+    token: str,
+    job: str,
+    index: int,
+    place: Place,
 ) -> Task:
     addresses = {j: [p.address for p in places] for j, places in cluster.items() if places}
     values: dict[str, str | list[str]] = {
@@ -107,12 +120,14 @@ def _task(
         "worker_count": str(len(addresses.get("worker", []))),
     }
     arguments = [a for role, flag in told.items() for a in _as_arguments(flag, values[role])]
-    arguments += [_filled(a, values) for a in wishes.arguments]
+    arguments += _in_places(places, values, wishes.arguments)
     environment = {
         "TF_CONFIG": json.dumps({"cluster": addresses, "task": {"type": job, "index": index}}),
         "CLUSTER_SPEC": json.dumps(addresses),
         "JOB_NAME": job,
         "TASK_INDEX": str(index),
+        **{f"{job.upper()}_HOSTS": ",".join(where) for job, where in addresses.items()},
+        **({PLACED: json.dumps(addresses)} if place.host is None else {}),
         TOKEN: token,
         **_devices(wishes.gpus_per_worker, job, index, "chief" in addresses),
         **wishes.environment,
@@ -131,6 +146,22 @@ def _as_arguments(flag: Flag, value: str | list[str]) -> list[str]:
     if flag.many and isinstance(value, list):
         return [f"--{flag.name}", *value] if value else []
     return [f"--{flag.name}={','.join(value) if isinstance(value, list) else value}"]
+
+
+def _in_places(places: dict[int, str], values: dict[str, Any], given: list[str]) -> list[str]:
+    """The user's arguments, with the task's own at their places among them; not where the user has put them."""
+    filled = [_filled(a, values) for a in given]
+    if not places or filled != given:
+        return filled
+    found: list[str] = []
+    rest = iter(filled)
+    for place in range(1, max(places) + 1):
+        if place in places:
+            value = values[places[place]]
+            found.append(",".join(value) if isinstance(value, list) else value)
+        else:
+            found += [a for a in [next(rest, None)] if a is not None]
+    return [*found, *rest]
 
 
 def _filled(argument: str, values: dict[str, str | list[str]]) -> str:

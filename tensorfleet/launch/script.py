@@ -61,7 +61,32 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
     module = ModuleType("__main__")
     module.__dict__.update(__file__=path, __builtins__=builtins, __spec__=None, __cached__=None)
     sys.modules["__main__"] = module
-    exec(code, module.__dict__)
+    try:
+        exec(code, module.__dict__)
+    except BaseException as error:
+        if not _is_after_the_end():
+            raise
+        _note(error, path)
+
+
+def _is_after_the_end() -> bool:
+    """Whether the script's server has ended with its cluster. In TensorFlow its `join` would not have returned."""
+    server = sys.modules.get("tensorfleet.cluster.server")
+    return server is not None and server.any_has_ended()
+
+
+def _note(error: BaseException, path: str) -> None:
+    """Says in one line what went wrong after the end; an exit is none."""
+    if isinstance(error, SystemExit):
+        return
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    where = f" ({path}:{lines[-1]})" if lines else ""
+    text = str(error).partition("\n")[0]
+    print(
+        f"tensorfleet: the run is over; what the script does after server.join() ended with "
+        f"{type(error).__name__}: {text}{where}. TensorFlow does not get there.",
+        file=sys.stderr,
+    )
 
 
 def _compile(path: str) -> Any:

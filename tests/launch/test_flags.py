@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorfleet.launch.flags import Flag, flags_of, roles
+from tensorfleet.launch.flags import Flag, flags_of, positions_of, reads_tf_config, role_of, roles
 
 ABSL = """
 import tensorflow as tf
@@ -92,3 +92,72 @@ def test_flags_defined_in_a_loop_over_their_names(tmp_path):
     )
     assert set(roles(flags_of(script))) == {"ps_hosts", "worker_hosts", "job_name", "task_index"}
     assert "unused" not in flags_of(script)
+
+
+def test_flags_of_optparse_with_dashes(tmp_path):
+    source = """
+parser.add_option("-j", "--job-type", type="string", default="worker")
+parser.add_option("--task-index", type="int", default=0)
+parser.add_option("--workers", type="string")
+parser.add_option("--ps-ip-port", action="store")
+"""
+    found = roles(scan(tmp_path, source))
+    assert {role: flag.name for role, flag in found.items()} == {
+        "ps_hosts": "ps-ip-port",
+        "worker_hosts": "workers",
+        "job_name": "job-type",
+        "task_index": "task-index",
+    }
+    assert not found["worker_hosts"].is_number
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("PS_HOSTS", "ps_hosts"),
+        ("parameter_servers", "ps_hosts"),
+        ("worker-addresses", "worker_hosts"),
+        ("task_mode", "job_name"),
+        ("worker_num", "worker_count"),
+        ("num_ps_hosts", "ps_count"),
+        ("worker_id", "task_index"),
+        ("replica_id", "task_index"),
+        ("ps_port", None),
+        ("batch", None),
+        ("index_file", None),
+    ],
+)
+def test_customary_names(name, role):
+    assert role_of(name) == role
+
+
+def test_places_in_argv(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import sys\nargs = sys.argv\ntask_index = int(args[1])\nis_ps = args[2]\njob = str(sys.argv[3])\n"
+    )
+    assert positions_of(script) == {1: "task_index", 3: "job_name"}
+    script.write_text(
+        "import sys, tf\ntf.train.Server(c, job_name=sys.argv[1], task_index=int(sys.argv[2]))\n"
+    )
+    assert positions_of(script) == {1: "job_name", 2: "task_index"}
+    script.write_text("import sys\nverbose = sys.argv[1] == 'x'\ndata = sys.argv[2]\n")
+    assert positions_of(script) == {}
+
+
+def test_places_of_argparse(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "p.add_argument('config')\np.add_argument('job', choices=['ps'])\np.add_argument('-v')\np.add_argument('task', type=int)\n"
+    )
+    assert positions_of(script) == {2: "job_name", 3: "task_index"}
+
+
+def test_a_script_that_reads_tf_config(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("c = json.loads(os.environ['TF_CONFIG'])\nserver = tf.train.Server(c['cluster'])\n")
+    assert reads_tf_config(script)
+    script.write_text("os.environ['TF_CONFIG'] = json.dumps(c)\nserver = tf.train.Server(c)\n")
+    assert not reads_tf_config(script)
+    script.write_text("c = json.loads(os.environ.get('TF_CONFIG', '{}'))\nprint(c)\n")
+    assert not reads_tf_config(script)

@@ -171,3 +171,19 @@ def test_kubernetes_gets_a_job_for_each_task(script):
 def test_mistakes_in_a_cluster_file_are_named(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
         read_cluster(write(tmp_path, text))
+
+
+def test_arguments_without_names_are_put_in_their_places(tmp_path):
+    path = tmp_path / "old.py"
+    path.write_text("import sys\njob_name = sys.argv[1]\ntask = int(sys.argv[3])\n")
+    assert is_for_clusters(path)
+    task = plan(Wishes(str(path), ["data", "more"]), CLUSTER, "t")[2]
+    assert task.command[-4:] == ["worker", "data", "1", "more"]
+    own = plan(Wishes(str(path), ["x", "{task_index}", "{job_name}"]), CLUSTER, "t")[2]
+    assert own.command[-3:] == ["x", "1", "worker"]
+
+
+def test_a_script_that_reads_tf_config_is_for_clusters(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("import os\nread(os.environ.get('TF_CONFIG'))\ntf.train.Server(x)\n")
+    assert is_for_clusters(path)

@@ -55,6 +55,14 @@ def test_ports_written_into_the_script(tmp_path):
     assert done.stdout.count("computed (2,)") == 2
 
 
+def test_machines_written_into_the_script_are_this_one(tmp_path):
+    done = cluster(tmp_path, "machines_of_the_author")
+    assert done.stdout.count("counted: True") == 2
+    (last,) = [line for line in lines_of(done, "ps/0") if "the run is over" in line]
+    assert "NameError: name 'steps' is not defined" in last
+    assert "Traceback" not in done.stdout + done.stderr
+
+
 def test_client_of_servers_that_run_elsewhere(tmp_path):
     with socket.create_server(("localhost", 0)) as a, socket.create_server(("localhost", 0)) as b:
         addresses = [f"localhost:{s.getsockname()[1]}" for s in (a, b)]

@@ -1,0 +1,65 @@
+"""Clusters written into scripts: addresses of other machines, when all tasks have been started on this one.
+
+`tensorfleet run` tells its tasks where they are. A script that names its author's machines is then given those
+addresses instead, task by task; what can be listened at here is left as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import socket
+import sys
+
+from tensorfleet.cluster.connection import is_loopback, split_address
+from tensorfleet.cluster.spec import ClusterSpec
+
+PLACED = "TENSORFLEET_PLACED"
+_moved: dict[str, str] = {}  # from the script's addresses to where the tasks are
+
+
+def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
+    """The cluster with those of its tasks that cannot be at their addresses here where the launcher has put them."""
+    placed = json.loads(os.environ.get(PLACED) or "{}")
+    jobs = {
+        name: {i: cluster.task_address(name, i) for i in cluster.task_indices(name)} for name in cluster.jobs
+    }
+    own = jobs[job][index]
+    for name, tasks in jobs.items():
+        for i, address in enumerate(placed.get(name, [])):
+            if i in tasks and not _is_here(tasks[i]):
+                _moved[tasks[i]] = address
+                tasks[i] = address
+    if jobs[job][index] != own:
+        _say(own, cluster, job, index, placed)
+    return ClusterSpec(jobs)
+
+
+def moved(target: str) -> str:
+    """A session's target, at the address where its task is."""
+    scheme, separator, address = target.partition("://")
+    return f"{scheme}://{_moved[address]}" if separator and address in _moved else target
+
+
+def _say(own: str, cluster: ClusterSpec, job: str, index: int, placed: dict[str, list[str]]) -> None:
+    text = f"{own}, where the script has {job}/{index}, is not this machine: it is at {placed[job][index]} in this run."
+    other = [n for n in cluster.jobs if n in placed and cluster.num_tasks(n) != len(placed[n])]
+    for name in other:
+        text += f" The script has {cluster.num_tasks(name)} {name} tasks, {len(placed[name])} were started."
+    print(f"tensorfleet: {text}", file=sys.stderr)
+
+
+@functools.cache
+def _is_here(address: str) -> bool:
+    """Whether a socket of this machine can listen at an address."""
+    host, _ = split_address(address)
+    if is_loopback(host):
+        return True
+    try:
+        family = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family, socket.SOCK_STREAM) as one:
+            one.bind((host, 0))
+    except OSError:
+        return False
+    return True

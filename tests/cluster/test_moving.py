@@ -1,0 +1,49 @@
+"""Addresses of other machines in a script whose tasks are all here."""
+
+import json
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.cluster import moving
+
+ELSEWHERE = "240.0.0.{}:2222"  # addresses that nobody has
+SPEC = {"ps": [ELSEWHERE.format(1)], "worker": [ELSEWHERE.format(2), ELSEWHERE.format(3)]}
+
+
+@pytest.fixture(autouse=True)
+def placed(monkeypatch):
+    monkeypatch.setattr(moving, "_moved", {})
+    monkeypatch.setenv(moving.PLACED, json.dumps({"ps": ["127.0.0.1:5"], "worker": ["127.0.0.1:6"]}))
+
+
+def test_tasks_are_where_the_launcher_put_them(capsys):
+    found = moving.here(tf.train.ClusterSpec(SPEC), "worker", 0)
+    assert found.as_dict() == {"ps": ["127.0.0.1:5"], "worker": ["127.0.0.1:6", ELSEWHERE.format(3)]}
+    said = capsys.readouterr().err
+    assert "240.0.0.2:2222, where the script has worker/0, is not this machine" in said
+    assert "The script has 2 worker tasks, 1 were started." in said
+
+
+def test_a_target_in_the_script_moves_along():
+    moving.here(tf.train.ClusterSpec(SPEC), "worker", 0)
+    assert moving.moved("grpc://240.0.0.1:2222") == "grpc://127.0.0.1:5"
+    assert moving.moved("grpc://240.0.0.9:2222") == "grpc://240.0.0.9:2222"
+
+
+def test_ports_of_this_machine_are_left_as_they_are(capsys):
+    spec = tf.train.ClusterSpec({"ps": ["localhost:2222"], "worker": ["127.0.0.1:2223"]})
+    assert moving.here(spec, "worker", 0).as_dict() == spec.as_dict()
+    assert not capsys.readouterr().err
+
+
+def test_without_a_launcher_nothing_moves(monkeypatch):
+    monkeypatch.delenv(moving.PLACED)
+    spec = tf.train.ClusterSpec(SPEC)
+    assert moving.here(spec, "worker", 0).as_dict() == spec.as_dict()
+
+
+def test_only_what_cannot_be_here_moves():
+    spec = {"ps": ["240.0.0.1:2222"], "worker": ["127.0.0.1:2223"]}
+    found = moving.here(tf.train.ClusterSpec(spec), "worker", 0)
+    assert found.as_dict() == {"ps": ["127.0.0.1:5"], "worker": ["127.0.0.1:2223"]}
