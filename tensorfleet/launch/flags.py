@@ -72,10 +72,9 @@ def roles(flags: dict[str, Flag], names: dict[str, str] | None = None) -> dict[s
             raise ValueError(f"--flag-names knows {', '.join(SPELLINGS)}, but not {role!r}.")
         found[role] = flags.get(name, Flag(name))
     for flag in sorted(flags.values(), key=lambda flag: _rank(flag.name)):
-        role = role_of(flag.name)
-        if role is None or flag in found.values():
-            continue
-        found.setdefault(_COUNTS[role] if flag.is_number and role in _COUNTS else role, flag)
+        fits = role_of(flag.name)
+        if fits is not None and flag not in found.values():
+            found.setdefault(_COUNTS[fits] if flag.is_number and fits in _COUNTS else fits, flag)
     return {role: found[role] for role in SPELLINGS if role in found}
 
 

@@ -12,10 +12,10 @@ if job_name == "ps":
     server.join()
 else:
     with tf.device("/job:ps/task:0"):
-        total = tf.get_variable("total", initializer=0)
+        more = tf.get_variable("total", initializer=0).assign_add(1)
     with tf.train.MonitoredTrainingSession(
         "grpc://240.0.0.%d:2222" % (2 + task_index), task_index == 0
     ) as session:
-        print("counted:", session.run(total.assign_add(1)) > 0)
+        print("counted:", session.run(more) > 0)
     steps = 1
 print(steps)
