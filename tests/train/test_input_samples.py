@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.testing.cluster import ProcessCluster
+from tensorfleet.testing.cluster import ProcessCluster, free_addresses
 
 
 @pytest.fixture(autouse=True)
@@ -25,11 +25,15 @@ def csv(tmp_path):
     return str(path)
 
 
-def test_decode_csv_fills_in_defaults():
-    defaults = [tf.constant([5.0]), tf.constant([6]), tf.constant([7])]
-    fields = tf.decode_csv(tf.constant("1.,,44"), record_defaults=defaults)
+def test_decode_csv_fills_in_defaults(capsys):
+    default1 = tf.constant([5.0])
+    default2 = tf.constant([6])
+    default3 = tf.constant([7])
+    dec = tf.decode_csv(tf.constant("1.,,44"), record_defaults=[default1, default2, default3])
     with tf.Session() as sess:
-        assert sess.run(fields) == [1.0, 6, 44]
+        print(tf.constant("1.,,44"))
+        assert sess.run(dec) == [1.0, 6, 44]
+    assert capsys.readouterr().out == 'Tensor("Const_4:0", shape=(), dtype=string)\n'
 
 
 def features_and_target(line):
@@ -229,3 +233,59 @@ def test_dequeue_many_waits_until_there_are_enough():
         sess.run(put, {value: [[3.0], [4.0]]})
         consumer.join(60)
     assert found[0].tolist() == [[[1.0, 2.0], [0.0, 0.0]], [[3.0, 0.0], [4.0, 0.0]]]
+
+
+def test_networks_on_several_tasks_answer_over_queues_within_a_time_limit():
+    """One client asks, each network has a graph of its own, another client collects; a network that is late is left out."""
+    servers = in_process_servers()
+    late = threading.Event()
+
+    def queues():
+        with tf.device("/job:ps/task:0"):
+            asked = [tf.FIFOQueue(9, [tf.float32], [[2]], shared_name=f"asked_{i}") for i in range(3)]
+            return asked, tf.FIFOQueue(9, [tf.float32], [[]], shared_name="answers")
+
+    def bottom():
+        with tf.Graph().as_default():
+            inputs = tf.placeholder(tf.float32, [2])
+            put = [queue.enqueue([inputs]) for queue in queues()[0]]
+            with tf.Session(servers[0].target) as sess:
+                sess.run(put, {inputs: [1.0, 2.0]})
+
+    def network(i):
+        with tf.Graph().as_default():
+            asked, answers = queues()
+            with tf.device(f"/job:worker/task:{i}"):
+                prediction = tf.reduce_sum(asked[i].dequeue()) * (i + 1)
+            question = tf.identity(prediction)
+            told = tf.placeholder(tf.float32, [])
+            answer = answers.enqueue([told])
+            with tf.Session(servers[1 + i].target) as sess:
+                value = sess.run(question)
+                assert i != 2 or late.wait(60)
+                sess.run(answer, {told: value})
+
+    threads = [threading.Thread(target=network, args=(i,)) for i in range(3)]
+    for thread in [threading.Thread(target=bottom), *threads]:
+        thread.start()
+    try:
+        opinion = queues()[1].dequeue()
+        with tf.Session(servers[0].target) as sess:
+            patient = tf.RunOptions(timeout_in_ms=60_000)
+            found = {float(sess.run(opinion, options=patient)) for _ in range(2)}
+            with pytest.raises(tf.errors.DeadlineExceededError):
+                sess.run(opinion, options=tf.RunOptions(timeout_in_ms=200))
+            assert found == {3.0, 6.0}
+            late.set()
+            assert sess.run(opinion, options=patient) == 9.0
+    finally:
+        late.set()
+        for thread in threads:
+            thread.join(60)
+        for server in servers:
+            server.stop()
+
+
+def in_process_servers():
+    spec = free_addresses(ps=1, worker=3)
+    return [tf.train.Server(spec, "ps", 0), *(tf.train.Server(spec, "worker", i) for i in range(3))]
