@@ -166,7 +166,15 @@ _BORROWERS = {
         util.tf_contextlib util.tf_decorator util.tf_should_use util.object_identity util.function_utils
         util.decorator_utils util.serialization eager.backprop eager.context eager.def_function eager.function
         eager.test eager.wrap_function distribute.distribution_strategy_context distribute.distribute_lib
-        distribute.reduce_util platform.benchmark
+        distribute.reduce_util platform.benchmark distribute.collective_all_reduce_strategy
+        distribute.distribute_coordinator distribute.estimator_training distribute.cluster_resolver
+        training.distribute training.distribute_lib training.distribution_strategy_context
+        framework.device_spec framework.combinations framework.error_interpolation ops.control_flow_v2_toggles
+        ops.control_flow_util_v2 training.quantize_training training.saving.functional_saver
+        training.saving.saveable_hook training.saving.saveable_object training.saving.saveable_object_util
+        training.tracking.base training.tracking.python_state training.tracking.tracking training.tracking.util
+        training.checkpointable.base training.checkpointable.tracking training.checkpointable.util
+        training.saver_test_utils keras.engine.training keras.engine.sequential
     """,
     "nn": """
         ops.nn ops.nn_ops ops.nn_impl ops.embedding_ops ops.candidate_sampling_ops ops.ctc_ops ops.rnn
@@ -204,10 +212,13 @@ _BORROWERS = {
         ops.signal.shape_ops ops.signal.signal ops.signal.spectral_ops ops.signal.util_ops ops.signal.window_ops
         ops.spectral_ops
     """,
-    "summary": "summary.summary_iterator summary.summary summary.writer.writer summary.writer.writer_cache ops.summary_ops",
+    "summary": """
+        summary.summary_iterator summary.summary summary.writer.writer summary.writer.writer_cache ops.summary_ops
+        summary.writer.event_file_writer summary.plugin_asset summary.text_summary
+    """,
     "layers": """
         layers.base layers.convolutional layers.core layers.layers layers.normalization layers.pooling
-        layers.utils
+        layers.utils keras.layers.core
     """,
     "gfile": "platform.gfile",
     "app": "platform.app",

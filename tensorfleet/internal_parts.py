@@ -15,7 +15,6 @@ from tensorfleet.devices import canonical_name
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
-from tensorfleet.graph.meta_graph import export_meta_graph, read_meta_graph_file
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import control_dependencies
 from tensorfleet.ops.basic import identity, with_dependencies
@@ -41,7 +40,6 @@ publish(as_dimension, "python.framework.tensor_shape.as_dimension")
 publish(canonical_name, "python.framework.device.canonical_name")
 publish(strip_scope, "python.framework.ops.strip_name_scope")
 publish(prepend_scope, "python.framework.ops.prepend_name_scope")
-publish(read_meta_graph_file, "python.framework.meta_graph.read_meta_graph_file")
 publish(contextlib.nullcontext, "python.framework.ops.NullContextmanager")
 publish(contextlib.contextmanager, "python.util.tf_contextlib.contextmanager")
 publish(inspect, "python.util.tf_inspect")
@@ -189,57 +187,6 @@ def eager_mode() -> contextlib.AbstractContextManager:
     raise SkipTest("TensorFleet has graphs only: there is no eager execution.")
 
 
-@export("python.framework.meta_graph.create_meta_graph_def")
-def create_meta_graph_def(
-    meta_info_def: Any = None,
-    graph_def: Any = None,
-    saver_def: Any = None,
-    collection_list: Any = None,
-    graph: Any = None,
-    export_scope: str | None = None,
-    **kwargs: Any,
-) -> Any:
-    """A graph with its collections as a `MetaGraphDef`."""
-    return export_meta_graph(
-        meta_info_def=meta_info_def,
-        graph_def=graph_def,
-        saver_def=saver_def,
-        collection_list=collection_list,
-        graph=graph,
-        export_scope=export_scope,
-        **kwargs,
-    )
-
-
-@export("python.framework.meta_graph.export_scoped_meta_graph")
-def export_scoped_meta_graph(
-    filename: str | None = None,
-    graph_def: Any = None,
-    graph: Any = None,
-    export_scope: str | None = None,
-    as_text: bool = False,
-    unbound_inputs_col_name: str = "unbound_inputs",
-    clear_devices: bool = False,
-    saver_def: Any = None,
-    **kwargs: Any,
-) -> tuple[Any, dict[str, Any]]:
-    """A part of a graph as a `MetaGraphDef`, and its variables by their names in it."""
-    graph = graph or find("get_default_graph")()
-    with graph.as_default():
-        found = find("global_variables")(export_scope) if export_scope else find("global_variables")()
-    meta = export_meta_graph(
-        filename=filename,
-        graph_def=graph_def,
-        graph=graph,
-        export_scope=export_scope,
-        as_text=as_text,
-        clear_devices=clear_devices,
-        saver_def=saver_def,
-        **kwargs,
-    )
-    return meta, {strip_scope(v.op.name, export_scope): v for v in found}
-
-
 @export("python.training.training_util._increment_global_step")
 def increment_global_step(increment: Any, graph: Any = None) -> Any:
     """Adds to the global step; ValueError when there is none."""
@@ -385,3 +332,15 @@ def _listed(made: Any) -> list:
 def experimental_jit_scope(compile_ops: Any = True, separate_compiled_gradients: bool = False) -> Any:
     """The ops made inside are compiled, as all are."""
     yield
+
+
+@export("python.framework.ops.RegisterShape")
+class RegisterShape:
+    """Accepted for programs from before 1.0: the shapes of results are known without it."""
+
+    def __init__(self, op_type: str) -> None:
+        self._op_type = op_type
+
+    def __call__(self, f: Callable) -> Callable:
+        """The function itself."""
+        return f

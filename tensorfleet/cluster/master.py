@@ -57,7 +57,8 @@ class ClusterEngine:
         self.wire = wire_type(self.config)
         self._local = local
         self._own = task_name(*default) if local is not None else None
-        self._owner = task_name(*default).replace("/replica:0", "")
+        self._home = task_name(*default)
+        self._owner = self._home.replace("/replica:0", "")
         self._engine: Engine | None = None
         if local is not None:
             self._engine = Engine(
@@ -324,7 +325,7 @@ class ClusterEngine:
 
     def collector(self) -> Collector:
         """Something that records what a step does and when."""
-        return Collector()
+        return Collector(f"{self._home}/device:CPU:0")
 
 
 def _given_to(plan: Plan, stage: Stage) -> dict[Tensor, None]:

@@ -268,7 +268,7 @@ class _Walk:
         function = self._function(op)
         if function is None:
             return
-        with name_scope(op.name + "_grad"), self._near(op), op.graph._original_op_block(op):
+        with name_scope(op.name + "_grad"), self._near(op), op.graph._original_op(op):
             filled = grads
             if not getattr(function, "accepts_none", False):
                 filled = [

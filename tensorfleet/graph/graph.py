@@ -39,7 +39,7 @@ class Graph(Collections):
         self._device_functions_outer: list = []
         self._container = ""
         self._gradient_overrides: dict[str, str] = {}
-        self._attr_scope: dict[str, Any] = {}
+        self._scoped_attrs: dict[str, Any] = {}
         self._building_function = False
 
     # -- what is in it --
@@ -208,6 +208,8 @@ class Graph(Collections):
                     f"Tensor {t} must be from the same graph as the operation '{name.rstrip('/')}' being made. "
                     "Build both inside the same `with graph.as_default():`."
                 )
+        if type(name) is bytes:
+            name = name.decode()
         with self._lock:
             full = name[:-1] if name.endswith("/") else self.unique_name(name)
             if not _VALID_OP_NAME.match(full):
@@ -215,9 +217,9 @@ class Graph(Collections):
             state = self._local()
             op = Operation(self, spec, full, inputs, self._control_inputs_for(inputs), attrs, output_types)
             infer_shapes(op)
-            if self._attr_scope:
+            if self._scoped_attrs:
                 attrs.update(
-                    {k: v(op) if callable(v) else v for k, v in self._attr_scope.items() if v is not None}
+                    {k: v(op) if callable(v) else v for k, v in self._scoped_attrs.items() if v is not None}
                 )
             if self._gradient_overrides and spec.name in self._gradient_overrides:
                 attrs["_gradient_op_type"] = self._gradient_overrides[spec.name].encode()
@@ -455,16 +457,19 @@ class Graph(Collections):
             self._gradient_overrides = old
 
     @contextmanager
-    def _attr_scope_block(self, attr_map: dict[str, Any]) -> Iterator[None]:
-        old = self._attr_scope
-        self._attr_scope = {**old, **attr_map}
+    def _attr_scope(self, attr_map: dict[str, Any]) -> Iterator[None]:
+        from tensorfleet.graph.graphdef import attr_from_proto
+
+        old = self._scoped_attrs
+        read = {k: attr_from_proto(v) if hasattr(v, "WhichOneof") else v for k, v in attr_map.items()}
+        self._scoped_attrs = {**old, **read}
         try:
             yield
         finally:
-            self._attr_scope = old
+            self._scoped_attrs = old
 
     @contextmanager
-    def _original_op_block(self, op: Operation) -> Iterator[None]:
+    def _original_op(self, op: Operation) -> Iterator[None]:
         state = self._local()
         old, state.original_op = state.original_op, op
         try:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any
 
+from tensorfleet import errors
 from tensorfleet.api import export
+from tensorfleet.graph import registry
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.graphdef import export_graph, import_graph_def, prepend_scope, strip_scope
+from tensorfleet.graph.graphdef import export_graph, import_graph_def, op_def, prepend_scope, strip_scope
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.io.whole_files import whole_file
+from tensorfleet.platform import logging
+from tensorfleet.platform.versions import GIT_VERSION
 
 # Collections whose items are written as protos: name -> (proto name, to_proto, from_proto).
 _PROTO_COLLECTIONS: dict[Any, tuple[str, Callable, Callable]] = {}
+# What a part of a graph takes from outside is named after this in it, and listed in the collection of that name.
+_UNBOUND = "unbound_inputs"
 
 
 def register_proto_function(name: Any, proto_type: str, to_proto: Callable, from_proto: Callable) -> None:
@@ -36,52 +43,148 @@ def export_meta_graph(
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
+    unbound_inputs_col_name: str | None = _UNBOUND,
     **kwargs: Any,
 ) -> Any:
-    """The graph with its collections as a `MetaGraphDef`, also written to `filename` when given."""
+    """The graph with its collections as a `MetaGraphDef`, also written to `filename` when given.
+
+    With `export_scope`, only what is under that scope; what it takes from outside is listed in the collection
+    `unbound_inputs_col_name`, and given as `input_map` when it is imported.
+    """
     from tensorfleet.protos import MetaGraphDef
 
     graph = graph or get_default_graph()
     meta = MetaGraphDef()
     if meta_info_def is not None:
         meta.meta_info_def.MergeFrom(meta_info_def)
-    meta.meta_info_def.tensorflow_version = "1.15.0"
     meta.graph_def.CopyFrom(graph_def if graph_def is not None else export_graph(graph, add_shapes=True))
     if export_scope:
-        _keep_scope(meta.graph_def, export_scope)
+        unbound = _keep_scope(meta.graph_def, export_scope)
+        if unbound_inputs_col_name:
+            graph.clear_collection(unbound_inputs_col_name)
+            graph.get_collection_ref(unbound_inputs_col_name).extend(unbound)
     if clear_devices:
         for node in meta.graph_def.node:
             node.device = ""
+    _describe(meta, strip_default_attrs)
     if saver_def is not None:
         meta.saver_def.MergeFrom(saver_def)
     names = graph.get_all_collection_keys() if collection_list is None else collection_list
     for name in names:
-        _write_collection(meta, name, graph.get_collection(name), export_scope)
+        add_collection_def(meta, name, graph, export_scope)
     if filename:
         folder, base = os.path.split(filename)
         write_graph(meta, folder, base, as_text)
     return meta
 
 
-def _keep_scope(graph_def: Any, scope: str) -> None:
+def _describe(meta: Any, strip: bool) -> None:
+    """Which version wrote it, and what the ops are that it uses."""
+    info = meta.meta_info_def
+    if strip:
+        strip_default_attrs(meta.graph_def)
+        info.stripped_default_attrs = True
+    if not info.stripped_op_list.op:
+        info.stripped_op_list.MergeFrom(ops_of(meta.graph_def))
+    info.tensorflow_version = "1.15.0"
+    info.tensorflow_git_version = GIT_VERSION
+
+
+def used_ops(graph_def: Any) -> list[str]:
+    """The types of a graph's operations, those inside the functions that it calls too."""
+    bodies = {f.signature.name: f.node_def for f in graph_def.library.function}
+    seen: set[str] = set()
+    waiting = list(graph_def.node)
+    while waiting:
+        node = waiting.pop()
+        named = [node.op, *(v.func.name for v in node.attr.values() if v.HasField("func"))]
+        for name in named:
+            if name not in seen:
+                seen.add(name)
+                waiting.extend(bodies.get(name, ()))
+    return sorted(seen - set(bodies))
+
+
+def ops_of(graph_def: Any) -> Any:
+    """The `OpDef`s of the ops that a graph uses, as an `OpList`."""
+    from tensorfleet.protos import OpList
+
+    found = OpList()
+    for name in used_ops(graph_def):
+        if registry.find(name) is not None:
+            found.op.add().CopyFrom(_known_op(name))
+    return found
+
+
+@functools.cache
+def _known_op(name: str) -> Any:
+    return op_def(registry.get(name))
+
+
+def strip_default_attrs(graph_def: Any) -> None:
+    """Removes the attributes of nodes, also of those in functions, that have the value they would have anyway."""
+    bodies = [graph_def.node, *(f.node_def for f in graph_def.library.function)]
+    for node in (node for body in bodies for node in body):
+        if registry.find(node.op) is None:
+            continue
+        for attr in _known_op(node.op).attr:
+            given = attr.HasField("default_value") and attr.name in node.attr
+            if given and node.attr[attr.name] == attr.default_value:
+                del node.attr[attr.name]
+
+
+def _keep_scope(graph_def: Any, scope: str) -> list[str]:
+    """Leaves only the nodes of a scope, without its name; gives the names of what they take from outside."""
     prefix = scope.rstrip("/") + "/"
-    kept = [n for n in graph_def.node if n.name.startswith(prefix)]
+    unbound: dict[str, None] = {}
+    kept = [type(n).FromString(n.SerializeToString()) for n in graph_def.node if n.name.startswith(prefix)]
     for node in kept:
         node.name = strip_scope(node.name, scope)
         for i, text in enumerate(node.input):
-            node.input[i] = strip_scope(text, scope)
-    copies = [type(n).FromString(n.SerializeToString()) for n in kept]
+            mark, source = text[: text.startswith("^")], text.lstrip("^")
+            if source.startswith(prefix):
+                node.input[i] = strip_scope(text, scope)
+            else:
+                node.input[i] = f"{mark}${_UNBOUND}_{source}"
+                unbound[node.input[i]] = None
+        _keep_places(node, prefix, scope)
     del graph_def.node[:]
-    graph_def.node.extend(copies)
+    graph_def.node.extend(kept)
+    return list(unbound)
+
+
+def _keep_places(node: Any, prefix: str, scope: str) -> None:
+    """Keeps which nodes of the same scope a node must be beside."""
+    if "_class" not in node.attr:
+        return
+    texts = [text.decode() for text in node.attr["_class"].list.s]
+    kept = [strip_scope(t, scope) for t in texts if t.removeprefix("loc:@").startswith(prefix)]
+    if kept:
+        node.attr["_class"].list.s[:] = [t.encode() for t in kept]
+    else:
+        del node.attr["_class"]
+
+
+def add_collection_def(
+    meta_graph_def: Any, key: str, graph: Graph | None = None, export_scope: Any = None
+) -> None:
+    """Writes a collection into a `MetaGraphDef`, when its items have a written form."""
+    items = (graph or get_default_graph()).get_collection(key)
+    try:
+        _write_collection(meta_graph_def, key, items, export_scope)
+    except (TypeError, ValueError, AttributeError, errors.OpError) as e:
+        meta_graph_def.collection_def.pop(key, None)
+        logging.warning("Collection %r was not written: %s", key, e)
 
 
 def _write_collection(meta: Any, name: str, items: list, scope: str | None) -> None:
     target = meta.collection_def[name]
-    if all(hasattr(i, "to_proto") for i in items) and (items or name in _PROTO_COLLECTIONS):
+    if name in _PROTO_COLLECTIONS and all(hasattr(i, "to_proto") for i in items):
         protos = [i.to_proto(scope) if scope else i.to_proto() for i in items]
         target.bytes_list.value.extend(p.SerializeToString() for p in protos if p is not None)
-    elif items and all(isinstance(i, (Tensor, Operation)) for i in items):
-        target.node_list.value.extend(strip_scope(i.name, scope) for i in items)
+    elif items and all(isinstance(i, (Tensor, Operation)) or hasattr(i, "to_proto") for i in items):
+        inside = (i.name for i in items if not scope or i.name.startswith(scope))
+        target.node_list.value.extend(strip_scope(name, scope) for name in inside)
     elif items and all(isinstance(i, bool | int) for i in items):
         target.int64_list.value.extend(int(i) for i in items)
     elif items and all(isinstance(i, float) for i in items):
@@ -94,30 +197,47 @@ def _write_collection(meta: Any, name: str, items: list, scope: str | None) -> N
         del meta.collection_def[name]
 
 
-def import_scoped_meta_graph(
+def import_meta_graph_def(
     meta_graph_or_file: Any,
     clear_devices: bool = False,
     graph: Graph | None = None,
     import_scope: str | None = None,
-) -> Any:
-    """Adds a MetaGraph's nodes and collections to a graph; returns the MetaGraphDef."""
+    input_map: Any = None,
+    unbound_inputs_col_name: str | None = _UNBOUND,
+    restore_collections_predicate: Callable[[str], bool] = lambda key: True,
+    return_elements: Any = None,
+) -> tuple[Any, str, Any]:
+    """Adds a MetaGraph's nodes and collections to a graph; gives its message, where it went, and `return_elements`."""
     from tensorfleet.protos import MetaGraphDef
 
-    if isinstance(meta_graph_or_file, (str, os.PathLike)):
-        meta = read_meta_graph_file(os.fspath(meta_graph_or_file))
+    if isinstance(meta_graph_or_file, (str, bytes, os.PathLike)):
+        meta = read_meta_graph_file(os.fsdecode(meta_graph_or_file))
     else:
         meta = MetaGraphDef.FromString(meta_graph_or_file.SerializeToString())
+    if unbound_inputs_col_name:
+        _check_bound(meta, unbound_inputs_col_name, input_map)
     if clear_devices:
         for node in meta.graph_def.node:
             node.device = ""
     graph = graph or get_default_graph()
     with graph.as_default():
         scope = scope_of_import(graph, import_scope)
-        import_graph_def(meta.graph_def, name=import_scope or scope)
-        for name, stored in meta.collection_def.items():
-            for item in _read_collection(graph, name, stored, scope):
-                graph.add_to_collection(name, item)
-    return meta
+        found = import_graph_def(meta.graph_def, input_map, return_elements, name=import_scope or scope)
+        seen: dict[bytes, Any] = {}
+        for name in sorted(meta.collection_def):
+            if restore_collections_predicate(name):
+                for item in _read_collection(graph, name, meta.collection_def[name], scope, seen):
+                    graph.add_to_collection(name, item)
+    return meta, scope, found
+
+
+def _check_bound(meta: Any, collection: str, input_map: Any) -> None:
+    listed = meta.collection_def[collection].bytes_list.value if collection in meta.collection_def else ()
+    missing = [name.decode() for name in listed if name.decode() not in (input_map or {})]
+    if missing:
+        raise ValueError(
+            f"Graph contains unbound inputs: {', '.join(missing)}. Must provide these inputs through input_map."
+        )
 
 
 def scope_of_import(graph: Graph, import_scope: str | None) -> str:
@@ -125,16 +245,21 @@ def scope_of_import(graph: Graph, import_scope: str | None) -> str:
     return graph.unique_name(import_scope or "", mark_as_used=False)
 
 
-def _read_collection(graph: Graph, name: str, stored: Any, scope: str) -> list:
+def _read_collection(graph: Graph, name: str, stored: Any, scope: str, seen: dict[bytes, Any]) -> list:
+    """The items of a collection. What is in several of them is one object, that `seen` remembers."""
     kind = stored.WhichOneof("kind")
     if kind == "node_list":
         return [graph.as_graph_element(prepend_scope(v, scope)) for v in stored.node_list.value]
     if kind == "bytes_list" and name in _PROTO_COLLECTIONS:
         from tensorfleet import protos
 
-        message = getattr(protos, _PROTO_COLLECTIONS[name][0])
-        make = _PROTO_COLLECTIONS[name][2]
-        return [make(message.FromString(v), scope or None) for v in stored.bytes_list.value]
+        proto_type, _, make = _PROTO_COLLECTIONS[name]
+        message = getattr(protos, proto_type)
+        for value in stored.bytes_list.value:
+            key = proto_type.encode() + b":" + value
+            if key not in seen:
+                seen[key] = make(message.FromString(value), scope or None)
+        return [seen[proto_type.encode() + b":" + value] for value in stored.bytes_list.value]
     return list(getattr(stored, kind).value) if kind else []
 
 
@@ -152,7 +277,10 @@ def read_meta_graph_file(filename: str) -> Any:
     try:
         meta.ParseFromString(content)
     except Exception:
-        text_format.Merge(content.decode(), meta)
+        try:
+            text_format.Merge(content.decode(), meta)
+        except (text_format.ParseError, UnicodeDecodeError) as e:
+            raise OSError(f"Cannot parse file {filename}: {e}.") from e
     return meta
 
 

@@ -63,15 +63,23 @@ def get_default_session() -> Any:
     return stack[-1] if stack else None
 
 
-@contextmanager
-def default_session(session: Any) -> Iterator[Any]:
-    """Makes `session` the default inside the block."""
-    stack = session_stack()
-    stack.append(session)
-    try:
-        yield session
-    finally:
-        stack.remove(session)
+class default_session:
+    """Makes `session` the default inside the block. With `enforce_nesting`, blocks end in the order they began."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.enforce_nesting = True
+
+    def __enter__(self) -> Any:
+        session_stack().append(self._session)
+        return self._session
+
+    def __exit__(self, *error: Any) -> None:
+        stack = session_stack()
+        if self.enforce_nesting and stack and stack[-1] is not self._session:
+            raise AssertionError(f"Nesting violated for default stack of {type(self._session)} objects")
+        if self._session in stack:
+            stack.remove(self._session)
 
 
 def session_for(session: Any, graph: Graph, doing: str, call: str = "eval") -> Any:

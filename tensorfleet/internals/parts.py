@@ -15,7 +15,7 @@ from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.meta_graph import import_scoped_meta_graph, register_proto_function
+from tensorfleet.graph.meta_graph import register_proto_function
 from tensorfleet.graph.operation import IndexedSlices, Tensor
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -25,7 +25,6 @@ from tensorfleet.ops.queues import type_list
 from tensorfleet.shapes import TensorShape, as_shape
 
 publish(register_proto_function, "python.framework.ops.register_proto_function")
-publish(import_scoped_meta_graph, "python.framework.meta_graph.import_scoped_meta_graph")
 publish(type_list, "python.ops.data_flow_ops._as_type_list")
 
 

@@ -180,6 +180,12 @@ def frames_of(ops: Iterable[Operation]) -> dict[Operation, Frame]:
             frame = found.get(b, ())
             if b.type in _EXITS:
                 frame = frame[:-1]
+            if len(frame) == len(inner) and frame != inner:
+                raise errors.InvalidArgumentError(
+                    None,
+                    op,
+                    f"Node '{op.name}' has inputs from different frames: '{inner[-1]}' and '{frame[-1]}'.",
+                )
             if len(frame) > len(inner):
                 inner = frame
         if op.type in _ENTERS:

@@ -161,7 +161,7 @@ class Engine:
 
     def collector(self) -> trace.Collector:
         """Something that records what a step does and when."""
-        return trace.Collector()
+        return trace.Collector(self.device_names()[0])
 
 
 # Fields of ConfigProto that are honoured, or that only tune TensorFlow's own executor.

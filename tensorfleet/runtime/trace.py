@@ -12,7 +12,8 @@ from tensorfleet.passes.plan import everything
 class Collector:
     """Collects one event per part of a step; `fill` writes them as step stats."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: str = "") -> None:
+        self._home = home  # the device of constants, which need no running
         self._lock = threading.Lock()
         #: (device, name, label, began, ended, thread), times in nanoseconds
         self.events: list[tuple[str, str, str, int, int, int]] = []
@@ -38,6 +39,12 @@ class Collector:
         """Writes the events, and on request the graph of each device, into a `RunMetadata`."""
         threads: dict[int, int] = {}
         by_device: dict[str, Any] = {}
+        ops = everything(plan)
+        for fetched in plan.fetches:
+            if fetched not in plan.feeds and fetched._op not in ops:
+                ops[fetched._op] = self._home
+                now, label = time.time_ns(), f"{fetched._op.name} = {fetched._op.type}()"
+                self.events.append((self._home, fetched._op.name, label, now, now, threading.get_ident()))
         for device, name, text, started, ended, thread in self.events:
             if device not in by_device:
                 by_device[device] = run_metadata.step_stats.dev_stats.add(device=device)
@@ -52,7 +59,7 @@ class Collector:
             stats.thread_id = threads.setdefault(thread, len(threads))
             stats.timeline_label = text
         if graphs:
-            _partition_graphs(run_metadata, plan)
+            _partition_graphs(run_metadata, ops)
 
 
 def label(item: Any) -> str:
@@ -65,9 +72,9 @@ def label(item: Any) -> str:
     return f"{item.name} = Segment_of_{len(segment.steps)}_ops({inputs})"
 
 
-def _partition_graphs(run_metadata: Any, plan: Any) -> None:
+def _partition_graphs(run_metadata: Any, placed: dict[Any, str]) -> None:
     by_device: dict[str, list] = {}
-    for op, device in everything(plan).items():
+    for op, device in placed.items():
         by_device.setdefault(device, []).append(op)
     for device, ops in by_device.items():
         graph = run_metadata.partition_graphs.add()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet import dtypes, nest
+from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import make_array
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.ragged_tensor import RaggedTensor
+from tensorfleet.session.conversions import conversion_of
 
 # Types that stand for several tensors when fed or fetched: type -> (tensors, split a fed value).
 Composite = tuple[Callable[[Any], list], Callable[[Any], list]]
@@ -38,7 +41,7 @@ def feed_plan(graph: Graph, keys: list) -> tuple[list[Tensor], list[Callable]]:
     tensors: list[Tensor] = []
     converters: list[Callable] = []
     for key in keys:
-        composite = next((c for kind, c in COMPOSITES.items() if isinstance(key, kind)), None)
+        composite = _composite(key)
         if composite is not None:
             parts = [_feedable(graph, t) for t in composite[0](key)]
             tensors += parts
@@ -48,6 +51,32 @@ def feed_plan(graph: Graph, keys: list) -> tuple[list[Tensor], list[Callable]]:
             tensors.append(tensor)
             converters.append(_converter(tensor))
     return tensors, converters
+
+
+def _composite(key: Any) -> Composite | None:
+    """How a key that stands for several tensors is taken apart; None for one tensor."""
+    if isinstance(key, SparseTensor) and key.dense_shape.op.type == "PlaceholderWithDefault":
+        default = constant_value(key.dense_shape.op.inputs[0])  # what it is when only the rest is fed
+        tail = [] if default is None else [default]
+        return COMPOSITES[SparseTensor][0], lambda value: list(value) + (tail if len(value) == 2 else [])
+    for kind, found in COMPOSITES.items():
+        if isinstance(key, kind):
+            return found
+    if isinstance(key, (tuple, list)):
+        return nest.flatten, lambda value: _like(key, value)
+    conversion = conversion_of(key)
+    if conversion is None:
+        return None
+    return conversion.tensors, functools.partial(conversion.values, key)
+
+
+def _like(key: Any, value: Any) -> list:
+    """The parts of a value, taken apart as far as the key is."""
+    if not isinstance(key, (tuple, list)):
+        return [value]
+    if len(key) != len(value):
+        raise ValueError(f"A feed for {len(key)} tensors needs as many values, got {len(value)}.")
+    return [part for k, v in zip(key, value, strict=True) for part in _like(k, v)]
 
 
 def _split(split: Callable, converters: list[Callable]) -> Callable:

@@ -12,6 +12,7 @@ from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.ragged_value import RaggedTensorValue
+from tensorfleet.session.conversions import conversion_of
 from tensorfleet.session.feeds import COMPOSITES
 
 
@@ -84,6 +85,11 @@ class _Collected:
                 parts = [self._element(t) for t in COMPOSITES[kind][0](fetch)]
                 rebuild = REBUILD[kind]
                 return lambda values: rebuild(fetch, [p(values) for p in parts])
+        conversion = conversion_of(fetch)
+        if conversion is not None:
+            tensors, make = conversion.fetch(fetch)
+            parts = [self._element(t) for t in tensors]
+            return lambda values: make([p(values) for p in parts])
         if type(fetch).__module__ != "builtins" and hasattr(fetch, "__attrs_attrs__"):
             names = [a.name for a in fetch.__attrs_attrs__]
             parts = [self.visit(getattr(fetch, n)) for n in names]

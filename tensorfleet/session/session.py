@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -29,6 +30,7 @@ class _Prepared:
         self.arrange = arrange
 
 
+@export("python.client.session.BaseSession", "python.client.session.SessionInterface")
 class BaseSession:
     """What `Session` and `InteractiveSession` share."""
 
@@ -59,7 +61,8 @@ class BaseSession:
     @property
     def graph_def(self) -> Any:
         """The graph as a `GraphDef`."""
-        return self._graph.as_graph_def()
+        shapes = self._config is not None and self._config.graph_options.infer_shapes
+        return self._graph.as_graph_def(add_shapes=shapes)
 
     @property
     def sess_str(self) -> str:
@@ -84,6 +87,10 @@ class BaseSession:
         return prepared.arrange(self._engine.run(prepared.program, feeds))
 
     def _run_traced(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+        _check_message(options, "RunOptions", "options")
+        _check_message(run_metadata, "RunMetadata", "run_metadata")
+        if run_metadata is not None:
+            run_metadata.Clear()
         prepared = self._prepare(fetches, feed_dict)
         feeds = _flattened([c(v) for c, v in zip(prepared.convert, (feed_dict or {}).values(), strict=True)])
         timeout = options.timeout_in_ms if options is not None else 0
@@ -151,6 +158,16 @@ class BaseSession:
 
         return call
 
+    def _make_callable_from_options(self, callable_options: Any) -> Callable:
+        """A function that runs what a `tf.CallableOptions` asks for, taking one argument per feed."""
+        wanted = [list(callable_options.fetch), list(callable_options.target)]
+        call = self.make_callable(wanted, list(callable_options.feed), accept_options=True)
+
+        def run(*args: Any, run_metadata: Any = None) -> list:
+            return call(*args, options=callable_options.run_options, run_metadata=run_metadata)[0]
+
+        return run
+
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
         """Declares a step that will be run in pieces; returns its handle."""
         self._check_open()
@@ -183,6 +200,12 @@ class BaseSession:
     def __del__(self) -> None:
         if getattr(self, "_engine", None) is not None and not self._closed:
             self.close()
+
+
+def _check_message(given: Any, name: str, argument: str) -> None:
+    """A message may be TensorFlow's own as well as ours."""
+    if given is not None and getattr(getattr(given, "DESCRIPTOR", None), "name", None) != name:
+        raise TypeError(f"{argument} must be a tf.{name}, but got {type(given)}")
 
 
 def _key(fetches: Any) -> Any:
@@ -249,6 +272,11 @@ class Session(BaseSession):
         self._stack = threading.local()
 
     def __enter__(self) -> Session:
+        if self._entered:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you want to enter a session "
+                "multiple times."
+            )
         graph, session = self.graph.as_default(), self.as_default()
         graph.__enter__()
         session.__enter__()
@@ -273,9 +301,19 @@ class Session(BaseSession):
 class InteractiveSession(BaseSession):
     """A session that is the default from the moment it is made, for notebooks and shells."""
 
+    _active_session_count = 0
+
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
-        self._default = self.as_default()
+        if InteractiveSession._active_session_count > 0:
+            warnings.warn(
+                "An interactive session is already active. This can cause out-of-memory errors in some cases. You must "
+                "explicitly call `InteractiveSession.close()` to release resources held by the other session(s).",
+                stacklevel=2,
+            )
+        InteractiveSession._active_session_count += 1
+        self._default = default_session(self)
+        self._default.enforce_nesting = False
         self._default.__enter__()
         self._default_graph: Any = None
         if graph is not None:
@@ -287,6 +325,7 @@ class InteractiveSession(BaseSession):
         already = self._closed
         super().close()
         if not already and getattr(self, "_default", None) is not None:
+            InteractiveSession._active_session_count -= 1
             if self._default_graph is not None:
                 self._default_graph.__exit__(None, None, None)
             self._default.__exit__(None, None, None)

@@ -20,7 +20,7 @@ from tensorfleet.train.session_run_hook import (
     SessionRunValues,
 )
 
-_STEP_READ = "global_step_read_op_cache"
+STEP_READ = "global_step_read_op_cache"
 
 
 def _names(name: str) -> list[str]:
@@ -30,7 +30,7 @@ def _names(name: str) -> list[str]:
 
 def step_for(hook: str) -> Any:
     """A copy of the global step, which this hook cannot do without, usually from before a run increases it."""
-    found = get_collection(_STEP_READ)
+    found = get_collection(STEP_READ)
     if found:
         return found[0]
     step = get_global_step()
@@ -38,7 +38,7 @@ def step_for(hook: str) -> Any:
         raise RuntimeError(f"Global step should be created to use {hook}.")
     with name_scope(None), name_scope(f"{step.op.name}/"):
         copy = step + 0
-    add_to_collection(_STEP_READ, copy)
+    add_to_collection(STEP_READ, copy)
     return copy
 
 

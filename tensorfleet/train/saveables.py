@@ -11,6 +11,8 @@ from tensorfleet.graph.scopes import colocate_with, device
 from tensorfleet.variables.partitioned import PartitionedVariable
 from tensorfleet.variables.variable import ResourceVariable, Variable
 
+VARIABLE_VALUE_KEY = "VARIABLE_VALUE"
+
 
 class SaveSpec:
     """One tensor to save: its value, which part of a whole it is, and its name in the checkpoint."""
@@ -18,11 +20,18 @@ class SaveSpec:
     def __init__(
         self, tensor: Any, slice_spec: str, name: str, dtype: DType | None = None, device: str | None = None
     ) -> None:
-        self.tensor = tensor
+        if callable(tensor) and (dtype is None or device is None):
+            raise AssertionError("When `tensor` is a function, `dtype` and `device` must be given.")
+        self._tensor = tensor
         self.slice_spec = slice_spec
         self.name = name
         self.dtype = (tensor.dtype if dtype is None else dtype).base_dtype
         self.device = tensor.device if device is None else device
+
+    @property
+    def tensor(self) -> Any:
+        """The value; it may have been given as a function that makes it."""
+        return self._tensor() if callable(self._tensor) else self._tensor
 
 
 class SaveableObject:
@@ -83,7 +92,7 @@ def _reshaped(value: Tensor, shapes: list | None) -> Tensor:
     return value if shapes is None else apply("Reshape", value, shapes[0])
 
 
-def by_name(var_list: Any) -> dict[str, Any]:
+def by_name(var_list: Any, convert_variable_to_tensor: bool = True) -> dict[str, Any]:
     """Variables as a dictionary from their names in the checkpoint; the parts of a whole as a list."""
     if isinstance(var_list, dict):
         return dict(var_list)
@@ -99,11 +108,20 @@ def by_name(var_list: Any) -> dict[str, Any]:
                 raise ValueError(f"Mixing slices and non-slices with the same name: {info.full_name}")
             parts.append(item)
             continue
+        if is_trackable(item):
+            parts = [f() if callable(f) else f for f in item._gather_saveables_for_checkpoint().values()]
+            found.update(by_name(parts))
+            continue
         name = _name_of(item)
         if name in found:
             raise ValueError(f"At least two variables have the same name: {name}")
         found[name] = list(item) if isinstance(item, PartitionedVariable) else item
     return found
+
+
+def is_trackable(item: Any) -> bool:
+    """Whether something says itself what of it is saved, and is no variable."""
+    return hasattr(item, "_gather_saveables_for_checkpoint") and not isinstance(item, Variable)
 
 
 def _name_of(item: Any) -> str:
@@ -148,6 +166,12 @@ def _saveables(item: Any, name: str) -> list[SaveableObject]:
         return [item]
     if isinstance(item, (list, tuple, PartitionedVariable)):
         return _parts(list(item), name)
+    if is_trackable(item):
+        found = []
+        for part, factory in item._gather_saveables_for_checkpoint().items():
+            full = name if part == VARIABLE_VALUE_KEY else f"{name}_{part}"
+            found += _saveables(factory(full) if callable(factory) else factory, full)
+        return found
     return [_saveable(item, "", name)]
 
 

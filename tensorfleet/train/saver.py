@@ -14,10 +14,8 @@ from tensorfleet.api import export
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.meta_graph import (
     export_meta_graph,
-    import_scoped_meta_graph,
-    read_meta_graph_file,
+    import_meta_graph_def,
     register_proto_function,
-    scope_of_import,
 )
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
 from tensorfleet.platform import logging
@@ -26,8 +24,7 @@ from tensorfleet.platform.gfile import isdir
 from tensorfleet.session.session import BaseSession
 from tensorfleet.train import checkpoint_state
 from tensorfleet.train.global_step import global_step as value_of_step
-from tensorfleet.train.saveables import saveables_of
-from tensorfleet.train.saver_graph import build as build_operations
+from tensorfleet.train.saver_builder import BulkSaverBuilder
 
 _V2 = 2  # SaverDef.V2, without loading the messages at import
 _FAILED = (
@@ -90,6 +87,8 @@ class Saver:
         self._last_checkpoints: list[tuple[str, float]] = []
         self._checkpoints_to_be_deleted: list[tuple[str, float]] = []
         self.saver_def: Any = None
+        self._builder = builder
+        self._write_version = _V2
         if write_version != _V2:
             logging.warning("Checkpoints are written in the V2 format; the older V1 is deprecated.")
         if saver_def is not None:
@@ -110,19 +109,14 @@ class Saver:
                 raise ValueError("No variables to save")
             self._is_empty = True
             return
-        path, save, restore = build_operations(
-            saveables_of(variables), self._name, self._filename, self._sharded, self._reshape
-        )
-        from tensorfleet.protos import SaverDef
-
-        self.saver_def = SaverDef(
-            filename_tensor_name=path.name,
-            save_tensor_name=save.name,
-            restore_op_name=restore.name,
-            max_to_keep=self._max_to_keep or 0,
+        self.saver_def = (self._builder or BulkSaverBuilder()).build(
+            variables,
+            reshape=self._reshape,
             sharded=self._sharded,
+            max_to_keep=self._max_to_keep or 0,
             keep_checkpoint_every_n_hours=self._keep_checkpoint_every_n_hours,
-            version=SaverDef.V2,
+            name=self._name,
+            filename=self._filename,
         )
         self._start()
 
@@ -346,15 +340,14 @@ def import_meta_graph(
 
     None when there are no variables.
     """
-    if isinstance(meta_graph_or_file, (str, bytes, os.PathLike)):
-        meta = read_meta_graph_file(as_text(os.fspath(meta_graph_or_file)))
-    else:
-        meta = meta_graph_or_file
-    scope = scope_of_import(get_default_graph(), import_scope)
-    meta = import_scoped_meta_graph(meta, clear_devices, import_scope=import_scope)
-    if meta.HasField("saver_def") and meta.saver_def.filename_tensor_name:
-        return Saver(saver_def=meta.saver_def, name=scope)
-    if all_saveable_objects(import_scope):
-        return Saver()
+    graph = kwargs.get("graph") or get_default_graph()
+    meta, scope, _ = import_meta_graph_def(
+        meta_graph_or_file, clear_devices, import_scope=import_scope, **kwargs
+    )
+    with graph.as_default():
+        if meta.HasField("saver_def") and meta.saver_def.filename_tensor_name:
+            return Saver(saver_def=meta.saver_def, name=scope)
+        if all_saveable_objects(import_scope):
+            return Saver()
     logging.info("Saver not created because there are no variables in the graph to restore")
     return None

@@ -80,7 +80,7 @@ class Scaffold:
         )
         self._summary_op = self._or_found("summary_op", GraphKeys.SUMMARY_OP, merge_all)
         if self._saver is None:
-            self._saver = _saver()
+            self._saver = default_saver()
         self._saver.build()
         get_default_graph().finalize()
         logging.info("Graph was finalized.")
@@ -175,7 +175,8 @@ def _with_resources(names: Tensor) -> Tensor:
     return apply("ConcatV2", [names, others], 0, name="concat")
 
 
-def _saver() -> Saver:
+def default_saver() -> Saver:
+    """The one Saver of the graph; made when there is none."""
     found = get_collection(GraphKeys.SAVERS)
     if len(found) > 1:
         raise RuntimeError(

@@ -168,7 +168,7 @@ class Variable(metaclass=VariableMeta):
         if fn is None:
             return to_tensor(value, dtype, name="initial_value")
         own = [b"loc:@" + scope.rstrip("/").encode()]
-        with graph._attr_scope_block({"_class": own}), name_scope("Initializer"), device(None):
+        with graph._attr_scope({"_class": own}), name_scope("Initializer"), device(None):
             return to_tensor(fn(), dtype, name="initial_value")
 
     @property
@@ -381,7 +381,7 @@ class Variable(metaclass=VariableMeta):
         self._initial_value = find(variable_def.initial_value_name)
         self._trainable = variable_def.trainable
         if variable_def.HasField("save_slice_info_def"):
-            self._save_slice_info = SaveSliceInfo.from_proto(variable_def.save_slice_info_def)
+            self._save_slice_info = SaveSliceInfo.from_proto(variable_def.save_slice_info_def, import_scope)
 
     def experimental_ref(self) -> Reference:
         """A key for this variable in sets and dictionaries; its `deref()` gives the variable back."""
@@ -433,11 +433,10 @@ class SaveSliceInfo:
         )
 
     @staticmethod
-    def from_proto(proto: Any) -> SaveSliceInfo:
+    def from_proto(proto: Any, import_scope: str | None = None) -> SaveSliceInfo:
         """The info that a `SaveSliceInfoDef` describes."""
-        return SaveSliceInfo(
-            proto.full_name, list(proto.full_shape), list(proto.var_offset), list(proto.var_shape)
-        )
+        name = prepend_scope(proto.full_name, import_scope)
+        return SaveSliceInfo(name, list(proto.full_shape), list(proto.var_offset), list(proto.var_shape))
 
 
 Variable.SaveSliceInfo = SaveSliceInfo  # type: ignore[attr-defined]

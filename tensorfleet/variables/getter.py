@@ -136,7 +136,7 @@ def _partitioned(
     parts = []
     for i, (offset, length) in enumerate(slices.offsets()):
         info = PartitionInfo(slices.shape, offset)
-        start = _slice_of(initializer, offset, length, info)
+        start = _slice_of(initializer, offset, length, info, f"{name}/part_{i}")
         part = make(
             name=f"{name}/part_{i}",
             shape=length if start is None or callable(start) else None,
@@ -149,11 +149,12 @@ def _partitioned(
     return made
 
 
-def _slice_of(initializer: Any, offset: list[int], length: list[int], info: PartitionInfo) -> Any:
+def _slice_of(initializer: Any, offset: list[int], length: list[int], info: PartitionInfo, part: str) -> Any:
     if initializer is None:
         return None
     if not callable(initializer):
-        return apply("Slice", initializer, offset, length)
+        with name_scope(f"{part}/PartitionedInitializer/"):
+            return apply("Slice", initializer, offset, length)
     takes_info = initializers.takes_partition_info(initializer)
     if isinstance(initializer, type) or not takes_info:
         return initializer

@@ -1,0 +1,230 @@
+"""Parts of TensorFlow's packages for training and summaries that have no public name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export, find, publish
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.scopes import GraphKeys, add_to_collection, graph_stack, session_stack
+from tensorfleet.session.fetches import IndexedSlicesValue
+from tensorfleet.summary.events import EventFileWriter
+from tensorfleet.train import (
+    checkpoint_state,
+    device_setter,
+    hooks,
+    monitored_session,
+    optimizer,
+    saveables,
+    saver_builder,
+    scaffold,
+    sync_replicas,
+)
+from tensorfleet.train.moving_averages import assign_moving_average
+
+_TRAINING = "python.training"
+
+publish(checkpoint_state.meta_graph_filename, f"{_TRAINING}.checkpoint_management.meta_graph_filename")
+publish(scaffold.default_saver, f"{_TRAINING}.saver._get_saver_or_default")
+publish(device_setter.STANDARD_PS_OPS, f"{_TRAINING}.device_setter.STANDARD_PS_OPS")
+publish(device_setter.RoundRobinStrategy, f"{_TRAINING}.device_setter._RoundRobinStrategy")
+publish(hooks.graph_element, f"{_TRAINING}.basic_session_run_hooks._as_graph_element")
+publish(monitored_session._MonitoredSession, f"{_TRAINING}.monitored_session._MonitoredSession")
+publish(optimizer._deduplicate_indexed_slices, f"{_TRAINING}.optimizer._deduplicate_indexed_slices")
+publish(optimizer._var_key, f"{_TRAINING}.optimizer._var_key")
+publish(hooks.STEP_READ, f"{_TRAINING}.training_util.GLOBAL_STEP_READ_KEY")
+publish(
+    sync_replicas._SyncReplicasOptimizerHook,
+    f"{_TRAINING}.sync_replicas_optimizer._SyncReplicasOptimizerHook",
+)
+publish(EventFileWriter, "python.summary.writer.event_file_writer.EventFileWriter")
+publish(EventFileWriter, "python.summary.writer.writer.EventFileWriter")
+for _kind in (saveables.SaveableObject, saveables.SaveSpec):
+    publish(_kind, f"{_TRAINING}.saving.saveable_object.{_kind.__name__}")
+publish(saveables.by_name, f"{_TRAINING}.saving.saveable_object_util.op_list_to_dict")
+publish(saveables.saveables_of, f"{_TRAINING}.saving.saveable_object_util.validate_and_slice_inputs")
+_UTIL = f"{_TRAINING}.saving.saveable_object_util"
+publish(saver_builder.VariableSaveable, f"{_UTIL}.ReferenceVariableSaveable")
+publish(saveables.ResourceSaveable, f"{_UTIL}.ResourceVariableSaveable")
+for _place in ("tracking", "checkpointable"):
+    publish(saveables.VARIABLE_VALUE_KEY, f"{_TRAINING}.{_place}.base.VARIABLE_VALUE_KEY")
+
+
+@export(f"{_TRAINING}.checkpoint_management.update_checkpoint_state_internal")
+def update_checkpoint_state_internal(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Any = None,
+    latest_filename: str | None = None,
+    save_relative_paths: bool = False,
+    all_model_checkpoint_timestamps: Any = None,
+    last_preserved_timestamp: float | None = None,
+) -> None:
+    """Writes the file that names the latest checkpoint; with relative paths, so that the folder can be moved."""
+    checkpoint_state.write_state(
+        save_dir,
+        model_checkpoint_path,
+        all_model_checkpoint_paths,
+        latest_filename,
+        save_relative_paths,
+        all_model_checkpoint_timestamps,
+        last_preserved_timestamp,
+    )
+
+
+@export(
+    f"{_TRAINING}.tracking.base.Trackable",
+    f"{_TRAINING}.tracking.tracking.AutoTrackable",
+    f"{_TRAINING}.checkpointable.base.CheckpointableBase",
+    f"{_TRAINING}.checkpointable.base.Checkpointable",
+    f"{_TRAINING}.checkpointable.tracking.Checkpointable",
+)
+class Trackable:
+    """Something that a `tf.train.Saver` may save: it says what of it by `_gather_saveables_for_checkpoint`."""
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        """What is saved, by names inside this object: variables, saveables, or functions that make these."""
+        return {}
+
+
+@export("python.keras.engine.training.Model", "python.keras.engine.sequential.Sequential")
+class Model:
+    """A place holder: programs that only define models of their own can be imported."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError("TensorFleet has no Keras: build the model with tf.layers.")
+
+
+@export(f"{_TRAINING}.basic_session_run_hooks.NeverTriggerTimer")
+class NeverTriggerTimer:
+    """A timer of hooks that is never due."""
+
+    def should_trigger_for_step(self, step: int) -> bool:
+        """False."""
+        return False
+
+    def update_last_triggered_step(self, step: int) -> tuple[None, None]:
+        """Nothing: it was never due."""
+        return None, None
+
+    def last_triggered_step(self) -> None:
+        """None."""
+
+    def reset(self) -> None:
+        """Does nothing."""
+
+
+@export(f"{_TRAINING}.saver_test_utils.CheckpointedOp")
+class CheckpointedOp:
+    """A table from texts to numbers that a `tf.train.Saver` saves; for tests of savers."""
+
+    def __init__(self, name: str, table_ref: Any = None) -> None:
+        if table_ref is None:
+            table_ref = apply(
+                "MutableHashTableV2",
+                key_dtype=dtypes.string,
+                value_dtype=dtypes.float32,
+                name=name,
+                shared_name=name,
+            )
+        self.table_ref = table_ref
+        self._name = name
+        self._saveable = _TableSaveable(self, name)
+        add_to_collection(GraphKeys.SAVEABLE_OBJECTS, self._saveable)
+
+    @property
+    def name(self) -> str:
+        """The name it is saved under."""
+        return self._name
+
+    @property
+    def saveable(self) -> saveables.SaveableObject:
+        """What to pass to a Saver."""
+        return self._saveable
+
+    def insert(self, keys: Any, values: Any) -> Any:
+        """An operation that adds keys with their values."""
+        return apply("LookupTableInsertV2", self.table_ref, keys, values)
+
+    def lookup(self, keys: Any, default: Any) -> Any:
+        """The values of keys."""
+        return apply("LookupTableFindV2", self.table_ref, keys, default)
+
+    def keys(self) -> Any:
+        """All keys."""
+        return self._export()[0]
+
+    def values(self) -> Any:
+        """All values."""
+        return self._export()[1]
+
+    def _export(self) -> Any:
+        return apply("LookupTableExportV2", self.table_ref, Tkeys=dtypes.string, Tvalues=dtypes.float32)
+
+
+class _TableSaveable(saveables.SaveableObject):
+    """A table as its keys and its values."""
+
+    def __init__(self, table: CheckpointedOp, name: str) -> None:
+        parts = zip(table._export(), ("-keys", "-values"), strict=True)
+        specs = [saveables.SaveSpec(tensor, "", name + part) for tensor, part in parts]
+        super().__init__(table.table_ref, specs, name)
+
+    def restore(self, restored_tensors: list, restored_shapes: list | None) -> Any:
+        """Replaces what is in the table."""
+        return apply("LookupTableImportV2", self.op, *restored_tensors)
+
+
+@export(f"{_TRAINING}.moving_averages.weighted_moving_average")
+def weighted_moving_average(
+    value: Any,
+    decay: Any,
+    weight: Any,
+    truediv: bool = True,
+    collections: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The moving average of `value` where each one counts by its `weight`."""
+    if collections is None:
+        collections = [GraphKeys.GLOBAL_VARIABLES]
+    get, zeros = find("get_variable"), find("zeros_initializer")()
+    kept = {"trainable": False, "collections": collections, "initializer": zeros}
+    with find("variable_scope")(name, "WeightedMovingAvg", [value, weight, decay]) as scope:
+        value, weight = to_tensor(value), to_tensor(weight)
+        parts = []
+        for part, now in (("value_x_weight", value * weight), ("weight", weight)):
+            average = get(part, shape=now.shape, dtype=now.dtype, **kept)
+            parts.append(assign_moving_average(average, now, decay, zero_debias=False))
+        return find("truediv" if truediv else "div")(*parts, name=scope.name)
+
+
+class _Stack:
+    """A stack of defaults, as TensorFlow's own programs look at it."""
+
+    def __init__(self, stack: Callable[[], list]) -> None:
+        self._stack = stack
+
+    def get_default(self) -> Any:
+        """The innermost, or None."""
+        stack = self._stack()
+        return stack[-1] if stack else None
+
+    def reset(self) -> None:
+        """Forgets all of this thread."""
+        self._stack().clear()
+
+    def is_cleared(self) -> bool:
+        """Whether there is none."""
+        return not self._stack()
+
+
+publish(_Stack(session_stack), "python.framework.ops._default_session_stack")
+publish(_Stack(graph_stack), "python.framework.ops._default_graph_stack")
+publish(
+    IndexedSlicesValue,
+    "python.framework.ops.IndexedSlicesValue",
+    "python.framework.indexed_slices.IndexedSlicesValue",
+)

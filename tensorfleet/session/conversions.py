@@ -1,0 +1,57 @@
+"""Types of one's own in `sess.run`: what tensors stand for them when they are fetched and fed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tensorfleet.api import export
+
+
+class Conversion(NamedTuple):
+    """How a type is fetched and fed."""
+
+    fetch: Callable[[Any], tuple[list, Callable[[list], Any]]]
+    feed: Callable[[Any, Any], list[tuple[Any, Any]]] | None
+    feed_tensors: Callable[[Any], list] | None
+
+    def tensors(self, key: Any) -> list:
+        """The tensors that a key of this type stands for."""
+        if self.feed_tensors is not None:
+            return list(self.feed_tensors(key))
+        if self.feed is None:
+            raise TypeError(f"{type(key).__name__} cannot be fed: no feed function is registered for it.")
+        return [tensor for tensor, _ in self.feed(key, None)]
+
+    def values(self, key: Any, value: Any) -> list:
+        """What these tensors are fed with."""
+        assert self.feed is not None
+        return [part for _, part in self.feed(key, value)]
+
+
+_REGISTERED: dict[type, Conversion] = {}
+
+
+@export("python.client.session.register_session_run_conversion_functions")
+def register_session_run_conversion_functions(
+    tensor_type: type,
+    fetch_function: Callable,
+    feed_function: Callable | None = None,
+    feed_function_for_partial_run: Callable | None = None,
+) -> None:
+    """Lets `sess.run` take objects of a type.
+
+    `fetch_function(object)` gives tensors and a function from the list of their values to the object's value;
+    `feed_function(object, value)` gives (tensor, value) pairs; the last one gives only the tensors.
+    """
+    if tensor_type in _REGISTERED:
+        raise ValueError(f"{tensor_type} has already been registered so ignore it.")
+    _REGISTERED[tensor_type] = Conversion(fetch_function, feed_function, feed_function_for_partial_run)
+
+
+def conversion_of(item: Any) -> Conversion | None:
+    """What is registered for an object's type."""
+    for kind, conversion in _REGISTERED.items():
+        if isinstance(item, kind):
+            return conversion
+    return None
