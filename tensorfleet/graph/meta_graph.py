@@ -43,13 +43,12 @@ def export_meta_graph(
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
-    unbound_inputs_col_name: str | None = _UNBOUND,
     **kwargs: Any,
 ) -> Any:
     """The graph with its collections as a `MetaGraphDef`, also written to `filename` when given.
 
     With `export_scope`, only what is under that scope; what it takes from outside is listed in the collection
-    `unbound_inputs_col_name`, and given as `input_map` when it is imported.
+    "unbound_inputs" (or `unbound_inputs_col_name`), and given as `input_map` when it is imported.
     """
     from tensorfleet.protos import MetaGraphDef
 
@@ -58,11 +57,12 @@ def export_meta_graph(
     if meta_info_def is not None:
         meta.meta_info_def.MergeFrom(meta_info_def)
     meta.graph_def.CopyFrom(graph_def if graph_def is not None else export_graph(graph, add_shapes=True))
+    collection = kwargs.get("unbound_inputs_col_name", _UNBOUND)
     if export_scope:
         unbound = _keep_scope(meta.graph_def, export_scope)
-        if unbound_inputs_col_name:
-            graph.clear_collection(unbound_inputs_col_name)
-            graph.get_collection_ref(unbound_inputs_col_name).extend(unbound)
+        if collection:
+            graph.clear_collection(collection)
+            graph.get_collection_ref(collection).extend(unbound)
     if clear_devices:
         for node in meta.graph_def.node:
             node.device = ""

@@ -95,7 +95,7 @@ class Model:
     """A place holder: programs that only define models of their own can be imported."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError("TensorFleet has no Keras: build the model with tf.layers.")
+        raise RuntimeError("TensorFleet has no Keras: build the model with tf.layers.")
 
 
 @export(f"{_TRAINING}.basic_session_run_hooks.NeverTriggerTimer")
