@@ -332,15 +332,3 @@ def _listed(made: Any) -> list:
 def experimental_jit_scope(compile_ops: Any = True, separate_compiled_gradients: bool = False) -> Any:
     """The ops made inside are compiled, as all are."""
     yield
-
-
-@export("python.framework.ops.RegisterShape")
-class RegisterShape:
-    """Accepted for programs from before 1.0: the shapes of results are known without it."""
-
-    def __init__(self, op_type: str) -> None:
-        self._op_type = op_type
-
-    def __call__(self, f: Callable) -> Callable:
-        """The function itself."""
-        return f
