@@ -13,7 +13,8 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.common import broadcast, same_as_input
+from tensorfleet.ops import angles
+from tensorfleet.ops.common import broadcast, is_numpy, same_as_input
 from tensorfleet.ops.elementwise import COMPLEX, REAL, ROW, constant_like, unbroadcast, where
 from tensorfleet.ops.examples import case
 
@@ -113,7 +114,9 @@ def _part_of(kind: str, value: Any, name: str | None) -> Tensor:
 
 @_part("Angle")
 def _angle(xp: Any, x: Any, *, Tout: dtypes.DType) -> Any:
-    return xp.angle(x).astype(Tout.np_dtype)
+    if is_numpy(xp) or x.dtype != np.complex64:
+        return xp.angle(x).astype(Tout.np_dtype)
+    return angles.arctan2(xp, xp.imag(x), xp.real(x)).astype(Tout.np_dtype)
 
 
 @gradient("Angle")

@@ -5,7 +5,7 @@ All sequences of a batch advance together, one time step after another.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -133,43 +133,73 @@ def beam_search(
     decoded: list[list[list[int]]] = [[] for _ in range(top_paths)]
     probabilities = np.zeros((batch, top_paths), inputs.dtype)
     for b in range(batch):
-        beams: dict = {
-            (): (0.0, _NEVER)
-        }  # labels so far -> log probability with a blank last, with a label last
+        beams = _Beams([()], np.zeros(1), np.full(1, _NEVER))
         for t in range(int(lengths[b])):
             beams = _advance(beams, scores[t, b], blank, width)
-        ranked = sorted(beams.items(), key=_rank)[:top_paths]
-        for k, (labels, (with_blank, with_label)) in enumerate(ranked):
-            path: list[int] = list(labels)
+        best = np.argsort(-beams.whole, kind="stable")[:top_paths].tolist()
+        for k, which in enumerate(best):
+            path: list[int] = list(beams.labels[which])
             if merge_repeated:
                 path = [x for i, x in enumerate(path) if i == 0 or x != path[i - 1]]
             decoded[k].append(path)
-            probabilities[b, k] = np.logaddexp(with_blank, with_label)
-        for k in range(len(ranked), top_paths):
+            probabilities[b, k] = beams.whole[which]
+        for k in range(len(best), top_paths):
             decoded[k].append([])
     return decoded, probabilities
 
 
-def _rank(beam: tuple) -> float:
-    """Sorts beams, the most probable first."""
-    with_blank, with_label = beam[1]
-    return -float(np.logaddexp(with_blank, with_label))
+class _Beams(NamedTuple):
+    """Label sequences with the log probability of each with a blank last, and with a label last."""
+
+    labels: list[tuple[int, ...]]
+    with_blank: np.ndarray
+    with_label: np.ndarray
+
+    @property
+    def whole(self) -> np.ndarray:
+        """The log probability of each."""
+        return np.logaddexp(self.with_blank, self.with_label)
 
 
-def _advance(beams: dict, step: np.ndarray, blank: int, width: int) -> dict:
-    """All continuations of the beams by one time step, the best of them."""
-    made: dict[tuple, list[float]] = {}
-    for labels, (with_blank, with_label) in beams.items():
-        whole = np.logaddexp(with_blank, with_label)
-        own = made.setdefault(labels, [_NEVER, _NEVER])
-        own[0] = np.logaddexp(own[0], whole + step[blank])
-        if labels:
-            own[1] = np.logaddexp(own[1], with_label + step[labels[-1]])
-        for label in range(blank):
-            start = with_blank if labels and labels[-1] == label else whole
-            if start == _NEVER:
-                continue
-            longer = made.setdefault((*labels, label), [_NEVER, _NEVER])
-            longer[1] = np.logaddexp(longer[1], start + step[label])
-    ranked = sorted(made.items(), key=_rank)[:width]
-    return {labels: (p[0], p[1]) for labels, p in ranked}
+def _advance(beams: _Beams, step: np.ndarray, blank: int, width: int) -> _Beams:
+    """All continuations of the beams by one time step, the best of them.
+
+    The first column of the tables is a beam itself, the others are the beam with one more label.
+    """
+    whole, count = beams.whole, len(beams.labels)
+    last = np.array([labels[-1] if labels else -1 for labels in beams.labels])
+    with_blank = np.full((count, blank + 1), _NEVER)
+    with_label = np.full((count, blank + 1), _NEVER)
+    with_blank[:, 0] = whole + step[blank]
+    with_label[:, 1:] = whole[:, None] + step[:blank]
+    ended = np.flatnonzero(last >= 0)
+    with_label[ended, 0] = beams.with_label[ended] + step[last[ended]]
+    # A label that comes again is another one only after a blank.
+    with_label[ended, last[ended] + 1] = beams.with_blank[ended] + step[last[ended]]
+    there = with_label > _NEVER
+    there[:, 0] = True
+    _merge(beams.labels, with_blank, with_label, there)
+    order = np.where(there, -np.logaddexp(with_blank, with_label), np.nan).ravel().argsort(kind="stable")
+    best = order[: min(width, int(there.sum()))]
+    rows, columns = np.divmod(best, blank + 1)
+    labels = [
+        beams.labels[r] if c == 0 else (*beams.labels[r], c - 1)
+        for r, c in zip(rows.tolist(), columns.tolist(), strict=True)
+    ]
+    return _Beams(labels, with_blank.ravel()[best], with_label.ravel()[best])
+
+
+def _merge(
+    labels: list[tuple[int, ...]], with_blank: np.ndarray, with_label: np.ndarray, there: np.ndarray
+) -> None:
+    """Joins each beam with the one that becomes the same by one more label, where it comes first of the two."""
+    places = {beam: i for i, beam in enumerate(labels)}
+    for own, beam in enumerate(labels):
+        parent = places.get(beam[:-1]) if beam else None
+        if parent is None or not there[parent, beam[-1] + 1]:
+            continue
+        longer = (parent, beam[-1] + 1)
+        kept, gone = (longer, (own, 0)) if parent < own else ((own, 0), longer)
+        with_label[kept] = np.logaddexp(with_label[own, 0], with_label[longer])
+        with_blank[kept] = with_blank[own, 0]
+        there[gone] = False

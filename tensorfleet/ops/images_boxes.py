@@ -30,28 +30,55 @@ def _require(ok: bool, message: str) -> None:
         raise errors.InvalidArgumentError(None, None, message)
 
 
-def _overlaps(boxes: np.ndarray, which: int, others: list[int]) -> np.ndarray:
-    """Intersection over union of one box with others; zero for boxes without area."""
-    y1, x1 = np.minimum(boxes[:, 0], boxes[:, 2]), np.minimum(boxes[:, 1], boxes[:, 3])
-    y2, x2 = np.maximum(boxes[:, 0], boxes[:, 2]), np.maximum(boxes[:, 1], boxes[:, 3])
-    area = (y2 - y1) * (x2 - x1)
-    height = np.minimum(y2[which], y2[others]) - np.maximum(y1[which], y1[others])
-    width = np.minimum(x2[which], x2[others]) - np.maximum(x1[which], x1[others])
-    shared = np.maximum(height, 0) * np.maximum(width, 0)
-    union = area[which] + area[others] - shared
-    real = (area[which] > 0) & (area[others] > 0)
-    return np.where(real, shared / np.where(real, union, 1), 0)
+class _Boxes:
+    """Boxes with their areas."""
+
+    def __init__(self, boxes: np.ndarray) -> None:
+        self.low = np.minimum(boxes[:, :2], boxes[:, 2:])
+        self.high = np.maximum(boxes[:, :2], boxes[:, 2:])
+        self.area = np.prod(self.high - self.low, 1)
+
+    def overlaps(self, some: Any, others: Any) -> np.ndarray:
+        """Intersection over union of each of some boxes with each of others; zero for boxes without area."""
+        low = np.maximum(self.low[some][..., None, :], self.low[others])
+        high = np.minimum(self.high[some][..., None, :], self.high[others])
+        sides = np.maximum(high - low, 0)
+        shared = sides[..., 0] * sides[..., 1]
+        mine, their = self.area[some][..., None], self.area[others]
+        real = (mine > 0) & (their > 0)
+        return np.where(real, shared / np.where(real, mine + their - shared, 1), 0)
 
 
-def _suppress(
-    similarity: Callable[[int, list[int]], np.ndarray],
-    scores: np.ndarray,
-    limit: int,
-    threshold: float,
-    least: float,
-    sigma: float = 0.0,
+# Boxes that are compared with those kept, and with each other, at a time.
+_TOGETHER = 64
+
+
+def _keep_apart(
+    overlaps: Callable[[Any, Any], np.ndarray], scores: np.ndarray, limit: int, threshold: float, least: float
+) -> list[int]:
+    """The boxes kept, best first: none that overlaps a better one that is kept."""
+    order = np.argsort(-scores, kind="stable")
+    order = order[scores[order] > least]
+    kept: list[int] = []
+    for start in range(0, len(order), _TOGETHER):
+        if len(kept) >= limit:
+            break
+        some = order[start : start + _TOGETHER]
+        if kept:
+            some = some[~(overlaps(some, np.array(kept)) > threshold).any(1)]
+        close = overlaps(some, some) > threshold
+        free = np.ones(len(some), bool)
+        for i, which in enumerate(some.tolist()):
+            if free[i]:
+                kept.append(which)
+                free &= ~close[:, i]
+    return kept[:limit]
+
+
+def _soften(
+    overlaps: Callable[[Any, Any], np.ndarray], scores: np.ndarray, limit: int, least: float, sigma: float
 ) -> tuple[list[int], list[float]]:
-    """The boxes kept, best first, with their scores: lowered by each overlap when `sigma` is positive."""
+    """The boxes kept, best first, with their scores: lowered by each overlap with one that is kept."""
     queue = [(-s, i, 0) for i, s in enumerate(scores.tolist()) if s > least]
     heapq.heapify(queue)
     kept: list[int] = []
@@ -59,18 +86,11 @@ def _suppress(
     while queue and len(kept) < limit:
         negative, which, seen = heapq.heappop(queue)
         score = -negative
-        dropped = False
         if len(kept) > seen:
-            overlap = similarity(which, kept[seen:])[::-1]
-            if sigma > 0:
-                for each in overlap.tolist():
-                    score = float(np.float32(score * math.exp(-0.5 / sigma * each * each)))
-                    if score <= least:
-                        break
-            else:
-                dropped = bool((overlap > threshold).any())
-        if dropped:
-            continue
+            for each in overlaps(which, kept[seen:])[::-1].tolist():
+                score = float(np.float32(score * math.exp(-0.5 / sigma * each * each)))
+                if score <= least:
+                    break
         if score == -negative:
             kept.append(which)
             kept_scores.append(score)
@@ -95,8 +115,11 @@ def _best(
     boxes, scores = np.asarray(boxes, np.float32), np.asarray(scores)
     _check_boxes(boxes, scores, float(threshold))
     _require(int(limit) >= 0, f"max_output_size must be non-negative, got {int(limit)}")
-    find = lambda which, others: _overlaps(boxes, which, others)  # noqa: E731
-    return _suppress(find, scores, int(limit), float(threshold), float(least), sigma)
+    overlaps = _Boxes(boxes).overlaps
+    if sigma > 0:
+        return _soften(overlaps, scores, int(limit), float(least), sigma)
+    kept = _keep_apart(overlaps, scores, int(limit), float(threshold), float(least))
+    return kept, scores[kept].tolist()
 
 
 def _kept(op: Operation) -> TensorShape:
@@ -224,7 +247,9 @@ def _nms_v5(
 def _nms_overlaps(ctx: Any, overlaps: Any, scores: Any, limit: Any, threshold: Any, least: Any) -> Any:
     overlaps, scores = np.asarray(overlaps), np.asarray(scores)
     _require(overlaps.ndim == 2 and overlaps.shape[0] == overlaps.shape[1], "overlaps must be square")
-    kept, _ = _suppress(lambda i, js: overlaps[i, js], scores, int(limit), float(threshold), float(least))
+    kept = _keep_apart(
+        lambda i, j: overlaps[np.ix_(i, j)], scores, int(limit), float(threshold), float(least)
+    )
     return np.array(kept, np.int32)
 
 

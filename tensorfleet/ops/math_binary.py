@@ -13,6 +13,8 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops import angles
+from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import (
     COMPLEX,
     INT_ROW,
@@ -418,7 +420,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 @binary("Atan2", "floating", signature="y: T, x: T -> z: T", examples=_FLOAT_PAIRS)
 def _atan2(xp: Any, y: Any, x: Any) -> Any:
-    return xp.arctan2(y, x)
+    return xp.arctan2(y, x) if is_numpy(xp) or x.dtype != np.float32 else angles.arctan2(xp, y, x)
 
 
 @gradient("Atan2")

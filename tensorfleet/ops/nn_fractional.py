@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,10 +50,31 @@ def _limits(stream: np.ndarray, size: int, count: int, pseudo_random: bool) -> n
     return np.concatenate([[0], np.cumsum(widths[order])]).astype(np.int64)
 
 
-def _windows(limits: np.ndarray, overlapping: bool, size: int) -> list[slice]:
-    extra = 1 if overlapping else 0
-    pairs = zip(limits[:-1].tolist(), limits[1:].tolist(), strict=True)
-    return [slice(a, min(b + extra, size)) for a, b in pairs]
+def _windows(limits: Any, overlapping: bool, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the windows start and end."""
+    limits = np.asarray(limits)
+    return limits[:-1], np.minimum(limits[1:] + int(overlapping), size)
+
+
+def _along(x: np.ndarray, axis: int, windows: tuple, combine: Any) -> np.ndarray:
+    """The elements of each window along an axis combined: the first of all windows, then the second ones ..."""
+    starts, ends = windows
+    made = np.take(x, starts, axis)
+    for k in range(1, int((ends - starts).max())):
+        inside = np.flatnonzero(starts + k < ends)
+        where = (slice(None),) * axis + (inside,)
+        made[where] = combine(made[where], np.take(x, starts[inside] + k, axis))
+    return made
+
+
+def _taps(rows: tuple, columns: tuple) -> Iterator[tuple]:
+    """For each place in a window, row by row: which windows have it, and where it is in the image."""
+    for k in range(int((rows[1] - rows[0]).max())):
+        high = np.flatnonzero(rows[0] + k < rows[1])
+        for m in range(int((columns[1] - columns[0]).max())):
+            wide = np.flatnonzero(columns[0] + m < columns[1])
+            windows = (slice(None), high[:, None], wide)
+            yield windows, (slice(None), (rows[0][high] + k)[:, None], columns[0][wide] + m)
 
 
 def _sequences(ctx: Any, shape: tuple) -> tuple[np.ndarray, np.ndarray]:
@@ -71,27 +93,32 @@ def _sequences(ctx: Any, shape: tuple) -> tuple[np.ndarray, np.ndarray]:
     return found[0], found[1]
 
 
-def _reduced(ctx: Any, x: Any, reduce: Any) -> tuple:
-    x = np.asarray(x)
+def _reduced(ctx: Any, x: Any, combine: Any) -> tuple:
     if x.ndim != 4:
         raise errors.InvalidArgumentError(None, None, f"value must be 4-dimensional, got {list(x.shape)}")
-    rows, columns = _sequences(ctx, x.shape)
-    overlapping = ctx.op._attrs["overlapping"]
-    lines = np.stack([reduce(x[:, w], 1) for w in _windows(rows, overlapping, x.shape[1])], axis=1)
-    return lines, rows, columns, _windows(columns, overlapping, x.shape[2])
+    limits = _sequences(ctx, x.shape)
+    windows = [
+        _windows(a, ctx.op._attrs["overlapping"], n) for a, n in zip(limits, x.shape[1:3], strict=True)
+    ]
+    return _along(_along(x, 1, windows[0], combine), 2, windows[1], combine), limits, windows
 
 
 @op("FractionalMaxPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
 def _max_pool(ctx: Any, x: Any) -> tuple:
-    lines, rows, columns, windows = _reduced(ctx, x, np.max)
-    return np.stack([lines[:, :, w].max(2) for w in windows], axis=2), rows, columns
+    made, limits, _ = _reduced(ctx, np.asarray(x), np.maximum)
+    return made, *limits
 
 
 @op("FractionalAvgPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
 def _avg_pool(ctx: Any, x: Any) -> tuple:
-    lines, rows, columns, windows = _reduced(ctx, x, np.mean)
-    made = np.stack([lines[:, :, w].mean(2) for w in windows], axis=2)
-    return made.astype(np.asarray(x).dtype), rows, columns
+    kind = np.asarray(x).dtype
+    made, limits, windows = _reduced(ctx, np.asarray(x, kind if kind.kind == "f" else np.float64), np.add)
+    return (made / _areas(*windows).astype(made.dtype)).astype(kind), *limits
+
+
+def _areas(rows: tuple, columns: tuple) -> np.ndarray:
+    """How many elements each window has; it broadcasts against what is pooled."""
+    return np.multiply.outer(rows[1] - rows[0], columns[1] - columns[0])[:, :, None]
 
 
 @gradient("FractionalMaxPool")
@@ -117,15 +144,14 @@ def _avg_pool_gradient(op: Operation, dy: Any, *_: Any) -> Any:
     host=True,
 )
 def _max_pool_grad(ctx: Any, x: Any, y: Any, dy: Any, rows: Any, columns: Any, *, overlapping: bool) -> Any:
-    x, dy = np.asarray(x), np.asarray(dy)
-    out = np.zeros_like(x)
-    batch, depth = np.ix_(range(x.shape[0]), range(x.shape[3]))
-    for i, high in enumerate(_windows(np.asarray(rows), overlapping, x.shape[1])):
-        for j, wide in enumerate(_windows(np.asarray(columns), overlapping, x.shape[2])):
-            part = x[:, high, wide]
-            flat = part.reshape(x.shape[0], -1, x.shape[3]).argmax(1)
-            r, c = np.unravel_index(flat, part.shape[1:3])
-            np.add.at(out, (batch, r + high.start, c + wide.start, depth), dy[:, i, j])
+    x, y, dy = np.asarray(x), np.asarray(y), np.asarray(dy)
+    out, free = np.zeros_like(x), np.ones(y.shape, bool)
+    taps = _taps(_windows(rows, overlapping, x.shape[1]), _windows(columns, overlapping, x.shape[2]))
+    for windows, places in taps:
+        found = x[places]
+        first = ((found == y[windows]) | (found != found)) & free[windows]
+        out[places] += np.where(first, dy[windows], dy.dtype.type(0))
+        free[windows] &= ~first
     return out
 
 
@@ -140,10 +166,10 @@ def _max_pool_grad(ctx: Any, x: Any, y: Any, dy: Any, rows: Any, columns: Any, *
 def _avg_pool_grad(ctx: Any, shape: Any, dy: Any, rows: Any, columns: Any, *, overlapping: bool) -> Any:
     dims, dy = tuple(np.asarray(shape).tolist()), np.asarray(dy)
     out = np.zeros(dims, dy.dtype)
-    for i, high in enumerate(_windows(np.asarray(rows), overlapping, dims[1])):
-        for j, wide in enumerate(_windows(np.asarray(columns), overlapping, dims[2])):
-            size = (high.stop - high.start) * (wide.stop - wide.start)
-            out[:, high, wide] += (dy[:, i, j] / size)[:, None, None].astype(dy.dtype)
+    both = _windows(rows, overlapping, dims[1]), _windows(columns, overlapping, dims[2])
+    share = (dy / _areas(*both)).astype(dy.dtype)
+    for windows, places in _taps(*both):
+        out[places] += share[windows]
     return out
 
 

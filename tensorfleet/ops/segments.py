@@ -77,14 +77,14 @@ def _by_group(data: Any, ids: Any, ufunc: Any, empty: Any) -> Any:
     out = np.full((count, *data.shape[1:]), empty, wide(data).dtype)
     if data.shape[0]:
         starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
-        out[ids[starts]] = _reduced(wide(data), starts, ufunc)
+        out[ids[starts]] = reduced(wide(data), starts, ufunc)
     return out.astype(data.dtype)
 
 
 _SIDE_BY_SIDE = 64  # rows of each group that are joined with the same rows of all others at once
 
 
-def _reduced(data: Any, starts: Any, ufunc: Any) -> Any:
+def reduced(data: Any, starts: Any, ufunc: Any) -> Any:
     """`ufunc` over the rows from each start to the next: the first rows of all groups, then the second ...
 
     `ufunc.reduceat` along the first axis walks the columns one by one, ten times as slow.

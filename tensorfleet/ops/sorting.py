@@ -41,13 +41,13 @@ def _top_k_shape(op: Operation) -> TensorShape:
     return TensorShape._of((*dims[:-1], k))
 
 
-_FEW = 32  # up to so many, XLA's own top_k is the faster
+_FEW = 32  # up to so many, or so small a part of all, XLA's own top_k is the faster
 
 
 def _packs(x: Any, k: int) -> bool:
     """Whether an element and its position fit into one 64-bit integer, and sorting these pays."""
     kind = np.dtype(x.dtype)
-    return k > _FEW and kind.itemsize <= 4 and kind.kind in "iuf"
+    return k > max(_FEW, x.shape[-1] // 64) and kind.itemsize <= 4 and kind.kind in "iuf"
 
 
 def _by_packed_sort(xp: Any, x: Any, k: int) -> tuple:
@@ -103,7 +103,10 @@ def _top_k_v2(xp: Any, x: Any, k: Any, *, index_type: DType) -> tuple:
     if not is_numpy(xp):
         from jax import lax
 
-        if _packs(x, k):
+        if k == 1:
+            indices = xp.argmax(x, axis=-1, keepdims=True)
+            values = xp.max(x, axis=-1, keepdims=True)
+        elif _packs(x, k):
             values, indices = _by_packed_sort(xp, x, k)
         else:  # of two zeros the first comes first, whatever their signs
             values, indices = lax.top_k(xp.where(x == 0, xp.zeros_like(x), x), k)

@@ -313,10 +313,13 @@ def sparse_reduce_max_sparse(
 # -- softmax -----------------------------------------------------------------------------------------
 
 
-def _rows_of(indices: np.ndarray) -> tuple[np.ndarray, int]:
-    """The number of the row (all axes but the last) of each element, and how many there are."""
-    rows, which = np.unique(indices[:, :-1], axis=0, return_inverse=True)
-    return which.reshape(-1), len(rows)
+def _rows_of(indices: np.ndarray) -> np.ndarray:
+    """The number of the row (all axes but the last) of each element."""
+    order = np.lexsort(indices.T[-2::-1])
+    ordered = indices[order, :-1]
+    rows = np.empty(len(indices), np.int64)
+    rows[order] = np.cumsum(np.concatenate([[False], (ordered[1:] != ordered[:-1]).any(1)]))
+    return rows
 
 
 @op(
@@ -338,12 +341,12 @@ def _softmax(ctx: Any, indices: Any, values: Any, shape: Any) -> Any:
         )
     if not len(values):
         return np.array(values)
-    row, count = _rows_of(indices)
-    largest = np.full(count, -np.inf, values.dtype)
-    np.maximum.at(largest, row, values)
+    row = _rows_of(indices)
+    order = np.argsort(row, kind="stable")
+    starts = np.flatnonzero(np.diff(row[order], prepend=-1))
+    largest = np.maximum.reduceat(values[order], starts)
     raised = np.exp(values - largest[row])
-    total = np.zeros(count, values.dtype)
-    np.add.at(total, row, raised)
+    total = np.add.reduceat(raised[order], starts)
     return raised / total[row]
 
 

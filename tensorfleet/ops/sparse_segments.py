@@ -14,6 +14,7 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import is_numpy, static_value
 from tensorfleet.ops.elementwise import POSITIVE, REAL, wide
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.segments import reduced
 from tensorfleet.shapes import TensorShape
 
 _INDICES, _IDS = np.array([0, 2, 1, 2], np.int32), np.array([0, 0, 1, 3], np.int32)
@@ -78,8 +79,13 @@ def _check(xp: Any, data: Any, indices: Any, ids: Any, count: int | None, check:
 def _add_rows(xp: Any, rows: Any, places: Any, count: int) -> Any:
     shape = (count, *rows.shape[1:])
     if is_numpy(xp):
+        if (places[1:] < places[:-1]).any():
+            order = np.argsort(places, kind="stable")
+            rows, places = rows[order], places[order]
         out = np.zeros(shape, rows.dtype)
-        np.add.at(out, places, rows)
+        if len(rows):
+            starts = np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1]]))
+            out[places[starts]] = reduced(rows, starts, np.add)
         return out
     return xp.zeros(shape, rows.dtype).at[places].add(rows, mode="drop")
 

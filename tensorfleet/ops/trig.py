@@ -12,6 +12,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops import angles
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import (
     COMPLEX,
@@ -86,7 +87,7 @@ def tan(x: Any, name: str | None = None) -> Tensor:
 
 @unary("Asin", examples=_INSIDE)
 def _asin(xp: Any, x: Any) -> Any:
-    return xp.arcsin(x)
+    return xp.arcsin(x) if is_numpy(xp) or x.dtype != np.float32 else angles.arcsin(xp, x)
 
 
 @gradient("Asin")
@@ -102,7 +103,7 @@ def asin(x: Any, name: str | None = None) -> Tensor:
 
 @unary("Acos", examples=_INSIDE)
 def _acos(xp: Any, x: Any) -> Any:
-    return xp.arccos(x)
+    return xp.arccos(x) if is_numpy(xp) or x.dtype != np.float32 else angles.arccos(xp, x)
 
 
 @gradient("Acos")

@@ -101,6 +101,7 @@ class Compiler:
         self.on_trial = not self.heavy and "/device:CPU" in device  # whether numpy may turn out to be faster
         self.calls = 0
         self.fastest_call = float("inf")
+        self.doubted = False  # a program lost against the only runs that numpy had: it gets some more
         self.held = False  # while the loop around it waits to be compiled as a whole
 
     def timed(self, seconds: float) -> None:
@@ -112,14 +113,18 @@ class Compiler:
     def called(self, seconds: float) -> None:
         """Notes what one run of a program took. Where numpy was faster, there will be no other.
 
+        Numpy may have had a run or two only, when these were slow; before it takes over, it runs again.
         XLA divides even small work among threads, and waits for them; numpy does not.
         """
         self.calls += 1
         self.fastest_call = min(self.fastest_call, seconds)
         if self.calls >= _TRIAL_RUNS:
             self.on_trial = False
-            if self.fastest_call > self.fastest and self.runs >= _COLD_RUNS and len(self.programs) == 1:
-                self.possible = False
+            if self.fastest_call > self.fastest and len(self.programs) == 1:
+                self.doubted = self.runs < _COLD_RUNS
+                self.possible = self.doubted
+                if self.doubted:
+                    self.runs, self.fastest = 0, float("inf")
 
     def wanted(self) -> bool:
         """Whether the next run should be compiled."""
@@ -127,6 +132,12 @@ class Compiler:
             return False
         if self.heavy:
             return True
+        if self.doubted:
+            if self.runs < _COLD_RUNS:
+                return False
+            self.doubted = False
+            self.possible = self.fastest_call <= self.fastest
+            return self.possible
         if self.runs < _COLD_RUNS and self.spent < _PATIENCE:
             return False
         if self.fastest < _NEVER_BELOW:

@@ -253,6 +253,20 @@ def test_a_segment_that_xla_does_not_run_faster_goes_back_to_numpy():
     assert not compiler.wanted()
 
 
+@pytest.mark.parametrize("seconds", [0.03, 0.08])
+def test_where_numpy_had_few_runs_it_gets_some_more_before_it_replaces_a_program(seconds):
+    compiler = _compiler()
+    compiler.timed(0.03)
+    assert compiler.wanted()
+    compiler.programs["shapes"] = None
+    while compiler.on_trial:
+        compiler.called(0.05)
+    for _ in range(3):
+        assert not compiler.wanted()
+        compiler.timed(seconds)
+    assert compiler.wanted() == (seconds > 0.05)
+
+
 def test_a_segment_that_xla_runs_faster_stays_compiled():
     compiler = _compiler()
     for _ in range(10):
