@@ -40,7 +40,10 @@ _SMALL = 1 << 14  # tensors up to this many bytes are copied into one buffer: fe
 _LARGE = 1 << 20
 _OWN_REFERENCES = 3  # this channel's, a local name's, and the argument of getrefcount
 _SHARED = 1  # the body is in shared memory
-_PEEK = socket.MSG_PEEK | socket.MSG_DONTWAIT
+# As plain numbers: to combine the enumerated ones takes longer than to look for a message.
+_AT_ONCE = int(socket.MSG_DONTWAIT)
+_PEEK = int(socket.MSG_PEEK) | _AT_ONCE
+_CLOSED_IN_CHILDREN = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
 _MOMENT = 300e-6  # seconds
 _SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
 _MOST_PIECES = 512  # a system call takes only so many
@@ -385,7 +388,7 @@ class Channel:
 
     def _receive_now(self, view: memoryview) -> int | None:
         try:
-            return self._receive(view, socket.MSG_DONTWAIT)
+            return self._receive(view, _AT_ONCE)
         except BlockingIOError:
             return None
 
@@ -393,7 +396,7 @@ class Channel:
         """Some bytes, and the descriptor that may come with them."""
         if self._inbox is None:
             return self.sock.recv_into(view, 0, flags)
-        got, told, _, _ = self.sock.recvmsg_into([view], shared.ROOM, flags | socket.MSG_CMSG_CLOEXEC)
+        got, told, _, _ = self.sock.recvmsg_into([view], shared.ROOM, flags | _CLOSED_IN_CHILDREN)
         if told:
             self._inbox.keep(told)
         return got

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -101,13 +102,14 @@ def _axes(x: Any, indices: Any) -> tuple[int, ...]:
 
 
 def _count(x: Any, axes: tuple[int, ...]) -> int:
-    return int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
+    return math.prod([x.shape[a] for a in axes])
 
 
 @_reduction("Sum")
 def _sum(xp: Any, x: Any, indices: Any, *, keep_dims: bool) -> Any:
     w = wide(x)
-    return xp.sum(w, axis=_axes(x, indices), dtype=w.dtype, keepdims=keep_dims).astype(x.dtype)
+    total = w.sum(axis=_axes(x, indices), dtype=w.dtype, keepdims=keep_dims)
+    return total if w is x else total.astype(x.dtype)
 
 
 @gradient("Sum")
@@ -222,15 +224,17 @@ def _highest(dtype: np.dtype) -> Any:
 @_reduction("Max", "real", examples=_REAL_CASES)
 def _max(xp: Any, x: Any, indices: Any, *, keep_dims: bool) -> Any:
     axes = _axes(x, indices)
-    start = {} if _count(x, axes) else {"initial": _lowest(x.dtype)}
-    return xp.max(x, axis=axes, keepdims=keep_dims, **start)
+    if x.size:
+        return x.max(axis=axes, keepdims=keep_dims)
+    return xp.max(x, axis=axes, keepdims=keep_dims, initial=_lowest(x.dtype))
 
 
 @_reduction("Min", "real", examples=_REAL_CASES)
 def _min(xp: Any, x: Any, indices: Any, *, keep_dims: bool) -> Any:
     axes = _axes(x, indices)
-    start = {} if _count(x, axes) else {"initial": _highest(x.dtype)}
-    return xp.min(x, axis=axes, keepdims=keep_dims, **start)
+    if x.size:
+        return x.min(axis=axes, keepdims=keep_dims)
+    return xp.min(x, axis=axes, keepdims=keep_dims, initial=_highest(x.dtype))
 
 
 @gradient("Max", "Min")
