@@ -22,7 +22,7 @@ from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import ClusterPlacer, task_name
 from tensorfleet.cluster.shipping import Shipment, Sources, named
 from tensorfleet.cluster.spec import ClusterSpec
-from tensorfleet.cluster.stepping import ClusterProgram, Run, Work
+from tensorfleet.cluster.stepping import SETTLING_SECONDS, ClusterProgram, Run, Work
 from tensorfleet.cluster.thinning import is_full, wire_type
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
@@ -291,6 +291,9 @@ class ClusterEngine:
             running = list(self._running.values())
         for run in running:
             run.cancel(reason)
+        limit = time.monotonic() + SETTLING_SECONDS
+        for run in running:
+            run.end(limit)
         if self._engine is not None:
             self._engine.close(reason)
         self._forget_session()

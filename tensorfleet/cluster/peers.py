@@ -55,10 +55,15 @@ class Peer:
         self.gone = False  # it was given up, and has not been reached again
         self._times = 0  # that it was: what is opened later must not end with what was opened before
 
-    def acquire(self, deadline: float | None = None, waits: bool = False) -> wire.Channel:
-        """A connection of one's own, until `release` or `drop`. With `waits`, a task not up yet is waited for."""
+    def acquire(
+        self, deadline: float | None = None, waits: bool = False, sound: bool = False
+    ) -> wire.Channel:
+        """A connection of one's own, until `release` or `drop`. With `waits`, a task not up yet is waited for.
+
+        `sound` connections have been looked at: nothing is left in them of what happened before.
+        """
         with self._lock:
-            if waits:  # the first of a session: whatever happened before, it must not meet what is left of it
+            if waits or sound:  # the first of a session must not meet what is left of an earlier one
                 self._close_dead()
             if self._idle:
                 channel = self._idle.pop()
@@ -74,8 +79,9 @@ class Peer:
         with self._lock:
             if channel in self._busy:
                 self._busy.discard(channel)
-                self._idle.append(channel)
-                return
+                if not channel.buffered:
+                    self._idle.append(channel)
+                    return
         channel.close()
 
     def drop(self, channel: wire.Channel) -> None:
@@ -83,11 +89,11 @@ class Peer:
         with self._lock:
             self._busy.discard(channel)
             self._close_dead()
-        channel.close()
+        channel.abandon()
 
     def _close_dead(self) -> None:
-        """Closes idle connections that the other side has closed."""
-        for channel in [c for c in self._idle if c.is_closed()]:
+        """Closes idle connections that the other side has closed, or on which it goes on talking."""
+        for channel in [c for c in self._idle if not c.is_quiet()]:
             self._idle.remove(channel)
             channel.close()
 
@@ -159,24 +165,39 @@ class Peer:
     ) -> dict:
         """One request that is not part of a step; raises what the other side raised."""
         channel = self.acquire(deadline, waits)
+        left = HANDSHAKE_SECONDS * 6 if deadline is None else max(deadline - time.monotonic(), 0.05)
+        return self.exchange(channel, left, kind, values, fields)
+
+    def exchange(
+        self, channel: wire.Channel, seconds: float | None, kind: int, values: Any, fields: dict
+    ) -> dict:
+        """One request on a connection of one's own, which is given back. Without `seconds` it ends with the connection."""
         try:
-            left = HANDSHAKE_SECONDS * 6 if deadline is None else max(deadline - time.monotonic(), 0.05)
-            channel.sock.settimeout(left)
+            channel.sock.settimeout(seconds)
             channel.send_json(kind, values, **fields)
-            frame = channel.receive()
+            frame = self.answer(channel)
             channel.sock.settimeout(None)
-        except (OSError, errors.OpError) as e:
+        except BaseException as e:
             self.drop(channel)
-            raise self.lost(e) from None
+            if isinstance(e, OSError):
+                raise self.lost(e) from None
+            raise
         self.release(channel)
         if frame.kind == wire.FAILED:
             raise failure(frame)
         return frame.json()
 
-    def lost(self, error: Exception) -> errors.OpError:
+    def answer(self, channel: wire.Channel) -> wire.Frame:
+        """The answer to what was asked on a connection."""
+        try:
+            return channel.receive()
+        except errors.OpError as e:  # something on the way has changed it
+            raise errors.UnavailableError(
+                None, None, f"{self.name} ({self.address}) was lost: {e.message}"
+            ) from None
+
+    def lost(self, error: OSError) -> errors.OpError:
         """The error for a connection that broke under a request."""
-        if isinstance(error, errors.OpError):
-            return error
         if isinstance(error, TimeoutError):
             return errors.DeadlineExceededError(
                 None, None, f"{self.name} ({self.address}) did not answer in time."

@@ -10,7 +10,7 @@ import secrets
 import signal
 import socket
 import threading
-import weakref
+import time
 from typing import Any
 
 from tensorfleet import errors
@@ -22,11 +22,12 @@ from tensorfleet.cluster.placing import task_name
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import RUN_FIELDS
 from tensorfleet.cluster.token import configured, token
-from tensorfleet.cluster.worker import Worker
+from tensorfleet.cluster.worker import Asker, Worker
 from tensorfleet.platform import logging
 from tensorfleet.runtime.trace import Collector
 
 _LARGEST_FRAME = 64 << 30  # bytes; TENSORFLEET_MAX_FRAME sets another limit
+_LEAVING_SECONDS = 1.0  # for the connections of a client that has gone to end by themselves
 _CLIENT_PATIENCE = 8  # times longer than one is with a task: a client may be busy
 _servers: dict[str, Server] = {}
 _ended: set[str] = set()  # targets of servers whose `join` has returned
@@ -80,7 +81,7 @@ class Server:
         self.worker = Worker(self.task, self.config)
         self.incarnation = secrets.randbits(63)
         self._stopping = threading.Event()
-        self._channels: weakref.WeakSet[wire.Channel] = weakref.WeakSet()
+        self._channels: set[wire.Channel] = set()
         self.joined = False
         self._farewells = farewell.Farewells(self)
         self._secret = token()
@@ -192,6 +193,7 @@ class Server:
         """Answers one client's messages until it leaves."""
         self._channels.add(channel)
         if self._stopping.is_set():
+            self._channels.discard(channel)
             channel.close()
             return
         client = channel.owner = str(hello.get("client"))
@@ -201,15 +203,32 @@ class Server:
             else:
                 while self._answer(channel, client):
                     pass
-        except (OSError, errors.OpError):
-            pass  # the other side has gone, or talks nonsense
+        except (OSError, errors.OpError) as e:  # the other side has gone, or talks nonsense
+            if isinstance(e, ConnectionResetError) or channel.is_unread():
+                self._give_back(channel)
         finally:
-            if hello.get("control"):
-                self.worker.client_gone(client)
-                for other in list(self._channels):
-                    if other.owner == client:  # it may be waiting for answers to be read
-                        other.close()
+            self._channels.discard(channel)
             channel.close()
+            if hello.get("control"):
+                self._client_gone(client)
+
+    def _client_gone(self, client: str) -> None:
+        self.worker.client_gone(client)
+        limit = time.monotonic() + _LEAVING_SECONDS
+        while others := [c for c in list(self._channels) if c.owner == client]:
+            if time.monotonic() > limit:  # they may be waiting for answers to be read
+                for other in others:
+                    other.shut()
+                return
+            if self._stopping.wait(0.01):
+                return
+
+    @staticmethod
+    def _give_back(channel: wire.Channel) -> None:
+        """Puts back what was taken from queues for a reply that has not arrived."""
+        if channel.handed is not None:
+            channel.handed.give_back()
+            channel.handed = None
 
     def _answer_pings(self, channel: wire.Channel) -> None:
         channel.sock.settimeout(silence() * _CLIENT_PATIENCE)
@@ -220,25 +239,34 @@ class Server:
     def _answer(self, channel: wire.Channel, client: str) -> bool:
         """Does what one message asks for and replies."""
         frame = channel.receive()
+        if frame.kind == wire.RETURN:
+            self._give_back(channel)
+        channel.handed = None
         try:
             if frame.kind == wire.RUN:
                 if channel.is_closed():
                     return False  # whoever asked has given up: while this process was stopped, say
                 handle, step, stage, total, timeout, traced = RUN_FIELDS.unpack(frame.fields)
                 collector = Collector() if traced else None
+                asker = Asker(channel.is_closed)
                 results = self.worker.run(
-                    handle.decode(), step, stage, total, timeout, frame.tensors, collector, channel.is_closed
+                    handle.decode(), step, stage, total, timeout, frame.tensors, collector, asker
                 )
+                channel.handed = asker
                 told = json.dumps({"events": collector.events}).encode() if collector is not None else b""
                 channel.send(wire.OK, told, results)
+                if not asker.taken:
+                    channel.handed = None
             elif frame.kind == wire.STOP:
                 self._stop_as_told(channel, frame.json())
                 return False
             else:
                 channel.send_json(wire.OK, **self._other(frame, client))
         except ConnectionError:
+            self._give_back(channel)
             return False
         except Exception as e:
+            self._give_back(channel)
             self._fail(channel, e)
         return True
 
@@ -268,7 +296,7 @@ class Server:
             }
         elif kind == wire.BYE:
             self._farewells.heard(told["task"], bool(told.get("served")))
-        elif kind != wire.PING:
+        elif kind not in (wire.PING, wire.RETURN):
             raise wire.malformed(f"there is no message of kind {kind}")
         return {}
 

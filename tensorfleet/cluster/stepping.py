@@ -21,7 +21,7 @@ from tensorfleet.passes.plan import Plan
 
 # session, step, stage, how many stages of the step the task has, milliseconds left (0: no limit), whether to trace
 RUN_FIELDS = struct.Struct("<16sQIII?")
-_SETTLING_SECONDS = 5.0  # how long the rest of a failed step may take to stop
+SETTLING_SECONDS = 2.0  # how long the rest of a failed step may take to stop
 
 
 class Work:
@@ -40,6 +40,7 @@ class Work:
         self.full: list[int] = []
         self.followers: list[int] = []
         self.waits = 0
+        self.takes = any(op.type.startswith("QueueDequeue") for op in stage.ops)
 
 
 class ClusterProgram:
@@ -79,6 +80,8 @@ class Run:
         self._threads = 0
         self._finished: queue.SimpleQueue = queue.SimpleQueue()
         self._bell: tuple[socket.socket, socket.socket] | None = None
+        self._over = self._forced = False
+        self._thread_of = threading.get_ident()
 
     def go(self, feeds: Sequence[Any]) -> list:
         """Runs the step and returns the fetched values."""
@@ -98,6 +101,7 @@ class Run:
         except BaseException as e:
             raise self._failed(e) from None
         finally:
+            self._over = True
             if self._bell is not None:
                 for end in self._bell:
                     end.close()
@@ -111,11 +115,21 @@ class Run:
             ctx.cancel(reason)
         self._cancel_remote(str(reason.message))
 
+    def end(self, limit: float) -> None:
+        """Waits until the step, which was cancelled, has ended; then ends the connections that hold it up."""
+        if self._thread_of == threading.get_ident():
+            return
+        while not self._over and time.monotonic() < limit:
+            time.sleep(0.005)
+        self._forced = True
+        for _, _, channel in list(self._asked.values()):
+            channel.shut()
+
     # -- starting -------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        """Sends what others are to do, then does one's own."""
-        if self.reason is not None:
+        """Sends what others are to do, then does one's own. What is done stays done, cancelled or not."""
+        if self.reason is not None and (self._ready or self._asked or self._threads):
             raise self.reason
         work = self.program.work
         ready, self._ready = self._ready, []
@@ -155,18 +169,29 @@ class Run:
         )
         self._started.add(at)
         channel = at.acquire(self.deadline)
+        fd = channel.fileno()
+        self._asked[fd] = i, at, channel
         try:
             given = [values[s] for s in work.ins]
             for n in work.thin:
                 given[n] = thin(given[n], self.engine.wire)
+            if self.deadline is not None:
+                channel.sock.settimeout(self._left() / 1000)
             channel.send(wire.RUN, fields, given)
+        except TimeoutError:
+            late = self._late()
+            self._drop(fd)
+            raise late from None
         except OSError as e:
-            at.drop(channel)
+            self._drop(fd)
             raise at.lost(e) from None
         except BaseException:
-            at.drop(channel)
+            self._drop(fd)
             raise
-        self._asked[channel.fileno()] = i, at, channel
+
+    def _drop(self, fd: int) -> None:
+        _, at, channel = self._asked.pop(fd)
+        at.drop(channel)
 
     def _local(self, i: int) -> list:
         work = self.program.work[i]
@@ -243,18 +268,20 @@ class Run:
 
     def _answer(self, fd: int) -> None:
         i, at, channel = self._asked[fd]
+        if self.deadline is not None:
+            channel.sock.settimeout(self._left() / 1000)
         try:
-            if self.deadline is not None:
-                channel.sock.settimeout(self._left() / 1000)
-            frame = channel.receive()
+            frame = at.answer(channel)
             if self.deadline is not None:
                 channel.sock.settimeout(None)
         except TimeoutError:
             raise self._late() from None
-        except (OSError, errors.OpError) as e:
-            del self._asked[fd]
-            at.drop(channel)
+        except OSError as e:
+            self._drop(fd)
             raise at.lost(e) from None
+        except errors.OpError:
+            self._drop(fd)
+            raise
         del self._asked[fd]
         at.release(channel)
         if frame.kind == wire.FAILED:
@@ -307,7 +334,7 @@ class Run:
             ctx.cancel(reason)
         self._cancel_remote(reason.message)
         self._settle()
-        if self.reason is not None and isinstance(error, errors.CancelledError):
+        if self.reason is not None and (self._forced or isinstance(error, errors.CancelledError)):
             return self.reason
         return error
 
@@ -327,11 +354,13 @@ class Run:
                 continue  # it is gone, and the step with it
 
     def _settle(self) -> None:
-        limit = time.monotonic() + _SETTLING_SECONDS
-        for _, at, channel in self._asked.values():
+        limit = time.monotonic() + SETTLING_SECONDS
+        for i, at, channel in self._asked.values():
             try:
                 channel.sock.settimeout(max(limit - time.monotonic(), 0.01))
-                channel.receive()
+                if channel.receive().kind == wire.OK and self.program.work[i].takes:
+                    channel.send(wire.RETURN)  # it came too late to be of use
+                    channel.receive()
                 channel.sock.settimeout(None)
                 at.release(channel)
             except (OSError, errors.OpError):

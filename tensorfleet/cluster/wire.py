@@ -14,12 +14,14 @@ twice, or out of its turn, ends the connection: nothing is done twice.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import math
 import os
 import socket
 import struct
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -49,7 +51,7 @@ _SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
 _MOST_PIECES = 512  # a system call takes only so many
 
 # The kinds of message.
-WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE, STOP = range(13)
+WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE, STOP, RETURN = range(14)
 
 
 class Frame:
@@ -237,6 +239,9 @@ class Channel:
         self.sock = sock
         self.largest = largest
         self.owner = ""  # whose it is, where it was accepted
+        self.handed: Any = (
+            None  # what the last reply on it took from queues, until it is known to have arrived
+        )
         self._secure = hasattr(sock, "pending")  # speaks TLS
         self._sent = self._received = 0
         self._buffer = bytearray(1 << 16)
@@ -265,12 +270,40 @@ class Channel:
         except OSError:
             return True
 
-    def close(self) -> None:
-        """Closes the connection and wakes whoever is reading from it."""
+    def is_quiet(self) -> bool:
+        """Whether the connection is open and nothing has come that nobody asked for."""
+        if self._secure:
+            return not self.is_closed()  # TLS says things of its own
+        try:
+            self.sock.recv(1, _PEEK)
+        except BlockingIOError:
+            return not self.buffered
+        except OSError:
+            pass
+        return False
+
+    def is_unread(self) -> bool:
+        """Whether the other side has ended without reading all that was sent to it, as far as the system can tell."""
+        try:
+            waiting = fcntl.ioctl(self.sock.fileno(), termios.TIOCOUTQ, bytes(4))
+            return any(waiting) or self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
+        except (OSError, ValueError):  # a system that does not tell, or it was closed here
+            return False
+
+    def shut(self) -> None:
+        """Ends the connection and wakes whoever uses it, whose part it is to close it."""
         with contextlib.suppress(OSError):  # the other side may have been quicker
             socket.socket.shutdown(
                 self.sock, socket.SHUT_RDWR
             )  # without the goodbyes of TLS, which could wait
+
+    def close(self) -> None:
+        """Closes the connection and wakes whoever is reading from it."""
+        self.shut()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Closes the connection, which nobody else uses: the other side is told if anything was left unread."""
         self.sock.close()
         if self._inbox is not None:
             self._inbox.drop()

@@ -8,21 +8,23 @@ straight to the task that needs it.
 from __future__ import annotations
 
 import collections
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.cluster import wire
-from tensorfleet.cluster.peers import peer
+from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.shipping import found
 from tensorfleet.cluster.thinning import full, is_full, thin
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import import_graph_def
+from tensorfleet.graph.operation import Operation
 from tensorfleet.ops.accumulator_core import most
-from tensorfleet.passes.partition import elsewhere
+from tensorfleet.passes.partition import elsewhere, standing
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.engine import CLOSED, Engine
 from tensorfleet.runtime.resources import ResourceManager
@@ -62,6 +64,30 @@ class _Stage:
             (p["task"], p["address"], p["names"], [place[n] for n in p["names"]]) for p in told["push"]
         ]
         self.alone = not (self.kept or self.awaited or self.keep)
+        #: whether what it takes from queues goes nowhere but into the reply
+        self.returnable = not (self.keep or self.push) and _only_takes(ops)
+
+
+def _only_takes(ops: list[Operation]) -> bool:
+    """Whether a stage does nothing that could not be undone by putting back what it took from queues."""
+    return all(
+        op.type.startswith("QueueDequeue") or standing(op) or not (op.spec.stateful or op.spec.updates)
+        for op in ops
+    )
+
+
+class Asker:
+    """Who asked for a stage: `is_gone` tells whether it has ended, and `taken` what queues have given for it."""
+
+    def __init__(self, is_gone: Callable[[], bool]) -> None:
+        self.is_gone = is_gone
+        self.taken: list[tuple[Any, Any]] = []
+
+    def give_back(self) -> None:
+        """Puts back what was taken: it has not got there."""
+        while self.taken:
+            queue, attempt = self.taken.pop()
+            queue.take_back(attempt)
 
 
 class _Step:
@@ -89,7 +115,9 @@ class _Session:
         self.stages: dict[int, _Stage] = {}
         self.lock = threading.Lock()
         self.steps: dict[int, _Step] = {}
+        self._pushes: set[tuple[int, wire.Channel]] = set()  # under way, by step
         self.cancelled: collections.OrderedDict[int, errors.OpError] = collections.OrderedDict()
+        self._closed: errors.OpError | None = None
 
     def extend(self, graph_def: Any) -> None:
         """Adds the nodes that are new."""
@@ -134,13 +162,42 @@ class _Session:
             if len(self.cancelled) > _REMEMBERED:
                 self.cancelled.popitem(last=False)
             step = self.steps.pop(number, None)
+            pushes = [channel for n, channel in self._pushes if n == number]
+        for channel in pushes:
+            channel.shut()
         if step is not None:
             _end(step, reason)
+
+    @contextlib.contextmanager
+    def pushing(self, number: int, channel: wire.Channel) -> Iterator[None]:
+        """While a value of a step is on its way over a connection, which ends with the step."""
+        with self.lock:
+            self._pushes.add((number, channel))
+            if self._closed is not None or number in self.cancelled:
+                channel.shut()
+        try:
+            yield
+        except errors.OpError:
+            self.need(number)
+            raise
+        finally:
+            with self.lock:
+                self._pushes.discard((number, channel))
+
+    def need(self, number: int) -> None:
+        """Raises when a step was given up, or the session is closed."""
+        reason = self._closed or self.cancelled.get(number)
+        if reason is not None:
+            raise reason
 
     def close(self, reason: errors.OpError) -> None:
         """Ends every step and refuses new ones."""
         with self.lock:
+            self._closed = reason
             steps, self.steps = list(self.steps.values()), {}
+            pushes = [channel for _, channel in self._pushes]
+        for channel in pushes:
+            channel.shut()
         for step in steps:
             _end(step, reason)
         self.engine.close(reason)
@@ -235,7 +292,7 @@ class Worker:
         timeout: int,
         given: list,
         collector: Any = None,
-        abandoned: Callable[[], bool] | None = None,
+        asker: Asker | None = None,
     ) -> list:
         """Runs one stage of a step and returns what belongs in the reply, which nobody may want any more by then."""
         session = self.session(handle)
@@ -247,19 +304,21 @@ class Worker:
         for i in stage.full:
             if i < len(given):
                 given[i] = full(given[i])
-        if session.cancelled and number in session.cancelled:  # given up before it got here
-            raise session.cancelled[number]
+        if session.cancelled:  # it may have been given up before it got here
+            session.need(number)
+        deadline = time.monotonic() + timeout / 1000 if timeout else None
         if stage.alone and total == 1 and stage.program.inline:
             results = session.engine.run(stage.program, given, timeout, collector)
         else:
-            results = self._run_in_step(session, number, stage, total, timeout, given, collector, abandoned)
+            results = self._run_in_step(session, number, stage, total, deadline, given, collector, asker)
         sent = (
             [thin(r, stage.wire) if i in stage.thin else r for i, r in enumerate(results)]
             if stage.thin
             else results
         )
         for task, address, names, places in stage.push:
-            self._push(handle, number, task, address, names, [sent[i] for i in places], timeout)
+            told = {"session": handle, "step": number, "names": names}
+            self._push(session, peer(task, address), told, [sent[i] for i in places], deadline)
         return [sent[i] for i in stage.reply]
 
     def _run_in_step(
@@ -268,13 +327,12 @@ class Worker:
         number: int,
         stage: _Stage,
         total: int,
-        timeout: int,
+        deadline: float | None,
         given: list,
         collector: Any,
-        abandoned: Callable[[], bool] | None,
+        asker: Asker | None,
     ) -> list:
         step = session.step(number)
-        deadline = time.monotonic() + timeout / 1000 if timeout else None
         feeds = list(given) + [step.values[n] for n in stage.kept]
         if stage.awaited:
             feeds += self._await(step, stage.awaited, deadline)
@@ -282,7 +340,7 @@ class Worker:
                 feeds[i] = full(feeds[i])
 
         def began(ctx: Any) -> None:
-            ctx.abandoned = abandoned
+            ctx.asker = asker
             with step.arrived:
                 step.contexts.append(ctx)
                 if step.reason is not None:
@@ -291,7 +349,15 @@ class Worker:
         if step.reason is not None:
             raise step.reason
         left = max(int((deadline - time.monotonic()) * 1000), 1) if deadline is not None else 0
-        results = session.engine.run(stage.program, feeds, left, collector, began)
+        try:
+            results = session.engine.run(stage.program, feeds, left, collector, began)
+        except BaseException:
+            if asker is not None and stage.returnable:
+                asker.give_back()
+            raise
+        finally:
+            if asker is not None and not stage.returnable:
+                asker.taken.clear()  # it has had its effect, or is on its way elsewhere
         for name, i in stage.keep:
             step.values[name] = results[i]
         step.done += 1
@@ -315,11 +381,12 @@ class Worker:
                 step.arrived.wait(left)
             return [step.values[n] for n in names]
 
-    def _push(
-        self, handle: str, number: int, task: str, address: str, names: list, values: list, timeout: int
-    ) -> None:
-        deadline = time.monotonic() + timeout / 1000 if timeout else None
-        peer(task, address).call(wire.PUSH, deadline, values=values, session=handle, step=number, names=names)
+    def _push(self, session: _Session, to: Peer, told: dict, values: list, deadline: float | None) -> None:
+        """Sends values to another task, for as long as the step may take and the other is alive."""
+        channel = to.acquire(deadline, sound=True)
+        left = None if deadline is None else max(deadline - time.monotonic(), 0.05)
+        with session.pushing(told["step"], channel):
+            to.exchange(channel, left, wire.PUSH, values, told)
 
     def arrived(self, told: dict, tensors: list) -> None:
         """Takes in values that another task pushed."""

@@ -170,12 +170,19 @@ def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
                 raise
     if attempt.error is not None:
         raise attempt.error
-    abandoned = getattr(ctx.step, "abandoned", None)
-    if abandoned is not None and isinstance(attempt, Take) and abandoned():
+    asker = getattr(ctx.step, "asker", None)
+    if asker is not None and isinstance(attempt, Take) and asker.is_gone():
         queue.take_back(attempt)
         raise errors.CancelledError(
             None, None, f"{attempt.verb} operation was cancelled: its client has gone"
         )
+
+
+def _handed_out(ctx: Any, queue: Queue, attempt: Take) -> None:
+    """Notes what was taken for another process, which may end before it gets there."""
+    asker = getattr(ctx.step, "asker", None)
+    if asker is not None:
+        asker.taken.append((queue, attempt))
 
 
 def _check_types(queue: Queue, given: list[DType], verb: str) -> None:
@@ -209,6 +216,7 @@ def _dequeue(ctx: Any, queue: Queue, *, component_types: list) -> tuple:
         end()
     else:
         queue.roster.complete(ctx, attempt, end)
+    _handed_out(ctx, queue, attempt)
     return queue.single(attempt.taken)
 
 
@@ -222,6 +230,7 @@ def _dequeue_batch(ctx: Any, queue: Queue, n: Any, types: list, up_to: bool) -> 
     attempt = Take(count, up_to)
     if count:
         complete(ctx, queue, attempt, f"for {count} elements of queue '{queue.name}'")
+    _handed_out(ctx, queue, attempt)
     return queue.batch(attempt.taken)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class StepContext:
     __slots__ = (
         "_lock",
         "_waiting",
-        "abandoned",
+        "asker",
         "deadline",
         "private",
         "reason",
@@ -45,8 +45,8 @@ class StepContext:
         self._lock = threading.Lock() if waits else None  # a step that never waits needs no waking
         self._waiting: set[threading.Event] = set()
         self.reason: errors.OpError | None = None
-        #: tells whether whoever asked for the results has gone, where that is known
-        self.abandoned: Callable[[], bool] | None = None
+        #: who asked for the results, when it was another process: it may have gone
+        self.asker: Any = None
         self.trace: Any = None
 
     def cancel(self, reason: errors.OpError) -> None:

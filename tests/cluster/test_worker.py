@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster.worker import Worker
+from tensorfleet.cluster.worker import Asker, Worker
 
 HANDLE = "0" * 16
 STAGE = {
@@ -34,9 +34,8 @@ def test_an_element_for_a_client_that_has_gone_stays_in_the_queue():
         q.size(name="size")
     made = Worker("/job:ps/replica:0/task:0", tf.ConfigProto())
     nodes = np.frombuffer(graph.as_graph_def().SerializeToString(), np.uint8)
-    ops = [op.name for op in graph.get_operations()]
     stages = [
-        {**STAGE, "id": i, "ops": ops, "targets": [name], "awaited": [], "reply": reply}
+        {**STAGE, "id": i, "ops": ["q", name], "targets": [name], "awaited": [], "reply": reply}
         for i, (name, reply) in enumerate((("put", []), ("take", ["take:0"]), ("size", ["size:0"])))
     ]
     told = {"session": HANDLE, "create": True, "known": [], "stages": stages}
@@ -45,7 +44,7 @@ def test_an_element_for_a_client_that_has_gone_stays_in_the_queue():
 
     def take():
         try:
-            made.run(HANDLE, 1, 1, 1, 0, [], None, lambda: True)
+            made.run(HANDLE, 1, 1, 1, 0, [], None, Asker(lambda: True))
         except tf.errors.CancelledError as e:
             raised.append(e)
 
@@ -57,7 +56,11 @@ def test_an_element_for_a_client_that_has_gone_stays_in_the_queue():
     thread.join(60)
     assert len(raised) == 1
     assert made.run(HANDLE, 3, 2, 1, 0, []) == [1]
-    assert made.run(HANDLE, 4, 1, 1, 0, [], None, lambda: False) == [7]
+    asker = Asker(lambda: False)
+    assert made.run(HANDLE, 4, 1, 1, 0, [], None, asker) == [7]
+    asker.give_back()  # the reply has not arrived
+    assert made.run(HANDLE, 5, 2, 1, 0, []) == [1]
+    assert made.run(HANDLE, 6, 1, 1, 0, [], None, Asker(lambda: False)) == [7]
     made.close()
 
 
