@@ -42,6 +42,8 @@ _functions: weakref.WeakValueDictionary[bytes, _Function] = weakref.WeakValueDic
 _tokens = itertools.count()
 _process = secrets.token_hex(8)  # a graph from another process cannot name a function of this one
 
+_LOOK_SECONDS = 0.1  # how often to see whether a step was cancelled while its function runs
+
 # What a function may raise, and the error that `Session.run` raises for it.
 _RAISED: tuple[tuple[tuple[type[BaseException], ...], Callable[..., errors.OpError]], ...] = (
     ((TypeError, ValueError), errors.InvalidArgumentError),
@@ -64,7 +66,7 @@ def _call(step: Any, token: bytes, args: list, types: list[dtypes.DType]) -> tup
     call = function.call if step.deadline is None else functools.partial(_in_time, step, name, function.call)
     try:
         result = call(*given)
-    except errors.DeadlineExceededError:
+    except (errors.DeadlineExceededError, errors.CancelledError):
         raise
     except Exception as e:
         raise _as_op_error(e) from e
@@ -88,12 +90,15 @@ def _in_time(step: Any, name: str, function: Callable, *args: Any) -> Any:
         done.set()
 
     threading.Thread(target=attempt, name=f"tensorfleet-{name}", daemon=True).start()
-    if not done.wait(max(step.deadline - time.monotonic(), 0.0)):
-        raise errors.DeadlineExceededError(
-            None,
-            None,
-            f"{name} has not returned in time. The step is given up; the function may still be running.",
-        )
+    while not done.wait(min(max(step.deadline - time.monotonic(), 0.0), _LOOK_SECONDS)):
+        if step.reason is not None:
+            raise step.reason
+        if time.monotonic() >= step.deadline:
+            raise errors.DeadlineExceededError(
+                None,
+                None,
+                f"{name} has not returned in time. The step is given up; the function may still be running.",
+            )
     result, error = outcome[0]
     if error is not None:
         raise error

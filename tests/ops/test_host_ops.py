@@ -127,6 +127,49 @@ def test_tf_print_formats_tensors_between_words(session, capsys):
     assert capsys.readouterr().out == "[0 1 2 ... 7 8 9]\n"
 
 
+def test_a_python_function_that_does_not_return_is_left_behind_when_its_session_is_closed():
+    never, began, raised = threading.Event(), threading.Event(), []
+
+    def function(v):
+        began.set()
+        never.wait(600)
+        return v
+
+    with tf.Graph().as_default():
+        q = tf.FIFOQueue(1, tf.float32)
+        both = [tf.py_func(function, [tf.constant(1.0)], tf.float32), q.dequeue()]
+        sess = tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=500_000))
+
+        def run():
+            try:
+                sess.run(both)
+            except tf.errors.OpError as e:
+                raised.append(e)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert began.wait(60)
+        sess.close()
+        thread.join(60)
+        assert len(raised) == 1
+    never.set()
+
+
+def test_a_generator_that_does_not_return_is_left_behind_at_the_deadline():
+    never = threading.Event()
+
+    def numbers():
+        never.wait(600)
+        yield 1
+
+    with tf.Graph().as_default():
+        number = tf.data.Dataset.from_generator(numbers, tf.int64).make_one_shot_iterator().get_next()
+        with tf.Session() as sess:
+            with pytest.raises(tf.errors.DeadlineExceededError, match="has not returned in time"):
+                sess.run(number, options=tf.RunOptions(timeout_in_ms=200))
+    never.set()
+
+
 def test_a_python_function_that_does_not_return_is_left_behind_at_the_deadline():
     never = threading.Event()
     with tf.Graph().as_default():
