@@ -239,9 +239,8 @@ class Channel:
         self.sock = sock
         self.largest = largest
         self.owner = ""  # whose it is, where it was accepted
-        self.handed: Any = (
-            None  # what the last reply on it took from queues, until it is known to have arrived
-        )
+        #: what the last reply on it took from queues, until it is known to have arrived
+        self.handed: Any = None
         self._secure = hasattr(sock, "pending")  # speaks TLS
         self._sent = self._received = 0
         self._buffer = bytearray(1 << 16)
