@@ -107,6 +107,8 @@ class OpSpec:
     checks: bool = False
     #: sample arguments for the table-driven tests
     examples: Sequence[Any] = ()
+    #: one of the library's own ops, rather than one that only serves tests
+    listed: bool = True
     gradient: Callable | None = field(default=None, repr=False)
     differentiable: bool = True
 
@@ -181,8 +183,8 @@ def find(name: str) -> OpSpec | None:
 
 
 def all_ops() -> dict[str, OpSpec]:
-    """The whole table, by op type."""
-    return dict(_TABLE)
+    """The library's ops, by op type."""
+    return {name: spec for name, spec in _TABLE.items() if spec.listed}
 
 
 def gradient(*names: str) -> Callable[[Callable], Callable]:

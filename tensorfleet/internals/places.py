@@ -13,6 +13,7 @@ from tensorfleet.losses import weights
 from tensorfleet.metrics import base as metrics
 from tensorfleet.nn import sampled
 from tensorfleet.ops.indexing import slice_helper
+from tensorfleet.ops.session_tensors import TensorHandle
 from tensorfleet.raw_ops import op_function
 from tensorfleet.shapes import TensorShape
 from tensorfleet.variables import initializers
@@ -235,6 +236,7 @@ publish(
 publish(Store, "python.ops.variable_scope._VariableStore")
 publish(store_of, "python.ops.variable_scope._get_default_variable_store")
 publish(_ReuseMode, "python.ops.variable_scope._ReuseMode")
+publish(TensorHandle, "python.ops.session_ops.TensorHandle")
 publish(Template, "python.ops.template.Template")
 publish(specs.data_format_of, "python.layers.utils.normalize_data_format")
 publish(specs.padding_of, "python.layers.utils.normalize_padding")

@@ -15,6 +15,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.ragged_tensor import RaggedTensor
+from tensorfleet.ops.session_tensors import TensorHandle
 from tensorfleet.session.conversions import conversion_of
 
 # Types that stand for several tensors when fed or fetched: type -> (tensors, split a fed value).
@@ -131,6 +132,9 @@ def _fits(shape: tuple, dims: tuple) -> bool:
 
 
 def _array(tensor: Tensor, value: Any, dtype: dtypes.DType) -> Any:
+    if isinstance(value, TensorHandle):
+        reads = any(op.type in ("GetSessionTensor", "DeleteSessionTensor") for op in tensor.consumers())
+        return value.to_numpy_array() if reads else value.eval()
     if isinstance(value, (Tensor, Operation)):
         raise TypeError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,8 +13,11 @@ from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.ragged_value import RaggedTensorValue
+from tensorfleet.ops.session_tensors import TensorHandle
 from tensorfleet.session.conversions import conversion_of
 from tensorfleet.session.feeds import COMPOSITES
+
+_HANDLE = "GetSessionHandle"
 
 
 class IndexedSlicesValue(NamedTuple):
@@ -43,14 +47,14 @@ def _ragged(values: list) -> RaggedTensorValue:
 
 
 def fetch_plan(
-    graph: Graph, fetches: Any, feeds: list[Tensor]
+    graph: Graph, fetches: Any, feeds: list[Tensor], session: Any = None
 ) -> tuple[list[Tensor], list[Operation], Callable]:
     """The tensors and operations to run, and a function that arranges the tensors' values as asked."""
-    collected = _Collected(graph, set(feeds))
+    collected = _Collected(graph, set(feeds), session)
     build = collected.visit(fetches)
     tensors = collected.tensors
 
-    if len(tensors) == 1 and isinstance(fetches, Tensor):
+    if len(tensors) == 1 and isinstance(fetches, Tensor) and fetches.op.type != _HANDLE:
         return tensors, collected.targets, lambda values: as_result(values[0])
 
     def arrange(values: list) -> Any:
@@ -62,8 +66,9 @@ def fetch_plan(
 class _Collected:
     """Gathers the distinct tensors and operations of a nested structure."""
 
-    def __init__(self, graph: Graph, fed: set[Tensor]) -> None:
+    def __init__(self, graph: Graph, fed: set[Tensor], session: Any) -> None:
         self.graph = graph
+        self.session = session if session is None else weakref.ref(session)
         self.fed = fed
         self.tensors: list[Tensor] = []
         self.targets: list[Operation] = []
@@ -134,6 +139,9 @@ class _Collected:
         if index is None:
             index = self._index[tensor] = len(self.tensors)
             self.tensors.append(tensor)
+        if tensor.op.type == _HANDLE:
+            dtype = tensor.op._inputs[0].dtype.base_dtype
+            return lambda values: TensorHandle(values[index], dtype, self.session and self.session())
         return lambda values: values[index]
 
     def _refuse_handle(self, tensor: Tensor) -> None:

@@ -131,7 +131,7 @@ class BaseSession:
 
     def _plan(self, fetches: Any, feed_keys: list) -> _Prepared:
         feeds, convert = feed_plan(self._graph, feed_keys)
-        tensors, targets, arrange = fetch_plan(self._graph, fetches, feeds)
+        tensors, targets, arrange = fetch_plan(self._graph, fetches, feeds, self)
         return _Prepared(self._engine.program(tensors, targets, feeds), convert, arrange)
 
     def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable:

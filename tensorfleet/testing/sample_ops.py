@@ -5,6 +5,7 @@ Importing this module registers them. Most only say what they take and give: run
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,14 @@ _TABLE = """
 """
 
 
+_FUNCTIONS: dict[str, str] = {}
+
+
+def _op(name: str, signature: str, attrs: str = "", **flags: Any) -> Callable[[Callable], Callable]:
+    _FUNCTIONS[name.lower()] = name
+    return registry.op(name, signature, attrs, listed=False, **flags)
+
+
 def _cannot_run(ctx: Any, *inputs: Any) -> Any:
     raise errors.InvalidArgumentError(
         None, None, f"No OpKernel was registered to support Op '{ctx.op.type}' with these attrs."
@@ -124,26 +133,26 @@ def _scalar(op: Operation) -> TensorShape:
 
 for _line in _TABLE.strip().splitlines():
     _name, _signature, *_attrs = (part.strip() for part in _line.split(" | "))
-    registry.op(_name, _signature, *_attrs, shape=_unknown, host=True, stateful=True)(_cannot_run)
+    _op(_name, _signature, *_attrs, shape=_unknown, host=True, stateful=True)(_cannot_run)
 
 
-@registry.op("TestAttr", "-> out: T", "T: {float, double}", shape=_unknown)
+@_op("TestAttr", "-> out: T", "T: {float, double}", shape=_unknown)
 def _test_attr(xp: Any, *, T: Any) -> Any:
     return xp.asarray(1.0, dtype=T.np_dtype)
 
 
-@registry.op("GraphDefVersion", "-> version: int32", shape=_scalar, host=True, stateful=True)
+@_op("GraphDefVersion", "-> version: int32", shape=_scalar, host=True, stateful=True)
 def _graph_def_version(ctx: Any) -> Any:
     return np.int32(ctx.op.graph.graph_def_versions.producer)
 
 
-@registry.op("KernelLabel", "-> result: string", shape=_scalar, host=True)
+@_op("KernelLabel", "-> result: string", shape=_scalar, host=True)
 def _kernel_label(ctx: Any) -> Any:
     label = ctx.op._attrs.get("_kernel", b"default")
     return np.array(b"My label is: " + label, dtype=object)
 
 
-@registry.op("KernelLabelRequired", "input: int32 -> result: string", shape=_scalar, host=True)
+@_op("KernelLabelRequired", "input: int32 -> result: string", shape=_scalar, host=True)
 def _kernel_label_required(ctx: Any, value: Any) -> Any:
     if "_kernel" not in ctx.op._attrs:
         _cannot_run(ctx)
@@ -159,19 +168,17 @@ class _Stub:
 _HANDLE = "container: string = ''; shared_name: string = ''"
 
 
-@registry.op(
-    "StubResourceHandleOp", "-> resource: resource", _HANDLE, shape=_scalar, host=True, stateful=True
-)
+@_op("StubResourceHandleOp", "-> resource: resource", _HANDLE, shape=_scalar, host=True, stateful=True)
 def _stub_resource(ctx: Any, *, container: bytes, shared_name: bytes) -> Any:
     return ctx.resources.get(container, "stub", shared_name.decode() or ctx.op.name, _Stub)
 
 
-@registry.op("ResourceCreateOp", "resource: resource ->", host=True, stateful=True)
+@_op("ResourceCreateOp", "resource: resource ->", host=True, stateful=True)
 def _create_resource(ctx: Any, resource: Any) -> None:
     resource.exists = True
 
 
-@registry.op(
+@_op(
     "ResourceInitializedOp",
     "resource: resource -> initialized: bool",
     shape=_scalar,
@@ -182,18 +189,15 @@ def _is_initialized(ctx: Any, resource: Any) -> Any:
     return np.bool_(resource.exists)
 
 
-@registry.op("ResourceUsingOp", "resource: resource ->", host=True, stateful=True)
+@_op("ResourceUsingOp", "resource: resource ->", host=True, stateful=True)
 def _use_resource(ctx: Any, resource: Any) -> None:
     if not resource.exists:
         raise errors.NotFoundError(None, None, "Resource does not exist.")
 
 
-@registry.op("DevicePlacementOp", "-> device: string", shape=_scalar, host=True, stateful=True)
+@_op("DevicePlacementOp", "-> device: string", shape=_scalar, host=True, stateful=True)
 def _device_placement(ctx: Any) -> Any:
     return np.array(ctx.op.device.encode(), dtype=object)
-
-
-_FUNCTIONS = {name.lower(): name for name in registry.all_ops()}
 
 
 def __getattr__(name: str) -> Any:
