@@ -29,7 +29,7 @@ def _kept(ctx: Any) -> _Kept:
 
 
 def _found(ctx: Any, handle: Any) -> bytes:
-    key: bytes = np.asarray(handle)[()]
+    key: Any = np.asarray(handle)[()]
     if key not in _kept(ctx):
         text = f"The tensor with handle '{key.decode(errors='replace')}' is not in the session store."
         raise errors.InvalidArgumentError(None, None, text)
@@ -78,8 +78,8 @@ class TensorHandle:
     """What `sess.run` gives for a session handle: the name of a tensor that stays in the session."""
 
     def __init__(self, handle: Any, dtype: DType, session: Any) -> None:
-        text = np.asarray(handle)[()]
-        self._handle = text.decode() if isinstance(text, bytes) else text
+        text: Any = np.asarray(handle)[()]
+        self._handle: str = text.decode() if isinstance(text, bytes) else text
         self._dtype = dtype
         self._session = session
 
