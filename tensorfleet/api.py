@@ -38,6 +38,15 @@ def publish(value: Any, *names: str) -> None:
         _NAMES[name] = value
 
 
+def replace(others: dict[Any, Any]) -> None:
+    """Publishes other functions under all names of those that are published already."""
+    for name, value in _NAMES.items():
+        try:
+            _NAMES[name] = others.get(value, value)
+        except TypeError:
+            continue  # a list has no hash, and is no function
+
+
 def exported() -> dict[str, Any]:
     """All published names with what they stand for."""
     return {**_NAMES, **{name: load(name) for name, load in _LAZY.items()}}

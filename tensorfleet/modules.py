@@ -87,6 +87,7 @@ _LATER = (
     "image",
     "signal",
     "linear_operators.names",
+    "ragged_tensors",
     "nn",
     "cluster.resolvers",
     "data",

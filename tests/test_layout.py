@@ -15,7 +15,7 @@ STAGES = [
     {"io"},
     {"graph"},
     {"ops"},
-    {"variables", "summary", "image", "signal", "linear_operators"},
+    {"variables", "summary", "image", "signal", "linear_operators", "ragged_tensors"},
     {"passes"},
     {"runtime"},
     {"cluster", "data"},

@@ -12,15 +12,12 @@ from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import make_array, to_tensor
-from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.basic import placeholder
 from tensorfleet.ops.common import tensor_list, vector_of
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.indexing import boolean_mask as dense_boolean_mask
-from tensorfleet.ops.operators import OVERLOADABLE_OPERATORS
 from tensorfleet.ops.ragged_tensor import RaggedTensor, segment_ids_to_row_splits
 from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ops.sparse_arrange import sparse_shapes
@@ -252,54 +249,6 @@ def map_flat_values(op: Callable, *args: Any, **kwargs: Any) -> Any:
     return found[0].with_flat_values(result)
 
 
-@export("ragged.boolean_mask")
-def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
-    """The elements of `data` where `mask`, a matrix or of a higher rank, is true: rows of what is left."""
-    with name_scope(name, "RaggedMask"):
-        keep = to_tensor(mask, dtypes.bool_, name="mask")
-        dense = to_tensor(data, name="data")
-        if keep.shape.rank is None:
-            raise ValueError("mask.shape.rank must be known statically.")
-        if keep.shape.rank == 0:
-            raise ValueError("mask cannot be scalar.")
-        made: Any = dense_boolean_mask(dense, keep)
-        for axis in range(keep.shape.rank - 1, 0, -1):
-            counts = apply("Cast", keep, DstT="int64")
-            if axis == keep.shape.rank - 1:
-                lengths = apply("Sum", counts, [axis])
-            else:
-                outer = shape_of(keep, out_type=dtypes.int64)
-                lengths = apply("Fill", outer[:axis], outer[axis])
-            made = RaggedTensor.from_row_lengths(made, apply("Reshape", lengths, [-1]), validate=False)
-        return made
-
-
-@export("ragged.stack")
-def stack(values: Any, axis: int = 0, name: str | None = None) -> RaggedTensor:
-    """Tensors or ragged tensors as the rows of one more dimension, in front."""
-    if not isinstance(values, (list, tuple)) or not values:
-        raise ValueError("rt_inputs may not be empty.")
-    if axis != 0:
-        raise ValueError(f"Ragged tensors are stacked along axis 0, not {axis}.")
-    with name_scope(name, "RaggedConcat"):
-        parts = [v if isinstance(v, RaggedTensor) else to_tensor(v) for v in values]
-        counts = [p.nrows() if isinstance(p, RaggedTensor) else _rows(p) for p in parts]
-        return RaggedTensor.from_row_lengths(_joined(parts), apply("Pack", counts), validate=False)
-
-
-def _rows(tensor: Tensor) -> Tensor:
-    return shape_of(tensor, out_type=dtypes.int64)[0]
-
-
-def _joined(parts: list) -> Any:
-    """Rows one behind the other."""
-    if not any(isinstance(p, RaggedTensor) for p in parts):
-        return apply("ConcatV2", parts, 0)
-    ragged = [p if isinstance(p, RaggedTensor) else RaggedTensor.from_tensor(p) for p in parts]
-    lengths = apply("ConcatV2", [p.row_lengths() for p in ragged], 0)
-    return RaggedTensor.from_row_lengths(_joined([p.values for p in ragged]), lengths, validate=False)
-
-
 @export("ragged.stack_dynamic_partitions")
 def stack_dynamic_partitions(
     data: Any, partitions: Any, num_partitions: Any, name: str | None = None
@@ -314,16 +263,3 @@ def stack_dynamic_partitions(
         total = apply("Cast", to_tensor(num_partitions), DstT=rows.dtype.base_dtype)
         splits = segment_ids_to_row_splits(apply("GatherV2", rows, order, 0), total)
         return RaggedTensor._of(values, splits)
-
-
-def _operator(name: str) -> Callable:
-    def operate(x: Any, *others: Any) -> Any:
-        return map_flat_values(lambda first, *rest: getattr(first, name)(*rest), x, *others)
-
-    operate.__name__ = name
-    return operate
-
-
-# Arithmetic with numbers and with ragged tensors of the same rows goes by the innermost values.
-for _name in OVERLOADABLE_OPERATORS - {"__matmul__", "__rmatmul__"}:
-    setattr(RaggedTensor, _name, _operator(_name))

@@ -31,6 +31,23 @@ def deep(tf):
     return tf.ragged.constant(DEEP)
 
 
+def numbers(tf):
+    return tf.ragged.constant([[1.5, 2.0], [4.0], [3.0, 0.5, 1.0]])
+
+
+def sums_of_gradients(tf):
+    x = tf.constant([1.0, 2.0, 3.0, 4.0])
+    rows = tf.RaggedTensor.from_row_splits(x, [0, 1, 4])
+    found = [
+        tf.reduce_sum(rows * rows, 1),
+        tf.concat([rows, rows * 2.0], 1).flat_values,
+        rows[1, 1:],
+        tf.reduce_max(rows, 0),
+        tf.gather(rows, [1, 1]).flat_values,
+    ]
+    return [tf.convert_to_tensor(tf.gradients(y, x)[0]) for y in found]
+
+
 VALUES = {
     "constant": lambda tf: [flat(tf), deep(tf), tf.ragged.constant([[b"a"], [b"b", b"c"]])],
     "dense": lambda tf: [flat(tf).to_tensor(), flat(tf).to_tensor(-1), deep(tf).to_tensor()],
@@ -78,6 +95,98 @@ VALUES = {
     "gradient": lambda tf: tf.gradients(
         tf.RaggedTensor.from_row_splits(tf.constant([1.0, 2.0]), [0, 1, 2]).to_tensor() ** 2, []
     ),
+    "rows by number": lambda tf: [flat(tf)[0], flat(tf)[-1], deep(tf)[0], deep(tf)[0, 1], flat(tf)[0, 1]],
+    "slices of rows": lambda tf: [
+        flat(tf)[k] for k in (slice(1, None), slice(None, -1), slice(None, None, 2), slice(None, None, -1))
+    ],
+    "slices inside": lambda tf: [
+        deep(tf)[:, k]
+        for k in (slice(1), slice(1, None), slice(-1, None), slice(None, None, -1), slice(None, None, 2))
+    ],
+    "deeper slices": lambda tf: [deep(tf)[:, :, :1], deep(tf)[..., 1:], deep(tf)[1:, :1, -1:]],
+    "new dimensions": lambda tf: [
+        flat(tf)[tf.newaxis],
+        flat(tf)[:, tf.newaxis],
+        *[tf.expand_dims(flat(tf), a) for a in (0, 1, 2, -1)],
+    ],
+    "sums": lambda tf: [
+        f(numbers(tf), axis=a)
+        for f in (tf.reduce_sum, tf.reduce_prod, tf.reduce_max, tf.reduce_min, tf.reduce_mean)
+        for a in (None, 0, 1, -1)
+    ],
+    "deep sums": lambda tf: [
+        tf.reduce_sum(deep(tf), axis=a) for a in (None, 0, 1, 2, [0, 1], [1, 2], [0, 2])
+    ],
+    "kept dimensions": lambda tf: [tf.reduce_sum(numbers(tf), axis=a, keepdims=True) for a in (0, 1)],
+    "logical": lambda tf: [
+        f(tf.ragged.constant([[True, False], [True], [False]]), axis=a)
+        for f in (tf.reduce_any, tf.reduce_all)
+        for a in (None, 0, 1)
+    ],
+    "concat": lambda tf: [
+        tf.concat([flat(tf), flat(tf)], 0),
+        tf.concat([flat(tf), tf.ragged.constant([[7], [8, 9], []])], 1),
+        tf.concat([deep(tf), deep(tf)], 2),
+        tf.concat([deep(tf), deep(tf)], -2),
+        tf.concat([flat(tf), [[5, 6]]], 0),
+    ],
+    "stacked": lambda tf: (
+        [tf.stack([flat(tf), flat(tf)], a) for a in (0, 1, 2)]
+        + [tf.ragged.stack([[1, 2], [3]]), tf.ragged.stack([[1, 2], [3]], 0)]
+    ),
+    "gather": lambda tf: [
+        tf.gather(flat(tf), [2, 0, 0]),
+        tf.gather(deep(tf), [2, 0]),
+        tf.gather(deep(tf), [[2], [0]]),
+        tf.gather([10, 20, 30, 40], flat(tf)),
+        tf.gather(flat(tf), tf.ragged.constant([[0], [2, 1]])),
+    ],
+    "tile": lambda tf: [tf.tile(flat(tf), m) for m in ([1, 2], [2, 1], [2, 2])],
+    "masks": lambda tf: [
+        tf.ragged.boolean_mask(flat(tf), [True, False, True]),
+        tf.ragged.boolean_mask(flat(tf), tf.ragged.constant([[True, False], [], [True]])),
+        tf.ragged.boolean_mask(deep(tf), tf.ragged.constant([[True, False], [], [True]])),
+        tf.ragged.boolean_mask(deep(tf), tf.ragged.constant([[[True, False], [True]], [], [[False]]])),
+        tf.ragged.boolean_mask([1, 2, 3], [True, False, True]),
+    ],
+    "where": lambda tf: [
+        tf.where(tf.ragged.constant([[True, False], [True]])),
+        tf.where(
+            tf.ragged.constant([[True, False], [True]]),
+            tf.ragged.constant([[1, 2], [3]]),
+            tf.ragged.constant([[4, 5], [6]]),
+        ),
+    ],
+    "elementwise": lambda tf: [
+        tf.square(flat(tf)),
+        tf.cast(deep(tf), tf.float32),
+        tf.maximum(flat(tf), 2),
+        tf.add(flat(tf), flat(tf)),
+        tf.multiply(x=3, y=flat(tf)),
+        tf.clip_by_value(flat(tf), 1, 2),
+        tf.add_n([flat(tf), flat(tf)]),
+        tf.zeros_like(flat(tf)),
+        tf.equal(flat(tf), 2),
+    ],
+    "broadcast": lambda tf: [
+        flat(tf) + tf.constant([[10], [20], [30]]),
+        flat(tf) * tf.constant([[2]]),
+        deep(tf) + tf.constant([[[10]], [[20]], [[30]]]),
+        tf.RaggedTensor.from_row_splits([[1, 2], [3, 4]], [0, 2]) + [10, 20],
+    ],
+    "text": lambda tf: [
+        tf.strings.upper(tf.ragged.constant([["a"], ["b", "c"]])),
+        tf.strings.length(tf.ragged.constant([["a"], ["bb", "c"]])),
+        tf.string_join([tf.ragged.constant([["a"], ["b"]]), tf.ragged.constant([["x"], ["y"]])], "-"),
+    ],
+    "size, rank": lambda tf: [tf.size(deep(tf)), tf.rank(deep(tf)), tf.rank(flat(tf))],
+    "segment sums": lambda tf: [
+        tf.unsorted_segment_sum(flat(tf), [0, 1, 0], 2),
+        tf.unsorted_segment_max(deep(tf), [1, 1, 0], 3),
+    ],
+    "scripts": lambda tf: tf.strings.unicode_script([65, 0x3B1, 0x65E5, 33, -1, 0x110000, 0x1F600]),
+    "all scripts": lambda tf: tf.strings.unicode_script(tf.range(0, 0x110000, 37)),
+    "gradients": lambda tf: sums_of_gradients(tf),
     "transcode": lambda tf: [
         tf.strings.unicode_transcode(TEXTS, "UTF-8", out, **k)
         for out in ("UTF-8", "UTF-16-BE", "UTF-32-BE")
@@ -118,6 +227,8 @@ def test_values(tensorflow, program):
 
 
 ERRORS = {
+    "inner index": (lambda tf: deep(tf)[:, 0], "Cannot index into an inner ragged dimension"),
+    "axis": (lambda tf: tf.reduce_sum(flat(tf), 5), "axis=5 out of bounds"),
     "depth": (lambda tf: tf.ragged.constant([[1], 2]), "all scalar values must have the same nesting depth"),
     "private": (lambda tf: tf.RaggedTensor(1, 2), "RaggedTensor constructor is private"),
     "splits": (lambda tf: tf.RaggedTensor.from_row_splits([1, 2], [0, 1.5]), "row_splits must have dtype"),

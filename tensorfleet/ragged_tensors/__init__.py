@@ -1,0 +1,1 @@
+"""What ordinary functions of `tf` do with ragged tensors: indexing, arithmetic, sums, joining."""
