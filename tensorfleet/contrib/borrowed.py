@@ -50,13 +50,16 @@ _LENDERS: dict[str, tuple[str, ...]] = {
     "contrib.opt": ("train",),
     "contrib.signal": ("signal",),
     "contrib.stateless": ("random", ""),
-    "contrib.opt.python.training.external_optimizer": ("contrib.opt",),
-    "contrib.opt.python.training.lazy_adam_optimizer": ("contrib.opt",),
-    "contrib.opt.python.training.moving_average_optimizer": ("contrib.opt",),
-    "contrib.opt.python.training.nadam_optimizer": ("contrib.opt",),
-    "contrib.opt.python.training.weight_decay_optimizers": ("contrib.opt",),
     "contrib.session_bundle.exporter": ("saved_model",),
 }
 
+_OPTIMIZERS = """
+    adam_gs_optimizer adamax addsign agn_optimizer drop_stale_gradient_optimizer elastic_average_optimizer
+    external_optimizer lars_optimizer lazy_adam_gs_optimizer lazy_adam_optimizer model_average_optimizer
+    moving_average_optimizer multitask_optimizer_wrapper nadam_optimizer powersign reg_adagrad_optimizer sign_decay
+    variable_clipping_optimizer weight_decay_optimizers
+"""
+for _module in _OPTIMIZERS.split():
+    _LENDERS[f"contrib.opt.python.training.{_module}"] = ("contrib.opt",)
 for _module, _lenders in _LENDERS.items():
     publish_module(_module, *_lenders)

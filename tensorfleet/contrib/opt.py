@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.api import export, find
+from tensorfleet.contrib.rates import ByGlobalStep
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import IndexedSlices, Tensor
@@ -57,6 +58,24 @@ class LazyAdamOptimizer(AdamOptimizer):
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         return self._apply_rows(grad, handle, indices)
+
+
+@export("contrib.opt.LazyAdamGSOptimizer")
+class LazyAdamGSOptimizer(ByGlobalStep, LazyAdamOptimizer):
+    """`LazyAdamOptimizer` that takes the number of steps so far from the global step."""
+
+    def __init__(
+        self,
+        global_step: Any = 0,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+        self._global_step = global_step
 
 
 @export("contrib.opt.NadamOptimizer")

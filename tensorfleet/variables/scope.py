@@ -200,6 +200,8 @@ class VariableScope:
         getter = self._custom_getter if custom_getter is None else custom_getter
         with name_scope(None), control_dependencies(None):
             if getter is not None:
+                if trainable is None:  # a custom getter is told which it is
+                    arguments["trainable"] = synchronization != VariableSynchronization.ON_READ
                 return getter(getter=find_or_make, **arguments)
             return find_or_make(**arguments)
 

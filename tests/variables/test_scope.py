@@ -198,3 +198,17 @@ def test_partitioned_variable_without_an_initializer():
     with tf.Session() as s:
         s.run(tf.global_variables_initializer())
         assert s.run(tf.convert_to_tensor(v)).shape == (4, 2)
+
+
+def test_a_custom_getter_is_told_whether_the_variable_is_trained():
+    seen = {}
+
+    def note(getter, name, *args, **kwargs):
+        seen[name] = kwargs["trainable"]
+        return getter(name, *args, **kwargs)
+
+    with tf.Graph().as_default(), tf.variable_scope("s", custom_getter=note):
+        tf.get_variable("a", [1])
+        tf.get_variable("b", [1], trainable=False)
+        tf.get_variable("c", [1], synchronization=tf.VariableSynchronization.ON_READ)
+    assert seen == {"s/a": True, "s/b": False, "s/c": False}
