@@ -20,6 +20,8 @@ from tensorfleet.ops.windows import (
     pad,
     require_rank,
     scatter,
+    seen,
+    spread,
     take,
     windowed_shape,
 )
@@ -93,7 +95,11 @@ def depthwise_conv2d_backprop_input(
     dy, w = _widen(xp, dy, w)
     dy = _to_last(xp, dy, data_format)
     dy = dy.reshape(*dy.shape[:-1], *w.shape[-2:])
-    dx = scatter(xp, ((tap, (dy * w[tap[1:-1]]).sum(-1)) for tap in win.taps()), win)
+    if xp is np:
+        dx = scatter(xp, ((tap, (dy * w[tap[1:-1]]).sum(-1)) for tap in win.taps()), win)
+    else:  # XLA is fast where it reads: each input looks up the windows that see it
+        parts = [spread(dy[..., m], win) for m in range(w.shape[-1])]
+        dx = sum(seen(p, win, tap) * w[tap[1:-1]][:, m] for tap in win.taps() for m, p in enumerate(parts))
     return _from_last(xp, dx.astype(dtype), data_format)
 
 

@@ -44,6 +44,10 @@ def _first_seen(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray, np.nd
         low, high = int(x.min()), int(x.max())
         if high - low < _DENSE * x.size:
             return _first_seen_dense(x, low, high - low + 1)
+    if x.ndim == 1 and x.dtype == object:
+        numbers: dict[Any, int] = {}
+        index = np.fromiter((numbers.setdefault(v, len(numbers)) for v in x.tolist()), np.int64, x.size)
+        return np.fromiter(numbers, object, len(numbers)), index, np.bincount(index, minlength=len(numbers))
     if x.ndim == 1:
         _, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
     else:

@@ -18,6 +18,8 @@ from tensorfleet.ops.windows import (
     padding_name,
     require_rank,
     scatter,
+    seen,
+    spread,
     take,
     windowed_shape,
 )
@@ -40,16 +42,30 @@ def max_pool_grad(
     zero = xp.zeros((), grad.dtype)
     if _is_whole(win):
         return xp.where(_first_of_all(xp, orig_input, orig_output, win), grad, zero)
-    firsts = _first_maxima(xp, orig_input, orig_output, win)
-    return scatter(xp, ((tap, xp.where(first, grad, zero)) for tap, first in firsts), win)
+    if xp is np or win.is_tiled:
+        firsts = _first_maxima(xp, orig_input, orig_output, win)
+        return scatter(xp, ((tap, xp.where(first, grad, zero)) for tap, first in firsts), win)
+    # XLA is fast where it reads: each input looks up the windows that see it.
+    first_tap = spread(_first_tap(xp, orig_input, orig_output, win), win, -1)
+    spread_grad = spread(grad, win)
+    return sum(
+        xp.where(seen(first_tap, win, tap) == i, seen(spread_grad, win, tap), zero)
+        for i, tap in enumerate(win.taps())
+    )
 
 
 def max_pool3d_grad(xp, orig_input, orig_output, grad, *, ksize, strides, padding, data_format="NDHWC"):
     """MaxPool3DGrad: unlike MaxPoolGrad, TensorFlow gives `grad` to every input that equals the maximum."""
     win = _window(orig_input.shape, ksize, strides, padding, ())
     zero = xp.zeros((), grad.dtype)
-    maxima = _maxima(xp, orig_input, orig_output, win)
-    return scatter(xp, ((tap, xp.where(found, grad, zero)) for tap, found in maxima), win)
+    if xp is np or win.is_tiled:
+        maxima = _maxima(xp, orig_input, orig_output, win)
+        return scatter(xp, ((tap, xp.where(found, grad, zero)) for tap, found in maxima), win)
+    maximum, spread_grad = spread(orig_output, win), spread(grad, win)
+    return sum(
+        xp.where(orig_input == seen(maximum, win, tap), seen(spread_grad, win, tap), zero)
+        for tap in win.taps()
+    )
 
 
 def max_pool_grad_grad(
@@ -192,6 +208,16 @@ def _first_maxima(xp, x, y, win):
     for tap, found in _maxima(xp, x, y, win):
         yield tap, found if taken is None else found & ~taken
         taken = found if taken is None else found | taken
+
+
+def _first_tap(xp, x, y, win):
+    """The number of the tap that is each window's first maximum."""
+    found = list(_maxima(xp, x, y, win))
+    number = np.int8 if len(found) < 127 else np.int32
+    first = xp.full(y.shape, len(found), number)
+    for i in reversed(range(len(found))):
+        first = xp.where(found[i][1], number(i), first)
+    return first
 
 
 def _is_whole(win):

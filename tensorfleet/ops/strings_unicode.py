@@ -92,7 +92,16 @@ def _transcode(
 ) -> Any:
     decoder = _Decoder(input_encoding, errors, replacement_char, replace_control_characters)
     codec = _CODECS[output_encoding]
-    return each(lambda s: "".join(chr(c) for c, _ in decoder.characters(s)).encode(codec), texts)
+
+    def transcoded(s: bytes) -> bytes:
+        if not decoder.control:
+            try:
+                return s.decode(decoder.codec).encode(codec)
+            except UnicodeError:
+                pass  # then character by character
+        return "".join(chr(c) for c, _ in decoder.characters(s)).encode(codec)
+
+    return each(transcoded, texts)
 
 
 @export("strings.unicode_transcode")
@@ -128,8 +137,29 @@ def _decoded_shapes(op: Operation) -> list[TensorShape]:
     ]
 
 
+def _decoded_plain(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """All texts at once, when all of them are UTF-8 without an error."""
+    data = b"".join(texts)
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    begins = np.cumsum(lengths) - lengths
+    starts = np.frombuffer(data, np.uint8) & 0xC0 != 0x80
+    try:
+        whole = data.decode()
+    except UnicodeDecodeError:
+        return None
+    if not starts[begins[lengths > 0]].all():  # two texts with an error each make one without
+        return None
+    before = np.concatenate([[0], np.cumsum(starts)])
+    ends = before[np.concatenate([[0], begins + lengths])]
+    numbers = np.frombuffer(whole.encode("utf-32-le"), "<u4").astype(np.int32)
+    return ends, numbers, np.flatnonzero(starts) - np.repeat(begins, np.diff(ends))
+
+
 def _decoded(texts: Any, decoder: _Decoder, splits: DType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rows = [decoder.characters(s) for s in np.asarray(texts, object).ravel().tolist()]
+    flat_texts = np.asarray(texts, object).ravel().tolist()
+    if decoder.codec == "utf-8" and not decoder.control and (plain := _decoded_plain(flat_texts)) is not None:
+        return plain[0].astype(splits.np_dtype), *plain[1:]
+    rows = [decoder.characters(s) for s in flat_texts]
     ends = np.cumsum([0, *(len(r) for r in rows)]).astype(splits.np_dtype)
     flat = np.array([pair for r in rows for pair in r], np.int64).reshape(-1, 2)
     return ends, flat[:, 0].astype(np.int32), flat[:, 1]

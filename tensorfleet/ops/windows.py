@@ -192,6 +192,25 @@ def _scatter_numpy(parts, win):
     return total[tuple(inner)]
 
 
+def spread(values, win, fill=0):
+    """A traced value per window, put where `seen` finds it; `fill` where there is no window."""
+    from jax import lax
+
+    config = []
+    sizes = zip(win.size, win.dilation, win.stride, win.pads, win.in_shape, win.out_shape, strict=True)
+    for k, d, s, (lo, _), n, m in sizes:
+        config.append(((k - 1) * d - lo, n + lo - ((m - 1) * s + 1), s - 1))
+    return lax.pad(values, np.asarray(fill, values.dtype), config)
+
+
+def seen(spread_values, win, tap):
+    """For each input the value, out of `spread`, of the window that sees it as this tap."""
+    from jax import lax
+
+    start = [(k - 1 - t) * d for k, t, d in zip(win.size, tap, win.dilation, strict=True)]
+    return lax.slice(spread_values, start, [a + n for a, n in zip(start, win.in_shape, strict=True)])
+
+
 def _place_jax(xp, values, win, tap):
     """`values` spread out to their places in the unpadded input; what falls into padding is cropped."""
     from jax import lax
