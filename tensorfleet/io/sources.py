@@ -145,6 +145,9 @@ class Pieces(_Source):
                 self._check_length(header, footer)
             while len(self._ready) < header and not self._ended:
                 self._fill(header)
+            if len(self._ready) < header and not exact:
+                self.close()
+                raise errors.OutOfRangeError(None, None, "reached end of file")
             self._ready = self._ready[header:]
 
     def offset_of(self, index: int) -> int:

@@ -87,7 +87,7 @@ def _shapes(queue: Queue) -> str:
     return f"[{','.join(each)}]".replace(" ", "").replace("None", "?")
 
 
-_ATTRS = "component_types: list(type); shapes: list(shape) = []; capacity: int = -1; "
+_ATTRS = "component_types: list(type) >= 1; shapes: list(shape) = []; capacity: int = -1; "
 _PLACE = "container: string = ''; shared_name: string = ''"
 # On a queue of tokens for replicas that train together: how many they are.
 REPLICAS = "_replicas"
@@ -296,7 +296,7 @@ def _batch_shapes(op: Operation) -> list[TensorShape]:
 
 
 _PUT = "Tcomponents: list(type); timeout_ms: int = -1"
-_TAKE = "component_types: list(type); timeout_ms: int = -1"
+_TAKE = "component_types: list(type) >= 1; timeout_ms: int = -1"
 _WAITS: dict[str, Any] = {"host": True, "blocks": True, "stateful": True}
 _ASKS: dict[str, Any] = {"host": True, "stateful": True, "shape": lambda op: SCALAR}
 

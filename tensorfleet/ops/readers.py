@@ -104,6 +104,7 @@ class Reader:
             raise errors.InvalidArgumentError(
                 None, None, f"A reader takes names of type string from its queue, not {queue.types}."
             )
+        self.unit = None
         complete(ctx, queue, attempt, f"for a file name in queue '{queue.name}'")
         (name,) = queue.single(attempt.taken)
         self.unit = one_string(name, "file name")
@@ -174,12 +175,11 @@ class _Once:
 class _Many:
     """A work unit that is a file of records; `place` tells where the last one read was."""
 
-    over = False
-
     def __init__(self, name: bytes, source: Any, place: Callable[[Any], int]) -> None:
         self._name = name
         self._source = source
         self._place = place
+        self.over = False
 
     def take(self, most: int) -> list[tuple[bytes, bytes]]:
         """The next records, one at a time so that each has its own key."""
@@ -192,6 +192,7 @@ class _Many:
                     raise
                 break
             if not record:
+                self.over = True
                 break
             found.append((b"%s:%d" % (self._name, self._place(self._source)), record[0]))
         return found
@@ -210,6 +211,10 @@ def _reader(
 
 
 def _text_line(ctx: Any, *, skip_header_lines: int, container: bytes, shared_name: bytes) -> Reader:
+    if skip_header_lines < 0:
+        text = f"skip_header_lines must be >= 0 not {skip_header_lines}"
+        raise errors.InvalidArgumentError(None, None, text)
+
     def start(name: bytes) -> Any:
         return _Many(name, Lines(name, skip=skip_header_lines), lambda s: s.number)
 
@@ -291,7 +296,7 @@ def _read(ctx: Any, reader: Reader, queue: Any) -> tuple:
 def _read_up_to(ctx: Any, reader: Reader, queue: Any, num_records: Any) -> tuple:
     most = int(num_records)
     if most < 1:
-        raise errors.InvalidArgumentError(None, None, f"num_records must be positive, not {most}")
+        return objects([]), objects([])
     reader.turns.take(ctx)
     try:
         keys, values = reader.read(ctx, queue, most)
