@@ -20,6 +20,16 @@ _BORROWS: dict[str, tuple[str, ...]] = {}
 _FINDERS: dict[str, Callable[[str], Any]] = {}
 
 
+# What to do without a whole part of TensorFlow that is not there.
+_INSTEAD = {
+    "estimator": "TensorFleet has no estimators: build the graph and train it in tf.train.MonitoredTrainingSession, "
+    "or see docs/compatibility.md",
+    "keras": "TensorFleet has no Keras: tf.layers and tf.contrib.layers have its layers, or see docs/compatibility.md",
+    "distribute": "TensorFleet has no strategies: tf.train.replica_device_setter and tf.train.SyncReplicasOptimizer do "
+    "their work, or see docs/compatibility.md",
+}
+
+
 def export(*names: str) -> Callable[[T], T]:
     """Publishes the decorated object as `tf.<name>` for each name."""
 
@@ -91,10 +101,10 @@ def install(package: types.ModuleType) -> None:
 def _module_of(package: types.ModuleType, name: str) -> types.ModuleType:
     *path, _ = name.split(".")
     module = package
-    for part in path:
-        module = _child(module, part)
-    if "__getattr__" not in module.__dict__:
-        module.__getattr__ = _lazy_getter(module, ".".join(path))  # type: ignore[method-assign]
+    for depth, part in enumerate(["", *path]):
+        module = _child(module, part) if part else module
+        if "__getattr__" not in module.__dict__:
+            module.__getattr__ = _lazy_getter(module, ".".join(path[:depth]))  # type: ignore[method-assign]
     return module
 
 
@@ -109,9 +119,9 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
             setattr(module, name, found)
             return found
         if source is None:
+            instead = _INSTEAD.get(full.split(".")[0], "docs/compatibility.md lists what is supported")
             raise AttributeError(
-                f"module 'tf{'.' + path if path else ''}' has no attribute {name!r}; docs/compatibility.md lists "
-                "what is supported"
+                f"module 'tf{'.' + path if path else ''}' has no attribute {name!r}; {instead}"
             )
         value = find(source)
         setattr(module, name, value)

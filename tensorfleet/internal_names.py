@@ -274,6 +274,8 @@ for _place, _names in _PLACES.items():
 for _kind in ("uniform", "normal"):
     for _place in ("contrib.stateless", "python.ops.stateless_random_ops"):
         publish(find(f"random.stateless_{_kind}"), f"{_place}.stateless_random_{_kind}")
+for _name, _old in {"FileWriterCache": "SummaryWriterCache", "FileWriter": "SummaryWriter"}.items():
+    publish(find(f"summary.{_name}"), f"python.training.summary_io.{_old}")
 for _name in exported_under("errors"):
     publish(find(_name), f"python.framework.{_name}")
 # The module that this package logs with, so that a test which replaces a function in it sees what is logged.

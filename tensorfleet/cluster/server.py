@@ -9,6 +9,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import threading
 import time
 from typing import Any
@@ -174,6 +175,13 @@ class Server:
             return
         self._started = True
         atexit.register(self._farewells.say)
+        forked = sys.modules.get("multiprocessing.process")
+        if forked is not None and forked.parent_process() is not None:
+            from multiprocessing.util import Finalize
+
+            Finalize(
+                None, self._farewells.say, exitpriority=0
+            )  # such a process ends without what atexit would do
         logging.info("Started server with target: %s", self._target)
         self._listener = Listener(
             self._sockets, self._secret, self._welcome, self._serve, _largest_frame(), self._tls

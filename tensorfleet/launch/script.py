@@ -122,6 +122,8 @@ def _about_old_names(error: BaseException) -> str | None:
         return f"The module {error.name} is Python 2's; in Python 3 it is {_OLD_MODULES[error.name]}."
     if isinstance(error, AttributeError) and isinstance(error.obj, dict) and error.name in _OLD_METHODS:
         return f"dict.{error.name} is Python 2; in Python 3 it is {_OLD_METHODS[error.name]}."
+    if isinstance(error, AttributeError) and isinstance(error.obj, str) and error.name == "decode":
+        return "In Python 3 a str is text already: leave out .decode(...). Python 2 made it from bytes."
     return None
 
 

@@ -106,3 +106,10 @@ def test_without_the_alias_tensorflow_is_what_is_installed(tmp_path):
     (tmp_path / "tensorflow.py").write_text("__version__ = 'the real one'\n")
     done = run(tmp_path, "import tensorflow; print(tensorflow.__version__)", before=["--no-alias"])
     assert done.stdout.strip() == "the real one"
+
+
+def test_decoding_text_is_python_2():
+    try:
+        "".decode("utf-8")
+    except AttributeError as error:
+        assert "leave out .decode" in script._about_old_names(error)

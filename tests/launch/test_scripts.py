@@ -63,6 +63,13 @@ def test_machines_written_into_the_script_are_this_one(tmp_path):
     assert "Traceback" not in done.stdout + done.stderr
 
 
+def test_tasks_that_a_script_forks_end_by_themselves(tmp_path):
+    done = run(tmp_path, script("forked_tasks"))
+    assert done.code == 0, done.stdout + done.stderr
+    assert done.stdout.count("counted: True") == 2
+    assert done.stdout.count("the server has ended") == 1
+
+
 def test_client_of_servers_that_run_elsewhere(tmp_path):
     with socket.create_server(("localhost", 0)) as a, socket.create_server(("localhost", 0)) as b:
         addresses = [f"localhost:{s.getsockname()[1]}" for s in (a, b)]
