@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import secrets
@@ -37,9 +39,64 @@ def is_loopback(host: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
 
-def local_name(port: int) -> str:
-    """The name under which the task at a loopback port can also be reached, without TCP. It has no file."""
-    return f"\0tensorfleet-{os.getuid()}-{port}"
+def local_name(host: str, port: int) -> str:
+    """The name under which the task at a loopback address can also be reached, without TCP. It has no file."""
+    at = "127.0.0.1" if host == "localhost" else host
+    return f"\0tensorfleet-{os.getuid()}-{at}-{port}"
+
+
+def joined(host: str, port: int) -> str:
+    """Host and port as one address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def listen_at(host: str, port: int) -> list[socket.socket]:
+    """Sockets that listen at a port of every address that a host's name stands for on this machine."""
+    found: list[socket.socket] = []
+    failure: OSError | None = None
+    known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    chosen = port  # by the system, when the port is 0
+    for family, at in dict.fromkeys((family, at) for family, _, _, _, at in known):
+        try:
+            found.append(socket.create_server((at[0], chosen, *at[2:]), family=family, backlog=256))
+            chosen = found[0].getsockname()[1]
+        except OSError as e:
+            if e.errno == errno.EADDRINUSE and port:
+                for one in found:
+                    one.close()
+                raise
+            failure = e  # an address of another machine, or of a kind this one does not have
+    if not found:
+        raise failure or OSError(f"there is no address of {host}")
+    return found
+
+
+def user_of(port: int) -> str:
+    """Which process of this machine listens at a port, as far as this user may know: " (process 12: python x.py)"."""
+    try:
+        wanted = {f"socket:[{inode}]" for inode in _listening(port)}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                files = [os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")]
+                if not wanted.isdisjoint(files):
+                    with open(f"/proc/{pid}/cmdline", "rb") as f:
+                        command = f.read(200).replace(b"\0", b" ").decode(errors="replace").strip()
+                    return f" (process {pid}: {command})"
+    except (OSError, ValueError, IndexError):
+        pass  # a system that does not tell
+    return ""
+
+
+def _listening(port: int) -> list[str]:
+    """The inodes of sockets that listen at a port."""
+    found = []
+    for name in ("tcp", "tcp6"):
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/net/{name}") as table:
+            for line in list(table)[1:]:
+                words = line.split()
+                if words[3] == "0A" and int(words[1].rpartition(":")[2], 16) == port:
+                    found.append(words[9])
+    return found
 
 
 def has_local_names() -> bool:
@@ -54,7 +111,7 @@ def open_socket(address: str, seconds: float) -> socket.socket:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(seconds)
         try:
-            sock.connect(local_name(port))
+            sock.connect(local_name(host, port))
             if _is_ours(sock):
                 return tuned(sock)
         except OSError:

@@ -140,23 +140,28 @@ class Server:
                 "TENSORFLEET_TOKEN (or TENSORFLEET_TOKEN_FILE) to the same secret on every task, or use localhost.",
             )
         try:
-            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-            listener = socket.create_server((host, port), family=family, backlog=256)
+            found = connection.listen_at(host, port)
         except OSError as e:
             raise errors.UnknownError(
                 None,
                 None,
-                f"Could not start gRPC server: {self.task} cannot listen at {address}: {e.strerror or e}. Is another task (or "
-                "an earlier run) still using that port?",
+                f"Could not start gRPC server: {self.task} cannot listen at {address}: {e.strerror or e}"
+                f"{connection.user_of(port) if port else ''}. Is another task (or an earlier run) still using that port?",
             ) from None
-        found = [listener]
         if not port:
-            port = listener.getsockname()[1]
-            self._rename(f"{host}:{port}")
+            port = found[0].getsockname()[1]
+            self._rename(connection.joined(host, port))
+        if host in ("0.0.0.0", "::") and sum(map(self.cluster.num_tasks, self.cluster.jobs)) > 1:
+            logging.warning(
+                "%s listens at %s. Other machines cannot reach it there: give it a name or address of its own in the "
+                "ClusterSpec.",
+                self.task,
+                address,
+            )
         if connection.is_loopback(host) and connection.has_local_names():
             local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             with contextlib.suppress(OSError):  # taken by a task of another cluster: TCP will do
-                local.bind(connection.local_name(port))
+                local.bind(connection.local_name(host, port))
                 local.listen(256)
                 found.append(local)
         return found

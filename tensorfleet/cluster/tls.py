@@ -44,6 +44,7 @@ def for_server() -> ssl.SSLContext | None:
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.options |= ssl.OP_NO_RENEGOTIATION  # it would cost the server more than who asks for it
     _load(context, at, "server")
     if is_mutual():
         context.verify_mode = ssl.CERT_REQUIRED

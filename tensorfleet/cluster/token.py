@@ -53,12 +53,15 @@ def configured() -> bool:
 def token() -> bytes:
     """The token of this process's cluster."""
     given = settings.token or os.environ.get("TENSORFLEET_TOKEN")
-    if isinstance(given, bytes):
-        return given
     if given:
-        return given.encode()
+        found = (given if isinstance(given, bytes) else given.encode()).strip()  # as from a file
+        if not found:
+            raise errors.FailedPreconditionError(
+                None, None, "The cluster token is blank. Set TENSORFLEET_TOKEN to a secret."
+            )
+        return found
     path = os.environ.get("TENSORFLEET_TOKEN_FILE")
-    return _read(path) if path else _own()
+    return _given(path) if path else _own()
 
 
 def default_path() -> str:
@@ -92,9 +95,26 @@ def _own() -> bytes:
     return _read(path)
 
 
+def _given(path: str) -> bytes:
+    """The token in the file that the user has named."""
+    try:
+        return _read(path)
+    except OSError as e:
+        raise errors.FailedPreconditionError(
+            None,
+            None,
+            f"The cluster token cannot be read from {path}, which TENSORFLEET_TOKEN_FILE names: {e.strerror}.",
+        ) from None
+
+
 def _read(path: str) -> bytes:
-    with open(path, "rb") as f:
+    """The token in a file, or in the one that a link leads to."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as f:
         mode = os.fstat(f.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            raise errors.FailedPreconditionError(
+                None, None, f"The cluster token must be in a file; {path} is none."
+            )
         if stat.S_IMODE(mode) & 0o077:
             raise errors.PermissionDeniedError(
                 None, None, f"Others can read the cluster token in {path}. Run: chmod 600 {path}"
