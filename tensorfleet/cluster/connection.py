@@ -76,15 +76,23 @@ def user_of(port: int) -> str:
     try:
         wanted = {f"socket:[{inode}]" for inode in _listening(port)}
         for pid in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError):
-                files = [os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")]
-                if not wanted.isdisjoint(files):
-                    with open(f"/proc/{pid}/cmdline", "rb") as f:
-                        command = f.read(200).replace(b"\0", b" ").decode(errors="replace").strip()
-                    return f" (process {pid}: {command})"
+            if not wanted.isdisjoint(_files_of(pid)):
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    command = f.read(200).replace(b"\0", b" ").decode(errors="replace").strip()
+                return f" (process {pid}: {command})"
     except (OSError, ValueError, IndexError):
         pass  # a system that does not tell
     return ""
+
+
+def _files_of(pid: str) -> set[str]:
+    """What a process has open, as far as this user may know."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):  # closed meanwhile
+                found.add(os.readlink(f"/proc/{pid}/fd/{number}"))
+    return found
 
 
 def _listening(port: int) -> list[str]:

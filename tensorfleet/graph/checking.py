@@ -51,7 +51,10 @@ def _by_name(nodes: Iterable[Any]) -> dict[str, Any]:
         if name in found:
             raise ValueError(f"Node '{name}' is not unique")
         found[name] = node
-        for attr in node.attr.values():
+        attrs = node.attr
+        if not attrs:
+            continue
+        for attr in attrs.values():
             if attr.WhichOneof("value") in _SIZED:
                 _check_attr(name, attr)
     return found
@@ -76,6 +79,10 @@ def _sources(node: Any, nodes: dict[str, Any], mapped: Collection[str]) -> list[
     for text in node.input:
         if text in nodes and not (controls or merges or mapped):  # almost all of them
             found.append(text)
+            continue
+        if not mapped and text[:1] == "^" and text[1:] in nodes:
+            found.append(text[1:])
+            controls = True
             continue
         parts = _INPUT.fullmatch(text)
         if parts is None:
