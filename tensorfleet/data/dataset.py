@@ -14,6 +14,7 @@ from tensorfleet.data.batches import unknown_rows
 from tensorfleet.data.functions import Traced, traced
 from tensorfleet.data.iterator import Iterator, make_initializable, make_one_shot
 from tensorfleet.data.options import Options
+from tensorfleet.data.specs import DatasetSpec, specs_of
 from tensorfleet.data.structure import Leaf, flatten, map_leaves, pack_like
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value, constant_value_as_shape
@@ -80,8 +81,12 @@ class Dataset:
 
     @property
     def element_spec(self) -> Any:
-        """Types and shapes of an element's components."""
-        return self._structure
+        """The specs of an element's components: their types and shapes."""
+        return specs_of(self._structure)
+
+    @property
+    def _type_spec(self) -> DatasetSpec:
+        return DatasetSpec(self.element_spec)
 
     def __repr__(self) -> str:
         types = structures.types_of(self._structure)

@@ -7,6 +7,7 @@ from typing import Any
 from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.data import structure as structures
+from tensorfleet.data.specs import specs_of
 from tensorfleet.data.structure import flatten, pack_like
 from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
@@ -124,8 +125,8 @@ class Iterator:
 
     @property
     def element_spec(self) -> Any:
-        """Types and shapes of an element's components."""
-        return self._structure
+        """The specs of an element's components: their types and shapes."""
+        return specs_of(self._structure)
 
 
 def _declared(structure: Any) -> dict[str, Any]:

@@ -349,7 +349,7 @@ class GroupByWindow(Through):
             group.append(Block(1, block.columns[:-1], block.places))
             if len(group) >= self._sizes[key]:
                 return key
-        return next(iter(self._groups), None)
+        return min(self._groups, default=None)
 
     def close(self) -> None:
         """Ends the current group too."""

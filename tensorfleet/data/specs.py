@@ -1,0 +1,146 @@
+"""Specs of datasets and optional elements, and the way between specs and what datasets keep of their elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export, publish
+from tensorfleet.data import structure as structures
+from tensorfleet.data.structure import Leaf, map_leaves
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.sparse_tensor import SparseTensor
+from tensorfleet.ops.type_specs import SparseTensorSpec, TensorSpec, TypeSpec
+from tensorfleet.shapes import TensorShape, as_shape
+
+
+@export("data.DatasetSpec")
+class DatasetSpec(TypeSpec):
+    """What is known of a dataset: the specs of its elements."""
+
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+        self._element_spec = element_spec
+        self._dataset_shape = as_shape(dataset_shape)
+
+    @property
+    def value_type(self) -> Any:
+        """`tf.data.Dataset`."""
+        from tensorfleet.data.dataset import Dataset
+
+        return Dataset
+
+    @staticmethod
+    def from_value(value: Any) -> DatasetSpec:
+        """The spec of a dataset."""
+        return DatasetSpec(value.element_spec)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a dataset, or every dataset that another spec describes, may be one of these."""
+        other = (
+            spec_or_value
+            if isinstance(spec_or_value, TypeSpec)
+            else getattr(spec_or_value, "_type_spec", None)
+        )
+        return isinstance(other, DatasetSpec) and _all_fit(self._element_spec, other._element_spec)
+
+    def most_specific_compatible_type(self, other: Any) -> DatasetSpec:
+        """The spec that describes the datasets of both, and as little else as possible."""
+        if not isinstance(other, DatasetSpec):
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        return DatasetSpec(_common(self._element_spec, other._element_spec), self._dataset_shape)
+
+    def _parts(self) -> tuple:
+        return self._element_spec, self._dataset_shape
+
+    def _key(self) -> tuple:
+        return tuple(structures.flatten(self._element_spec))
+
+
+class OptionalSpec(TypeSpec):
+    """What is known of an optional element: the specs of its components."""
+
+    def __init__(self, value_structure: Any) -> None:
+        self._value_structure = value_structure
+
+    @property
+    def value_type(self) -> Any:
+        """`tf.data.experimental.Optional`."""
+        from tensorfleet.data.optional import Optional
+
+        return Optional
+
+    @staticmethod
+    def from_value(value: Any) -> OptionalSpec:
+        """The spec of an optional element."""
+        return OptionalSpec(value.value_structure)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether an optional, or every optional that another spec describes, may be one of these."""
+        other = (
+            spec_or_value
+            if isinstance(spec_or_value, TypeSpec)
+            else getattr(spec_or_value, "_type_spec", None)
+        )
+        return isinstance(other, OptionalSpec) and _all_fit(self._value_structure, other._value_structure)
+
+    def most_specific_compatible_type(self, other: Any) -> OptionalSpec:
+        """The spec that describes the optionals of both, and as little else as possible."""
+        if not isinstance(other, OptionalSpec):
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        return OptionalSpec(_common(self._value_structure, other._value_structure))
+
+    def _parts(self) -> tuple:
+        return (self._value_structure,)
+
+    def _key(self) -> tuple:
+        return tuple(structures.flatten(self._value_structure))
+
+
+publish(DatasetSpec, "data.experimental.DatasetStructure")
+publish(OptionalSpec, "OptionalSpec", "data.experimental.OptionalStructure")
+
+
+def _pairs(mine: Any, theirs: Any) -> list[tuple]:
+    others = structures.match(mine, theirs, lambda v: isinstance(v, TypeSpec), "The other spec")
+    return list(zip(structures.flatten(mine), others, strict=True))
+
+
+def _all_fit(mine: Any, theirs: Any) -> bool:
+    try:
+        return all(a.is_compatible_with(b) for a, b in _pairs(mine, theirs))
+    except ValueError:
+        return False
+
+
+def _common(mine: Any, theirs: Any) -> Any:
+    return structures.pack_like(mine, [a.most_specific_compatible_type(b) for a, b in _pairs(mine, theirs)])
+
+
+def specs_of(structure: Any) -> Any:
+    """What a dataset keeps of its elements, as specs."""
+    return map_leaves(_spec, structure)
+
+
+def _spec(leaf: Leaf) -> TypeSpec:
+    if leaf.kind is Tensor:
+        return TensorSpec(leaf.shape, leaf.dtype)
+    if leaf.kind is SparseTensor:
+        return SparseTensorSpec(leaf.shape, leaf.dtype)
+    return DatasetSpec(specs_of(leaf.kind))
+
+
+def leaves_of(specs: Any) -> Any:
+    """Specs as what a dataset keeps of its elements."""
+    return map_leaves(_leaf, specs)
+
+
+def _leaf(spec: Any) -> Leaf:
+    if isinstance(spec, Leaf):
+        return spec
+    if isinstance(spec, SparseTensorSpec):
+        return Leaf(spec.dtype, spec.shape, SparseTensor)
+    if isinstance(spec, DatasetSpec):
+        return Leaf(dtypes.variant, TensorShape([]), leaves_of(spec._element_spec))
+    if isinstance(spec, TensorSpec):
+        return Leaf(spec.dtype, spec.shape)
+    raise TypeError(f"The elements of a dataset cannot be described by {spec!r}.")

@@ -1,0 +1,312 @@
+"""`tf.TypeSpec` and its kinds: what is known of a value before there is one."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export, publish
+from tensorfleet.dtypes import DType
+from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from tensorfleet.ops.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged_value import RaggedTensorValue
+from tensorfleet.ops.tensor_array import TensorArray
+from tensorfleet.shapes import TensorShape, as_shape
+
+
+@export("TypeSpec")
+class TypeSpec(abc.ABC):
+    """What is known of a value: a kind of its own for tensors, sparse and ragged ones, datasets, ..."""
+
+    @property
+    @abc.abstractmethod
+    def value_type(self) -> Any:
+        """The Python type of the values."""
+
+    @abc.abstractmethod
+    def _parts(self) -> tuple:
+        """What tells two of one kind apart: types, shapes and numbers."""
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a value, or every value that another spec describes, may be one of these."""
+        other = spec_or_value if isinstance(spec_or_value, TypeSpec) else spec_of(spec_or_value)
+        return type(other) is type(self) and all(map(_fits, self._parts(), other._parts()))
+
+    def most_specific_compatible_type(self, other: Any) -> Any:
+        """The spec that describes the values of both, and as little else as possible."""
+        if type(other) is not type(self):
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        return type(self)._of(tuple(map(_common, self._parts(), other._parts())))
+
+    @classmethod
+    def _of(cls, parts: tuple) -> Any:
+        return cls(*parts)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._key() == other._key()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def _key(self) -> tuple:
+        return tuple(_comparable(p) for p in self._parts())
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self._parts()!r}"
+
+
+def _comparable(part: Any) -> Any:
+    if isinstance(part, TensorShape):
+        return None if part.rank is None else tuple(part.as_list())
+    return part
+
+
+def _fits(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, TensorShape):
+        return mine.is_compatible_with(theirs)
+    if isinstance(mine, DType):
+        return mine.is_compatible_with(theirs)
+    if isinstance(mine, TypeSpec):
+        return mine.is_compatible_with(theirs)
+    return bool(mine == theirs)
+
+
+def _common(mine: Any, theirs: Any) -> Any:
+    if isinstance(mine, TensorShape):
+        return mine.most_specific_compatible_shape(theirs)
+    if isinstance(mine, TypeSpec):
+        return mine.most_specific_compatible_type(theirs)
+    if mine != theirs:
+        raise ValueError(f"Types are not compatible: {mine!r} vs {theirs!r}")
+    return mine
+
+
+@export("TensorSpec")
+class TensorSpec(TypeSpec):
+    """The shape and type of a tensor, and a name for it."""
+
+    def __init__(self, shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> None:
+        self._shape = as_shape(shape)
+        self._dtype = dtypes.as_dtype(dtype)
+        self._name = name
+
+    shape = property(lambda self: self._shape, doc="The shape, as far as it is known.")
+    dtype = property(lambda self: self._dtype, doc="The type of the elements.")
+    name = property(lambda self: self._name, doc="The name that was given.")
+    value_type = property(lambda self: Tensor, doc="`tf.Tensor`.")
+
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """Another spec's shape and type, under a name."""
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """A tensor's shape and type, under its own name or another."""
+        return cls(tensor.shape, tensor.dtype, name or tensor.op.name)
+
+    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
+        """Whether a tensor, or every tensor that another spec describes, may be one of these."""
+        shape, dtype = getattr(spec_or_tensor, "shape", None), getattr(spec_or_tensor, "dtype", None)
+        if isinstance(spec_or_tensor, TypeSpec) and not isinstance(spec_or_tensor, TensorSpec):
+            return False
+        return (
+            dtype is not None
+            and self._dtype.is_compatible_with(dtype)
+            and self._shape.is_compatible_with(shape)
+        )
+
+    def most_specific_compatible_type(self, other: Any) -> TensorSpec:
+        """The spec that describes the tensors of both, and as little else as possible."""
+        if not isinstance(other, TensorSpec) or other.dtype != self.dtype:
+            raise ValueError(f"Types are not compatible: {self!r} vs {other!r}")
+        shape = self._shape.most_specific_compatible_shape(other.shape)
+        return TensorSpec(shape, self._dtype, self._name if self._name == other.name else None)
+
+    def _parts(self) -> tuple:
+        return self._shape, self._dtype
+
+    def _key(self) -> tuple:
+        return (*super()._key(), self._name)
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
+
+
+@export("SparseTensorSpec")
+class SparseTensorSpec(TypeSpec):
+    """The shape and type of a sparse tensor."""
+
+    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
+        self._shape = as_shape(shape)
+        self._dtype = dtypes.as_dtype(dtype)
+
+    shape = property(lambda self: self._shape, doc="The dense shape, as far as it is known.")
+    dtype = property(lambda self: self._dtype, doc="The type of the elements.")
+    value_type = property(lambda self: SparseTensor, doc="`tf.SparseTensor`.")
+
+    @classmethod
+    def from_value(cls, value: Any) -> SparseTensorSpec:
+        """The spec of a sparse tensor, or of its numpy form."""
+        if isinstance(value, SparseTensor):
+            return cls(value.shape, value.dtype)
+        if isinstance(value, SparseTensorValue):
+            return cls(list(value.dense_shape), value.values.dtype)
+        raise TypeError("Expected SparseTensor or SparseTensorValue")
+
+    def _parts(self) -> tuple:
+        return self._shape, self._dtype
+
+
+@export("RaggedTensorSpec")
+class RaggedTensorSpec(TypeSpec):
+    """The shape and type of a ragged tensor, and how many of its dimensions are ragged."""
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = dtypes.float32,
+        ragged_rank: int | None = None,
+        row_splits_dtype: Any = dtypes.int64,
+    ) -> None:
+        self._shape = as_shape(shape)
+        self._dtype = dtypes.as_dtype(dtype)
+        self._row_splits_dtype = dtypes.as_dtype(row_splits_dtype)
+        rank = self._shape.rank
+        if ragged_rank is None:
+            if rank is None:
+                raise ValueError("Must specify ragged_rank or a shape with a known rank.")
+            ragged_rank = rank - 1
+        if not isinstance(ragged_rank, int):
+            raise TypeError("ragged_rank must be an int")
+        if rank is not None and ragged_rank >= rank:
+            raise ValueError("ragged_rank must be less than rank.")
+        self._ragged_rank = ragged_rank
+
+    value_type = property(
+        lambda self: RaggedTensor if self._ragged_rank > 0 else Tensor, doc="`tf.RaggedTensor`."
+    )
+
+    @classmethod
+    def from_value(cls, value: Any) -> RaggedTensorSpec:
+        """The spec of a ragged tensor."""
+        return cls(value.shape, value.dtype, value.ragged_rank, value.row_splits.dtype)
+
+    def _parts(self) -> tuple:
+        return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype
+
+
+@export("IndexedSlicesSpec")
+class IndexedSlicesSpec(TypeSpec):
+    """The shapes and types of `IndexedSlices`."""
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = dtypes.float32,
+        indices_dtype: Any = dtypes.int64,
+        dense_shape_dtype: Any = None,
+        indices_shape: Any = None,
+    ) -> None:
+        self._shape = as_shape(shape)
+        self._values_dtype = dtypes.as_dtype(dtype)
+        self._indices_dtype = dtypes.as_dtype(indices_dtype)
+        self._dense_shape_dtype = None if dense_shape_dtype is None else dtypes.as_dtype(dense_shape_dtype)
+        self._indices_shape = as_shape(indices_shape).with_rank(1)
+
+    value_type = property(lambda self: IndexedSlices, doc="`tf.IndexedSlices`.")
+
+    def _parts(self) -> tuple:
+        kinds = self._values_dtype, self._indices_dtype, self._dense_shape_dtype
+        return (self._shape, *kinds, self._indices_shape)
+
+
+@export("TensorArraySpec")
+class TensorArraySpec(TypeSpec):
+    """The type of a `TensorArray`'s elements, their shape, and whether it grows."""
+
+    def __init__(
+        self,
+        element_shape: Any = None,
+        dtype: Any = dtypes.float32,
+        dynamic_size: bool = False,
+        infer_shape: bool = True,
+    ) -> None:
+        self._element_shape = as_shape(element_shape)
+        self._dtype = dtypes.as_dtype(dtype)
+        self._dynamic_size = dynamic_size
+        self._infer_shape = infer_shape
+
+    value_type = property(lambda self: TensorArray, doc="`tf.TensorArray`.")
+
+    @staticmethod
+    def from_value(value: Any) -> TensorArraySpec:
+        """The spec of a `TensorArray`."""
+        if not isinstance(value, TensorArray):
+            raise TypeError(f"Expected value to be a TensorArray, but got: {type(value)}")
+        return TensorArraySpec(dtype=value.dtype, element_shape=value.element_shape)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether an array, or every array that another spec describes, may be one of these."""
+        if not isinstance(other, TypeSpec):
+            other = spec_of(other)
+        return (
+            isinstance(other, TensorArraySpec)
+            and self._dtype.is_compatible_with(other._dtype)
+            and self._element_shape.is_compatible_with(other._element_shape)
+            and self._dynamic_size == other._dynamic_size
+        )
+
+    def _parts(self) -> tuple:
+        return self._element_shape, self._dtype, self._dynamic_size, self._infer_shape
+
+
+def spec_of(value: Any) -> TypeSpec | None:
+    """The spec of a value; None when it is of no kind that has one."""
+    if isinstance(value, (SparseTensor, SparseTensorValue)):
+        return SparseTensorSpec.from_value(value)
+    if isinstance(value, (RaggedTensor, RaggedTensorValue)):
+        return RaggedTensorSpec.from_value(value)
+    if isinstance(value, TensorArray):
+        return TensorArraySpec.from_value(value)
+    if isinstance(value, IndexedSlices):
+        kind = None if value.dense_shape is None else value.dense_shape.dtype
+        first = value.indices.shape
+        return IndexedSlicesSpec(TensorShape(None), value.values.dtype, value.indices.dtype, kind, first)
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return TensorSpec(value.shape, value.dtype)
+    return getattr(value, "_type_spec", None)
+
+
+publish(TypeSpec, "data.experimental.Structure")
+
+
+@export("data.experimental.TensorStructure")
+def tensor_structure(dtype: Any, shape: Any) -> TensorSpec:
+    """The older name of `tf.TensorSpec`, with the type first."""
+    return TensorSpec(shape, dtype)
+
+
+@export("data.experimental.SparseTensorStructure")
+def sparse_tensor_structure(dtype: Any, shape: Any) -> SparseTensorSpec:
+    """The older name of `tf.SparseTensorSpec`, with the type first."""
+    return SparseTensorSpec(shape, dtype)
+
+
+@export("data.experimental.RaggedTensorStructure")
+def ragged_tensor_structure(dtype: Any, shape: Any, ragged_rank: int) -> RaggedTensorSpec:
+    """The older name of `tf.RaggedTensorSpec`, with the type first."""
+    return RaggedTensorSpec(shape, dtype, ragged_rank)
+
+
+@export("data.experimental.TensorArrayStructure")
+def tensor_array_structure(
+    dtype: Any, element_shape: Any, dynamic_size: bool, infer_shape: bool
+) -> TensorArraySpec:
+    """The older name of `tf.TensorArraySpec`, with the type first."""
+    return TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)
