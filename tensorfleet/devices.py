@@ -150,4 +150,4 @@ def merged(outer: str, inner: str) -> str:
 def merge_device(spec: Any) -> Callable[[Any], str]:
     """A device function that gives `spec` for whatever an op leaves open."""
     outer = canonical_name(spec)
-    return lambda op: merged(outer, op.device or "")
+    return lambda op: merged(outer, op if isinstance(op, str) else op.device or "")

@@ -115,7 +115,7 @@ def test_meta_graphs_of_the_inside():
         part, by_name = meta_graph.export_scoped_meta_graph(graph=graph, export_scope="s")
     assert "c" in [n.name for n in whole.graph_def.node]
     assert [n.name for n in part.graph_def.node if n.op == "VariableV2"] == ["v"]
-    assert list(by_name) == ["v"]
+    assert list(by_name) == ["v:0"]
 
 
 def test_the_global_step_of_the_inside():

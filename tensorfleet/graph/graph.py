@@ -136,9 +136,9 @@ class Graph(Collections):
         wanted = _wanted(allow_tensor, allow_operation)
         if ":" in name and allow_tensor:
             op_name, _, index = name.rpartition(":")
-            if not index.isdigit():
+            if not index.isdigit() or ":" in op_name:
                 raise ValueError(
-                    f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be "
+                    f"The name {name!r} looks like a Tensor name, but is not a valid one. Tensor names must be "
                     'of the form "<op_name>:<output_index>".'
                 )
             op = self._by_name.get(op_name)

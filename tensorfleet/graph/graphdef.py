@@ -205,6 +205,8 @@ def import_graph_def(
 ) -> list | None:
     """Adds the nodes of a `GraphDef` to the default graph, under the scope `name` ("import" by default)."""
     graph_def = _as_graph_def(graph_def)
+    if not isinstance(input_map or {}, dict):
+        raise TypeError("input_map must be a dictionary mapping strings to Tensor objects.")
     mapping = {_tensor_name(k): v for k, v in (input_map or {}).items()}
     graph = get_default_graph()
     check_graph_def(graph_def, mapping)

@@ -171,8 +171,10 @@ class Operation:
     # -- changes made by the library, never after the graph is finalized --
 
     def _set_attr(self, name: str, value: Any) -> None:
+        from tensorfleet.graph.graphdef import attr_from_proto
+
         self.graph._check_not_finalized()
-        self._attrs[name] = value
+        self._attrs[name] = attr_from_proto(value) if hasattr(value, "WhichOneof") else value
         self.graph._touched()
 
     def _set_device(self, device: Any) -> None:
@@ -188,6 +190,11 @@ class Operation:
         for op in ops:
             if op not in self._control_inputs:
                 self._control_inputs.append(op)
+        self.graph._touched()
+
+    def _remove_all_control_inputs(self) -> None:
+        self.graph._check_not_finalized()
+        self._control_inputs.clear()
         self.graph._touched()
 
     def _update_input(self, index: int, tensor: Tensor) -> None:

@@ -37,7 +37,9 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Iterable[str]) -> Any:
     if not hasattr(graph_def, "node"):
         raise TypeError("graph_def must be a graph_pb2.GraphDef proto.")
     if isinstance(dest_nodes, str):
-        raise TypeError(f"dest_nodes must be an iterable of strings, but got type {type(dest_nodes)}.")
+        raise TypeError(
+            f"dest_nodes must be a list or another iterable of strings, but got type {type(dest_nodes)}."
+        )
     nodes = {n.name: n for n in graph_def.node}
     for name in dest_nodes:
         if name not in nodes:

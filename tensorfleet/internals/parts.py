@@ -424,3 +424,22 @@ class Status(enum.Enum):
     UNSPECIFIED = 0
     ENABLED = 1
     DISABLED = 2
+
+
+@export("python.framework.tensor_util.ShapeEquals")
+def shape_equals(tensor_proto: Any, shape: Any) -> bool:
+    """Whether a `TensorProto` has a shape."""
+    if not hasattr(tensor_proto, "tensor_shape"):
+        raise TypeError("tensor_proto is not a tensor_pb2.TensorProto object")
+    dims = as_shape(shape).as_list() if not isinstance(shape, (list, tuple)) else list(shape)
+    return [d.size for d in tensor_proto.tensor_shape.dim] == [int(d) for d in dims]
+
+
+@export("python.ops.gradients_impl._hessian_vector_product")
+def hessian_vector_product(ys: Any, xs: Any, v: Any) -> list:
+    """The second derivatives of `ys` times a vector, without the matrix."""
+    if len(v) != len(xs):
+        raise ValueError("xs and v must have the same length.")
+    gradients, multiply, stop = find("gradients"), find("multiply"), find("stop_gradient")
+    pairs = zip(gradients(ys, xs), v, strict=True)
+    return gradients([multiply(g, stop(each)) for g, each in pairs if g is not None], xs)

@@ -36,7 +36,11 @@ def _called_shapes(op: Operation) -> list[TensorShape]:
     shape=_called_shapes,
 )
 def _partitioned_call(xp: Any, args: list, *, f: Any, op: Operation, check: Any) -> tuple:
-    body = find_function(op.graph, f)
+    return call_body(xp, find_function(op.graph, f), args, check)
+
+
+def call_body(xp: Any, body: FunctionGraph, args: Sequence[Any], check: Any) -> tuple:
+    """The results of a function, given its arguments and then what it takes from around."""
     values: dict[Tensor, Any] = dict(zip((*body.inputs, *body.captures.values()), args, strict=True))
     for kernel in _kernels(body):
         inner = kernel.op
@@ -85,6 +89,13 @@ class _Function:
     def captured_inputs(self) -> list[Tensor]:
         """The tensors around the function that it uses."""
         return list(self._body(self._types)[0].captures)
+
+    @property
+    def definition(self) -> Any:
+        """The function as a `FunctionDef`."""
+        from tensorfleet.graph.library import function_def
+
+        return function_def(self._body(self._types)[0])
 
     def add_to_graph(self, g: Graph) -> None:
         """Puts the function into the library of a graph."""

@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 import pytest
+from tensorfleet.core.framework.attr_value_pb2 import AttrValue
 from tensorfleet.python.framework import (
     common_shapes,
     device,
@@ -14,12 +15,14 @@ from tensorfleet.python.framework import (
     errors_impl,
     ops,
     sparse_tensor,
+    tensor_util,
     test_ops,
 )
 from tensorfleet.python.layers import utils
 from tensorfleet.python.ops import (
     confusion_matrix,
     control_flow_util,
+    gradients_impl,
     init_ops,
     math_ops,
     resources,
@@ -30,6 +33,12 @@ from tensorfleet.python.ops import (
 from tensorfleet.python.util import function_utils, nest, object_identity, tf_decorator
 
 import tensorfleet as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
 
 
 def run(x):
@@ -217,3 +226,24 @@ def test_arguments_of_the_wrong_kind_are_told():
     image, weights = np.ones([1, 2, 2, 1], np.float32), np.ones([1, 1, 1, 1], np.float32)
     with pytest.raises(tf.errors.UnimplementedError, match="strides in the batch and depth"):
         run(tf.nn.conv2d(image, weights, [2, 1, 1, 1], "SAME"))
+
+
+def test_operations_are_changed_by_hand():
+    x, y = test_ops.int_output(), test_ops.int_output()
+    z = test_ops.int_input_int_output(x)
+    z.op._add_control_input(y.op)
+    z.op._remove_all_control_inputs()
+    assert z.op.control_inputs == []
+    z.op._set_attr("note", AttrValue(i=2))
+    assert z.op.get_attr("note") == 2
+    with pytest.raises(ValueError, match="looks like a Tensor name"):
+        z.graph.as_graph_element("a:0:0")
+    with pytest.raises(TypeError, match="input_map must be a dictionary"):
+        tf.import_graph_def(tf.GraphDef(), input_map=[1])
+
+
+def test_products_with_second_derivatives_and_shapes_of_messages():
+    x = tf.constant([2.0, 3.0])
+    (product,) = gradients_impl._hessian_vector_product([x * x * x], [x], [tf.constant([1.0, 2.0])])
+    assert run(product).tolist() == [12, 36]
+    assert tensor_util.ShapeEquals(tf.make_tensor_proto([[1, 2]]), [1, 2])

@@ -1,0 +1,191 @@
+"""Branches and loops whose parts are functions: the ops If, While and For."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.functions import FunctionGraph, find_function
+from tensorfleet.graph.gradients import gradients
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.graph.scopes import device
+from tensorfleet.ops.common import UNKNOWN
+from tensorfleet.ops.function_calls import call_body
+from tensorfleet.shapes import TensorShape
+
+
+def _known(values: Sequence[Any]) -> bool:
+    return all(isinstance(v, (np.ndarray, np.generic)) for v in values)
+
+
+def _unchecked(*_: Any, **__: Any) -> None:
+    """What a kernel inside a traced branch or loop reports to: flags cannot leave it."""
+
+
+def _declared(op: Operation) -> list[TensorShape]:
+    shapes = op._attrs.get("output_shapes") or []
+    return list(shapes) if len(shapes) == len(op._outputs) else [UNKNOWN] * len(op._outputs)
+
+
+def _truth(xp: Any, cond: Any) -> Any:
+    """As TensorFlow takes it: not zero, not an empty string; of what is no scalar, that there is any."""
+    if np.ndim(cond):
+        return cond.size > 0
+    value = np.asarray(cond)[()] if isinstance(cond, (np.ndarray, np.generic)) else cond
+    return bool(value) if isinstance(value, (bytes, str, np.generic)) else xp.asarray(value) != 0
+
+
+_IF = (
+    "cond: Tcond, input: list(Tin) -> output: list(Tout)",
+    "Tcond: type; Tin: list(type); Tout: list(type); then_branch: func; else_branch: func; "
+    "output_shapes: list(shape) = []",
+)
+
+
+def _if(
+    xp: Any, cond: Any, args: list, *, then_branch: Any, else_branch: Any, op: Operation, check: Any
+) -> tuple:
+    truth = _truth(xp, cond)
+    branches = [find_function(op.graph, f) for f in (then_branch, else_branch)]
+    if isinstance(truth, (bool, np.ndarray, np.generic)):
+        return call_body(xp, branches[0 if truth else 1], args, check)
+    import jax
+
+    def branch(body: FunctionGraph) -> Callable:
+        return lambda given: tuple(xp.asarray(v) for v in call_body(xp, body, given, _unchecked))
+
+    return jax.lax.cond(truth, branch(branches[0]), branch(branches[1]), [xp.asarray(a) for a in args])
+
+
+_WHILE = (
+    "input: list(T) -> output: list(T)",
+    "T: list(type); cond: func; body: func; output_shapes: list(shape) = []; parallel_iterations: int = 10",
+)
+
+
+def _while(xp: Any, args: list, *, cond: Any, body: Any, op: Operation, check: Any) -> tuple:
+    test, step = find_function(op.graph, cond), find_function(op.graph, body)
+    if _known(args):
+        values: Sequence[Any] = args
+        while _truth(np, call_body(np, test, values, check)[0]):
+            values = call_body(np, step, values, check)
+        return tuple(values)
+    import jax
+
+    return jax.lax.while_loop(
+        lambda given: _truth(xp, call_body(xp, test, given, _unchecked)[0]),
+        lambda given: tuple(xp.asarray(v) for v in call_body(xp, step, given, _unchecked)),
+        tuple(xp.asarray(a) for a in args),
+    )
+
+
+for _name in ("If", "StatelessIf"):
+    op(_name, *_IF, shape=_declared)(_if)
+for _name in ("While", "StatelessWhile"):
+    op(_name, *_WHILE, shape=_declared)(_while)
+
+
+@op(
+    "For",
+    "start: int32, limit: int32, delta: int32, input: list(T) -> output: list(T)",
+    "T: list(type); body: func",
+    shape=_declared,
+    static=["start", "limit", "delta"],
+)
+def _for(
+    xp: Any, start: Any, limit: Any, delta: Any, args: list, *, body: Any, op: Operation, check: Any
+) -> tuple:
+    step = find_function(op.graph, body)
+    values: Sequence[Any] = args
+    for i in range(int(start), int(limit), int(delta)):
+        values = call_body(xp, step, [np.int32(i), *values], check)
+    return tuple(values)
+
+
+not_differentiable("If", "StatelessIf", "While", "StatelessWhile", "For")
+
+
+def _named(function: Any, tensors: Sequence[Tensor]) -> str:
+    """The name in the graph's library of a function, for arguments of these types."""
+    body = function._body([t.dtype.base_dtype for t in tensors])[0]
+    if body.captures:
+        raise ValueError(
+            f"Function '{body.name}' uses tensors from around it: give them as arguments instead."
+        )
+    return body.name
+
+
+@export("python.ops.functional_ops.If")
+def If(cond: Any, inputs: Any, then_branch: Any, else_branch: Any, name: str | None = None) -> list:
+    """One of two functions of the inputs, as a condition says when it runs."""
+    tensors = [to_tensor(x) for x in inputs]
+    made = apply_op(
+        "If",
+        cond,
+        tensors,
+        then_branch=_named(then_branch, tensors),
+        else_branch=_named(else_branch, tensors),
+        Tout=[
+            t.dtype.base_dtype for t in then_branch._body([x.dtype.base_dtype for x in tensors])[0].outputs
+        ],
+        name=name,
+    )
+    return made.outputs
+
+
+@export("python.ops.functional_ops.While")
+def While(input_: Any, cond: Any, body: Any, name: str | None = None, hostmem: Any = None) -> list:
+    """Applies one function to values as long as another says so of them."""
+    tensors = [to_tensor(x) for x in input_]
+    made = apply_op("While", tensors, cond=_named(cond, tensors), body=_named(body, tensors), name=name)
+    return made.outputs
+
+
+@export("python.ops.functional_ops.For")
+def For(
+    start: Any,
+    limit: Any,
+    delta: Any,
+    inputs: Any,
+    body: Any,
+    name: str | None = None,
+    hostmem: Any = None,
+    rewrite_with_while: bool | None = None,
+) -> list:
+    """Applies a function of a counter and values to the values, once for each number of a range."""
+    tensors = [to_tensor(x) for x in inputs]
+    counted = _named(body, [to_tensor(np.int32(0)), *tensors])
+    return apply_op("For", start, limit, delta, tensors, body=counted, name=name).outputs
+
+
+def _listed(results: Any) -> list:
+    if isinstance(results, Operation):
+        return []
+    return list(results) if isinstance(results, (list, tuple)) else [results]
+
+
+@export("python.ops.functional_ops.remote_call")
+def remote_call(target: Any, args: Any, Tout: Any, f: Any, name: str | None = None) -> list:
+    """The results of a function, computed on a device."""
+    with device(target):
+        return _listed(f(*args, name=name))
+
+
+@export("python.ops.functional_ops.partitioned_call")
+def partitioned_call(args: Any, f: Any, tout: Any = None, **_: Any) -> list:
+    """The results of a function."""
+    return _listed(f(*args))
+
+
+@export("python.ops.functional_ops.symbolic_gradient")
+def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) -> list:
+    """The gradients of a function: `input` is its arguments, then the gradients of its results."""
+    count = len(f.declared_input_types)
+    args = [to_tensor(x) for x in input[:count]]
+    return gradients(_listed(f(*args)), args, [to_tensor(x) for x in input[count:]])
