@@ -250,13 +250,15 @@ def _solved_like(op: Operation) -> TensorShape:
         case(np.stack([_DIAGONALS] * 2).astype(np.float32), np.stack([_RHS] * 2).astype(np.float32)),
     ],
 )
-def _tridiagonal_solve(ctx: Any, diagonals: Any, rhs: Any) -> Any:
+def _tridiagonal_solve(ctx: Any, diagonals: Any, rhs: Any, *, partial_pivoting: bool) -> Any:
     from scipy.linalg import LinAlgError, solve_banded
 
     diagonals, rhs = np.asarray(diagonals), np.asarray(rhs)
     if diagonals.shape[-2] != 3 or diagonals.shape[-1] != rhs.shape[-2]:
         text = f"Expected diagonals [..., 3, M] and rhs [..., M, K], got {diagonals.shape} and {rhs.shape}"
         raise errors.InvalidArgumentError(None, None, text)
+    if not partial_pivoting:
+        return _eliminated(diagonals, rhs)
     out = np.empty_like(rhs)
     for index in np.ndindex(rhs.shape[:-2]):
         banded = diagonals[index].copy()
@@ -265,9 +267,31 @@ def _tridiagonal_solve(ctx: Any, diagonals: Any, rhs: Any) -> Any:
         try:
             out[index] = solve_banded((1, 1), banded, rhs[index])
         except (LinAlgError, ValueError) as e:
-            raise errors.InvalidArgumentError(
-                None, None, "The first element of diagonal is zero: the matrix is singular."
-            ) from e
+            raise _singular() from e
+    return out
+
+
+def _singular() -> Exception:
+    return errors.InvalidArgumentError(
+        None, None, "The first element of diagonal is zero: the matrix is singular."
+    )
+
+
+def _eliminated(diagonals: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Row by row down, then up, for all matrices at once."""
+    upper, main, lower = (diagonals[..., i, :, None] for i in range(3))
+    rows, above, pivot = rhs.shape[-2], np.empty_like(upper), main[..., 0, :]
+    out = np.array(rhs)
+    for i in range(rows):
+        if i:
+            pivot = main[..., i, :] - lower[..., i, :] * above[..., i - 1, :]
+            out[..., i, :] -= lower[..., i, :] * out[..., i - 1, :]
+        if (pivot == 0).any():
+            raise _singular()
+        above[..., i, :] = upper[..., i, :] / pivot
+        out[..., i, :] /= pivot
+    for i in range(rows - 2, -1, -1):
+        out[..., i, :] -= above[..., i, :] * out[..., i + 1, :]
     return out
 
 

@@ -17,6 +17,9 @@ from tensorfleet.ops.rows import check_rows, distinct, rounds
 from tensorfleet.ops.training_ops import bare_names, flag_attrs, state_shape, typed
 from tensorfleet.shapes import TensorShape
 
+# Elements that are changed at a time: what a rule computes in between then stays in the cache.
+_PIECE = 1 << 14
+
 
 def _sparse_shape(op: Operation) -> Any:
     """Variable and slots have one shape, the gradient a row for each index; all else are scalars."""
@@ -62,11 +65,15 @@ def _kernel(rule: Callable, state: list[str], inputs: list[str], flags: tuple[st
             return
         chosen = {flag: op._attrs[flag] for flag in flags}
 
-        def step(at: np.ndarray, rows: np.ndarray) -> None:
-            rest = [rows if p == grad_at else values[p] for p in positions]
-            new = rule(np, *[a[at] for a in arrays], *rest, **chosen)
-            for array, value in zip(arrays, new, strict=True):
-                array[at] = value
+        most = max(1, _PIECE * len(flat) // max(grad.size, 1))
+
+        def step(every: np.ndarray, rows: np.ndarray) -> None:
+            for start in range(0, len(every), most):
+                at, some = every[start : start + most], rows[start : start + most]
+                rest = [some if p == grad_at else values[p] for p in positions]
+                new = rule(np, *[a.take(at, axis=0) for a in arrays], *rest, **chosen)
+                for array, value in zip(arrays, new, strict=True):
+                    array[at] = value
 
         if distinct(flat):
             step(flat, grad)
