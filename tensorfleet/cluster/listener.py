@@ -102,6 +102,15 @@ class Listener:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(1.0)  # then the address is free again
 
+    def forsake(self) -> None:
+        """Lets go of everything in a forked process: the one that forked it listens on."""
+        self._close_all()
+
+    def _close_all(self) -> None:
+        for sock in [*self._sockets, *self._waiting, self._wake, self._woken]:
+            sock.close()
+        self._selector.close()
+
     def _serve(self) -> None:
         doors = set(self._sockets)
         try:
@@ -116,9 +125,7 @@ class Listener:
                     self._accept(sock)
                 self._show_out_the_slow()
         finally:
-            for sock in [*self._sockets, *self._waiting, self._wake, self._woken]:
-                sock.close()
-            self._selector.close()
+            self._close_all()
 
     def _accept(self, door: socket.socket) -> None:
         for _ in range(_AT_ONCE):

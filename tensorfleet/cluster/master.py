@@ -8,9 +8,11 @@ function calls; all others are one message there and one back, on a connection o
 from __future__ import annotations
 
 import itertools
+import os
 import secrets
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +36,24 @@ from tensorfleet.passes.plan import Branches, Plan
 from tensorfleet.passes.prune import prune
 from tensorfleet.runtime.engine import CLOSED, Engine
 from tensorfleet.runtime.trace import Collector
+
+_engines: weakref.WeakSet[ClusterEngine] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """In a forked process the sessions of the one that forked it are closed; there they go on."""
+    for engine in _engines:
+        engine._lock, engine._planning = threading.Lock(), threading.RLock()
+        engine._running, engine._shipments = {}, {}
+        engine._closed = errors.FailedPreconditionError(
+            None,
+            None,
+            "This session was made in the process that forked this one, and is used there. Make a session of your own after "
+            "the fork, or start processes with multiprocessing's 'spawn'.",
+        )
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class ClusterEngine:
@@ -74,6 +94,7 @@ class ClusterEngine:
         self._closed: errors.OpError | None = None
         self.used = False  # a server knows of a session from its first step on
         self._edits = graph._edits
+        _engines.add(self)
         filters = list(self.config.device_filters)
         soft = bool(self.config.allow_soft_placement)
         self._ask_until = self._deadline(0)
@@ -109,6 +130,8 @@ class ClusterEngine:
         self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
     ) -> ClusterProgram:
         """Plans one run, and tells every task its part of it."""
+        if self._closed is not None:
+            raise self._closed
         with self._planning:
             self.used = True
             self._ask_until = self._deadline(0)

@@ -265,6 +265,20 @@ _peers: dict[tuple[str, str], Peer] = {}
 _peers_lock = threading.Lock()
 
 
+def _forked() -> None:
+    """Leaves the connections of the process that forked this one to it: it is told nothing, and shares them with nobody."""
+    global _peers_lock
+    _peers_lock = threading.Lock()
+    for one in _peers.values():
+        control = [one._control] if one._control is not None else []
+        for channel in (*one._idle, *one._busy, *control):
+            channel.abandon()
+    _peers.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 def peer(name: str, address: str) -> Peer:
     """The peer of that name and address; sessions of this process share it."""
     with _peers_lock:

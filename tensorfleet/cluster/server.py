@@ -358,9 +358,35 @@ class Server:
             channel.close()
         self.worker.close()
 
+    def _forsake(self) -> None:
+        """Lets go of everything in a forked process, which this server is not of."""
+        atexit.unregister(self._farewells.say)
+        self._stopping = threading.Event()
+        self._stopping.set()
+        if self._listener is not None:
+            self._listener.forsake()
+            self._listener = None
+        for sock in self._sockets:
+            sock.close()
+        for channel in list(self._channels):
+            channel.abandon()
+        self._channels.clear()
+
     def __del__(self) -> None:
         if getattr(self, "_sockets", None) and not self._stopping.is_set() and not self._started:
             self.stop()
+
+
+def _forked() -> None:
+    """A forked process has no servers: it reaches those of the one that forked it as any other does."""
+    global _lock
+    _lock = threading.Lock()
+    for server in _servers.values():
+        server._forsake()
+    _servers.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def _largest_frame() -> int:

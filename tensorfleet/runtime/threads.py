@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +18,11 @@ class Pool:
         self._size = max(size, 1)
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
+        self._process = os.getpid()
 
     def _workers(self) -> ThreadPoolExecutor:
+        if self._process != os.getpid():  # its threads have stayed in the process that forked this one
+            self._process, self._lock, self._executor = os.getpid(), threading.Lock(), None
         with self._lock:
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(self._size, thread_name_prefix="tensorfleet-inter-op")

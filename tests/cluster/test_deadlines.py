@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 
@@ -107,3 +108,41 @@ def test_join_ends_at_ctrl_c():
         time.sleep(0.3)
         cluster.signal("ps", 0, signal.SIGINT)
         assert cluster.process("ps", 0).wait(SECONDS) is not None
+
+
+def test_a_server_told_to_end_ends_the_steps_that_wait_in_it(queue):
+    _, take, _, size = queue
+    with ProcessCluster(ps=1, worker=1) as cluster, tf.Session(cluster.target("worker", 0)) as sess:
+        sess.run(size)
+        timer = threading.Timer(0.3, cluster.signal, ("ps", 0, signal.SIGTERM))
+        timer.start()
+        with pytest.raises((tf.errors.UnavailableError, tf.errors.CancelledError)):
+            sess.run(take)
+        timer.join(SECONDS)
+        assert cluster.process("ps", 0).wait(SECONDS) == 0
+
+
+CREATING = """
+import sys
+import tensorfleet as tf
+open(sys.argv[2], "w").close()
+try:
+    tf.Session(sys.argv[1]).run(tf.no_op())
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("answers", [False, True], ids=["nobody is there", "somebody says nothing"])
+def test_ctrl_c_ends_the_wait_for_a_task(tmp_path, answers):
+    script = tmp_path / "creating.py"
+    script.write_text(CREATING)
+    with ProcessCluster(worker=1) as cluster, socket.create_server(("localhost", 0)) as silent:
+        address = f"localhost:{silent.getsockname()[1]}"
+        if not answers:
+            silent.close()
+        client = cluster.script(script, f"grpc://{address}", str(tmp_path / "ready"))
+        until((tmp_path / "ready").exists)
+        time.sleep(0.3)
+        client.send_signal(signal.SIGINT)
+        assert client.wait(SECONDS) == 7
