@@ -32,7 +32,12 @@ def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
                 _moved[tasks[i]] = address
                 tasks[i] = address
     if jobs[job][index] != own:
-        _say(own, cluster, job, index, placed)
+        _say(
+            f"{own}, where the script has {job}/{index}, is not this machine: it is at {jobs[job][index]} in this run."
+        )
+    if index == 0:
+        for name in cluster.jobs:
+            _compare(name, cluster.num_tasks(name), len(placed.get(name, [])), placed)
     return ClusterSpec(jobs)
 
 
@@ -42,11 +47,17 @@ def moved(target: str) -> str:
     return f"{scheme}://{_moved[address]}" if separator and address in _moved else target
 
 
-def _say(own: str, cluster: ClusterSpec, job: str, index: int, placed: dict[str, list[str]]) -> None:
-    text = f"{own}, where the script has {job}/{index}, is not this machine: it is at {placed[job][index]} in this run."
-    other = [n for n in cluster.jobs if n in placed and cluster.num_tasks(n) != len(placed[n])]
-    for name in other:
-        text += f" The script has {cluster.num_tasks(name)} {name} tasks, {len(placed[name])} were started."
+def _compare(job: str, wanted: int, started: int, placed: dict) -> None:
+    """Says when a script's cluster has more tasks than were started: whoever needs them waits."""
+    if placed and wanted > started:
+        option = {"ps": "--ps", "worker": "--workers"}.get(job)
+        advice = f": use {option} {wanted}" if option else ""
+        _say(
+            f"the script's cluster has {wanted} tasks of job {job}, and {started} of them were started{advice}."
+        )
+
+
+def _say(text: str) -> None:
     print(f"tensorfleet: {text}", file=sys.stderr)
 
 

@@ -14,8 +14,8 @@ _WHERE = r"(hosts?|address(es)?|addrs?|list|ips?|ip_ports?|servers?|nodes?|machi
 _JOBS = {"ps": r"(ps|param(eter)?_?servers?)", "worker": r"(workers?)", "chief": r"(chief|master)"}
 _HOW_MANY = r"(num|n|number|count|nr)"
 SPELLINGS = {
-    "ps_hosts": rf"{_JOBS['ps']}(_?{_WHERE})?",
-    "worker_hosts": rf"{_JOBS['worker']}(_?{_WHERE})?",
+    "ps_hosts": rf"{_JOBS['ps']}(_?{_WHERE})?|\w*ps_hosts?",
+    "worker_hosts": rf"{_JOBS['worker']}(_?{_WHERE})?|\w*work(er)?s?_hosts?",
     "chief_hosts": rf"{_JOBS['chief']}_?{_WHERE}",
     "job_name": r"(job|task|node)_?(name|type|mode|role)|job|role",
     "task_index": r"(task|worker|replica|node)_?(index|idx|id)|task_?(num|number)|task",
@@ -81,7 +81,8 @@ def roles(flags: dict[str, Flag], names: dict[str, str] | None = None) -> dict[s
 def role_of(name: str) -> str | None:
     """What a flag or a variable of this name tells a task, if it is a customary name."""
     plain = name.replace("-", "_").lower()
-    return next((role for role, pattern in SPELLINGS.items() if re.fullmatch(pattern, plain)), None)
+    order = (*_COUNTS.values(), *SPELLINGS)  # num_ps_hosts is a number, whatever else it looks like
+    return next((role for role in order if re.fullmatch(SPELLINGS[role], plain)), None)
 
 
 def _rank(name: str) -> int:

@@ -22,7 +22,7 @@ def test_tasks_are_where_the_launcher_put_them(capsys):
     assert found.as_dict() == {"ps": ["127.0.0.1:5"], "worker": ["127.0.0.1:6", ELSEWHERE.format(3)]}
     said = capsys.readouterr().err
     assert "240.0.0.2:2222, where the script has worker/0, is not this machine" in said
-    assert "The script has 2 worker tasks, 1 were started." in said
+    assert "cluster has 2 tasks of job worker, and 1 of them were started: use --workers 2." in said
 
 
 def test_a_target_in_the_script_moves_along():

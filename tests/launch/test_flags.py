@@ -122,6 +122,8 @@ parser.add_option("--ps-ip-port", action="store")
         ("num_ps_hosts", "ps_count"),
         ("worker_id", "task_index"),
         ("replica_id", "task_index"),
+        ("my_ps_hosts", "ps_hosts"),
+        ("strwork_hosts", "worker_hosts"),
         ("ps_port", None),
         ("batch", None),
         ("index_file", None),
