@@ -29,3 +29,60 @@ def test_integers_and_ranges_are_tensorflows(tensorflow, kind, mode, limits):
     np.testing.assert_array_equal(ours[0], theirs[0])
     for a, b in zip(ours[1:], theirs[1:], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
+
+
+def quantized(library, x, low, high):
+    return library.quantize(np.asarray(x, np.float32), low, high, library.quint8, mode="MIN_FIRST")
+
+
+def picture(library):
+    return quantized(library, np.arange(16).reshape(1, 4, 4, 1), -3.0, 20.0)
+
+
+def joined(library):
+    parts = [quantized(library, [[0, 1, 2, 3]], -4.0, 4.0), quantized(library, [[-1, 5, 2, 3]], -2.0, 6.0)]
+    return library.quantized_concat(1, *[list(column) for column in zip(*parts, strict=True)])
+
+
+def convolved(library, stride, padding):
+    x, low, high = picture(library)
+    w, filter_low, filter_high = quantized(library, np.arange(8).reshape(2, 2, 1, 2) * 0.5 - 1, -1.0, 3.0)
+    ranges = low, high, filter_low, filter_high
+    return library.nn.quantized_conv2d(x, w, *ranges, [1, stride, stride, 1], padding)
+
+
+LAYERS = {
+    "concat": joined,
+    "mean": lambda library: library.nn.quantized_avg_pool(
+        *picture(library), [1, 2, 2, 1], [1, 2, 2, 1], "SAME"
+    ),
+    "mean at the edge": lambda library: library.nn.quantized_avg_pool(
+        *picture(library), [1, 3, 3, 1], [1, 2, 2, 1], "SAME"
+    ),
+    "max": lambda library: library.nn.quantized_max_pool(
+        *picture(library), [1, 3, 3, 1], [1, 2, 2, 1], "SAME"
+    ),
+    "convolution": lambda library: convolved(library, 1, "VALID"),
+    "convolution with strides": lambda library: convolved(library, 2, "SAME"),
+    "relu": lambda library: library.raw_ops.QuantizedRelu(
+        **dict(zip(("features", "min_features", "max_features"), picture(library), strict=True)),
+        out_type=library.quint8,
+    ),
+    "relu6": lambda library: library.raw_ops.QuantizedRelu6(
+        **dict(zip(("features", "min_features", "max_features"), picture(library), strict=True)),
+        out_type=library.quint8,
+    ),
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers_give_tensorflows_integers_and_ranges(tensorflow, layer):
+    def run(library):
+        graph = library.Graph()
+        with graph.as_default(), library.Session(graph=graph) as session:
+            integers, low, high = LAYERS[layer](library)
+            return session.run([library.cast(integers, library.int32), low, high])
+
+    ours, theirs = run(tf), run(tensorflow)
+    np.testing.assert_array_equal(ours[0], theirs[0])
+    np.testing.assert_allclose(ours[1:], theirs[1:], rtol=1e-5)
