@@ -30,13 +30,42 @@ def gathered(source: Run, n: int, step: Any) -> Block | None:
     return joined(parts)
 
 
+def gathered_or_failed(source: Run, n: int, step: Any) -> Block | None:
+    """As `gathered`, but when one of the `n` elements fails, the others go with it."""
+    parts: list[Block] = []
+    have, failure = 0, None
+    while have < n:
+        try:
+            more = source.next(n - have, step)
+        except (errors.CancelledError, errors.DeadlineExceededError):
+            raise
+        except errors.OpError as e:
+            failure, have = failure or e, have + 1
+            continue
+        if more is None:
+            break
+        parts.append(more)
+        have += more.size
+    if failure is not None:
+        raise failure
+    return joined(parts) if parts else None
+
+
 class Batch(Through):
     """So many elements as one."""
 
     place = ("_failure",)
 
-    def __init__(self, source: Run, size: int, drop: bool, stack: Callable[[Block], list]) -> None:
+    def __init__(
+        self,
+        source: Run,
+        size: int,
+        drop: bool,
+        stack: Callable[[Block], list],
+        gather: Callable[[Run, int, Any], Block | None] = gathered,
+    ) -> None:
         super().__init__(source)
+        self._gather = gather
         self._size = size
         self._drop = drop
         self._stack = stack
@@ -51,12 +80,12 @@ class Batch(Through):
             raise failure
         while len(found) < n:
             try:
-                block = gathered(self.source, self._size, step)
+                block = self._gather(self.source, self._size, step)
                 if block is None or (self._drop and block.size < self._size):
                     break
                 found.append(self._stack(block))
                 if block.places is not None:
-                    places.append(np.concatenate([np.ravel(p) for p in block.places]))
+                    places.append(_all_places(block.places))
             except errors.OpError as e:
                 if not found:
                     raise
@@ -69,6 +98,11 @@ class Batch(Through):
             return None
         columns = [column_of(c) for c in zip(*found, strict=True)]
         return Block(len(found), columns, places if len(places) == len(found) else None)
+
+
+def _all_places(places: Column) -> np.ndarray:
+    """The places of several elements as those of one."""
+    return places if isinstance(places, np.ndarray) else np.concatenate([np.ravel(p) for p in places])
 
 
 def stacked(block: Block) -> list:

@@ -83,7 +83,8 @@ def _map_and_batch(
     if int(calls) <= 0 and int(calls) != -1:
         raise invalid("num_parallel_calls must be greater than zero.")
     mapped, size = _mapped(node, _function(ctx, f, captured), int(calls)), checked_size(batch_size)
-    return run_of(mapped, lambda run: batches.Batch(run, size, bool(drop_remainder), batches.stacked))
+    gather = batches.gathered_or_failed
+    return run_of(mapped, lambda run: batches.Batch(run, size, bool(drop_remainder), batches.stacked, gather))
 
 
 @dataset_op("FilterDataset", f"{INPUT}, {_CALLS}", f"predicate: func; Targuments: list(type); {IS}{NOTE}")

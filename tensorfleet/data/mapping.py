@@ -169,7 +169,8 @@ class Interleave(Through):
                 if self._taken >= self._block:
                     self._advance()
                 if block.places is None and current[2] is not None:
-                    block.places = [current[2]] * block.size
+                    place = current[2]
+                    block.places = [place] * block.size if np.ndim(place) else np.full(block.size, place)
                 return block
             if self._ended:
                 self._advance()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet import errors
-from tensorfleet.data.batches import gathered
 from tensorfleet.data.blocks import Block, Column, column_of, row
 from tensorfleet.data.nodes import From, Node, Rows, Run, Through, on_positions, other_dataset
 from tensorfleet.data.places import UNKNOWN
@@ -304,23 +304,43 @@ class Rounds:
 
 
 class Zip(Run):
-    """Elements of several datasets side by side, until the first ends."""
+    """Elements of several datasets side by side, until the first ends.
+
+    When one of them fails, the others pass over what stood beside its element: those behind it stay together.
+    """
 
     def __init__(self, sources: Sequence[Run]) -> None:
         self._sources = sources
+        self._ahead: list[Block | None] = [None] * len(sources)  # what waits for the others
 
     def next(self, n: int, step: Any) -> Block | None:
         """The next elements of all."""
-        found: list[Block] = []
-        for source in self._sources:
-            block = source.next(n, step) if not found else gathered(source, n, step)
+        for i, source in enumerate(self._sources):
+            if self._ahead[i] is None:
+                try:
+                    self._ahead[i] = source.next(n, step)
+                except errors.OpError:
+                    if step.reason is None:
+                        self._pass_over(i, step)
+                    raise
+            block = self._ahead[i]
             if block is None:
                 return None
-            n = block.size
-            found.append(block)
-        found = [b if b.size == n else b.part(0, n) for b in found]
+            n = min(n, block.size)
+        found = [b.part(0, n) for b in self._ahead if b is not None]
+        self._ahead = [None if b is None or b.size == n else b.part(n, b.size) for b in self._ahead]
         places = next((b.places for b in found if b.places is not None), None)
         return Block(n, [c for b in found for c in b.columns], places)
+
+    def _pass_over(self, failed: int, step: Any) -> None:
+        """Drops one element of all but one."""
+        for i, source in enumerate(self._sources):
+            block = self._ahead[i]
+            if block is not None:
+                self._ahead[i] = block.part(1, block.size) if block.size > 1 else None
+            elif i != failed:
+                with contextlib.suppress(errors.OpError):
+                    source.next(1, step)
 
     def close(self) -> None:
         """Ends all."""
@@ -329,12 +349,13 @@ class Zip(Run):
 
     def save(self) -> dict[str, Any]:
         """The place in each."""
-        return {"sources": [source.save() for source in self._sources]}
+        return {"sources": [source.save() for source in self._sources], "ahead": self._ahead}
 
     def restore(self, state: dict[str, Any], step: Any) -> None:
         """Goes to the place in each."""
-        if len(state.get("sources", ())) != len(self._sources):
+        if len(state.get("sources", ())) != len(self._sources) or "ahead" not in state:
             raise other_dataset()
+        self._ahead = state["ahead"]
         for source, inside in zip(self._sources, state["sources"], strict=True):
             source.restore(inside, step)
 

@@ -71,6 +71,11 @@ class _Wanted:
             if not isinstance(feature, kinds):
                 raise ValueError(f"Unsupported {type(feature).__name__} {feature} for key '{key}'")
             self._add(key, feature)
+        if both := self.dense.keys() & self.sparse.keys():
+            raise ValueError(
+                f"Dense and sparse keys must not intersect; dense_keys: {list(self.dense)}, sparse_keys: "
+                f"{list(self.sparse)}, intersection: {both}"
+            )
 
     def _add(self, key: str, feature: Any) -> None:
         if isinstance(feature, SparseFeature):

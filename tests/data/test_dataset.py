@@ -85,6 +85,30 @@ def test_several_datasets():
         Dataset.zip([Dataset.range(2)])
 
 
+@pytest.mark.parametrize("failing", [0, 1])
+@pytest.mark.parametrize("beyond", ["", "prefetch", "shuffle", "batch"])
+def test_datasets_side_by_side_stay_together_behind_an_error(failing, beyond):
+    parts = [Dataset.range(9), Dataset.range(9)]
+    parts[failing] = parts[failing].map(lambda x: x + 0 // (3 - x))
+    both = Dataset.zip(tuple(parts))
+    if beyond == "batch":
+        both = both.apply(tf.data.experimental.ignore_errors()).batch(4)
+    else:
+        both = getattr(both, beyond)(4) if beyond else both
+    following = both.make_one_shot_iterator().get_next()
+    found, failed = [], 0
+    with tf.Session() as session:
+        while True:
+            try:
+                found.append(session.run(following))
+            except tf.errors.OutOfRangeError:
+                break
+            except tf.errors.InvalidArgumentError:
+                failed += 1
+    pairs = sorted((int(a), int(b)) for x, y in found for a, b in zip(np.ravel(x), np.ravel(y), strict=True))
+    assert pairs == [(i, i) for i in range(9) if i != 3] and failed == (beyond != "batch")
+
+
 def test_functions_see_components_as_arguments():
     made = Dataset.from_tensor_slices(([1, 2], [3, 4])).map(lambda a, b: {"sum": a + b, "a": [a, a]})
     assert elements(made) == [{"sum": 4, "a": [1, 1]}, {"sum": 6, "a": [2, 2]}]

@@ -241,3 +241,9 @@ def test_examples_in_json(session):
     assert tf.train.Example.FromString(data).features.feature["a"].int64_list.value == [1]
     with pytest.raises(Invalid, match="Error while parsing JSON"):
         session.run(tf.decode_json_example(["{"]))
+
+
+def test_a_key_cannot_be_dense_and_sparse():
+    features = {"v": tf.FixedLenFeature([], tf.float32), "s": tf.SparseFeature("i", "v", tf.float32, 5)}
+    with pytest.raises(ValueError, match="Dense and sparse keys must not intersect"):
+        tf.parse_example([b""], features)

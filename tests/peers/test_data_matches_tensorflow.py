@@ -194,6 +194,57 @@ def test_datasets(tensorflow, name):
     assert outcome(tf, CASES[name]) == outcome(tensorflow, CASES[name])
 
 
+def failing(tf, *args):
+    """Numbers of which one fails. TensorFlow would make one step of mapping and batching, which drops more."""
+    options = tf.data.Options()
+    options.experimental_optimization.apply_default_optimizations = False
+    return numbers(tf, *args).map(lambda x: 12 // (3 - x)).with_options(options)
+
+
+def apart(tf, name, *args):
+    return getattr(tf.data.experimental, name)(*args)
+
+
+ERRORS = {
+    "batch": lambda tf: failing(tf, 9).batch(2),
+    "whole batches": lambda tf: failing(tf, 8).batch(3, drop_remainder=True),
+    "padded batch": lambda tf: failing(tf, 6).map(lambda x: tf.fill([2], x)).padded_batch(2, [3]),
+    "repeat": lambda tf: failing(tf, 5).repeat(2),
+    "filter": lambda tf: numbers(tf, 9).filter(lambda x: 12 // (3 - x) > 2),
+    "flat map": lambda tf: numbers(tf, 6).flat_map(lambda x: numbers(tf, 12 // (3 - x)).take(1)),
+    "interleave": lambda tf: numbers(tf, 6).interleave(lambda x: numbers(tf, 12 // (3 - x)).take(2), 2, 1),
+    "zip": lambda tf: tf.data.Dataset.zip((failing(tf, 6), numbers(tf, 6))),
+    "zip, the second": lambda tf: tf.data.Dataset.zip((numbers(tf, 6), failing(tf, 6), numbers(tf, 9))),
+    "zip in batches": lambda tf: tf.data.Dataset.zip((numbers(tf, 9), failing(tf, 9))).batch(2),
+    "concatenate": lambda tf: failing(tf, 5).concatenate(numbers(tf, 2)),
+    "skip and take": lambda tf: failing(tf, 9).skip(2).take(4),
+    "cache": lambda tf: failing(tf, 5).cache().repeat(2),
+    "window": lambda tf: failing(tf, 9).window(2).flat_map(lambda window: window.batch(2)),
+    "group": lambda tf: failing(tf, 9).apply(
+        tf.data.experimental.group_by_window(lambda x: x % 2, lambda key, group: group.batch(3), 3)
+    ),
+    "scan": lambda tf: numbers(tf, 6).apply(
+        apart(tf, "scan", np.int64(0), lambda s, x: (s + x, s // (3 - x)))
+    ),
+    "unbatch": lambda tf: failing(tf, 9).batch(2).apply(apart(tf, "unbatch")),
+    "map in parallel": lambda tf: numbers(tf, 9).map(lambda x: 12 // (3 - x), num_parallel_calls=3),
+    "map and batch": lambda tf: numbers(tf, 9).apply(apart(tf, "map_and_batch", lambda x: 12 // (3 - x), 2)),
+    "map and batch of three": lambda tf: numbers(tf, 9).apply(
+        apart(tf, "map_and_batch", lambda x: 12 // (3 - x), 3)
+    ),
+    "prefetch": lambda tf: failing(tf, 9).batch(3).prefetch(2),
+    "enumerate": lambda tf: failing(tf, 6).apply(apart(tf, "enumerate_dataset")),
+    "shard": lambda tf: failing(tf, 9).shard(2, 1),
+    "ignore": lambda tf: failing(tf, 9).apply(apart(tf, "ignore_errors")).batch(2),
+    "take while": lambda tf: failing(tf, 9).apply(apart(tf, "take_while", lambda x: x < 100)),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_comes_before_and_after_an_error_is_the_same(tensorflow, name):
+    assert outcome(tf, ERRORS[name]) == outcome(tensorflow, ERRORS[name])
+
+
 FILES = {
     "lines": lambda tf, d: tf.data.TextLineDataset([f"{d}/t1", f"{d}/t2"]),
     "lines of a dataset of names": lambda tf, d: tf.data.TextLineDataset(slices(tf, [f"{d}/t2", f"{d}/t1"])),
