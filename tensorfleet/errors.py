@@ -74,7 +74,7 @@ class OpError(Exception):
 
     def __str__(self) -> str:
         if self._op is None:
-            return self._message
+            return str(self._message)
         text = f"{self._message}\n  op: {self._op.name} ({self._op.type})"
         where = self._op.source_line
         return f"{text}\n  made at {where}" if where else text

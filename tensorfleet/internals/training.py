@@ -228,3 +228,9 @@ publish(
     "python.framework.ops.IndexedSlicesValue",
     "python.framework.indexed_slices.IndexedSlicesValue",
 )
+
+
+@export("python.pywrap_tensorflow.TF_bfloat16_type")
+def bfloat16_type() -> type:
+    """The type of bfloat16 numbers in numpy."""
+    return dtypes.bfloat16.as_numpy_dtype

@@ -33,7 +33,10 @@ def generate_checkpoint_state_proto(
     """A `CheckpointState` with these paths, the latest last; relative to `save_dir` when that is relative."""
     from tensorfleet.protos import CheckpointState
 
-    paths = list(all_model_checkpoint_paths or ())
+    # A list that is given gets the latest path at its end, as TensorFlow does it.
+    paths = all_model_checkpoint_paths if isinstance(all_model_checkpoint_paths, list) else []
+    if paths is not all_model_checkpoint_paths:
+        paths.extend(all_model_checkpoint_paths or ())
     if not paths or paths[-1] != model_checkpoint_path:
         paths.append(model_checkpoint_path)
     stamps = all_model_checkpoint_timestamps
