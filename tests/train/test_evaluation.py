@@ -17,7 +17,7 @@ def graph():
 def save(folder, value, step):
     """A checkpoint with one variable and the step."""
     with tf.Graph().as_default(), tf.Session() as session:
-        v = tf.get_variable("v", initializer=value)
+        tf.get_variable("v", initializer=value)
         tf.train.get_or_create_global_step()
         session.run(tf.global_variables_initializer())
         return tf.train.Saver().save(session, str(folder / "model"), global_step=step)
