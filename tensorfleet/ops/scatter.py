@@ -104,10 +104,10 @@ _CASES = [
 ]
 
 
-def _tensor_scatter(name: str, how: str, types: str = "index") -> None:
+def _tensor_scatter(name: str, how: str, types: str = "index", first: str = "tensor") -> None:
     @op(
         name,
-        "tensor: T, indices: Tindices, updates: T -> output: T",
+        f"{first}: T, indices: Tindices, updates: T -> output: T",
         f"T: type; Tindices: {types}; bad_indices_policy: string = ''",
         shape=lambda op: _check_updates(op, same_as_input(op)),
         examples=_CASES,
@@ -119,6 +119,7 @@ def _tensor_scatter(name: str, how: str, types: str = "index") -> None:
 _tensor_scatter("TensorScatterUpdate", "set", "{int16, int32, int64, uint16}")
 _tensor_scatter("TensorScatterAdd", "add")
 _tensor_scatter("TensorScatterSub", "sub")
+_tensor_scatter("ScatterNdNonAliasingAdd", "add", first="input")
 
 
 @gradient("TensorScatterUpdate")
@@ -129,7 +130,7 @@ def _update_grad(op: Operation, dy: Any) -> Any:
     return kept, None, apply("GatherNd", dy, indices)
 
 
-@gradient("TensorScatterAdd")
+@gradient("TensorScatterAdd", "ScatterNdNonAliasingAdd")
 def _add_grad(op: Operation, dy: Any) -> Any:
     return dy, None, apply("GatherNd", dense_gradient(dy), op._inputs[1])
 
