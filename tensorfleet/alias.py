@@ -17,6 +17,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+from tensorfleet.api import INSTEAD
+
 _US = "tensorfleet"
 _THEM = "tensorflow"
 # Holds a package `tensorflow` that installs the alias: for the processes a script starts itself.
@@ -105,8 +107,10 @@ class _Loader(Loader):
 
 def _missing(name: str) -> ImportError:
     part = name.split(".", 1)[1]
+    whole = part.removeprefix("python.").split(".")[0]
+    instead = INSTEAD.get(whole, "docs/compatibility.md lists what it has")
     return ImportError(
-        f"TensorFleet has no tensorflow.{part}. docs/compatibility.md lists what it has; "
+        f"TensorFleet has no tensorflow.{part}. {instead}; "
         "tensorfleet run --no-alias uses an installed TensorFlow instead.",
         name=f"{_THEM}.{part}",
     )

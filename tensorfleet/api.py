@@ -21,7 +21,7 @@ _FINDERS: dict[str, Callable[[str], Any]] = {}
 
 
 # What to do without a whole part of TensorFlow that is not there.
-_INSTEAD = {
+INSTEAD = {
     "estimator": "TensorFleet has no estimators: build the graph and train it in tf.train.MonitoredTrainingSession, "
     "or see docs/compatibility.md",
     "keras": "TensorFleet has no Keras: tf.layers and tf.contrib.layers have its layers, or see docs/compatibility.md",
@@ -119,7 +119,7 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
             setattr(module, name, found)
             return found
         if source is None:
-            instead = _INSTEAD.get(full.split(".")[0], "docs/compatibility.md lists what is supported")
+            instead = INSTEAD.get(full.split(".")[0], "docs/compatibility.md lists what is supported")
             raise AttributeError(
                 f"module 'tf{'.' + path if path else ''}' has no attribute {name!r}; {instead}"
             )

@@ -1,10 +1,12 @@
 """What a script learns of its cluster from RunConfig."""
 
+import importlib
 import json
 
 import pytest
 
 import tensorfleet as tf
+from tensorfleet import alias
 
 CLUSTER = {"ps": ["a:1", "b:1"], "chief": ["c:1"], "worker": ["d:1", "e:1"]}
 
@@ -41,3 +43,14 @@ def test_what_is_missing_says_what_to_do(name, instead):
     module, _, attribute = name.partition(".")
     with pytest.raises(AttributeError, match=f"no attribute '{attribute}'.*{instead}"):
         getattr(getattr(tf, module), attribute)
+
+
+def test_a_missing_module_says_what_to_do():
+    alias.install()
+    try:
+        with pytest.raises(
+            ImportError, match="no tensorflow.keras.layers. TensorFleet has no Keras: tf.layers"
+        ):
+            importlib.import_module("tensorflow.keras.layers")
+    finally:
+        alias.uninstall()
