@@ -50,11 +50,6 @@ def ctc(tf: Any, logits: Any) -> Any:
     return tf.nn.ctc_loss(labels, logits, [50] * 32)
 
 
-def lstm(tf: Any, x: Any) -> Any:
-    cell = tf.nn.rnn_cell.BasicLSTMCell(128)
-    return tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)[0]
-
-
 # name -> (function of the library and its inputs, the inputs)
 OPS: dict[str, Row] = {
     "softmax": (lambda tf, x: tf.nn.softmax(x), (ROWS,)),
@@ -229,8 +224,6 @@ OPS: dict[str, Row] = {
         lambda tf, x: tf.nn.ctc_beam_search_decoder(x, [50] * 32, 10)[0][0].values,
         (LOGITS,),
     ),
-    "lstm": (lstm, (RANDOM.rand(64, 20, 64).astype(np.float32),)),
-    "lstm_grad": (slope(lstm), (RANDOM.rand(64, 20, 64).astype(np.float32),)),
     "lstm_block_cell": (
         lambda tf, x, w: tf.raw_ops.LSTMBlockCell(
             x=x, cs_prev=x, h_prev=x, w=w, wci=x[0], wcf=x[0], wco=x[0], b=w[0]
