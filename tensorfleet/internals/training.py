@@ -234,3 +234,25 @@ publish(
 def bfloat16_type() -> type:
     """The type of bfloat16 numbers in numpy."""
     return dtypes.bfloat16.as_numpy_dtype
+
+
+@export("python.training.training_util._get_global_step_read")
+def global_step_read(graph: Any = None) -> Any:
+    """The copy of the global step that hooks use, or None when there is none yet."""
+    graph = graph or find("get_default_graph")()
+    found = graph.get_collection(hooks.STEP_READ)
+    if len(found) > 1:
+        raise RuntimeError(
+            f"There are multiple items in collection {hooks.STEP_READ}. There should be only one."
+        )
+    return found[0] if found else None
+
+
+@export("python.training.training_util._get_or_create_global_step_read")
+def get_or_create_global_step_read(graph: Any = None) -> Any:
+    """The copy of the global step that hooks use, made when there is a step and no copy; None without a step."""
+    graph = graph or find("get_default_graph")()
+    with graph.as_default():
+        if find("train.get_global_step")() is None:
+            return None
+        return hooks.step_for("this")

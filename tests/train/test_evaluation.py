@@ -93,3 +93,19 @@ def test_the_iterator_ends_when_nothing_comes(tmp_path):
 def test_the_hook_wants_one_place_to_write_to(tmp_path):
     with pytest.raises(ValueError, match="exactly one"):
         training.SummaryAtEndHook()
+
+
+def test_the_copy_of_the_step_is_made_once_and_only_of_a_step():
+    from tensorfleet.python.training import training_util
+
+    assert training_util._get_or_create_global_step_read() is None
+    tf.train.create_global_step()
+    assert training_util._get_global_step_read() is None
+    copy = training_util._get_or_create_global_step_read()
+    assert training_util._get_or_create_global_step_read() is copy is training_util._get_global_step_read()
+
+
+def test_a_given_list_of_checkpoints_gets_the_latest():
+    paths = ["model-1"]
+    state = tf.train.generate_checkpoint_state_proto("/models", "/models/model-2", paths)
+    assert paths == list(state.all_model_checkpoint_paths) == ["model-1", "/models/model-2"]
