@@ -313,7 +313,7 @@ def _bfs_for_reachable_nodes(target_nodes: Any, name_to_input_name: dict) -> set
 
 @export("xla.experimental.compile")
 def compile(computation: Callable, inputs: Any = None) -> Any:
-    """The tensors that `computation(*inputs)` gives. Every segment is compiled with XLA here; none needs asking."""
+    """The tensors that `computation(*inputs)` gives. The runtime decides what is compiled, as for all ops."""
     if inputs is not None and not isinstance(inputs, (list, tuple)):
         raise TypeError("`inputs` must be a list or tuple.")
     made = computation(*[to_tensor(x) for x in inputs or ()])
@@ -330,5 +330,5 @@ def _listed(made: Any) -> list:
 @export("xla.experimental.jit_scope")
 @contextlib.contextmanager
 def experimental_jit_scope(compile_ops: Any = True, separate_compiled_gradients: bool = False) -> Any:
-    """The ops made inside are compiled, as all are."""
+    """Changes nothing: the runtime decides what is compiled, as for all ops."""
     yield

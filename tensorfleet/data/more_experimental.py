@@ -297,19 +297,19 @@ def rejection_resample(
 
 @export("data.experimental.bytes_produced_stats", "contrib.data.bytes_produced_stats")
 def bytes_produced_stats(tag: Any) -> Transformation:
-    """The dataset itself: what it produces is measured by `RunMetadata` here."""
+    """The dataset itself: these statistics are not gathered."""
     return lambda dataset: dataset
 
 
 @export("data.experimental.latency_stats", "contrib.data.latency_stats")
 def latency_stats(tag: Any) -> Transformation:
-    """The dataset itself: how long elements take is measured by `RunMetadata` here."""
+    """The dataset itself: these statistics are not gathered."""
     return lambda dataset: dataset
 
 
 @export("data.experimental.StatsAggregator", "contrib.data.StatsAggregator")
 class StatsAggregator:
-    """Where a dataset's statistics would be gathered; `RunMetadata` holds them here."""
+    """Where a dataset's statistics would be gathered: none are, so its summary is always empty."""
 
     def __init__(self) -> None:
         return
