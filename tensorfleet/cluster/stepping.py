@@ -268,9 +268,10 @@ class Run:
 
     def _answer(self, fd: int) -> None:
         i, at, channel = self._asked[fd]
-        if self.deadline is not None:
-            channel.sock.settimeout(self._left() / 1000)
+        left = self._left()
         try:
+            if self.deadline is not None:
+                channel.sock.settimeout(left / 1000)
             frame = at.answer(channel)
             if self.deadline is not None:
                 channel.sock.settimeout(None)

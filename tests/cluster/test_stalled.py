@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import wire
+from tensorfleet.cluster import stepping, wire
 from tensorfleet.cluster.listener import Listener
 from tensorfleet.cluster.token import token
 from tensorfleet.cluster.worker import Worker
@@ -154,3 +154,22 @@ def test_a_step_that_needs_it_ends_when_its_session_is_closed(stuck):
         sess.close()
         thread.join(SECONDS)
         assert [type(e) for e in found] == [tf.errors.CancelledError]
+
+
+def test_a_connection_that_was_given_up_before_its_answer_is_read_is_an_unavailable_task(stuck, monkeypatch):
+    target, _, _ = stuck
+    answer = stepping.Run._answer
+
+    def given_up(self, fd):
+        self._asked[fd][2].close()  # as the watch on the task does
+        return answer(self, fd)
+
+    with tf.Graph().as_default(), tf.Session(target) as sess:
+        x = tf.placeholder(tf.float32) + 1.0
+        assert sess.run(x, {"Placeholder:0": 1.0}) == 2.0
+        for timeout in (0, 1000 * SECONDS):
+            with monkeypatch.context() as patch:
+                patch.setattr(stepping.Run, "_answer", given_up)
+                with pytest.raises(tf.errors.UnavailableError, match="/job:local"):
+                    sess.run(x, {"Placeholder:0": 1.0}, options=tf.RunOptions(timeout_in_ms=timeout))
+            assert sess.run(x, {"Placeholder:0": 2.0}) == 3.0
