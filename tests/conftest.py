@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import zlib
 
 # Tests compare numbers, so they run where every machine gives the same ones.
@@ -11,10 +12,20 @@ import hypothesis
 import numpy as np
 import pytest
 
+from tensorfleet.graph.scopes import graph_stack, reset_default_graph
 from tensorfleet.ops import philox
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("repeatable")
+# In the background a shell has its children ignore Ctrl-C, and theirs too; the tests send it to theirs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def a_graph_of_its_own():
+    """What one test leaves in the default graph is not there in the next."""
+    if not graph_stack():
+        reset_default_graph()
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.graphdef import op_def
 from tensorfleet.graph.registry import REQUIRED, OpSpec
-from tensorfleet.protos import NodeDef
 
 
 @export("python.framework.op_def_library.OpDefLibrary")
@@ -97,6 +96,8 @@ def register_op_list(op_list: Any) -> None:
 @export("python.framework.ops._NodeDef")
 def node_def(op_type: str, name: str, device: Any = None, attrs: Any = None) -> Any:
     """A node with an op type, a name, and attributes as messages."""
+    from tensorfleet.protos import NodeDef
+
     made = NodeDef(op=op_type, name=name, device=device or "")
     for key, value in (attrs or {}).items():
         made.attr[key].CopyFrom(value)
