@@ -64,19 +64,6 @@ class LazyAdamOptimizer(AdamOptimizer):
 class LazyAdamGSOptimizer(ByGlobalStep, LazyAdamOptimizer):
     """`LazyAdamOptimizer` that takes the number of steps so far from the global step."""
 
-    def __init__(
-        self,
-        global_step: Any = 0,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        use_locking: bool = False,
-        name: str = "Adam",
-    ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
-        self._global_step = global_step
-
 
 @export("contrib.opt.NadamOptimizer")
 class NadamOptimizer(AdamOptimizer):

@@ -334,7 +334,18 @@ class RegAdagradOptimizer(AdagradOptimizer):
 class ByGlobalStep:
     """Adam whose powers of the betas follow from the global step, so that no variable is shared by all workers."""
 
-    _global_step: Any
+    def __init__(
+        self,
+        global_step: Any = 0,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)  # type: ignore[call-arg]
+        self._global_step = global_step
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
         step = cast(to_tensor(self._global_step), "float32")
@@ -354,16 +365,3 @@ class ByGlobalStep:
 @export("contrib.opt.AdamGSOptimizer")
 class AdamGSOptimizer(ByGlobalStep, AdamOptimizer):
     """Adam that takes the number of steps so far from the global step."""
-
-    def __init__(
-        self,
-        global_step: Any = 0,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        use_locking: bool = False,
-        name: str = "Adam",
-    ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
-        self._global_step = global_step
