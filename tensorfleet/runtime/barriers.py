@@ -9,6 +9,7 @@ takes more than a few operations is therefore computed once, behind a barrier.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.runtime.segment import _CONCRETE, Segment, Step
@@ -19,15 +20,18 @@ _MOST_REPEATED = 8
 _FEW = 1024
 # Results of these are always stored.
 _STORED = {"MatMul", "BatchMatMul", "BatchMatMulV2"}
-# XLA would drop the barriers before it fuses. A version that calls this pass otherwise only gets slower programs.
-OPTIONS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 
 
 class Barriers:
-    """Called with each traced step; puts barriers behind the results that need one."""
+    """Called with each traced step; puts barriers behind the results that need one.
 
-    def __init__(self, segment: Segment, jax: Any) -> None:
+    `tables` are the shapes of variables of which only some rows are touched.
+    """
+
+    def __init__(self, segment: Segment, jax: Any, tables: Sequence[tuple] = ()) -> None:
         self._jax = jax
+        self._tables = tables
+        self.largest = 0  # elements of the largest array that is gone through
         self._users = Counter(code for step in segment.steps for code in set(step.args))
         self._users.update(set(segment.output_codes))
         self._work: dict[int, int] = {}  # slot → operations to compute it from what is stored
@@ -35,6 +39,9 @@ class Barriers:
 
     def __call__(self, step: Step, args: list, results: tuple) -> tuple:
         """The results of a step, behind a barrier where that pays."""
+        for value in (*args, *results):
+            if getattr(value, "shape", None) not in self._tables:
+                self.largest = max(self.largest, getattr(value, "size", 0))
         work = 1 + sum(self._work.get(a, 0) for a in step.args)
         computed = step.kernel.op
         if computed.type in _STORED or computed.spec.heavy:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
-from tensorfleet.runtime.barriers import OPTIONS, Barriers
+from tensorfleet.runtime.barriers import Barriers
 from tensorfleet.runtime.devices import jax_device, load_jax
 from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
+from tensorfleet.runtime.xla_options import compile_for_cpu
 
 # A segment this fast in numpy would only lose by a call into XLA.
 _NEVER_BELOW = 60e-6
@@ -199,7 +200,8 @@ class Compiler:
         jax, jnp = load_jax()
         segment = self.segment
         skips: list[int] = [0] * len(segment.rng_steps)
-        barriers = Barriers(segment, jax) if "/device:CPU" in self.device else None
+        tables = [state[i].shape for i in segment.owned]
+        barriers = Barriers(segment, jax, tables) if "/device:CPU" in self.device else None
         fixed_inputs = {i: None if inputs[i] is None else np.asarray(inputs[i]) for i in self.static_inputs}
         fixed_state = {i: np.asarray(state[i]) for i in self.static_variables}
 
@@ -230,8 +232,9 @@ class Compiler:
 
         args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips), joined)
         lowered = jax.jit(trace, donate_argnums=4 if segment.owned else ()).lower(*args)
-        program = lowered.compile(OPTIONS if barriers is not None and barriers.placed else None)
-        return Compiled(program, skips, joined)
+        if barriers is None:
+            return Compiled(lowered.compile(), skips, joined)
+        return Compiled(compile_for_cpu(lowered, barriers.placed, barriers.largest), skips, joined)
 
     def _joined(self, inputs: Sequence[Any]) -> list[list[int]]:
         """Which of the inputs are worth joining, by type."""

@@ -214,7 +214,7 @@ class SegmentItem:
         except Exception as e:
             self._drop_lost()
             raise self._failure(e) from e
-        if ok and not ok[0]:
+        if ok and not np.asarray(ok[0]):  # asking the array itself takes longer
             for w, value in zip(segment.writes, written, strict=True):
                 if w in segment.owned:  # unchanged, but in new hands
                     self.stores[w].swap(value)
