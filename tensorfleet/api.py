@@ -67,11 +67,6 @@ def find(name: str) -> Any:
     return _NAMES[name] if name in _NAMES else _LAZY[name](name)
 
 
-def exported_under(module: str) -> list[str]:
-    """The names published so far, and not lazily, directly in a module."""
-    return [name for name in _NAMES if name.rpartition(".")[0] == module]
-
-
 def publish_lazily(load: Callable[[str], Any], *names: str) -> None:
     """Publishes names whose values `load(name)` gives when they are first used."""
     for name in names:

@@ -107,10 +107,8 @@ _LATER = (
     "tutorials",
     "renamed",
     "raw_ops",
-    "internal_parts",
     "internals",
     "testing.names",
-    "internal_names",
 )
 # Costs time to import and publishes nothing itself: what uses it loads it.
 _WHEN_USED = {"tensorfleet.platform.flags"}

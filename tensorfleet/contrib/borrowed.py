@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorfleet.api import publish_module
+from tensorfleet.api import find, publish, publish_module
 
 # Where scripts look, and where the names are; "" is `tf` itself.
 _LENDERS: dict[str, tuple[str, ...]] = {
@@ -63,3 +63,5 @@ for _module in _OPTIMIZERS.split():
     _LENDERS[f"contrib.opt.python.training.{_module}"] = ("contrib.opt",)
 for _module, _lenders in _LENDERS.items():
     publish_module(_module, *_lenders)
+for _kind in ("uniform", "normal"):
+    publish(find(f"random.stateless_{_kind}"), f"contrib.stateless.stateless_random_{_kind}")

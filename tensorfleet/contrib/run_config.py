@@ -24,6 +24,24 @@ class EstimatorModeKeys:
     PREDICT = "infer"
 
 
+@export("contrib.learn.ModeKeys")
+class ModeKeys:
+    """What a model function is called for."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    INFER = "infer"
+
+
+@export("contrib.learn.TaskType")
+class TaskType:
+    """The jobs of a cluster."""
+
+    MASTER = "master"
+    PS = "ps"
+    WORKER = "worker"
+
+
 _MEMBERS = """
     cluster_spec device_fn eval_distribute evaluation_master experimental_max_worker_delay_secs global_id_in_cluster
     is_chief keep_checkpoint_every_n_hours keep_checkpoint_max log_step_count_steps master model_dir num_ps_replicas

@@ -1,1 +1,1 @@
-"""Parts of TensorFlow's inside, under `tf.python`, which its own tests and old libraries reach for."""
+"""Parts of TensorFlow's inside, under `tf.python`, which scripts, old libraries and its own tests reach for."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
 from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.scopes import GraphKeys, add_to_collection, graph_stack, session_stack
-from tensorfleet.session.fetches import IndexedSlicesValue
-from tensorfleet.summary.events import EventFileWriter
+from tensorfleet.graph.scopes import (
+    GraphKeys,
+    add_to_collection,
+)
+from tensorfleet.platform.compat import as_text
+from tensorfleet.summary.events import EventFile, EventFileWriter
 from tensorfleet.train import (
     checkpoint_state,
     device_setter,
@@ -28,27 +31,45 @@ from tensorfleet.train.moving_averages import assign_moving_average
 _TRAINING = "python.training"
 
 publish(checkpoint_state.meta_graph_filename, f"{_TRAINING}.checkpoint_management.meta_graph_filename")
+
 publish(scaffold.default_saver, f"{_TRAINING}.saver._get_saver_or_default")
+
 publish(device_setter.STANDARD_PS_OPS, f"{_TRAINING}.device_setter.STANDARD_PS_OPS")
+
 publish(device_setter.RoundRobinStrategy, f"{_TRAINING}.device_setter._RoundRobinStrategy")
+
 publish(hooks.graph_element, f"{_TRAINING}.basic_session_run_hooks._as_graph_element")
+
 publish(monitored_session._MonitoredSession, f"{_TRAINING}.monitored_session._MonitoredSession")
+
 publish(optimizer._deduplicate_indexed_slices, f"{_TRAINING}.optimizer._deduplicate_indexed_slices")
+
 publish(optimizer._var_key, f"{_TRAINING}.optimizer._var_key")
+
 publish(hooks.STEP_READ, f"{_TRAINING}.training_util.GLOBAL_STEP_READ_KEY")
+
 publish(
     sync_replicas._SyncReplicasOptimizerHook,
     f"{_TRAINING}.sync_replicas_optimizer._SyncReplicasOptimizerHook",
 )
+
 publish(EventFileWriter, "python.summary.writer.event_file_writer.EventFileWriter")
+
 publish(EventFileWriter, "python.summary.writer.writer.EventFileWriter")
+
 for _kind in (saveables.SaveableObject, saveables.SaveSpec):
     publish(_kind, f"{_TRAINING}.saving.saveable_object.{_kind.__name__}")
+
 publish(saveables.by_name, f"{_TRAINING}.saving.saveable_object_util.op_list_to_dict")
+
 publish(saveables.saveables_of, f"{_TRAINING}.saving.saveable_object_util.validate_and_slice_inputs")
+
 _UTIL = f"{_TRAINING}.saving.saveable_object_util"
+
 publish(saver_builder.VariableSaveable, f"{_UTIL}.ReferenceVariableSaveable")
+
 publish(saveables.ResourceSaveable, f"{_UTIL}.ResourceVariableSaveable")
+
 for _place in ("tracking", "checkpointable"):
     publish(saveables.VARIABLE_VALUE_KEY, f"{_TRAINING}.{_place}.base.VARIABLE_VALUE_KEY")
 
@@ -201,41 +222,6 @@ def weighted_moving_average(
         return find("truediv" if truediv else "div")(*parts, name=scope.name)
 
 
-class _Stack:
-    """A stack of defaults, as TensorFlow's own programs look at it."""
-
-    def __init__(self, stack: Callable[[], list]) -> None:
-        self._stack = stack
-
-    def get_default(self) -> Any:
-        """The innermost, or None."""
-        stack = self._stack()
-        return stack[-1] if stack else None
-
-    def reset(self) -> None:
-        """Forgets all of this thread."""
-        self._stack().clear()
-
-    def is_cleared(self) -> bool:
-        """Whether there is none."""
-        return not self._stack()
-
-
-publish(_Stack(session_stack), "python.framework.ops._default_session_stack")
-publish(_Stack(graph_stack), "python.framework.ops._default_graph_stack")
-publish(
-    IndexedSlicesValue,
-    "python.framework.ops.IndexedSlicesValue",
-    "python.framework.indexed_slices.IndexedSlicesValue",
-)
-
-
-@export("python.pywrap_tensorflow.TF_bfloat16_type")
-def bfloat16_type() -> type:
-    """The type of bfloat16 numbers in numpy."""
-    return dtypes.bfloat16.as_numpy_dtype
-
-
 @export("python.training.training_util._get_global_step_read")
 def global_step_read(graph: Any = None) -> Any:
     """The copy of the global step that hooks use, or None when there is none yet."""
@@ -256,3 +242,62 @@ def get_or_create_global_step_read(graph: Any = None) -> Any:
         if find("train.get_global_step")() is None:
             return None
         return hooks.step_for("this")
+
+
+@export("python.pywrap_tensorflow.EventsWriter")
+class EventsWriter:
+    """Writes `Event` messages to `<prefix>.out.tfevents.<time>.<host>`."""
+
+    def __init__(self, file_prefix: Any) -> None:
+        folder, name = os.path.split(as_text(file_prefix))
+        self._file = EventFile(folder or ".", prefix=name)
+
+    def WriteEvent(self, event: Any) -> None:
+        """Appends an event."""
+        self._file.write([event.SerializeToString()])
+
+    def FileName(self) -> bytes:
+        """The file's name; empty before the first event."""
+        return self._file.name.encode()
+
+    def Flush(self) -> bool:
+        """Hands what was written to the operating system."""
+        self._file.flush()
+        return True
+
+    def Close(self) -> bool:
+        """Closes the file."""
+        self._file.close()
+        return True
+
+
+@export("python.training.training_util._increment_global_step")
+def increment_global_step(increment: Any, graph: Any = None) -> Any:
+    """Adds to the global step; ValueError when there is none."""
+    step = find("train.get_global_step")(graph)
+    if step is None:
+        raise ValueError("Global step tensor should be created by tf.train.get_or_create_global_step first.")
+    with step.graph.as_default():
+        return find("assign_add")(step, increment)
+
+
+@export("python.tools.inspect_checkpoint.print_tensors_in_checkpoint_file")
+def print_tensors_in_checkpoint_file(
+    file_name: str,
+    tensor_name: str | None,
+    all_tensors: bool,
+    all_tensor_names: bool = False,
+    count_exclude_pattern: str = "",
+) -> None:
+    """Prints what a checkpoint holds: one tensor, all of them, or their names with shapes."""
+    reader = find("train.NewCheckpointReader")(file_name)
+    if all_tensors or all_tensor_names:
+        for name in sorted(reader.get_variable_to_shape_map()):
+            print("tensor_name: ", name)
+            if all_tensors:
+                print(reader.get_tensor(name))
+    elif tensor_name:
+        print("tensor_name: ", tensor_name)
+        print(reader.get_tensor(tensor_name))
+    else:
+        print(reader.debug_string().decode())

@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorfleet.api import export, publish
 from tensorfleet.graph.operation import Reference
+from tensorfleet.platform import logging
 
 publish(
     Reference, "python.util.object_identity._ObjectIdentityWrapper", "python.util.object_identity.Reference"
@@ -70,9 +71,6 @@ class ObjectIdentitySet(MutableSet):
 
     def __iter__(self) -> Iterator:
         return (reference.deref() for reference in self._items)
-
-
-# -- decorators --------------------------------------------------------------------------------------
 
 
 @export("python.util.tf_decorator.TFDecorator")
@@ -202,9 +200,6 @@ def get_func_code(func: Any) -> Any:
     return getattr(func, "__code__", None) or getattr(func.__call__, "__code__", None)
 
 
-# -- deprecation -------------------------------------------------------------------------------------
-
-
 @export("python.util.deprecation.deprecated_arg_values", "contrib.framework.deprecated_arg_values")
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
@@ -272,3 +267,56 @@ def keyword_args_only(func: Callable) -> Callable:
         return func(**kwargs)
 
     return call
+
+
+@export("python.util.deprecation.deprecated", "contrib.framework.deprecated")
+def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable:
+    """Marks a function as deprecated: its first call logs a warning."""
+    if not instructions:
+        raise ValueError("Don't deprecate things without conversion instructions!")
+
+    def decorate(function: Callable) -> Callable:
+        warned = False
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal warned
+            if not (warned and warn_once):
+                warned = True
+                logging.warning(
+                    "%s (from %s) is deprecated and will be removed %s.\nInstructions for updating:\n%s",
+                    function.__name__,
+                    function.__module__,
+                    "in a future version" if date is None else f"after {date}",
+                    instructions,
+                )
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+@export("python.util.deprecation.deprecated_args", "contrib.framework.deprecated_args")
+def deprecated_args(date: str | None, instructions: str, *names: Any, **kwargs: Any) -> Callable:
+    """Marks arguments as deprecated; calls pass through."""
+    return lambda function: function
+
+
+@export("python.util.tf_export.tf_export")
+def tf_export(*names: str, **kwargs: Any) -> Callable:
+    """Publishes nothing: what is exported here is in the table of public names."""
+    return lambda value: value
+
+
+@export("python.util.protobuf.compare.assertProtoEqual")
+def assert_proto_equal(
+    self: Any,
+    a: Any,
+    b: Any,
+    check_initialized: bool = True,
+    normalize_numbers: bool = False,
+    msg: str | None = None,
+) -> None:
+    """Fails a test when two messages differ; either may be text."""
+    self.assertProtoEquals(a, b, msg)

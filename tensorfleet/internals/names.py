@@ -1,103 +1,43 @@
-"""More modules of TensorFlow's inside, and the names by which it knows public things there."""
+"""The names that TensorFlow has inside for what is public, or elsewhere, here."""
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import sys
+
 from tensorfleet import dtypes
-from tensorfleet.api import find, publish, publish_finder, publish_module
-from tensorfleet.devices import DeviceSpec, merge_device
+from tensorfleet.api import find, publish
+from tensorfleet.devices import DeviceSpec, canonical_name, merge_device
+from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.gradients import gradients
+from tensorfleet.graph.graphdef import prepend_scope, strip_scope
+from tensorfleet.graph.meta_graph import register_proto_function
 from tensorfleet.graph.scopes import default_session, graph_of
 from tensorfleet.graph.subgraph import _node_name
 from tensorfleet.layers import rnn, rnn_cells, specs
 from tensorfleet.losses import weights
 from tensorfleet.metrics import base as metrics
 from tensorfleet.nn import sampled
+from tensorfleet.ops.basic import with_dependencies
 from tensorfleet.ops.indexing import slice_helper
+from tensorfleet.ops.queues import type_list
 from tensorfleet.ops.session_tensors import TensorHandle
-from tensorfleet.raw_ops import op_function
-from tensorfleet.shapes import TensorShape
+from tensorfleet.platform import logging
+from tensorfleet.session.fetches import IndexedSlicesValue
+from tensorfleet.shapes import TensorShape, as_dimension, as_shape
+from tensorfleet.train import slots
 from tensorfleet.variables import initializers
+from tensorfleet.variables.base import Variable
 from tensorfleet.variables.creation import create_variable
 from tensorfleet.variables.getter import Store, store_of
+from tensorfleet.variables.partitioned import PartitionedVariable
 from tensorfleet.variables.scope import _ReuseMode
 from tensorfleet.variables.template import Template
-
-# Modules that have the names of public ones, by the public one.
-_MODULES = {
-    "": """
-        framework.function_def_to_graph framework.graph_to_function_def framework.error_interpolation
-        framework.tensor_like framework.type_spec framework.kernels framework.device_spec
-        ops.control_flow_state ops.control_flow_util_v2 ops.control_flow_v2_toggles ops.init_ops_v2
-        ops.initializers_ns ops.linalg_ops_impl ops.resources ops.weights_broadcast_ops ops.critical_section_ops
-        ops.batch_ops ops.collective_ops ops.nccl_ops ops.sdca_ops ops.boosted_trees_ops ops.cudnn_rnn_grad
-        ops.proto_ops ops.summary_ops_v2 ops.summary_op_util ops.rnn_cell_wrapper_impl
-        platform.control_imports platform.status_bar platform.self_check platform.build_info
-        eager.execute eager.core eager.tape eager.execution_callbacks
-        training.distribute training.distribution_strategy_context training.saveable_object
-        util.tf_stack util.dispatch util.memory util.lazy_loader util.keyword_args util.all_util
-        autograph.core.ag_ctx autograph.core.converter autograph.impl.api autograph.operators.control_flow
-        util.protobuf.compare framework.traceable_stack data.util.random_seed
-        distribute.device_util distribute.mirrored_strategy distribute.values user_ops.user_ops client.pywrap_tf_session
-    """,
-    "data": "data.util.structure data.util.sparse data.util.convert data.util.options data.util.traverse",
-    "data.experimental": """
-        data.experimental.ops.batching data.experimental.ops.cardinality data.experimental.ops.counter
-        data.experimental.ops.distribute data.experimental.ops.enumerate_ops data.experimental.ops.error_ops
-        data.experimental.ops.get_single_element data.experimental.ops.grouping
-        data.experimental.ops.interleave_ops data.experimental.ops.iterator_ops
-        data.experimental.ops.map_defun data.experimental.ops.matching_files data.experimental.ops.optimization
-        data.experimental.ops.optimization_options data.experimental.ops.parsing_ops
-        data.experimental.ops.prefetching_ops data.experimental.ops.random_ops data.experimental.ops.readers
-        data.experimental.ops.resampling data.experimental.ops.scan_ops data.experimental.ops.shuffle_ops
-        data.experimental.ops.sleep data.experimental.ops.snapshot data.experimental.ops.stats_aggregator
-        data.experimental.ops.stats_ops data.experimental.ops.stats_options data.experimental.ops.take_while_ops
-        data.experimental.ops.threading_options data.experimental.ops.threadpool data.experimental.ops.unique
-        data.experimental.ops.writers
-    """,
-    "feature_column": """
-        feature_column.feature_column_lib feature_column.feature_column feature_column.feature_column_v2
-        feature_column.dense_features
-    """,
-    "losses": "ops.losses.loss_reduction",
-    "distributions": """
-        ops.distributions.identity_bijector ops.distributions.special_math
-        ops.distributions.transformed_distribution ops.distributions.util
-    """,
-    "ragged": """
-        ops.ragged.ragged_array_ops ops.ragged.ragged_factory_ops ops.ragged.ragged_functional_ops
-        ops.ragged.ragged_math_ops ops.ragged.ragged_tensor ops.ragged.ragged_tensor_value
-        ops.ragged.ragged_util ops.ragged.segment_id_ops
-    """,
-    "profiler": """
-        profiler.model_analyzer profiler.option_builder profiler.profile_context profiler.tfprof_logger
-    """,
-    "summary": "summary.plugin_asset summary.writer.event_file_writer",
-    "layers": """
-        keras.engine.base_layer keras.engine.base_layer_utils keras.engine.input_layer keras.engine.input_spec
-        keras.engine.network keras.engine.training keras.utils.tf_utils keras.utils.layer_utils
-        keras.utils.generic_utils keras.utils.conv_utils keras.backend
-    """,
-    "train": """
-        training.checkpointable.base training.checkpointable.data_structures training.checkpointable.tracking
-        training.checkpointable.util training.tracking.base training.tracking.data_structures
-        training.tracking.tracking training.tracking.util training.tracking.graph_view
-        training.saving.saveable_object training.saving.saveable_object_util
-    """,
-    "estimator": """
-        estimator.estimator estimator.model_fn estimator.run_config estimator.inputs.inputs
-        estimator.inputs.numpy_io estimator.inputs.pandas_io estimator.export.export
-    """,
-}
-
-# The modules of ops with the functions of TensorFlow's own, which have those of the generated modules too.
-_WITH_OPS = """
-    array bitwise candidate_sampling control_flow ctc data_flow image io linalg list logging lookup manip math nn
-    parsing random resource_variable script sparse spectral state stateless_random string
-"""
+from tensorfleet.variables.variable import RefVariable, ResourceVariable
 
 # Inner names of what is public: "public name: inner names".
 _ALIASES = """
-    metrics.mean: ops.metrics_impl.mean
     image.ResizeMethod: ops.image_ops_impl.ResizeMethodV1 ops.image_ops.ResizeMethodV1
     lookup.StaticHashTable: ops.lookup_ops.StaticHashTableV1
     lookup.StaticVocabularyTable: ops.lookup_ops.StaticVocabularyTable ops.lookup_ops.StaticVocabularyTableV1
@@ -113,19 +53,6 @@ _ALIASES = """
     strings.upper: ops.string_ops.string_upper
     strings.format: ops.string_ops.string_format
     substr: ops.string_ops.substr_deprecated
-    bitwise.bitwise_and: ops.bitwise_ops.bitwise_and
-    bitwise.bitwise_or: ops.bitwise_ops.bitwise_or
-    bitwise.bitwise_xor: ops.bitwise_ops.bitwise_xor
-    bitwise.invert: ops.bitwise_ops.invert
-    bitwise.left_shift: ops.bitwise_ops.left_shift
-    bitwise.right_shift: ops.bitwise_ops.right_shift
-    sets.difference: ops.sets_impl.set_difference
-    sets.intersection: ops.sets_impl.set_intersection
-    sets.size: ops.sets_impl.set_size
-    sets.union: ops.sets_impl.set_union
-    random.stateless_categorical: ops.stateless_random_ops.stateless_categorical
-    random.stateless_multinomial: ops.stateless_random_ops.stateless_multinomial
-    random.stateless_truncated_normal: ops.stateless_random_ops.stateless_truncated_normal
     quantization.quantize_and_dequantize: ops.array_ops.quantize_and_dequantize
     linalg.tensor_diag: ops.array_ops.tensor_diag
     squeeze: ops.array_ops.squeeze_v2
@@ -155,15 +82,21 @@ _ALIASES = """
     layers.batch_normalization: layers.normalization.batch_norm
     data.Dataset: data.ops.dataset_ops.DatasetV1 data.ops.dataset_ops.DatasetV2
     nest.is_nested: data.util.nest.is_sequence util.nest.is_sequence_or_composite
+    name_scope: framework.ops.name_scope_v1
+    device: framework.ops.device_v2
+    get_static_value: framework.tensor_util.constant_value
+    make_ndarray: framework.tensor_util.MakeNdarray
+    logging.TaskLevelStatusMessage: platform.tf_logging.TaskLevelStatusMessage
+    contrib.stateless.stateless_random_uniform: ops.stateless_random_ops.stateless_random_uniform
+    contrib.stateless.stateless_random_normal: ops.stateless_random_ops.stateless_random_normal
+    summary.FileWriterCache: training.summary_io.SummaryWriterCache
+    summary.FileWriter: training.summary_io.SummaryWriter
+    IndexedSlices: framework.indexed_slices.IndexedSlices
+    register_tensor_conversion_function: framework.tensor_conversion_registry.register_tensor_conversion_function
+    sparse.from_dense: ops.sparse_ops.from_dense
+    strings.regex_full_match: ops.string_ops.regex_full_match
 """
 
-for _lender, _names in _MODULES.items():
-    for _module in _names.split():
-        publish_module(f"python.{_module}", _lender, "", "math", "train", "nn")
-for _module in _WITH_OPS.split():
-    publish_finder(f"python.ops.{_module}_ops", op_function)
-for _module in ("stateful_random", "summary", "ragged_array", "ragged_math", "ragged_conversion"):
-    publish_finder(f"python.ops.gen_{_module}_ops", op_function)
 for _line in _ALIASES.strip().splitlines():
     _public, _, _inner = _line.strip().partition(": ")
     for _name in _inner.split():
@@ -211,8 +144,6 @@ publish(DeviceSpec, "python.framework.device.DeviceSpecV1", "python.framework.de
 publish(merge_device, "python.framework.device.merge_device")
 publish(TensorShape, "python.framework.tensor_shape.TensorShapeV1")
 publish(default_session, "python.framework.ops.default_session")
-publish(find("name_scope"), "python.framework.ops.name_scope_v1")
-publish(find("device"), "python.framework.ops.device_v2")
 publish(gradients, "python.ops.gradients_util._GradientsHelper")
 publish(graph_of, "python.framework.ops._get_graph_from_inputs")
 publish(87654321, "python.framework.random_seed.DEFAULT_GRAPH_SEED")
@@ -242,3 +173,29 @@ publish(specs.data_format_of, "python.layers.utils.normalize_data_format")
 publish(specs.padding_of, "python.layers.utils.normalize_padding")
 publish(specs.tuple_of, "python.layers.utils.normalize_tuple")
 publish(specs.known_bool, "python.layers.utils.constant_value")
+publish(
+    IndexedSlicesValue,
+    "python.framework.ops.IndexedSlicesValue",
+    "python.framework.indexed_slices.IndexedSlicesValue",
+)
+publish(with_dependencies, "python.ops.control_flow_ops.with_dependencies")
+publish(Variable, "python.ops.variables.VariableV1", "python.ops.variable_v1.VariableV1")
+publish(RefVariable, "python.ops.variables.RefVariable", "python.ops.ref_variable.RefVariable")
+publish(PartitionedVariable, "python.ops.variables.PartitionedVariable")
+publish(ResourceVariable, "python.ops.resource_variable_ops.ResourceVariable")
+publish(constant_value_as_shape, "python.framework.tensor_util.constant_value_as_shape")
+publish(as_shape, "python.framework.tensor_shape.as_shape")
+publish(as_dimension, "python.framework.tensor_shape.as_dimension")
+publish(canonical_name, "python.framework.device.canonical_name")
+publish(strip_scope, "python.framework.ops.strip_name_scope")
+publish(prepend_scope, "python.framework.ops.prepend_name_scope")
+publish(contextlib.nullcontext, "python.framework.ops.NullContextmanager")
+publish(contextlib.contextmanager, "python.util.tf_contextlib.contextmanager")
+publish(inspect, "python.util.tf_inspect")
+for _create in (slots.create_slot, slots.create_slot_with_initializer, slots.create_zeros_slot):
+    publish(_create, f"python.training.slot_creator.{_create.__name__}")
+publish(register_proto_function, "python.framework.ops.register_proto_function")
+publish(type_list, "python.ops.data_flow_ops._as_type_list")
+# The module that this package logs with, so that a test which replaces a function in it sees what is logged.
+publish(logging, "python.platform.tf_logging")
+sys.modules["tensorfleet.python.platform.tf_logging"] = logging

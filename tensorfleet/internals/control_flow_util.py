@@ -6,19 +6,27 @@ from typing import Any
 
 from tensorfleet.api import export, publish
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.ops import control_flow_context as contexts
 from tensorfleet.ops import control_flow_nodes as nodes
 
 _UTIL = "python.ops.control_flow_util."
+
 publish(nodes.is_enter, f"{_UTIL}IsLoopEnter")
+
 publish(nodes.is_constant_enter, f"{_UTIL}IsLoopConstantEnter")
+
 publish(nodes.is_exit, f"{_UTIL}IsLoopExit")
+
 publish(nodes.is_switch, f"{_UTIL}IsSwitch")
+
 publish(nodes.is_merge, f"{_UTIL}IsMerge")
+
 publish(nodes.is_loop_switch, f"{_UTIL}IsLoopSwitch")
+
 publish(contexts.output_context, f"{_UTIL}GetOutputContext")
+
 publish(contexts.in_context, f"{_UTIL}OpInContext")
+
 publish(False, f"{_UTIL}ENABLE_CONTROL_FLOW_V2")
 
 
@@ -122,14 +130,3 @@ def check_input_from_valid_context(op: Operation, input_op: Operation) -> None:
     raise ValueError(
         f"Cannot use '{input_op.name}' as input to '{op.name}' because {why}. See info log for more details."
     )
-
-
-@export("python.framework.ops._set_call_cpp_shape_fn")
-def set_call_cpp_shape_fn(_: Any) -> None:
-    """Does nothing: shapes are inferred here."""
-
-
-@export("python.framework.ops.get_all_collection_keys")
-def get_all_collection_keys() -> list:
-    """The names of the default graph's collections."""
-    return get_default_graph().get_all_collection_keys()

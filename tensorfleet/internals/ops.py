@@ -1,31 +1,29 @@
-"""Single functions of TensorFlow's inside that its own tests call."""
+"""Small parts of the modules in `tensorflow.python.ops` that have no public name."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
+from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
-from tensorfleet.devices import DeviceSpec
-from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.meta_graph import register_proto_function
 from tensorfleet.graph.operation import IndexedSlices, Tensor
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
-from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.losses import weights as loss_weights
 from tensorfleet.metrics import base as metrics
-from tensorfleet.ops.queues import type_list
 from tensorfleet.shapes import TensorShape, as_shape
+from tensorfleet.variables.variable import ResourceVariable
 
-publish(register_proto_function, "python.framework.ops.register_proto_function")
-publish(type_list, "python.ops.data_flow_ops._as_type_list")
+
+@export("python.ops.resource_variable_ops.is_resource_variable")
+def is_resource_variable(var: Any) -> bool:
+    """Whether a variable is reached through a handle."""
+    return isinstance(var, ResourceVariable)
 
 
 @export("python.ops.state_ops.variable_op", "python.ops.state_ops.variable_op_v2")
@@ -47,114 +45,6 @@ def variable_op(
         shared_name=shared_name,
     )
     return made
-
-
-@export("python.framework.sparse_tensor.is_sparse")
-def is_sparse(x: Any) -> bool:
-    """Whether something is a sparse tensor, or the value of one."""
-    return isinstance(x, (SparseTensor, SparseTensorValue))
-
-
-@export("python.framework.device.is_device_spec")
-def is_device_spec(obj: Any) -> bool:
-    """Whether something is a `DeviceSpec`."""
-    return isinstance(obj, DeviceSpec)
-
-
-@export("python.framework.device.check_valid")
-def check_valid(spec: str) -> None:
-    """ValueError for what is not the name of a device."""
-    DeviceSpec.from_string(spec)
-
-
-@export(
-    "python.framework.errors_impl._make_specific_exception",
-    "python.framework.errors._make_specific_exception",
-)
-def make_specific_exception(node_def: Any, op: Any, message: str, error_code: int) -> errors.OpError:
-    """The exception of an error code."""
-    try:
-        made: errors.OpError = errors.exception_type_from_error_code(error_code)(node_def, op, message)
-    except KeyError:
-        made = errors.UnknownError(node_def, op, message, error_code)
-    return made
-
-
-@export("python.framework.ops.convert_n_to_tensor_or_indexed_slices")
-def convert_n_to_tensor_or_indexed_slices(values: Any, dtype: Any = None, name: str | None = None) -> list:
-    """Each of several values as a tensor; what is IndexedSlices, or None, stays as it is."""
-    if not isinstance(values, (list, tuple)):
-        raise TypeError("values must be a list.")
-    convert = find("convert_to_tensor_or_indexed_slices")
-    return [
-        None if v is None else convert(v, dtype, None if name is None else f"{name}_{i}")
-        for i, v in enumerate(values)
-    ]
-
-
-@export("python.framework.ops.internal_convert_to_tensor")
-def internal_convert_to_tensor(
-    value: Any,
-    dtype: Any = None,
-    name: str | None = None,
-    as_ref: bool = False,
-    preferred_dtype: Any = None,
-    **_: Any,
-) -> Tensor:
-    """A value as a tensor; with `as_ref`, a variable as its reference."""
-    return to_tensor(value, None if dtype is None else dtypes.as_dtype(dtype), name, preferred_dtype, as_ref)
-
-
-@export("python.framework.ops.is_dense_tensor_like")
-def is_dense_tensor_like(t: Any) -> bool:
-    """Whether something is a tensor or a variable."""
-    return isinstance(t, (Tensor, find("Variable")))
-
-
-@export("python.framework.ops.register_dense_tensor_like_type")
-def register_dense_tensor_like_type(tensor_type: Any) -> None:
-    """Checks that a type has what a tensor has: a name and a dtype."""
-    for attribute in ("name", "dtype"):
-        if not isinstance(getattr(tensor_type, attribute, None), property):
-            raise TypeError(f"Type {tensor_type.__name__} does not define a `{attribute}` property")
-
-
-@export("python.framework.ops._run_using_default_session")
-def run_using_default_session(operation: Any, feed_dict: Any, graph: Any, session: Any = None) -> None:
-    """Runs an operation in a session, or in the default one."""
-    operation.run(feed_dict, session)
-
-
-@export("python.framework.ops._eval_using_default_session")
-def eval_using_default_session(tensors: Any, feed_dict: Any, graph: Any, session: Any = None) -> Any:
-    """Evaluates tensors in a session, or in the default one."""
-    from tensorfleet.graph.scopes import session_for
-
-    return session_for(session, graph, "evaluate tensor").run(tensors, feed_dict)
-
-
-@export("python.framework.ops.dismantle_graph")
-def dismantle_graph(graph: Any) -> None:
-    """Does nothing: a graph that nobody holds is collected."""
-
-
-class _Gradients:
-    """The table of gradients, by op type or name."""
-
-    def lookup(self, name: str) -> Any:
-        """What computes a gradient; LookupError when there is nothing under the name."""
-        try:
-            return registry.named_gradient(name)
-        except LookupError:
-            raise LookupError(f"gradient registry has no entry for: {name}") from None
-
-    def list(self) -> list[str]:
-        """The names of all gradients."""
-        known = [n for n, spec in registry.all_ops().items() if spec.gradient is not None]
-        return [*known, *(n for n in registry._NAMED_GRADIENTS if n not in known)]
-
-
-publish(_Gradients(), "python.framework.ops._gradient_registry", "python.framework.ops.gradient_registry")
 
 
 @export("python.ops.math_ops.reduced_shape")
@@ -269,57 +159,6 @@ publish(
 )
 
 
-@export("python.layers.utils.convert_data_format")
-def convert_data_format(data_format: str, ndim: int) -> str:
-    """The layout as operations name it."""
-    layouts = {3: ("NWC", "NCW"), 4: ("NHWC", "NCHW"), 5: ("NDHWC", "NCDHW")}
-    if data_format not in ("channels_last", "channels_first"):
-        raise ValueError("Invalid data_format:", data_format)
-    if ndim not in layouts:
-        raise ValueError("Input rank not supported:", ndim)
-    return layouts[ndim][data_format == "channels_first"]
-
-
-@export("python.layers.utils.conv_output_length")
-def conv_output_length(
-    input_length: Any, filter_size: int, padding: str, stride: int, dilation: int = 1
-) -> Any:
-    """How long a convolution makes a dimension; None when the input's length is unknown."""
-    if input_length is None:
-        return None
-    lost = 0 if padding in ("same", "causal") else (filter_size - 1) * dilation
-    longer = (filter_size - 1) * dilation if padding == "full" else -lost
-    return (input_length + longer + stride - 1) // stride
-
-
-@export("python.layers.utils.conv_input_length")
-def conv_input_length(output_length: Any, filter_size: int, padding: str, stride: int) -> Any:
-    """How long the input of a convolution is, given its output; None when that is unknown."""
-    if output_length is None:
-        return None
-    pad = {"same": filter_size // 2, "valid": 0, "full": filter_size - 1}[padding]
-    return (output_length - 1) * stride - 2 * pad + filter_size
-
-
-@export("python.layers.utils.deconv_output_length")
-def deconv_output_length(input_length: Any, filter_size: int, padding: str, stride: int) -> Any:
-    """How long a transposed convolution makes a dimension; None when the input's length is unknown."""
-    if input_length is None:
-        return None
-    length = input_length * stride
-    if padding == "valid":
-        return length + max(filter_size - stride, 0)
-    return length - (stride + filter_size - 2) if padding == "full" else length
-
-
-@export("python.layers.utils.smart_cond")
-def smart_cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
-    """One of two functions' results: chosen now when the condition is known, else when it runs."""
-    if isinstance(pred, find("Variable")):
-        return find("cond")(pred, true_fn=true_fn, false_fn=false_fn, name=name)
-    return find("python.framework.smart_cond.smart_cond")(pred, true_fn=true_fn, false_fn=false_fn, name=name)
-
-
 class _Resource:
     """Something that a session must create before it is used."""
 
@@ -383,56 +222,6 @@ def pure_variable_scope(name_or_scope: Any, **kwargs: Any) -> Iterator[Any]:
     names = {"use_resource": kwargs.pop("use_resource", None), **kwargs}
     with find("variable_scope")(name_or_scope, auxiliary_name_scope=False, **names) as scope:
         yield scope
-
-
-@export("python.framework.ops.RegisterShape")
-class RegisterShape:
-    """Accepted for old tests: shapes are inferred by the ops themselves."""
-
-    def __init__(self, op_type: str) -> None:
-        if not isinstance(op_type, str):
-            raise TypeError("op_type must be a string")
-
-    def __call__(self, f: Any) -> Any:
-        return f
-
-
-@export("python.util.protobuf.compare.assertProtoEqual")
-def assert_proto_equal(
-    self: Any,
-    a: Any,
-    b: Any,
-    check_initialized: bool = True,
-    normalize_numbers: bool = False,
-    msg: str | None = None,
-) -> None:
-    """Fails a test when two messages differ; either may be text."""
-    self.assertProtoEquals(a, b, msg)
-
-
-@export("python.autograph.core.ag_ctx.ControlStatusCtx")
-@contextmanager
-def control_status(status: Any = None, options: Any = None) -> Iterator[None]:
-    """A block in which Python is or is not turned into graphs: it never is here."""
-    yield
-
-
-@export("python.autograph.core.ag_ctx.Status")
-class Status(enum.Enum):
-    """What such a block asks for."""
-
-    UNSPECIFIED = 0
-    ENABLED = 1
-    DISABLED = 2
-
-
-@export("python.framework.tensor_util.ShapeEquals")
-def shape_equals(tensor_proto: Any, shape: Any) -> bool:
-    """Whether a `TensorProto` has a shape."""
-    if not hasattr(tensor_proto, "tensor_shape"):
-        raise TypeError("tensor_proto is not a tensor_pb2.TensorProto object")
-    dims = as_shape(shape).as_list() if not isinstance(shape, (list, tuple)) else list(shape)
-    return [d.size for d in tensor_proto.tensor_shape.dim] == [int(d) for d in dims]
 
 
 @export("python.ops.gradients_impl._hessian_vector_product")

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet.api import export
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.shapes import Dimension, TensorShape, as_shape
+from tensorfleet.shapes import TensorShape, as_shape
 
 _HERE = "python.framework.common_shapes."
 
@@ -86,9 +86,3 @@ def no_outputs(_: Any) -> list[TensorShape]:
 def call_cpp_shape_fn(op: Any, require_shape_fn: bool = True) -> dict[str, Any]:
     """The shapes of an operation's outputs, as they were inferred."""
     return {"shapes": [as_shape(t.shape).as_proto() for t in op.outputs], "handle_data": []}
-
-
-@export("python.framework.tensor_shape.dimension")
-def dimension(value: Any) -> Dimension:
-    """A dimension of a size."""
-    return Dimension(value)

@@ -1,0 +1,110 @@
+"""What programs ask about eager execution, AutoGraph and XLA: there are only graphs, compiled as the runtime decides."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tensorfleet.api import export, find, publish
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.scopes import control_dependencies
+from tensorfleet.ops.basic import identity
+
+
+@export(
+    "python.framework.ops.executing_eagerly_outside_functions",
+    "python.framework.ops.inside_function",
+    "python.tf2.enabled",
+)
+def never() -> bool:
+    """False: there are only graphs of version 1."""
+    return False
+
+
+class _Context:
+    """What TensorFlow asks of the state of eager execution: there is none."""
+
+    device_name = ""
+    scope_name = ""
+
+    def executing_eagerly(self) -> bool:
+        """False: there are only graphs."""
+        return False
+
+    def in_graph_mode(self) -> bool:
+        """True: there are only graphs."""
+        return True
+
+    def num_gpus(self) -> int:
+        """How many GPUs a session has."""
+        with find("Session")() as session:
+            return sum(d.device_type == "GPU" for d in session.list_devices())
+
+    def ensure_initialized(self) -> None:
+        """Does nothing."""
+
+
+publish(_Context(), "python.eager.context._context")
+
+
+@export("python.eager.context.context")
+def context() -> _Context:
+    """The state of eager execution: it is off."""
+    return find("python.eager.context._context")
+
+
+@export("python.eager.context.graph_mode")
+def graph_mode() -> contextlib.AbstractContextManager:
+    """A block in which operations go into graphs, as everywhere here."""
+    return contextlib.nullcontext()
+
+
+@export("python.eager.context.eager_mode")
+def eager_mode() -> contextlib.AbstractContextManager:
+    """Raises `unittest.SkipTest`: a test of eager execution does not apply here."""
+    from unittest import SkipTest
+
+    raise SkipTest("TensorFleet has graphs only: there is no eager execution.")
+
+
+@export("xla.experimental.compile")
+def compile(computation: Callable, inputs: Any = None) -> Any:
+    """The tensors that `computation(*inputs)` gives. The runtime decides what is compiled, as for all ops."""
+    if inputs is not None and not isinstance(inputs, (list, tuple)):
+        raise TypeError("`inputs` must be a list or tuple.")
+    made = computation(*[to_tensor(x) for x in inputs or ()])
+    if isinstance(made, Operation) or made is None:
+        return made
+    with control_dependencies([x for x in _listed(made) if isinstance(x, Operation)]):
+        return [identity(x) for x in _listed(made) if not isinstance(x, Operation)]
+
+
+def _listed(made: Any) -> list:
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+@export("xla.experimental.jit_scope")
+@contextlib.contextmanager
+def experimental_jit_scope(compile_ops: Any = True, separate_compiled_gradients: bool = False) -> Any:
+    """Changes nothing: the runtime decides what is compiled, as for all ops."""
+    yield
+
+
+@export("python.autograph.core.ag_ctx.ControlStatusCtx")
+@contextmanager
+def control_status(status: Any = None, options: Any = None) -> Iterator[None]:
+    """A block in which Python is or is not turned into graphs: it never is here."""
+    yield
+
+
+@export("python.autograph.core.ag_ctx.Status")
+class Status(enum.Enum):
+    """What such a block asks for."""
+
+    UNSPECIFIED = 0
+    ENABLED = 1
+    DISABLED = 2
