@@ -13,6 +13,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.blas import product
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import COMPLEX, INTS, REAL, bracketed, conj, conjugate, wide
 from tensorfleet.ops.examples import case
@@ -24,7 +25,7 @@ _C = COMPLEX.reshape(1, 3)
 
 def _product(xp: Any, a: Any, b: Any) -> Any:
     if is_numpy(xp):
-        return np.matmul(wide(a), wide(b)).astype(a.dtype)
+        return product(wide(a), wide(b)).astype(a.dtype, copy=False)
     return xp.matmul(a, b)
 
 

@@ -18,6 +18,7 @@ from tensorfleet.runtime.loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager, VariableStore, release
 from tensorfleet.runtime.segment import Segment, uninitialized
 from tensorfleet.runtime.threads import Pool
+from tensorfleet.runtime.trimmed import Trimmer
 
 
 class StepContext:
@@ -100,6 +101,7 @@ class SegmentItem:
         self.ins = [slots.of(t) for t in self.segment.inputs]
         self.outs = [slots.of(t) for t in self.segment.outputs]
         self.stores = [resources.variable(v) for v in self.segment.variables]
+        self.trimmer = Trimmer(self.segment)
         self._drawing = threading.Lock()
         self.writing = sorted((self.stores[w] for w in self.segment.writes), key=lambda s: s.order)
         self.kept_shape = self.segment.kept_shape()
@@ -173,16 +175,20 @@ class SegmentItem:
         segment = self.segment
         self._own(state, False)
         started = time.perf_counter()
-        values = segment.template.copy()
-        for slot, value in zip(segment.input_slots, inputs, strict=True):
-            known = value is None or isinstance(value, (np.ndarray, np.generic))
-            values[slot] = value if known else np.asarray(value)
         for i in segment.reads:
             if not isinstance(state[i], np.ndarray) and state[i] is not None:
                 state[i] = np.asarray(state[i])
+        shapes = self.trimmer.key(inputs, state)
+        template, steps = self.trimmer.left(shapes)
+        values = template.copy()
+        for slot, value in zip(segment.input_slots, inputs, strict=True):
+            known = value is None or isinstance(value, (np.ndarray, np.generic))
+            values[slot] = value if known else np.asarray(value)
         streams = [ctx.streams.take(step.op, 0) for step in segment.rng_steps]
         with np.errstate(all="ignore"):
-            segment.interpret(values, state, streams)
+            segment.interpret(values, state, streams, steps=steps)
+        if steps is None and shapes is not None:
+            self.trimmer.learn(shapes, values)
         outputs = segment.collect(values, state)
         for step in segment.rng_steps:
             assert step.op.spec.rng is not None
