@@ -9,12 +9,13 @@ from types import ModuleType
 
 def load() -> None:
     """Imports every module that publishes names, and the names that come from elsewhere."""
-    from tensorfleet import config, dtypes, errors, graph, ops, shapes
+    from tensorfleet import dtypes, errors, graph, ops, shapes
     from tensorfleet.api import publish, publish_lazily
     from tensorfleet.devices import DeviceSpec
     from tensorfleet.graph.graph import Graph
     from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
     from tensorfleet.graph.registry import NotDifferentiable, RegisterGradient
+    from tensorfleet.protos import public
 
     publish(Graph, "Graph")
     publish(Operation, "Operation")
@@ -29,87 +30,35 @@ def load() -> None:
     publish(shapes.dimension_at_index, "dimension_at_index", "compat.dimension_at_index")
     publish(dtypes.DType, "DType", "dtypes.DType")
     publish(dtypes.as_dtype, "as_dtype", "dtypes.as_dtype")
-    for name in _DTYPES:
+    for name in _DTYPES.split():
         dtype = getattr(dtypes, name + "_" if name == "bool" else name)
         publish(dtype, name, f"dtypes.{name}")
     for name in dir(errors):
         if name.endswith("Error") or name in _ERROR_FUNCTIONS or (name.isupper() and name[0] != "_"):
             publish(getattr(errors, name), f"errors.{name}")
     publish(errors.OpError, "OpError")
-    publish_lazily(config.message, *config.MESSAGES)
+    publish_lazily(public.message, *public.NAMES.split())
     _import_all(graph)
     _import_all(ops)
-    for name in _LATER:
+    for name in _LATER.split():
         _import_all(importlib.import_module(f"tensorfleet.{name}"))
 
 
-_DTYPES = [
-    "float16",
-    "half",
-    "float32",
-    "float64",
-    "double",
-    "bfloat16",
-    "complex64",
-    "complex128",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-]
-_DTYPES += [
-    "uint32",
-    "int64",
-    "uint64",
-    "bool",
-    "string",
-    "qint8",
-    "quint8",
-    "qint16",
-    "quint16",
-    "qint32",
-    "resource",
-    "variant",
-]
-_DTYPES += ["QUANTIZED_DTYPES"]
+_DTYPES = """
+    float16 half float32 float64 double bfloat16 complex64 complex128 int8 uint8 int16 uint16 int32 uint32
+    int64 uint64 bool string qint8 quint8 qint16 quint16 qint32 resource variant QUANTIZED_DTYPES
+"""
 _ERROR_FUNCTIONS = {
     "exception_type_from_error_code",
     "error_code_from_exception_type",
     "raise_exception_on_not_ok_status",
 }
-_LATER = (
-    "nest",
-    "platform",
-    "io",
-    "variables",
-    "summary",
-    "image",
-    "signal",
-    "linear_operators.names",
-    "ragged_tensors",
-    "nn",
-    "cluster.resolvers",
-    "data",
-    "session",
-    "fleet",
-    "train",
-    "losses",
-    "metrics",
-    "layers",
-    "saved_model",
-    "config_names",
-    "contrib",
-    "feature_column.names",
-    "distributions.names",
-    "seq2seq.names",
-    "profiler.names",
-    "tutorials",
-    "renamed",
-    "raw_ops",
-    "internals",
-    "testing.names",
-)
+# What is imported after graph/ and ops/, whole packages or the one module that publishes their names.
+_LATER = """
+    nest platform io variables summary image signal linear_operators.names ragged_tensors cluster.resolvers data
+    session train nn losses metrics layers saved_model fleet contrib feature_column.names distributions.names
+    seq2seq.names profiler.names tutorials internals testing.names
+"""
 # Costs time to import and publishes nothing itself: what uses it loads it.
 _WHEN_USED = {"tensorfleet.platform.flags"}
 

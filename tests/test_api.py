@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import tensorfleet as tf
-from tensorfleet import api, renamed
+from tensorfleet import api
 from tensorfleet.dtypes import DType
+from tensorfleet.internals import renamed
 from tensorfleet.summary import old_names
 
 ROOT = Path(tf.__file__).parent

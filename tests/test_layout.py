@@ -10,7 +10,7 @@ import tensorfleet
 ROOT = Path(tensorfleet.__file__).parent
 STAGES = [
     {"protos"},
-    {"errors", "dtypes", "shapes", "devices", "config", "api", "nest"},
+    {"errors", "dtypes", "shapes", "devices", "api", "nest"},
     {"platform"},
     {"io"},
     {"graph"},
@@ -26,20 +26,16 @@ STAGES = [
     {
         "saved_model",
         "fleet",
-        "config_names",
         "contrib",
         "feature_column",
         "distributions",
         "seq2seq",
         "profiler",
         "tutorials",
-        "renamed",
-        "raw_ops",
         "internals",
     },
     {"testing"},
     {"modules"},
-    {"alias"},
     {"launch"},
     {"__main__"},
 ]

@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 from tensorfleet.api import publish_finder, publish_lazily, publish_module
+from tensorfleet.graph.raw_ops import op_function
 from tensorfleet.protos._index import MODULE_OF
-from tensorfleet.raw_ops import op_function
 
 # Modules below `tf.python` that have all names of a public module, by the public one; "" is `tf` itself.
 _MODULES = {

@@ -97,29 +97,17 @@ _ALIASES = """
     strings.regex_full_match: ops.string_ops.regex_full_match
 """
 
+_INITIALIZERS = """
+    Zeros Ones Constant RandomUniform RandomNormal TruncatedNormal UniformUnitScaling VarianceScaling GlorotUniform
+    GlorotNormal Orthogonal Identity he_normal he_uniform lecun_normal lecun_uniform
+"""
+
 for _line in _ALIASES.strip().splitlines():
     _public, _, _inner = _line.strip().partition(": ")
     for _name in _inner.split():
         publish(find(_public), f"python.{_name}")
 
-for _name in [
-    "Zeros",
-    "Ones",
-    "Constant",
-    "RandomUniform",
-    "RandomNormal",
-    "TruncatedNormal",
-    "UniformUnitScaling",
-    "VarianceScaling",
-    "GlorotUniform",
-    "GlorotNormal",
-    "Orthogonal",
-    "Identity",
-    "he_normal",
-    "he_uniform",
-    "lecun_normal",
-    "lecun_uniform",
-]:
+for _name in _INITIALIZERS.split():
     publish(getattr(initializers, _name), f"python.ops.init_ops.{_name}")
 publish(initializers.Identity, "python.ops.init_ops.identity_initializer")
 publish(initializers._fans, "python.ops.init_ops._compute_fans")

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, NoReturn
 
-from tensorfleet import alias
+from tensorfleet.launch import alias
 
 # What Python says about statements that were right in Python 2.
 _OLD_SYNTAX = re.compile(

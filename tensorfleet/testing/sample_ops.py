@@ -13,7 +13,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.graph import registry
 from tensorfleet.graph.operation import Operation
-from tensorfleet.raw_ops import positional
+from tensorfleet.graph.raw_ops import positional
 from tensorfleet.shapes import TensorShape
 
 # "type | inputs -> outputs | attributes"

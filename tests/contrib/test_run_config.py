@@ -6,7 +6,7 @@ import json
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import alias
+from tensorfleet.launch import alias
 
 CLUSTER = {"ps": ["a:1", "b:1"], "chief": ["c:1"], "worker": ["d:1", "e:1"]}
 

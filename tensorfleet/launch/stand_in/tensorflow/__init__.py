@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-from tensorfleet import alias
+from tensorfleet.launch import alias
 
 alias.install()
 sys.modules[__name__] = importlib.import_module("tensorfleet")

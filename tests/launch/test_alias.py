@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import alias
+from tensorfleet.launch import alias
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 import numpy as np
 
 import tensorfleet as tf
-from tensorfleet import renamed
+from tensorfleet.internals import renamed
 
 
 def test_old_names_give_what_the_new_ones_do():

@@ -22,7 +22,7 @@ from tensorfleet.api import INSTEAD
 _US = "tensorfleet"
 _THEM = "tensorflow"
 # Holds a package `tensorflow` that installs the alias: for the processes a script starts itself.
-_STAND_IN = Path(__file__).parent / "launch" / "stand_in"
+_STAND_IN = Path(__file__).parent / "stand_in"
 
 
 def install() -> None:

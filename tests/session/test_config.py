@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import config_names
+from tensorfleet.session import config
 
 device_lib = tf.python.client.device_lib
 
 
 @pytest.fixture(autouse=True)
 def fresh_settings(monkeypatch):
-    monkeypatch.setattr(config_names, "_settings", config_names._Settings())
+    monkeypatch.setattr(config, "_settings", config._Settings())
 
 
 def test_the_cpu_is_listed():
