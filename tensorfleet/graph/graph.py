@@ -483,6 +483,14 @@ class Graph(Collections):
     def _set_control_flow_context(self, context: Any) -> None:
         self._local().control_flow_context = context
 
+    @property
+    def _variable_creator_stack(self) -> list:
+        return self._local().creators
+
+    @_variable_creator_stack.setter
+    def _variable_creator_stack(self, creators: list) -> None:
+        self._local().creators = creators
+
     def switch_to_thread_local(self) -> None:
         """Kept for programs that call it: the stacks of a graph are thread-local always."""
 

@@ -24,6 +24,7 @@ class Stacks:
         "colocation",
         "control_flow_context",
         "control_groups",
+        "creators",
         "devices",
         "name_scope",
         "original_op",
@@ -36,3 +37,4 @@ class Stacks:
         self.control_groups: list[ControlGroup] = []
         self.control_flow_context: Any = None
         self.original_op: Operation | None = None
+        self.creators: list = []

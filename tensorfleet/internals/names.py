@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import collections.abc
 import contextlib
-import inspect
 import sys
 
 from tensorfleet import dtypes
-from tensorfleet.api import find, publish
+from tensorfleet.api import find, publish, publish_lazily
 from tensorfleet.devices import DeviceSpec, canonical_name, merge_device
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.gradients import gradients
@@ -28,10 +28,10 @@ from tensorfleet.session.fetches import IndexedSlicesValue
 from tensorfleet.shapes import TensorShape, as_dimension, as_shape
 from tensorfleet.train import slots
 from tensorfleet.variables import initializers
-from tensorfleet.variables.base import Variable
+from tensorfleet.variables.base import Variable, VariableAggregation
 from tensorfleet.variables.creation import create_variable
 from tensorfleet.variables.getter import Store, store_of
-from tensorfleet.variables.partitioned import PartitionedVariable
+from tensorfleet.variables.partitioned import PartitionedVariable, PartitionInfo
 from tensorfleet.variables.scope import _ReuseMode
 from tensorfleet.variables.template import Template
 from tensorfleet.variables.variable import RefVariable, ResourceVariable
@@ -152,6 +152,16 @@ publish(
     "python.ops.variable_scope.default_variable_creator",
     "python.ops.variable_scope.variable",
 )
+# Here the initial value of a variable waits for the variables it is made of without being rewritten.
+publish(
+    lambda name, initial_value: initial_value,
+    "python.ops.variables._try_guard_against_uninitialized_dependencies",
+)
+publish(VariableAggregation, "python.ops.variables.VariableAggregationV2")
+publish(PartitionInfo, "python.ops.variable_scope._PartitionInfo")
+publish(False, "python.ops.variable_scope._DEFAULT_USE_RESOURCE")
+publish(collections.abc, "python.util.compat.collections_abc")
+publish_lazily(lambda _: find("test.get_temp_dir"), "python.platform.googletest.GetTempDir")
 publish(Store, "python.ops.variable_scope._VariableStore")
 publish(store_of, "python.ops.variable_scope._get_default_variable_store")
 publish(_ReuseMode, "python.ops.variable_scope._ReuseMode")
@@ -179,7 +189,6 @@ publish(strip_scope, "python.framework.ops.strip_name_scope")
 publish(prepend_scope, "python.framework.ops.prepend_name_scope")
 publish(contextlib.nullcontext, "python.framework.ops.NullContextmanager")
 publish(contextlib.contextmanager, "python.util.tf_contextlib.contextmanager")
-publish(inspect, "python.util.tf_inspect")
 for _create in (slots.create_slot, slots.create_slot_with_initializer, slots.create_zeros_slot):
     publish(_create, f"python.training.slot_creator.{_create.__name__}")
 publish(register_proto_function, "python.framework.ops.register_proto_function")

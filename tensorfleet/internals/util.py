@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSet
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensorfleet.api import export, publish
 from tensorfleet.graph.operation import Reference
@@ -41,6 +41,25 @@ class ObjectIdentityDictionary(MutableMapping):
         return (reference.deref() for reference in self._items)
 
 
+class ArgSpec(NamedTuple):
+    """The arguments of a function, as Python 2 describes them."""
+
+    args: list[str]
+    varargs: str | None
+    keywords: str | None
+    defaults: tuple | None
+
+
+@export("python.util.tf_inspect.getargspec")
+def getargspec(obj: Any) -> ArgSpec:
+    """The arguments of a function, without those that only a keyword gives."""
+    found = inspect.getfullargspec(obj)
+    return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
+
+
+for _name in inspect.__all__:
+    publish(getattr(inspect, _name), f"python.util.tf_inspect.{_name}")
+publish(ArgSpec, "python.util.tf_inspect.ArgSpec")
 publish(ObjectIdentityDictionary, "python.util.object_identity.ObjectIdentityWeakKeyDictionary")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -141,8 +142,7 @@ def install_on_variable(cls: type) -> None:
         def operate(self: Any, *args: Any) -> Any:
             return getattr(to_tensor(self), name)(*args)
 
-        operate.__name__ = name
-        return operate
+        return functools.wraps(getattr(Tensor, name))(operate)
 
     for name in OVERLOADABLE_OPERATORS:
         setattr(cls, name, handing_on(name))

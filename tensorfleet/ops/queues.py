@@ -12,7 +12,7 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import control_dependencies, device, name_scope
+from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops import queue_ops  # noqa: F401  (the operations these classes build)
 from tensorfleet.ops.array_join import stack
 from tensorfleet.ops.common import static_value
@@ -260,7 +260,7 @@ class FIFOQueue(QueueBase):
     ) -> None:
         kinds = type_list(dtypes)
         sizes, labels = shape_list(shapes, kinds), name_list(names, kinds)
-        with control_dependencies(None), device("CPU"):
+        with control_dependencies(None):
             ref = apply(
                 "FIFOQueueV2",
                 component_types=kinds,

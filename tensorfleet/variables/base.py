@@ -73,6 +73,7 @@ class Variable(metaclass=VariableMeta):
     _INITIALIZED_VALUE = "FleetInitializedValue"
     _caching_device: Any = None
     _cached: Tensor | None = None
+    _distribute_strategy: Any = None
 
     def __init__(
         self,
@@ -109,14 +110,9 @@ class Variable(metaclass=VariableMeta):
             initial_value_fn = initial_value
         else:
             initial_value_fn = initial_value if callable(initial_value) else None
-        self._trainable = True if trainable is None else trainable
-        if synchronization == VariableSynchronization.ON_READ:
-            if trainable:
-                raise ValueError(
-                    "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable "
-                    "variables."
-                )
-            self._trainable = False
+        if trainable is None:
+            trainable = synchronization != VariableSynchronization.ON_READ
+        self._trainable = trainable
         keys = _collection_keys(collections, self._trainable)
         self._caching_device = caching_device
         wanted = None if dtype is None else dtypes.as_dtype(dtype)
@@ -353,6 +349,8 @@ class Variable(metaclass=VariableMeta):
             initializer_name=strip_scope(self.initializer.name, export_scope),
             snapshot_name=strip_scope(self._read_name(), export_scope),
             trainable=self.trainable,
+            synchronization=self._synchronization.value,
+            aggregation=self._aggregation.value,
         )
         if self._initial_value is not None:
             proto.initial_value_name = strip_scope(self._initial_value.name, export_scope)
@@ -380,6 +378,8 @@ class Variable(metaclass=VariableMeta):
         self._initializer_op = find(variable_def.initializer_name)
         self._initial_value = find(variable_def.initial_value_name)
         self._trainable = variable_def.trainable
+        self._synchronization = VariableSynchronization(variable_def.synchronization)
+        self._aggregation = VariableAggregation(variable_def.aggregation)
         if variable_def.HasField("save_slice_info_def"):
             self._save_slice_info = SaveSliceInfo.from_proto(variable_def.save_slice_info_def, import_scope)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from tensorfleet.api import export
+from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.variables.variable import RefVariable, ResourceVariable, Variable
 
 _use_resource_by_default = False
@@ -34,19 +34,19 @@ def resource_variables_enabled() -> bool:
     return _use_resource_by_default
 
 
-_creators = threading.local()
-
-
 @export("variable_creator_scope")
 @contextmanager
 def variable_creator_scope(variable_creator: Callable) -> Iterator[None]:
-    """Inside the block `variable_creator(next_creator, **kwargs)` makes the variables."""
-    stack = getattr(_creators, "stack", [])
-    _creators.stack = [*stack, variable_creator]
+    """Inside the block `variable_creator(next_creator, **kwargs)` makes the variables of the default graph."""
+    graph = get_default_graph()
+    old = graph._variable_creator_stack
+    new = graph._variable_creator_stack = [*old, variable_creator]
     try:
         yield
     finally:
-        _creators.stack = stack
+        if graph._variable_creator_stack is not new:
+            raise RuntimeError("Exiting variable_creator_scope without proper nesting.")
+        graph._variable_creator_stack = old
 
 
 _ARGUMENTS = [
@@ -79,7 +79,7 @@ def create_variable(*args: Any, **kwargs: Any) -> Variable:
     if kwargs.get("variable_def") is not None:
         return _make(**kwargs)
     make: Callable = _make
-    for creator in getattr(_creators, "stack", ()):
+    for creator in get_default_graph()._variable_creator_stack:
         make = functools.partial(creator, make)
     return make(**kwargs)
 

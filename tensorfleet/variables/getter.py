@@ -10,6 +10,7 @@ from typing import Any
 from tensorfleet import dtypes
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope
 from tensorfleet.shapes import as_shape
 from tensorfleet.variables import initializers
@@ -32,6 +33,14 @@ class Store:
         self.scopes: dict[str, int] = {}
         self.current = threading.local()
         self.root: Any = None
+
+    @property
+    def _vars(self) -> dict[str, Variable]:
+        return self.vars
+
+    @property
+    def _partitioned_vars(self) -> dict[str, PartitionedVariable]:
+        return self.partitioned
 
     def get_variable(self, name: str, shape: Any = None, reuse: Any = None, **kwargs: Any) -> Any:
         """Finds or makes a variable by its full name, whatever scope is open."""
@@ -75,15 +84,8 @@ def find_or_make(
     aggregation: Any = VariableAggregation.NONE,
 ) -> Any:
     """The standard getter, after the scope's defaults have been filled in."""
-    if initializer is not None and not callable(initializer):
-        if shape is not None and partitioner is None:
-            raise ValueError("If initializer is a constant, do not specify shape.")
-        given = getattr(initializer, "dtype", None)
-        if (
-            None not in (dtype, given)
-            and dtypes.as_dtype(given).base_dtype != dtypes.as_dtype(dtype).base_dtype
-        ):
-            raise ValueError(f"Initializer type '{given}' and explicit dtype '{dtype}' don't match.")
+    if initializer is not None and not callable(initializer) and shape is not None and partitioner is None:
+        raise ValueError("If initializer is a constant, do not specify shape.")
     make = functools.partial(
         _single,
         dtype=dtype,
@@ -98,7 +100,9 @@ def find_or_make(
         synchronization=synchronization,
         aggregation=aggregation,
     )
-    if partitioner is None:
+    if partitioner is None and reuse is True and name in store_of().partitioned:
+        return _shared_parts(store_of().partitioned[name], shape, dtype, None)
+    if partitioner is None or (shape is not None and as_shape(shape).rank == 0):
         if f"{name}/part_0" in store_of().vars:
             raise ValueError(
                 f"No partitioner was provided, but a partitioned version of the variable was found: {name}/part_0. "
@@ -126,7 +130,7 @@ def _partitioned(
                 f"Partitioned variable with name {name} already exists. Did you mean to set reuse=True or "
                 "reuse=tf.AUTO_REUSE in VarScope?"
             )
-        return store.partitioned[name]
+        return _shared_parts(store.partitioned[name], shape, dtype, partitioner)
     if reuse is True:
         raise ValueError(
             f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). Did you mean to "
@@ -147,6 +151,25 @@ def _partitioned(
     made = PartitionedVariable(name, whole, parts[0].dtype.base_dtype, parts, slices.counts)
     store.partitioned[name] = made
     return made
+
+
+def _shared_parts(
+    found: PartitionedVariable, shape: Any, dtype: Any, partitioner: Any
+) -> PartitionedVariable:
+    """A partitioned variable that is there, if it is what is asked for."""
+    wrong = f"Trying to reuse partitioned variable {found.name}, but specified"
+    wanted = as_shape(shape)
+    if not wanted.is_compatible_with(found.shape):
+        raise ValueError(f"{wrong} shape {wanted} and found shape {found.shape}.")
+    if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(found.dtype):
+        raise ValueError(
+            f"{wrong} dtype {dtypes.as_dtype(dtype).name} and found dtype {dtypes.as_dtype(found.dtype).name}."
+        )
+    if partitioner is not None:
+        asked = partition(partitioner, found.shape, found.dtype).counts
+        if asked != list(found._get_partitions()):
+            raise ValueError(f"{wrong} partitions {asked} and found partitions {found._get_partitions()}.")
+    return found
 
 
 def _slice_of(initializer: Any, offset: list[int], length: list[int], info: PartitionInfo, part: str) -> Any:
@@ -187,9 +210,10 @@ def _single(
             "reuse=tf.AUTO_REUSE in VarScope?"
         )
     kind = dtypes.as_dtype(dtype).base_dtype if dtype is not None else None
-    if initializer is None:
+    asked = initializer is not None
+    if not asked:
         initializer = initializers.default_for(kind or dtypes.float32, name)
-    value, kind = _initial_value(name, wanted, kind, initializer)
+    value, kind = _initial_value(name, wanted, kind, initializer, asked)
     made = create_variable(
         initial_value=value,
         name=name,
@@ -228,17 +252,24 @@ def _share(found: Variable, name: str, wanted: Any, dtype: Any, reuse: Any) -> V
     return found
 
 
-def _initial_value(name: str, shape: Any, dtype: Any, initializer: Any) -> tuple[Any, Any]:
+_NOT_AN_INITIALIZER = (
+    "The initializer passed is not valid. It should be a callable with no arguments and the shape should not be "
+    "provided or an instance of `tf.keras.initializers.*' and `shape` should be fully defined. The shape of "
+    "variable {} is {}."
+)
+
+
+def _initial_value(name: str, shape: Any, dtype: Any, initializer: Any, asked: bool) -> tuple[Any, Any]:
     """What `tf.Variable` gets: a value, or a function that makes one inside the variable's own scope."""
     if not callable(initializer):
-        return initializer, dtype
+        return initializer, None if isinstance(initializer, Tensor) else dtype
     made = initializer(dtype=dtype) if isinstance(initializer, type) else initializer
     if not shape.is_fully_defined():
-        if initializers.takes_shape(made) or shape.rank is not None:
-            raise ValueError(
-                f"Shape of a new variable ({name}) must be fully defined, but instead was {shape}."
-            )
-        return made, dtype
+        if asked and shape.rank is None and not initializers.needs_arguments(made):
+            return made, None
+        if asked:
+            raise ValueError(_NOT_AN_INITIALIZER.format(name, shape))
+        raise ValueError(f"Shape of a new variable ({name}) must be fully defined, but instead was {shape}.")
     if not initializers.takes_shape(made):
         return made, dtype
     kind = dtype or dtypes.float32

@@ -333,6 +333,12 @@ def takes_partition_info(initializer: Any) -> bool:
     return "partition_info" in found or any(p.kind == p.VAR_KEYWORD for p in found.values())
 
 
+def needs_arguments(initializer: Any) -> bool:
+    """Whether an initializer cannot be called without arguments."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(p.kind in kinds and p.default is p.empty for p in _parameters(initializer).values())
+
+
 def takes_shape(initializer: Any) -> bool:
     """Whether an initializer takes a shape, rather than being a function that makes a value."""
     return bool(_parameters(initializer))

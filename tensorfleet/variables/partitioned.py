@@ -3,35 +3,66 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import register_tensor_conversion_function
-from tensorfleet.graph.scopes import name_scope
+from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.operators import install_on_variable
-from tensorfleet.shapes import TensorShape
+from tensorfleet.shapes import TensorShape, as_shape
 
 
 class PartitionInfo:
     """Which part of a whole an initializer is asked for."""
 
-    def __init__(self, full_shape: list[int], var_offset: list[int]) -> None:
+    def __init__(self, full_shape: Sequence[int], var_offset: Sequence[int]) -> None:
+        for name, given in (("full_shape", full_shape), ("var_offset", var_offset)):
+            if not isinstance(given, Sequence) or isinstance(given, str):
+                raise TypeError(f"`{name}` must be a sequence (like tuple or list) instead of {type(given)}")
+        if len(full_shape) != len(var_offset):
+            raise ValueError(
+                f"Expected equal length, but `var_offset` is of length {len(var_offset)} while full_shape is of "
+                f"length {len(full_shape)}."
+            )
+        for offset, size in zip(var_offset, full_shape, strict=True):
+            if offset < 0 or offset >= size:
+                raise ValueError(
+                    f"Expected 0 <= offset < shape but found offset={offset}, shape={size} for "
+                    f"var_offset={var_offset}, full_shape={full_shape}"
+                )
         self.full_shape = list(full_shape)
         self.var_offset = list(var_offset)
 
-    def single_offset(self, shape: list[int]) -> int:
+    def single_offset(self, shape: Sequence[int]) -> int:
         """The offset along the one axis that is cut."""
         axis = self.single_slice_dim(shape)
         return 0 if axis is None else self.var_offset[axis]
 
-    def single_slice_dim(self, shape: list[int]) -> int | None:
+    def single_slice_dim(self, shape: Sequence[int]) -> int | None:
         """The one axis that is cut, or None."""
+        if not isinstance(shape, Sequence) or isinstance(shape, str):
+            raise TypeError(f"`shape` must be a sequence (like tuple or list) instead of {type(shape)}")
+        if len(shape) != len(self.full_shape):
+            raise ValueError(
+                f"Expected equal length, but received shape={shape} of length {len(shape)} while "
+                f"self.full_shape={self.full_shape} is of length {len(self.full_shape)}."
+            )
+        if any(o + n > whole for o, n, whole in zip(self.var_offset, shape, self.full_shape, strict=True)):
+            raise ValueError(
+                f"With self.var_offset={self.var_offset}, a partition of shape={shape} would exceed "
+                f"self.full_shape={self.full_shape}."
+            )
         cut = [i for i, (whole, part) in enumerate(zip(self.full_shape, shape, strict=True)) if whole != part]
         if len(cut) > 1:
-            raise ValueError(f"Cannot use single_slice_dim() with shape {shape}: more than one axis is cut.")
+            raise ValueError(
+                f"Cannot use single_slice_dim() with shape={shape} and self.full_shape={self.full_shape} since "
+                f"slice dim could be either dimension {cut[0]} or {cut[1]}."
+            )
         return cut[0] if cut else None
 
 
@@ -89,10 +120,11 @@ class PartitionedVariable:
     """One variable in several parts; it converts to the tensor of the whole."""
 
     def __init__(self, name: str, shape: Any, dtype: Any, variable_list: list, partitions: list[int]) -> None:
+        _check_parts(shape, variable_list, partitions)
         self._name = name
-        self._shape = shape
+        self._shape = as_shape(shape)
         self._dtype = dtype
-        self._variables = variable_list
+        self._variables = sorted(variable_list, key=lambda v: v._get_save_slice_info().var_offset)
         self._partitions = partitions
 
     def __iter__(self) -> Iterator:
@@ -129,25 +161,73 @@ class PartitionedVariable:
     def _partition_axes(self) -> list[int]:
         return [i for i, n in enumerate(self._partitions) if n > 1] or [0]
 
-    def as_tensor(self) -> Any:
-        """The parts joined into one tensor."""
+    def _concat(self) -> Any:
         with name_scope(None), name_scope(self._name + "/ConcatPartitions/"):
             values = [v._AsTensor() for v in self._variables]
-            if len(values) == 1:
-                return apply("Identity", values[0], name=self._name + "/")
-            joined = apply("ConcatV2", values, self._partition_axes()[0], name="concat")
+            joined = values[0]
+            if len(values) > 1:
+                joined = apply("ConcatV2", values, self._partition_axes()[0], name="concat")
         with name_scope(None):
             return apply("Identity", joined, name=self._name)
+
+    def as_tensor(self) -> Any:
+        """The parts joined into one tensor, whatever control dependencies are around."""
+        with control_dependencies(None):
+            return self._concat()
+
+    def _shares(self, value: Any) -> list:
+        """What goes to each part: a list has it, a tensor is cut like the whole."""
+        if isinstance(value, (list, PartitionedVariable)):
+            if len(value) != len(self._variables):
+                raise ValueError(
+                    f"{self._name} has {len(self._variables)} parts, and values for {len(value)} are given."
+                )
+            return list(value)
+        axis = self._partition_axes()[0]
+        sizes = np.asarray([v.shape.as_list()[axis] for v in self._variables], np.int32)
+        return apply("SplitV", value, sizes, axis, num_split=len(sizes))
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> list:
-        """Assigns each part its share of `value`."""
-        slices = Slices([int(d) for d in self._shape.as_list()], self._partitions)
-        parts = [apply("Slice", value, offset, length) for offset, length in slices.offsets()]
-        return [
-            v.assign(p, use_locking, name, read_value) for v, p in zip(self._variables, parts, strict=True)
-        ]
+        """Assigns each part its share of `value`, a tensor of the whole or a list with a value for each part."""
+        shares = zip(self._variables, self._shares(value), strict=True)
+        return [v.assign(share, use_locking, name, read_value) for v, share in shares]
+
+    def assign_add(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> list:
+        """Adds to each part its share of `value`."""
+        shares = zip(self._variables, self._shares(value), strict=True)
+        return [v.assign_add(share, use_locking, name, read_value) for v, share in shares]
+
+    def assign_sub(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> list:
+        """Subtracts from each part its share of `value`."""
+        shares = zip(self._variables, self._shares(value), strict=True)
+        return [v.assign_sub(share, use_locking, name, read_value) for v, share in shares]
+
+
+def _check_parts(shape: Any, variables: Any, partitions: Any) -> None:
+    if not isinstance(variables, (list, tuple)):
+        raise TypeError(f"variable_list is not a list or tuple: {variables}")
+    if not isinstance(partitions, (list, tuple)):
+        raise TypeError(f"partitions is not a list or tuple: {partitions}")
+    if not partitions or not variables:
+        raise ValueError("partitions and variable_list may not both be empty")
+    if any(count <= 0 for count in partitions):
+        raise ValueError(f"partition values must be positive: {partitions}")
+    for v in variables:
+        info = v._get_save_slice_info()
+        if info is None:
+            raise ValueError(f"All variables must have a save_slice_info: {v}")
+        if as_shape(info.full_shape) != as_shape(shape):
+            raise ValueError(
+                f"All variables' full shapes must match shape: {shape}; but saw: {info.full_shape}"
+            )
+    if math.prod(partitions) != len(variables):
+        raise ValueError(f"partitions {partitions} do not make {len(variables)} parts")
 
 
 def _to_tensor(

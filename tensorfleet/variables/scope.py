@@ -180,6 +180,8 @@ class VariableScope:
     ) -> Any:
         """Finds or makes a variable, with this scope's defaults for what is not given."""
         constant = initializer is not None and not callable(initializer)
+        if constant:
+            _check_types(initializer, dtype)
         arguments = dict(
             name=f"{self._name}/{name}" if self._name else name,
             shape=shape,
@@ -200,10 +202,20 @@ class VariableScope:
         getter = self._custom_getter if custom_getter is None else custom_getter
         with name_scope(None), control_dependencies(None):
             if getter is not None:
+                if not callable(getter):
+                    raise ValueError(f"Passed a custom_getter which is not callable: {getter}")
                 if trainable is None:  # a custom getter is told which it is
                     arguments["trainable"] = synchronization != VariableSynchronization.ON_READ
                 return getter(getter=find_or_make, **arguments)
             return find_or_make(**arguments)
+
+
+def _check_types(initializer: Any, dtype: Any) -> None:
+    given = getattr(initializer, "dtype", None)
+    if None in (dtype, given):
+        return
+    if dtypes.as_dtype(given).base_dtype != dtypes.as_dtype(dtype).base_dtype:
+        raise ValueError(f"Initializer type '{given}' and explicit dtype '{dtype}' don't match.")
 
 
 @export("get_variable_scope")
@@ -338,15 +350,23 @@ class variable_scope:
         self._reuse = False if reuse is False else reuse
         self._auxiliary = auxiliary_name_scope
         self._exits: list = []
+        if not isinstance(auxiliary_name_scope, bool):
+            raise TypeError(
+                f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}"
+            )
 
     def __enter__(self) -> VariableScope:
         entered = _entered_scope(self)
         scope = entered.__enter__()
-        self._exits.append(entered)
+        self._exits.append((entered, scope))
         return scope
 
     def __exit__(self, *error: Any) -> None:
-        self._exits.pop().__exit__(*error)
+        entered, scope = self._exits[-1]
+        if get_variable_scope() is not scope:
+            raise RuntimeError("Improper nesting of variable_scope.")
+        self._exits.pop()
+        entered.__exit__(*error)
 
 
 @contextmanager
@@ -387,7 +407,9 @@ def _entered_scope(asked: variable_scope) -> Iterator[VariableScope]:
 @contextmanager
 def _names(graph: Graph, asked: variable_scope, short: str, scope_object: Any) -> Iterator[str]:
     """The name scope that goes with a variable scope."""
-    if not asked._auxiliary:
+    if not asked._auxiliary and scope_object is not None:
+        yield scope_object.original_name_scope
+    elif not asked._auxiliary:
         current = graph.get_name_scope()
         yield current + "/" if current else ""
     elif not short:
@@ -404,10 +426,7 @@ def _derived(
     asked: variable_scope, old: VariableScope, scope_object: Any, full: str, names: str
 ) -> VariableScope:
     base = scope_object if scope_object is not None else old
-    reuse = asked._reuse
-    if scope_object is not None:
-        reuse = scope_object.reuse if reuse is None else reuse
-    reuse = reuse or old.reuse
+    reuse = asked._reuse or base.reuse
     new = VariableScope(reuse, full, name_scope=names)
     for key in (
         "initializer",

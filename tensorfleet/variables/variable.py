@@ -51,7 +51,7 @@ class RefVariable(Variable):
             static = self._initial_value.shape if validate_shape else TensorShape(None)
             if shape is not None:
                 static = as_shape(shape)
-            if validate_shape and not static.is_fully_defined():
+            elif validate_shape and not static.is_fully_defined():
                 raise ValueError(f"initial_value must have a shape specified: {self._initial_value}")
             self._variable = apply(
                 "VariableV2", shape=static, dtype=self._initial_value.dtype.base_dtype, name=scope

@@ -95,7 +95,7 @@ def test_properties(graph):
     assert (q.name, q.dtypes, q.names) == ("Q", [tf.float32, tf.int32], ["a", "b"])
     assert [s.as_list() for s in q.shapes] == [[2], []]
     node = q.queue_ref.op.node_def
-    assert (node.op, node.device, node.attr["shared_name"].s) == ("FIFOQueueV2", "/device:CPU:*", b"s")
+    assert (node.op, node.device, node.attr["shared_name"].s) == ("FIFOQueueV2", "", b"s")
     assert [s.rank for s in tf.FIFOQueue(1, [tf.int32]).shapes] == [None]
 
 

@@ -212,3 +212,79 @@ def test_a_custom_getter_is_told_whether_the_variable_is_trained():
         tf.get_variable("b", [1], trainable=False)
         tf.get_variable("c", [1], synchronization=tf.VariableSynchronization.ON_READ)
     assert seen == {"s/a": True, "s/b": False, "s/c": False}
+
+
+def test_a_scope_is_left_only_by_the_block_that_is_innermost():
+    outer = tf.variable_scope("outer")
+    outer.__enter__()
+    with tf.variable_scope("inner"), pytest.raises(RuntimeError, match="Improper nesting of variable_scope"):
+        outer.__exit__(None, None, None)
+    outer.__exit__(None, None, None)
+    assert tf.get_variable_scope().name == ""
+
+
+def test_creators_are_left_in_order_and_belong_to_a_graph(graph):
+    def creator(next_creator, **kwargs):
+        return next_creator(**{**kwargs, "name": "chosen"})
+
+    outer = tf.variable_creator_scope(creator)
+    outer.__enter__()
+    with tf.variable_creator_scope(creator), tf.Graph().as_default():
+        assert tf.Variable(1.0, name="mine").name == "mine:0"
+    with (
+        tf.variable_creator_scope(creator),
+        pytest.raises(RuntimeError, match="without proper nesting"),
+    ):
+        outer.__exit__(None, None, None)
+    graph._variable_creator_stack = []
+    assert tf.Variable(1.0, name="mine").name == "mine:0"
+
+
+def test_reuse_of_a_scope_object_is_its_own():
+    with tf.variable_scope("a") as a:
+        pass
+    with tf.variable_scope("b", reuse=True) as b, tf.variable_scope(a) as again:
+        assert not again.reuse
+    with tf.variable_scope(b, reuse=False) as again:
+        assert again.reuse
+
+
+def test_without_an_auxiliary_name_scope_a_scope_object_keeps_its_names():
+    with tf.variable_scope("outer"), tf.variable_scope("inner") as inner:
+        pass
+    with tf.name_scope("here"), tf.variable_scope(inner, auxiliary_name_scope=False) as again:
+        assert again.original_name_scope == "outer/inner/"
+        assert tf.constant(1, name="c").name == "here/c:0"
+    with pytest.raises(TypeError, match="auxiliary_name_scope must be"):
+        tf.variable_scope("a", auxiliary_name_scope="no")
+
+
+def test_a_function_that_needs_nothing_makes_the_value_itself():
+    assert tf.get_variable("plain", initializer=lambda: [2]).dtype.base_dtype == tf.int32
+    assert tf.get_variable("optional", initializer=lambda x=1: [2.0]).shape == [1]
+    with pytest.raises(ValueError, match="The initializer passed is not valid"):
+        tf.get_variable("needs", initializer=lambda shape: [2])
+    with pytest.raises(ValueError, match="custom_getter which is not callable: 3"):
+        tf.get_variable("v", [1], custom_getter=3)
+
+
+def test_synchronization_decides_what_trains_unless_it_is_said():
+    on_read = tf.VariableSynchronization.ON_READ
+    assert not tf.Variable(1.0, synchronization=on_read).trainable
+    said = tf.Variable(
+        1.0, trainable=True, synchronization=on_read, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
+    )
+    assert said in tf.trainable_variables()
+    found = tf.Variable(variable_def=said.to_proto())
+    assert (found.synchronization, found.aggregation) == (said.synchronization, said.aggregation)
+
+
+def test_a_variable_may_be_made_with_an_open_shape():
+    v = tf.Variable([[1.0]], shape=tf.TensorShape(None))
+    assert v.shape.ndims is None
+    w = tf.Variable([[1.0]], shape=[None, 1], use_resource=True)
+    grown = w.assign([[1.0], [2.0]])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(v).shape == (1, 1)
+        assert session.run(grown).shape == (2, 1)
