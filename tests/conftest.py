@@ -12,8 +12,9 @@ import hypothesis
 import numpy as np
 import pytest
 
-from tensorfleet.graph.scopes import graph_stack, reset_default_graph
+from tensorfleet.graph.scopes import get_default_graph, graph_stack, reset_default_graph
 from tensorfleet.ops import philox
+from tensorfleet.session.session import Session
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("repeatable")
@@ -22,10 +23,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
-def a_graph_of_its_own():
-    """What one test leaves in the default graph is not there in the next."""
+def graph():
+    """The default graph: what one test leaves in it is not there in the next."""
     if not graph_stack():
         reset_default_graph()
+    return get_default_graph()
+
+
+@pytest.fixture
+def session(graph):
+    """A session on the default graph, and the default session."""
+    with Session(graph=graph) as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)

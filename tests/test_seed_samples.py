@@ -7,12 +7,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def test_pin_nodes_to_a_device():
     with tf.device("/cpu:0"):
         a = tf.Variable(1.0, name="a")

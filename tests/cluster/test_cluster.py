@@ -21,12 +21,6 @@ def fresh(cluster):
     tf.Session.reset(cluster.target("ps", 0))
 
 
-@pytest.fixture
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def test_two_clients_on_two_servers_share_a_variable(cluster, graph):
     with tf.device("/job:ps/task:0"):
         x = tf.Variable(0.0, name="x")

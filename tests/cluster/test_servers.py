@@ -16,12 +16,6 @@ from tensorfleet.cluster.peers import Peer
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses, free_ports
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def test_a_local_server():
     server = tf.train.Server.create_local_server()
     try:

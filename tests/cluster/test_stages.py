@@ -1,7 +1,5 @@
 """Cutting a plan into stages, without a cluster."""
 
-import pytest
-
 import tensorfleet as tf
 from tensorfleet.passes.fold import fold
 from tensorfleet.passes.partition import ends, partition
@@ -11,12 +9,6 @@ from tensorfleet.passes.prune import prune
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 DEVICES = [f"{WORKER}/device:CPU:0", f"{PS}/device:CPU:0"]
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
 
 
 def stages(*fetches, feeds=()):

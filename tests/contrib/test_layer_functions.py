@@ -9,12 +9,6 @@ slim = tf.contrib.slim
 layers = tf.contrib.layers
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def evaluate(*fetches, feeds=None):
     with tf.Session() as sess:
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])

@@ -9,12 +9,6 @@ layers = tf.contrib.layers
 WEIGHTS = np.array([[1.0, -2.0], [3.0, 0.0]], np.float32)
 
 
-@pytest.fixture(autouse=True)
-def new_graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def value(tensor):
     with tf.Session() as sess:
         return sess.run(tensor)

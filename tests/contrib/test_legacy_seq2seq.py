@@ -9,12 +9,6 @@ from tensorfleet.contrib import legacy_attention, legacy_seq2seq
 SYMBOLS, UNITS, LENGTH = 7, 5, 4
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def _symbols(count=LENGTH):
     return [tf.placeholder(tf.int32, [None]) for _ in range(count)]
 

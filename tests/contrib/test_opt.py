@@ -10,12 +10,6 @@ import tensorfleet as tf
 opt = tf.contrib.opt
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def trained(optimizer, steps=2, use_resource=False, sparse=True):
     """A table of ones after some steps down the squares of rows 1 (twice) and 2."""
     table = tf.get_variable("t", [4, 2], initializer=tf.ones_initializer(), use_resource=use_resource)

@@ -9,12 +9,6 @@ import tensorfleet as tf
 opt = tf.contrib.opt
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def trained(optimizer, gradients, start, rows=None, use_resource=False, slots=()):
     """The variable (and slots) after one step by each of the gradients."""
     var = tf.get_variable("v", initializer=np.float32(start), use_resource=use_resource)

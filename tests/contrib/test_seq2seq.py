@@ -8,12 +8,6 @@ import tensorfleet as tf
 WEIGHTS = np.array([[1.0, 1.0, 0.0], [2.0, 0.0, 0.0]], np.float32)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def _loss(**how):
     random = np.random.RandomState(0)
     logits = random.randn(2, 3, 4).astype(np.float32)

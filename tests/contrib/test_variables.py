@@ -8,12 +8,6 @@ import tensorfleet as tf
 framework = tf.contrib.framework
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def names(variables):
     return [v.op.name for v in variables]
 

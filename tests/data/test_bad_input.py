@@ -11,12 +11,6 @@ import tensorfleet as tf
 RECORDS = [b"first", b"second record", b"3"]
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def outcome(following, limit=20):
     """The elements, and in the place of those that fail, the errors; without end, the first error alone."""
     found = []

@@ -13,12 +13,6 @@ experimental = tf.data.experimental
 Invalid = tf.errors.InvalidArgumentError
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def plain(value):
     if hasattr(value, "dense_shape"):
         return plain(tuple(value))

@@ -10,12 +10,6 @@ import tensorfleet as tf
 Dataset = tf.data.Dataset
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def prefetching():
     return [t for t in threading.enumerate() if t.name == "tensorfleet-prefetch"]
 

@@ -12,12 +12,6 @@ Dataset = tf.data.Dataset
 PATIENCE = 60  # seconds after which a thread that should have been let go is stuck
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def call(function, *values):
     return tf.py_func(function, list(values), tf.int64)
 

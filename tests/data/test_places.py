@@ -10,12 +10,6 @@ Lines = tf.data.TextLineDataset
 experimental = tf.data.experimental
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
 @pytest.fixture
 def files(tmp_path):
     """Three files of twelve lines; the eighth of the second has too few fields."""

@@ -10,12 +10,6 @@ import tensorfleet as tf
 fc = tf.feature_column
 
 
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def run(tensor):
     with tf.Session() as session:
         session.run([tf.global_variables_initializer(), tf.tables_initializer()])

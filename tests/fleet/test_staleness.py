@@ -12,12 +12,6 @@ from tensorfleet.fleet import staleness
 from tensorfleet.testing.cluster import free_addresses
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 class Late:
     """A training step whose gradient arrives after `others` more updates."""
 

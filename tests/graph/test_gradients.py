@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def test_none_where_nothing_depends(session):
     x, y = tf.constant(1.0), tf.constant(2.0)
     assert tf.gradients(x * 2.0, [y]) == [None]

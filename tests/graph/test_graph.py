@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def test_control_dependencies_nest_and_clear(graph):
     a, b = tf.no_op(name="a"), tf.no_op(name="b")
     with tf.control_dependencies([a]):

@@ -7,12 +7,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def test_repeated_names_get_numbers(graph):
     names = [tf.constant(1, name="c").name for _ in range(3)]
     assert names == ["c:0", "c_1:0", "c_2:0"]

@@ -6,12 +6,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def sparse():
     return tf.SparseTensor([[0, 1], [1, 2]], [1.0, 2.0], [3, 4])
 

@@ -8,13 +8,6 @@ from tensorfleet.python.ops import array_ops
 
 import tensorfleet as tf
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 apply_op = op_def_library.OpDefLibrary().apply_op
 
 

@@ -35,12 +35,6 @@ from tensorfleet.python.util import function_utils, nest, object_identity, tf_de
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def run(x):
     with tf.Session() as s:
         return s.run(x)

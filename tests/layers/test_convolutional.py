@@ -10,12 +10,6 @@ import tensorfleet as tf
 L = tf.layers
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def x(*shape):
     return tf.placeholder(tf.float32, shape)
 

@@ -11,12 +11,6 @@ DATA = (np.random.RandomState(0).randn(6, 4, 4, 3) * 3 + 2).astype(np.float32)
 OTHERS = {(6, 4, 4, 3): (0, 1, 2), (96, 3): (0,)}
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def normal(data, mean, variance):
     return (data - mean) / np.sqrt(variance + 1e-3)
 

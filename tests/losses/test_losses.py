@@ -12,12 +12,6 @@ GUESSES = np.array([[0.5, 0.25], [1.5, 0.5], [-1.0, 2.0]], np.float32)
 ERRORS = (LABELS - GUESSES) ** 2
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def run(fetch, feed=None):
     with tf.Session() as session:
         return session.run(fetch, feed)

@@ -13,12 +13,6 @@ SCORES = (RANDOM.rand(40) * 0.6 + TRUTH * 0.4).astype(np.float32)
 GUESS = SCORES > 0.5
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def over_batches(make, *arrays, size=8):
     """The value after the last batch; the update must give it too."""
     inputs = [tf.placeholder(a.dtype, [None, *a.shape[1:]]) for a in arrays]

@@ -9,12 +9,6 @@ IMAGES = np.random.RandomState(0).randn(2, 7, 6, 3).astype(np.float32)
 FILTER = np.random.RandomState(1).randn(3, 2, 3, 4).astype(np.float32)
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize("rate", [[2, 2], [2, 1], [1, 3]])
 def test_dilation_by_space_to_batch_is_dilation(session, padding, rate):

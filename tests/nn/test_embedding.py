@@ -8,12 +8,6 @@ import tensorfleet as tf
 TABLE = np.arange(40, dtype=np.float32).reshape(10, 4)
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 @pytest.mark.parametrize("resource", [False, True])
 def test_rows_and_their_sparse_gradient(session, resource):
     table = tf.get_variable("table", initializer=TABLE, use_resource=resource)

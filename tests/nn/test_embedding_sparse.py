@@ -9,12 +9,6 @@ TABLE = np.arange(20, dtype=np.float32).reshape(10, 2)
 IDS = ([[0, 0], [0, 1], [2, 0]], np.array([1, 3, 7]), [3, 3])
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 @pytest.mark.parametrize("resource", [False, True])
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
 def test_gradients_stay_rows(session, resource, combiner):

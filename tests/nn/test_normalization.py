@@ -8,12 +8,6 @@ import tensorfleet as tf
 X = np.random.RandomState(0).randn(4, 3, 5).astype(np.float32)
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 @pytest.mark.parametrize("keep", [False, True])
 def test_moments(session, keep):
     mean, variance = tf.nn.moments(tf.constant(X), [0, 1], keep_dims=keep)

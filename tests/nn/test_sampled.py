@@ -1,7 +1,6 @@
 """Losses over a sample of the classes."""
 
 import numpy as np
-import pytest
 
 import tensorfleet as tf
 
@@ -9,12 +8,6 @@ random = np.random.RandomState(0)
 WEIGHTS, BIASES = random.randn(30, 4).astype("f"), random.randn(30).astype("f")
 INPUTS = random.randn(5, 4).astype("f")
 LABELS = np.array([[1], [4], [7], [2], [2]])
-
-
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
 
 
 def test_sampling_all_classes_gives_the_full_softmax(session):

@@ -12,12 +12,6 @@ from tensorfleet.ops.accumulator_core import Accumulator, SparseAccumulator
 from tensorfleet.shapes import TensorShape
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def test_take_gives_the_mean_and_starts_again():
     q = tf.ConditionalAccumulator(tf.float32, shape=[2], name="q")
     with tf.Session() as sess:

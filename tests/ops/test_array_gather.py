@@ -12,12 +12,6 @@ from tensorfleet.graph.kernels import Kernel, run_numpy
 from tensorfleet.runtime.devices import load_jax
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def run(fetches, feed=None):
     with tf.Session() as session:
         return session.run(fetches, feed)

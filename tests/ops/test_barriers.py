@@ -8,12 +8,6 @@ import tensorfleet as tf
 from tensorfleet.ops.barriers import Barrier
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def two_components():
     return Barrier((tf.float32, tf.float32), shapes=((), ()), name="B")
 

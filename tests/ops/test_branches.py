@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def test_the_function_of_the_number_runs():
     index = tf.placeholder(tf.int32, [])
     functions = [lambda i=i: tf.constant(i * 10) for i in range(3)]

@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def test_only_the_branch_taken_runs():
     calls = []
     p = tf.placeholder(tf.bool, [])

@@ -10,12 +10,6 @@ import tensorfleet as tf
 X = np.random.RandomState(0).randn(4, 2, 3).astype(np.float32)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def sparse(places, values):
     return tf.SparseTensor(np.array(places, np.int64), np.array(values, np.int32), [2, 5])
 

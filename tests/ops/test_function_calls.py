@@ -7,12 +7,6 @@ from tensorfleet.python.framework import function
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def test_a_call_is_one_operation(session):
     @function.Defun(tf.float32, tf.float32)
     def hypotenuse(a, b):

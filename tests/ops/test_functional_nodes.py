@@ -9,12 +9,6 @@ from tensorfleet.python.ops import functional_ops
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 @Defun(tf.float32)
 def plus_one(x):
     return x + 1.0

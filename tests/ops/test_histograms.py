@@ -6,12 +6,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def new_graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def run(fetches, feed=None):
     with tf.Session() as sess:
         return sess.run(fetches, feed)

@@ -11,12 +11,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def test_a_function_gets_arrays_and_gives_arrays(session):
     y = tf.py_func(lambda x: x + 1, [tf.constant([1.0, 2.0])], tf.float32)
     assert y.shape.rank is None and y.op.type == "PyFunc"

@@ -9,12 +9,6 @@ from tensorfleet.python.ops import gen_array_ops, inplace_ops
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def run(x):
     with tf.Session() as s:
         return s.run(x)

@@ -11,12 +11,6 @@ TALL = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
 B = np.array([[1.0], [2.0], [3.0]])
 
 
-@pytest.fixture(autouse=True)
-def new_graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def run(fetches):
     with tf.Session() as sess:
         return sess.run(fetches)

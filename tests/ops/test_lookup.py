@@ -8,12 +8,6 @@ import tensorfleet as tf
 L = tf.contrib.lookup
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 @pytest.fixture
 def words(tmp_path):
     path = tmp_path / "words.txt"

@@ -10,12 +10,6 @@ from tensorfleet.python.ops.data_flow_ops import MapStagingArea, RecordInput
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def test_an_element_is_taken_by_its_key():
     area = MapStagingArea([tf.float32, tf.int32], shapes=[[], [2]], names=["x", "v"])
     key = tf.placeholder(tf.int64, [])

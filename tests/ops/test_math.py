@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def run(*tensors, feed=None):
     with tf.Session() as session:
         values = session.run(list(tensors), feed)

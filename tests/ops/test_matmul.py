@@ -14,12 +14,6 @@ V = np.array([1.0, -2.0, 0.5], np.float32)
 S = np.arange(9, dtype=np.float32).reshape(3, 3)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def run(tensors, feed=None):
     with tf.Session() as session:
         return session.run(tensors, feed)

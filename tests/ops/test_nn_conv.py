@@ -9,12 +9,6 @@ IMAGES = np.random.RandomState(0).randn(2, 7, 6, 3).astype(np.float32)
 FILTER = np.random.RandomState(1).randn(3, 2, 3, 4).astype(np.float32)
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def correlate(x, w):
     """A VALID convolution, slowly."""
     h, width = x.shape[1] - w.shape[0] + 1, x.shape[2] - w.shape[1] + 1

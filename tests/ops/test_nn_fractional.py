@@ -10,12 +10,6 @@ import tensorfleet as tf
 IMAGES = np.random.RandomState(0).rand(2, 10, 13, 3)
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 @pytest.mark.parametrize("pseudo_random", [False, True])
 @pytest.mark.parametrize("overlapping", [False, True])
 @pytest.mark.parametrize("kind", ["max", "avg"])

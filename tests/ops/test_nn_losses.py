@@ -9,12 +9,6 @@ LOGITS = np.array([[1.0, 2.0, -1.0, 0.5], [0.0, -3.0, 2.0, 1.0], [4.0, 1.0, 1.0,
 LABELS = np.array([[0.1, 0.2, 0.3, 0.4], [1, 0, 0, 0], [0.25, 0.25, 0.25, 0.25]], np.float32)
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def softmax(x, axis=-1):
     e = np.exp(x - x.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)

@@ -9,12 +9,6 @@ X = np.random.RandomState(0).randn(2, 3, 4, 5).astype(np.float32)
 SCALE, OFFSET = np.linspace(0.5, 1.5, 5).astype("f"), np.linspace(-1, 1, 5).astype("f")
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def test_lrn_divides_by_the_neighbouring_channels(session):
     y = tf.nn.lrn(tf.constant(X), depth_radius=1, bias=2.0, alpha=0.5, beta=0.75)
     squares = np.pad(X**2, [(0, 0)] * 3 + [(1, 1)])

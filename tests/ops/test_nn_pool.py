@@ -8,12 +8,6 @@ import tensorfleet as tf
 X = np.random.RandomState(0).permutation(2 * 4 * 6 * 3).reshape(2, 4, 6, 3).astype(np.float32)
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def blocks(x):
     return x.reshape(2, 2, 2, 3, 2, 3)
 

@@ -8,12 +8,6 @@ import tensorfleet as tf
 TRUE = np.array([[1], [5], [300]])
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 @pytest.mark.parametrize("kind", ["uniform", "log_uniform", "learned_unigram"])
 def test_unique_samples_with_their_expected_counts(session, kind):
     sampler = getattr(tf.nn, f"{kind}_candidate_sampler")

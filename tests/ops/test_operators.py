@@ -9,12 +9,6 @@ import tensorfleet as tf
 from tensorfleet.ops.operators import install_on_variable
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def run(tensor):
     with tf.Session() as session:
         return session.run(tensor)

@@ -11,12 +11,6 @@ import tensorfleet as tf
 Invalid = tf.errors.InvalidArgumentError
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def feature(values):
     values = values if isinstance(values, list) else [values]
     if values and isinstance(values[0], bytes):

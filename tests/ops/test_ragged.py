@@ -6,12 +6,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def test_constants_are_fetched_as_values(session):
     made = tf.ragged.constant([[[1, 2], [3]], [], [[4]]])
     assert made.shape.as_list() == [3, None, None] and made.ragged_rank == 2 and made.dtype == tf.int32

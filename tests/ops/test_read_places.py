@@ -5,12 +5,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def names_of(path):
     return tf.train.string_input_producer([str(path)], num_epochs=1, shuffle=False)
 

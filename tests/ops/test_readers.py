@@ -9,12 +9,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def names(session, *paths):
     queue = tf.FIFOQueue(100, [tf.string], shapes=[()])
     session.run(queue.enqueue_many([[str(p) for p in paths]]))

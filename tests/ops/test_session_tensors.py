@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def test_a_tensor_is_kept_and_used_in_later_runs():
     product = tf.constant(10) * tf.constant(5)
     with tf.Session() as s:

@@ -6,12 +6,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def test_sets_of_two_matrices(session):
     a, b = np.array([[1, 2, 2], [3, 4, 5]]), np.array([[2, 9], [5, 3]])
     common = session.run(tf.sets.set_intersection(a, b))

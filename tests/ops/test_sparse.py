@@ -10,12 +10,6 @@ from tensorfleet.ops import sparse_serialize
 from tensorfleet.runtime.devices import load_jax
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def sparse():
     return tf.SparseTensor([[0, 1], [1, 0], [2, 2]], [1.0, 2.0, 3.0], [3, 4])
 

@@ -6,12 +6,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def test_values_at_indices_and_a_default_elsewhere(session):
     matrix = tf.sparse_to_dense([[0, 1], [2, 3]], [3, 4], [1.0, 2.0])
     expected = np.zeros([3, 4])

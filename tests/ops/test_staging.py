@@ -11,12 +11,6 @@ import tensorfleet as tf
 from tensorfleet.ops.staging import StagingArea
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def test_values_come_out_in_the_order_they_went_in():
     x = tf.placeholder(tf.float32)
     area = tf.contrib.staging.StagingArea([tf.float32, tf.float32], shapes=[[], []])

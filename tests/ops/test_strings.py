@@ -7,12 +7,6 @@ import tensorfleet as tf
 from tensorfleet.ops import hashing
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def test_fingerprints_are_farmhash():
     found = hashing.fingerprint64([b"", b"a", b"hello", b"x" * 17, b"y" * 33, b"q" * 1000]).tolist()
     assert found[0] == 0x9AE16A3B2F90404F

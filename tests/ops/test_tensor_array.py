@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def run(*fetches, **feeds):
     with tf.Session() as s:
         return s.run(list(fetches), feeds)

@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def new_graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def test_tensors_and_what_holds_one():
     assert tf.is_tensor(tf.constant(1))
     assert tf.is_tensor(tf.Variable(1))

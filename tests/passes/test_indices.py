@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def kinds(session, fetches, *feeds):
     """The kind of the part that each operation of a run belongs to, by name."""
     parts = session._prepare(fetches, dict.fromkeys(feeds)).program.plan.parts

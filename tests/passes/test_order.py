@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 @pytest.mark.parametrize("compiled", [False, True])
 def test_op_after_an_update_sees_the_new_value_through_an_old_read(compiled, monkeypatch):
     monkeypatch.setattr(

@@ -9,12 +9,6 @@ import tensorfleet as tf
 from tensorfleet.runtime import compiled
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def shared_weight(steps):
     """The gradient of a weight that every step of a small recurrent network uses."""
     w = tf.get_variable("w", [5, 5], initializer=tf.random_normal_initializer(seed=3))

@@ -13,12 +13,6 @@ from tensorfleet.runtime import compiled
 ROWS = 40_000
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 @pytest.fixture(params=["numpy", "xla"])
 def life(request, monkeypatch):
     wanted = (lambda self: self.possible) if request.param == "xla" else (lambda self: False)

@@ -11,12 +11,6 @@ import tensorfleet as tf
 from tensorfleet.runtime import compiled
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 @pytest.fixture
 def always_compile(monkeypatch):
     monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: self.possible)

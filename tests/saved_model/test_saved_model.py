@@ -13,12 +13,6 @@ import tensorfleet as tf
 SERVE = [tf.saved_model.tag_constants.SERVING]
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def model() -> tuple:
     x = tf.placeholder(tf.float32, [None, 2], name="x")
     w = tf.Variable([[1.0], [2.0]], name="w")

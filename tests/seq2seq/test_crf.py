@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 
 import tensorfleet as tf
 
@@ -14,12 +13,6 @@ RANDOM = np.random.RandomState(2)
 POTENTIALS = RANDOM.randn(3, 4, 3).astype(np.float32)
 MOVES = RANDOM.randn(3, 3).astype(np.float32)
 LENGTHS = [4, 2, 1]
-
-
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with tf.Graph().as_default():
-        yield
 
 
 def run(value):

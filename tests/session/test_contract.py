@@ -13,12 +13,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def test_cycle_of_control_dependencies_is_named():
     a = tf.constant(1.0)
     b = tf.add(a, 1.0, name="first")

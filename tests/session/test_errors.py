@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def both_lives(session, fetch, feed, error, phrase, monkeypatch):
     with pytest.raises(error, match=phrase) as in_numpy:
         session.run(fetch, feed)

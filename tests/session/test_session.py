@@ -12,12 +12,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def test_every_nesting_of_fetches_comes_back_alike():
     a, b = tf.constant(1), tf.constant(2.0)
     Pair = collections.namedtuple("Pair", ["x", "y"])

@@ -10,12 +10,6 @@ import tensorfleet as tf
 SIGNAL = np.random.RandomState(0).rand(2, 30).astype(np.float32)
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with tf.Graph().as_default(), tf.Session() as s:
-        yield s
-
-
 def test_a_short_time_transform_can_be_undone(session):
     spectra = tf.signal.stft(SIGNAL, 8, 2)
     back = tf.signal.inverse_stft(spectra, 8, 2, window_fn=tf.signal.inverse_stft_window_fn(2))

@@ -9,12 +9,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def value_of(summary):
     """The `Summary` that a summary tensor gives."""
     with tf.Session() as sess:

@@ -19,12 +19,6 @@ DATA = HERE.parent / "data"
 ROOT = str(Path(tf.__file__).parent.parent)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def run(*command: str) -> str:
     path = os.pathsep.join([ROOT, os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(

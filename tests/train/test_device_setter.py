@@ -9,12 +9,6 @@ import tensorfleet as tf
 CLUSTER = {"ps": ["a:1", "b:1"], "worker": ["c:1", "d:1"]}
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def test_variables_take_turns_and_ops_stay_on_the_worker():
     with tf.device(tf.train.replica_device_setter(worker_device="/job:worker/task:1", cluster=CLUSTER)):
         v = [tf.Variable(1.0) for _ in range(3)]

@@ -8,12 +8,6 @@ from tensorfleet.train import evaluation
 training = tf.contrib.training
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def save(folder, value, step):
     """A checkpoint with one variable and the step."""
     with tf.Graph().as_default(), tf.Session() as session:

@@ -5,12 +5,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def test_there_is_one_per_graph(graph):
     assert tf.train.get_global_step() is None
     step = tf.train.create_global_step()

@@ -13,9 +13,8 @@ from tensorfleet.train import hooks, hooks_saving
 
 
 @pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+def no_writers_left():
+    yield
     tf.summary.FileWriterCache.clear()
 
 

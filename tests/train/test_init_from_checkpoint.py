@@ -20,12 +20,6 @@ def saved(tmp_path):
         return tf.train.Saver().save(session, str(tmp_path / "model"))
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def zeros(name, shape, **options):
     return tf.get_variable(name, shape, initializer=tf.zeros_initializer(), **options)
 

@@ -9,12 +9,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 @contextmanager
 def running():
     """A session with initialized variables and running queue runners."""

@@ -12,12 +12,6 @@ import tensorfleet as tf
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
 @pytest.fixture
 def csv(tmp_path):
     path = tmp_path / "my_test.csv"

@@ -11,9 +11,8 @@ from tensorfleet.train import session_layers
 
 
 @pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
+def no_writers_left():
+    yield
     tf.summary.FileWriterCache.clear()
 
 

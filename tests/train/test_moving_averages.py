@@ -7,12 +7,6 @@ import tensorfleet as tf
 from tensorfleet.train.moving_averages import assign_moving_average
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def started():
     session = tf.Session()
     session.run(tf.global_variables_initializer())

@@ -6,12 +6,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def failing_after(count):
     """Gives 0, 1, ... and then fails."""
     numbers = iter(range(count))

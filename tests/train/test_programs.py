@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 @pytest.fixture(params=["numpy", "compiled"])
 def life(request, monkeypatch):
     """Runs a test in the numpy life only, then with every segment compiled at once."""

@@ -7,12 +7,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
-
-
 def counting(limit, name="queue"):
     """A queue and a runner whose input ends after `limit` elements."""
     queue = tf.FIFOQueue(limit + 10, tf.int64, shapes=[[]], name=name)

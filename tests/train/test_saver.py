@@ -11,12 +11,6 @@ import tensorfleet as tf
 from tensorfleet.train import checkpoint_state
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 @pytest.fixture
 def path(tmp_path):
     return str(tmp_path / "model.ckpt")

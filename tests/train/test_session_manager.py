@@ -10,12 +10,6 @@ import tensorfleet as tf
 from tensorfleet.train import session_manager
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 @pytest.fixture
 def pauses(monkeypatch):
     """Sleeping takes no time; the list tells how long it would have."""

@@ -10,12 +10,6 @@ import tensorfleet as tf
 from tensorfleet.train import session_manager
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def events(folder) -> list:
     return [e for path in sorted(folder.glob("events*")) for e in tf.train.summary_iterator(str(path))]
 

@@ -8,12 +8,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def test_reuse_finds_the_same_variable():
     with tf.variable_scope("a"):
         v = tf.get_variable("v", [2])

@@ -6,12 +6,6 @@ import pytest
 import tensorfleet as tf
 
 
-@pytest.fixture(autouse=True)
-def new_graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def scaled(x, scale=1.0):
     return x * tf.get_variable("v", [2], initializer=tf.ones_initializer()) * scale
 
