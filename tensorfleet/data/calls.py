@@ -50,6 +50,10 @@ class CallStep:
         """Waits in the caller's step."""
         self._step.wait(event, what)
 
+    def stoppable(self, call: Any) -> Any:
+        """Calls a Python function in the caller's step."""
+        return self._step.stoppable(call)
+
     def cancel(self, reason: errors.OpError) -> None:
         """A failure inside is told to the caller by the exception alone."""
 

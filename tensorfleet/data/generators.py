@@ -4,19 +4,54 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet import dtypes, errors
 from tensorfleet.data import structure as structures
 from tensorfleet.data.functions import traced
 from tensorfleet.data.structure import flatten, pack_like
 from tensorfleet.graph.convert import make_array
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.ops.host_ops import py_func
+from tensorfleet.ops.host_ops import py_func, waiting_func
+from tensorfleet.ops.interrupting import Background, Call, Interrupted
 from tensorfleet.shapes import TensorShape
+
+
+class _Iterator:
+    """An iterator whose next element outlives the step that asked for it: the step after gets it then."""
+
+    def __init__(self, made: Iterator) -> None:
+        self._made = made
+        self._call: Call | None = None
+        self._coming: Background | None = None
+
+    def next(self, step: Any) -> Any:
+        """The next element, within the deadline of the step."""
+        try:
+            if self._coming is None:
+                if step.deadline is None:
+                    self._call = Call(next, [self._made])
+                    return self._call.run()
+                self._coming = Background(next, [self._made], "generator")
+            step.wait(self._coming.done, "for a generator, which has not returned in time")
+            come, self._coming = self._coming, None
+            return come.result()
+        except Interrupted:
+            raise errors.CancelledError(None, None, "The iterator was destroyed.") from None
+
+    def close(self) -> None:
+        """Stops a generator, whatever it does."""
+        if self._call is not None:
+            self._call.set()
+        if self._coming is not None:
+            self._coming.stop()
+        close = getattr(self._made, "close", None)
+        # One that is still running ends by itself.
+        if close is not None and not getattr(self._made, "gi_running", False):
+            close()
 
 
 class _Generators:
@@ -25,7 +60,7 @@ class _Generators:
     def __init__(self, generator: Callable) -> None:
         self._generator = generator
         self._numbers = itertools.count()
-        self._running: dict[int, Any] = {}
+        self._running: dict[int, _Iterator] = {}
         self._lock = threading.Lock()
 
     def start(self, *args: Any) -> np.int64:
@@ -33,21 +68,19 @@ class _Generators:
         number = next(self._numbers)
         made = iter(self._generator(*args))
         with self._lock:
-            self._running[number] = made
+            self._running[number] = _Iterator(made)
         return np.int64(number)
 
-    def next(self, number: Any) -> Any:
+    def next(self, step: Any, number: Any) -> Any:
         """What an iterator gives next; StopIteration at its end."""
-        return next(self._running[int(number)])
+        return self._running[int(number)].next(step)
 
-    def finish(self, number: Any) -> np.int64:
-        """Lets an iterator go."""
+    def finish(self, step: Any, number: Any) -> np.int64:
+        """Lets an iterator go, also after the deadline of the step that began it."""
         with self._lock:
             gone = self._running.pop(int(number), None)
-        close = getattr(gone, "close", None)
-        # One that a step at its deadline has left behind ends by itself.
-        if close is not None and not getattr(gone, "gi_running", False):
-            close()
+        if gone is not None:
+            gone.close()
         return np.int64(0)
 
 
@@ -63,10 +96,10 @@ def from_generator(generator: Callable, output_types: Any, output_shapes: Any, a
     running = _Generators(generator)
 
     def after(number: Tensor) -> Any:
-        def pull(which: Any) -> list:
-            return _components(running.next(which), structure, output_types)
+        def pull(step: Any, which: Any) -> list:
+            return _components(running.next(step, which), structure, output_types)
 
-        found = py_func(pull, [number], [leaf.dtype for leaf in leaves], stateful=True)
+        found = waiting_func(pull, [number], [leaf.dtype for leaf in leaves])
         for tensor, leaf in zip(found, leaves, strict=True):
             tensor.set_shape(leaf.shape)
         return pack_like(structure, found) if structures.is_structure(structure) else found[0]
@@ -74,7 +107,7 @@ def from_generator(generator: Callable, output_types: Any, output_shapes: Any, a
     state = structures.Leaf(dtypes.int64, TensorShape([]))
     begin = traced(lambda: py_func(running.start, list(given), dtypes.int64), "from_generator")
     step = traced(after, "from_generator", state)
-    finish = traced(lambda n: py_func(running.finish, [n], dtypes.int64), "from_generator", state)
+    finish = traced(lambda n: waiting_func(running.finish, [n], dtypes.int64), "from_generator", state)
     return Dataset._make(
         "GeneratorDataset",
         structure,

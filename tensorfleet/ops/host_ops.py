@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 import secrets
 import sys
 import threading
-import time
 import traceback
 import weakref
 from collections.abc import Callable
@@ -25,6 +23,7 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.ops.basic import unknown_like
 from tensorfleet.ops.common import SCALAR, same_as_input
+from tensorfleet.ops.interrupting import Background, Call
 
 # -- Python functions --------------------------------------------------------------------------------
 
@@ -32,17 +31,18 @@ from tensorfleet.ops.common import SCALAR, same_as_input
 class _Function:
     """A function known by the token its operation carries; it lives as long as a graph that uses it."""
 
-    __slots__ = ("__weakref__", "call")
+    __slots__ = ("__weakref__", "call", "waits")
 
-    def __init__(self, call: Callable) -> None:
+    def __init__(self, call: Callable, waits: bool) -> None:
         self.call = call
+        self.waits = (
+            waits  # it is given the step as well, and waits for nothing that the step does not wait for
+        )
 
 
 _functions: weakref.WeakValueDictionary[bytes, _Function] = weakref.WeakValueDictionary()
 _tokens = itertools.count()
 _process = secrets.token_hex(8)  # a graph from another process cannot name a function of this one
-
-_LOOK_SECONDS = 0.1  # how often to see whether a step was cancelled while its function runs
 
 # What a function may raise, and the error that `Session.run` raises for it.
 _RAISED: tuple[tuple[tuple[type[BaseException], ...], Callable[..., errors.OpError]], ...] = (
@@ -63,9 +63,8 @@ def _call(step: Any, token: bytes, args: list, types: list[dtypes.DType]) -> tup
             f"callback {name} is not found: its function lives in the process that built the graph",
         )
     given = [a[()] if np.ndim(a) == 0 else a for a in map(np.asarray, args)]
-    call = function.call if step.deadline is None else functools.partial(_in_time, step, name, function.call)
     try:
-        result = call(*given)
+        result = _called(step, name, function, given)
     except (errors.DeadlineExceededError, errors.CancelledError):
         raise
     except Exception as e:
@@ -77,32 +76,19 @@ def _call(step: Any, token: bytes, args: list, types: list[dtypes.DType]) -> tup
     return tuple(_result(name, i, v, t) for i, (v, t) in enumerate(zip(values, types, strict=True)))
 
 
-def _in_time(step: Any, name: str, function: Callable, *args: Any) -> Any:
-    """Calls a function that may take longer than the step may: it is left behind then, in a thread of its own."""
-    done = threading.Event()
-    outcome: list = []
-
-    def attempt() -> None:
-        try:
-            outcome.append((function(*args), None))
-        except BaseException as e:
-            outcome.append((None, e))
-        done.set()
-
-    threading.Thread(target=attempt, name=f"tensorfleet-{name}", daemon=True).start()
-    while not done.wait(min(max(step.deadline - time.monotonic(), 0.0), _LOOK_SECONDS)):
-        if step.reason is not None:
-            raise step.reason
-        if time.monotonic() >= step.deadline:
-            raise errors.DeadlineExceededError(
-                None,
-                None,
-                f"{name} has not returned in time. The step is given up; the function may still be running.",
-            )
-    result, error = outcome[0]
-    if error is not None:
-        raise error
-    return result
+def _called(step: Any, name: str, function: _Function, args: list) -> Any:
+    """Calls a function for as long as its step goes on; it is interrupted then."""
+    if function.waits:
+        return function.call(step, *args)
+    if step.deadline is None:
+        return step.stoppable(Call(function.call, args))
+    call = Background(function.call, args, name)
+    try:
+        step.wait(call.done, f"for {name}, which has not returned in time")
+    except BaseException:
+        call.stop()
+        raise
+    return call.result()
 
 
 def _as_op_error(e: Exception) -> errors.OpError:
@@ -157,7 +143,15 @@ def py_func(func: Callable, inp: Any, Tout: Any, stateful: bool = True, name: st
     `func` gets one array (or scalar, or bytes) per tensor of `inp` and gives values of the types `Tout`: a
     type or a list of them. With `stateful=False` it must depend on nothing but its arguments. No gradient.
     """
-    function = _Function(func)
+    return _operation(_Function(func, False), inp, Tout, stateful, name)
+
+
+def waiting_func(func: Callable, inp: Any, Tout: Any) -> Any:
+    """A `py_func` of ours, which gets the step before its arguments and sees to its deadline itself."""
+    return _operation(_Function(func, True), inp, Tout, True, None)
+
+
+def _operation(function: _Function, inp: Any, Tout: Any, stateful: bool, name: str | None) -> Any:
     token = f"pyfunc_{next(_tokens)}_{_process}{os.getpid()}".encode()
     _functions[token] = function
     get_default_graph().__dict__.setdefault("_py_funcs", []).append(function)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.ops.interrupting import Call, Interrupted
 from tensorfleet.passes.plan import Part, Plan
 from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem
 from tensorfleet.runtime.indices import IndexItem
@@ -44,7 +45,7 @@ class StepContext:
         self.streams = streams
         self.deadline = deadline
         self._lock = threading.Lock() if waits else None  # a step that never waits needs no waking
-        self._waiting: set[threading.Event] = set()
+        self._waiting: set[threading.Event | Call] = set()
         self.reason: errors.OpError | None = None
         #: who asked for the results, when it was another process: it may have gone
         self.asker: Any = None
@@ -82,6 +83,22 @@ class StepContext:
         finally:
             with self._lock:
                 self._waiting.discard(event)
+
+    def stoppable(self, call: Call) -> Any:
+        """What a Python function returns, which is interrupted when the step is cancelled."""
+        assert self._lock is not None
+        with self._lock:
+            self._waiting.add(call)
+        try:
+            if self.reason is None:
+                return call.run()
+            raise self.reason
+        except Interrupted:
+            assert self.reason is not None
+            raise self.reason from None
+        finally:
+            with self._lock:
+                self._waiting.discard(call)
 
 
 class SegmentItem:
@@ -295,7 +312,15 @@ def _soon_done(item: Any) -> bool:
     item = item.item if isinstance(item, Guarded) else item
     if isinstance(item, SegmentItem):
         return len(item.segment.steps) <= _FEW and not any(s.op.spec.heavy for s in item.segment.steps)
-    return type(item) is HostItem and not item.blocks and not item.op._inputs  # it looks up a resource
+    return type(item) is HostItem and not _may_last(item) and not item.op._inputs  # it looks up a resource
+
+
+def _may_last(item: Any) -> bool:
+    """Whether an item may take for ever: it waits, loops, or calls a function of the user's."""
+    item = item.item if isinstance(item, Guarded) else item
+    if item.blocks or isinstance(item, LoopItem):
+        return True
+    return type(item) is HostItem and item.op.type in ("PyFunc", "PyFuncStateless")
 
 
 def _takes(item: Any) -> bool:
@@ -354,7 +379,7 @@ class Program:
         # A segment of NoOps only orders others, which the list does already.
         self._work = [i for i in self._in_order if not (isinstance(i, SegmentItem) and not i.segment.steps)]
         # Nothing to wait for either: such a step needs no cancelling.
-        self.inline = self.sequential and not any(item.blocks for item in self.items)
+        self.inline = self.sequential and not any(map(_may_last, self.items))
 
     def _one_after_the_other(self) -> bool:
         """Whether all work that is not before a waiting item needs what that item waits for, or is soon done.

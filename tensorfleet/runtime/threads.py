@@ -60,11 +60,7 @@ class Pool:
             i, error = done.get()
             running -= 1
             if error is not None:
-                if failure is None:
-                    failure = error
-                    ctx.cancel(
-                        errors.CancelledError(None, None, "The step was cancelled by an earlier failure.")
-                    )
+                failure = failure or error
                 continue
             left -= 1
             for follower in program.followers[i]:
@@ -92,5 +88,7 @@ def _attempt(item: Any, i: int, ctx: Any, values: list, done: queue.SimpleQueue)
             ctx.trace.run(item, ctx, values)
     except BaseException as e:
         done.put((i, e))
+        # From here: whoever collects the results may be the one that has to be woken.
+        ctx.cancel(errors.CancelledError(None, None, "The step was cancelled by an earlier failure."))
     else:
         done.put((i, None))
