@@ -19,10 +19,12 @@ MOST_OUTPUTS = 1 << 16  # of one node
 DEEPEST = 512  # functions inside functions, loops inside loops, scopes inside scopes
 _MOST_NODES = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
+_NAMES = re.compile(r"(?:[A-Za-z0-9.][A-Za-z0-9_.\-/>]*+(?:\n|\Z))*+")
 _INPUT = re.compile(r"\^?([^:^]+)(?::(\d{1,9}))?")
 _SIZED = frozenset(("tensor", "shape", "list"))
 _MERGES = ("Merge", "RefMerge")
 _NEXTS = ("NextIteration", "RefNextIteration")
+_INSIDE = {"Enter": 1, "RefEnter": 1, "Exit": -1, "RefExit": -1}
 
 
 def most_nodes() -> int:
@@ -39,24 +41,32 @@ def check_graph_def(graph_def: Any, mapped: Collection[str] = ()) -> None:
             f"The graph has {count} nodes; at most {most_nodes()} are accepted. Set TENSORFLEET_MAX_NODES to allow more."
         )
     _check_functions(functions)
-    nodes = _by_name(graph_def.node)
-    _check_order(nodes, {name: _sources(node, nodes, mapped) for name, node in nodes.items()})
-
-
-def _by_name(nodes: Iterable[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    nodes = list(graph_def.node)
+    numbers = _by_name(nodes)
+    ops = [node.op for node in nodes]
+    # What is quick to see comes first: a graph that is refused should cost little.
+    _check_order(nodes, ops, [_sources(node, numbers, ops, mapped) for node in nodes])
     for node in nodes:
-        name = node.name
-        check_name(name)
-        if name in found:
-            raise ValueError(f"Node '{name}' is not unique")
-        found[name] = node
         attrs = node.attr
-        if not attrs:
-            continue
-        for attr in attrs.values():
+        for key in attrs:
+            attr = attrs[key]
             if attr.WhichOneof("value") in _SIZED:
-                _check_attr(name, attr)
+                _check_attr(node.name, attr)
+
+
+def _by_name(nodes: list[Any]) -> dict[str, int]:
+    """The number of each node, by its name."""
+    names = [node.name for node in nodes]
+    whole = "\n".join(names)
+    # One look at all of them; whichever is wrong, if any is, is found one by one.
+    fine = all(names) and whole.count("\n") == len(names) - 1 and _NAMES.fullmatch(whole)
+    if not fine or ".." in whole or max(map(len, names), default=0) > DEEPEST:
+        for name in names:
+            check_name(name)
+    found = dict(zip(names, range(len(names)), strict=True))
+    if len(found) < len(names):
+        twice = next(name for i, name in enumerate(names) if found[name] != i)
+        raise ValueError(f"Node '{twice}' is not unique")
     return found
 
 
@@ -71,19 +81,19 @@ def check_name(name: str) -> None:
 # -- inputs -------------------------------------------------------------------------------------------
 
 
-def _sources(node: Any, nodes: dict[str, Any], mapped: Collection[str]) -> list[str]:
+def _sources(node: Any, numbers: dict[str, int], ops: list[str], mapped: Collection[str]) -> list[int]:
     """The nodes that must be made before a node."""
-    found: list[str] = []
-    controls = False
+    inputs = node.input
+    if not inputs:
+        return []
     merges = node.op in _MERGES
-    for text in node.input:
-        if text in nodes and not (controls or merges or mapped):  # almost all of them
-            found.append(text)
-            continue
-        if not mapped and text[:1] == "^" and text[1:] in nodes:
-            found.append(text[1:])
-            controls = True
-            continue
+    if not mapped and not merges:
+        known = _known(inputs, numbers)
+        if known is not None:
+            return known
+    found: list[int] = []
+    controls = False
+    for text in inputs:
         parts = _INPUT.fullmatch(text)
         if parts is None:
             raise ValueError(f"Node '{node.name}': '{text[:200]}' is not the name of an input")
@@ -96,40 +106,55 @@ def _sources(node: Any, nodes: dict[str, Any], mapped: Collection[str]) -> list[
             continue
         if controlling and index:
             raise ValueError(f"Node '{node.name}': '{text[:200]}' is not the name of an input")
-        if source not in nodes:
+        number = numbers.get(source)
+        if number is None:
             raise ValueError(f"Node '{node.name}': Unknown input node '{text[:200]}'")
         # An edge that leads back to the start of a loop is set when everything is made.
-        if controlling or not merges or nodes[source].op not in _NEXTS:
-            found.append(source)
+        if controlling or not merges or ops[number] not in _NEXTS:
+            found.append(number)
     return found
 
 
-def _check_order(nodes: dict[str, Any], sources: dict[str, list[str]]) -> None:
+def _known(inputs: Iterable[str], numbers: dict[str, int]) -> list[int] | None:
+    """The nodes of inputs, if all are written in the simplest way, as they almost always are."""
+    found: list[int] = []
+    controls = False
+    for text in inputs:
+        number = numbers.get(text)
+        if number is None and text[:1] == "^":
+            number = numbers.get(text[1:])
+            controls = True
+        elif controls:
+            return None
+        if number is None:
+            return None
+        found.append(number)
+    return found
+
+
+def _check_order(nodes: list[Any], ops: list[str], sources: list[list[int]]) -> None:
     """Raises for nodes that wait for each other, and for loops inside loops beyond the limit."""
-    left = {name: len(needed) for name, needed in sources.items()}
-    users: dict[str, list[str]] = {name: [] for name in nodes}
-    for name, needed in sources.items():
+    left = [len(needed) for needed in sources]
+    ready = [i for i, n in enumerate(left) if not n]
+    users: list[list[int]] = [[] for _ in nodes] if ready else []
+    for user, needed in enumerate(sources if ready else ()):
         for source in needed:
-            users[source].append(name)
-    ready = [name for name, n in left.items() if not n]
-    depth = dict.fromkeys(ready, 0)
-    for name in ready:
-        op = nodes[name].op
-        inside = depth[name] + (op in ("Enter", "RefEnter")) - (op in ("Exit", "RefExit"))
+            users[source].append(user)
+    depth = [0] * len(nodes)
+    for i in ready:
+        inside = depth[i] + _INSIDE.get(ops[i], 0)
         if inside > DEEPEST:
-            raise ValueError(f"Node '{name}' is inside more than {DEEPEST} loops.")
-        for user in users[name]:
+            raise ValueError(f"Node '{nodes[i].name}' is inside more than {DEEPEST} loops.")
+        for user in users[i]:
             left[user] -= 1
-            if inside > depth.get(user, 0):
+            if inside > depth[user]:
                 depth[user] = inside
-            else:
-                depth.setdefault(user, 0)
             if not left[user]:
                 ready.append(user)
     if len(ready) < len(nodes):
-        stuck = next(name for name, n in left.items() if n)
+        stuck = next(i for i, n in enumerate(left) if n)
         raise ValueError(
-            f"The graph_def has a cycle through node '{stuck}' that is not a loop of control flow."
+            f"The graph_def has a cycle through node '{nodes[stuck].name}' that is not a loop of control flow."
         )
 
 
