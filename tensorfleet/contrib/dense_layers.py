@@ -55,7 +55,7 @@ def collected(collections: Any, alias: str, outputs: Tensor) -> Tensor:
     for collection in collections_for(collections, ""):
         add_to_collection(collection, outputs)
     if collections:
-        outputs.alias = alias  # type: ignore[attr-defined]
+        outputs.__dict__.setdefault("aliases", []).append(alias)
     return outputs
 
 

@@ -263,10 +263,16 @@ def prefetch_queue(
 @export("contrib.slim.utils.convert_collection_to_dict", "contrib.layers.utils.convert_collection_to_dict")
 def convert_collection_to_dict(collection: str, clear_collection: bool = False) -> dict[str, Any]:
     """A collection's tensors by the scope of the layer that made each."""
-    found = {getattr(t, "alias", t.name): t for t in get_collection(collection)}
+    found = {alias: t for t in get_collection(collection) for alias in get_tensor_aliases(t)}
     if clear_collection:
         get_collection_ref(collection).clear()
     return found
+
+
+@export("contrib.slim.utils.get_tensor_aliases", "contrib.layers.utils.get_tensor_aliases")
+def get_tensor_aliases(tensor: Any) -> list[str]:
+    """The scopes of the layers whose result a tensor is; its name when no layer said so."""
+    return getattr(tensor, "aliases", None) or [tensor.name.removesuffix(":0")]
 
 
 @export("contrib.slim.utils.last_dimension", "contrib.layers.utils.last_dimension")

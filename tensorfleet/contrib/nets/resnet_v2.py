@@ -1,0 +1,152 @@
+"""Residual networks, with the activation before each convolution (He and others, 2016)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.contrib.arg_scope import add_arg_scope
+from tensorfleet.contrib.dense_layers import collected
+from tensorfleet.contrib.nets.plain import layer
+from tensorfleet.contrib.nets.resnet_utils import (
+    Block,
+    block,
+    conv2d_same,
+    residual_network,
+    resnet_arg_scope,
+    subsample,
+)
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.ops.nn_activations import relu
+from tensorfleet.variables.scope import variable_scope
+
+__all__ = ["resnet_arg_scope"]
+
+
+@add_arg_scope
+def bottleneck(
+    inputs: Any,
+    depth: int,
+    depth_bottleneck: int,
+    stride: int,
+    rate: int = 1,
+    outputs_collections: Any = None,
+    scope: Any = None,
+) -> Tensor:
+    """Narrow, convolve, widen; normalized and activated before each convolution."""
+    with variable_scope(scope, "bottleneck_v2", [inputs]) as sc:
+        conv = layer("conv2d")
+        plain = {"normalizer_fn": None, "activation_fn": None}
+        active = layer("batch_norm")(inputs, activation_fn=relu, scope="preact")
+        if depth == inputs.shape[-1].value:
+            shortcut = subsample(inputs, stride, "shortcut")
+        else:
+            shortcut = conv(active, depth, [1, 1], stride=stride, scope="shortcut", **plain)
+        residual = conv(active, depth_bottleneck, [1, 1], stride=1, scope="conv1")
+        residual = conv2d_same(residual, depth_bottleneck, 3, stride, rate=rate, scope="conv2")
+        residual = conv(residual, depth, [1, 1], stride=1, scope="conv3", **plain)
+        output = shortcut + residual
+        return collected(outputs_collections, sc.name, output)
+
+
+def resnet_v2(
+    inputs: Any,
+    blocks: list,
+    num_classes: int | None = None,
+    is_training: Any = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    include_root_block: bool = True,
+    reuse: Any = None,
+    scope: Any = None,
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """A network of these blocks: the logits (the features without `num_classes`) and the end points.
+
+    `output_stride` bounds how much smaller than the image the features are, with holes in the convolutions.
+    """
+    return residual_network(
+        "resnet_v2",
+        bottleneck,
+        {"activation_fn": None, "normalizer_fn": None},
+        _postnorm,
+        inputs,
+        blocks,
+        num_classes,
+        is_training,
+        global_pool,
+        output_stride,
+        include_root_block,
+        reuse,
+        scope,
+    )
+
+
+def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
+    """So many units, the last with the stride."""
+    return block(bottleneck, scope, base_depth, num_units, stride)
+
+
+def _of_size(counts: tuple[int, int, int, int], inputs: Any, *args: Any) -> tuple[Tensor, dict[str, Tensor]]:
+    *options, reuse, scope = args
+    blocks = [
+        resnet_v2_block(f"block{i + 1}", 64 * 2**i, count, 2 if i < 3 else 1)
+        for i, count in enumerate(counts)
+    ]
+    return resnet_v2(inputs, blocks, *options, include_root_block=True, reuse=reuse, scope=scope)
+
+
+def resnet_v2_50(
+    inputs: Any,
+    num_classes: int | None = None,
+    is_training: Any = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Any = None,
+    scope: str = "resnet_v2_50",
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """50 layers; the logits and the end points."""
+    return _of_size((3, 4, 6, 3), inputs, num_classes, is_training, global_pool, output_stride, reuse, scope)
+
+
+def resnet_v2_101(
+    inputs: Any,
+    num_classes: int | None = None,
+    is_training: Any = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Any = None,
+    scope: str = "resnet_v2_101",
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """101 layers; the logits and the end points."""
+    return _of_size((3, 4, 23, 3), inputs, num_classes, is_training, global_pool, output_stride, reuse, scope)
+
+
+def resnet_v2_152(
+    inputs: Any,
+    num_classes: int | None = None,
+    is_training: Any = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Any = None,
+    scope: str = "resnet_v2_152",
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """152 layers; the logits and the end points."""
+    return _of_size((3, 8, 36, 3), inputs, num_classes, is_training, global_pool, output_stride, reuse, scope)
+
+
+def resnet_v2_200(
+    inputs: Any,
+    num_classes: int | None = None,
+    is_training: Any = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Any = None,
+    scope: str = "resnet_v2_200",
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """200 layers; the logits and the end points."""
+    return _of_size(
+        (3, 24, 36, 3), inputs, num_classes, is_training, global_pool, output_stride, reuse, scope
+    )
+
+
+def _postnorm(net: Tensor) -> Tensor:
+    return layer("batch_norm")(net, activation_fn=relu, scope="postnorm")
