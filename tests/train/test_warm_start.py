@@ -1,0 +1,91 @@
+"""Variables that start from a checkpoint made with another vocabulary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+OLD = ["apple", "banana", "guava", "orange"]
+NEW = ["orange", "guava", "banana", "kiwi"]
+TABLE = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    for name, words in (("old", OLD), ("new", NEW)):
+        (tmp_path / name).write_text("\n".join(words) + "\n")
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("table", initializer=tf.constant(TABLE))
+        tf.get_variable("across", initializer=tf.constant(TABLE.T))
+        tf.get_variable("bias", initializer=[1.0, 2.0])
+        tf.get_variable("steps", initializer=7, trainable=False)
+        session.run(tf.global_variables_initializer())
+        return tf.train.Saver().save(session, str(tmp_path / "model"))
+
+
+def info(saved, **options):
+    folder = saved.rsplit("/", 1)[0]
+    given = {"old_vocab": f"{folder}/old", **options}
+    return tf.train.VocabInfo(f"{folder}/new", len(NEW), 1, **given)
+
+
+def zeros(name, shape, **options):
+    return tf.get_variable(name, shape, initializer=tf.zeros_initializer(), **options)
+
+
+def started(fetches):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(fetches)
+
+
+def test_trainable_variables_start_from_the_checkpoint(saved):
+    bias, steps = zeros("bias", [2]), zeros("steps", [], dtype=tf.int32, trainable=False)
+    tf.train.warm_start(saved)
+    assert [v.tolist() for v in started([bias, steps])] == [[1.0, 2.0], 0]
+
+
+def test_a_list_of_patterns_is_for_all_variables_and_names_may_have_changed(saved):
+    steps = zeros("counter", [], dtype=tf.int32, trainable=False)
+    tf.train.warm_start(saved, ["count.*"], var_name_to_prev_var_name={"counter": "steps"})
+    assert started(steps) == 7
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_rows_follow_their_words(saved, use_resource):
+    table = zeros("table", [5, 2], use_resource=use_resource)
+    backup = info(saved, backup_initializer=tf.constant_initializer(9.0))
+    tf.train.warm_start(saved, None, {"table": backup})
+    np.testing.assert_array_equal(started(table), [[6, 7], [4, 5], [2, 3], [9, 9], [9, 9]])
+
+
+def test_columns_do_too_and_new_ones_are_zero(saved):
+    across = zeros("across", [2, 5])
+    tf.train.warm_start(saved, "nothing", {"across": info(saved, axis=1)})
+    np.testing.assert_array_equal(started(across), [[6, 4, 2, 0, 0], [7, 5, 3, 0, 0]])
+
+
+def test_only_the_first_old_words_count(saved):
+    table = zeros("table", [5, 2])
+    tf.train.warm_start(saved, None, {"table": info(saved, old_vocab_size=2)})
+    np.testing.assert_array_equal(started(table), [[0, 0], [0, 0], [2, 3], [0, 0], [0, 0]])
+
+
+def test_the_parts_of_a_table_start_with_their_rows(saved):
+    table = zeros("table", [5, 2], partitioner=tf.fixed_size_partitioner(3))
+    tf.train.warm_start(saved, None, {"table": info(saved)})
+    np.testing.assert_array_equal(
+        started(tf.convert_to_tensor(table)), [[6, 7], [4, 5], [2, 3], [0, 0], [0, 0]]
+    )
+
+
+def test_names_that_are_not_used_are_errors(saved):
+    zeros("bias", [2])
+    with pytest.raises(ValueError, match="var_name_to_prev_var_name that were not used: \\['bais'\\]"):
+        tf.train.warm_start(saved, var_name_to_prev_var_name={"bais": "bias"})
+    with pytest.raises(ValueError, match="var_name_to_vocab_info that were not used"):
+        tf.train.warm_start(saved, var_name_to_vocab_info={"tabel": info(saved)})
+    with pytest.raises(ValueError, match="must be all `Variable` or all `str`"):
+        tf.train.warm_start(saved, ["bias", 3])
