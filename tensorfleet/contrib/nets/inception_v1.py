@@ -48,7 +48,7 @@ def _rows() -> list[tuple[str, Any]]:
 
 
 def inception_v1_base(
-    inputs: Any, final_endpoint: str = "Mixed_5c", scope: str = "InceptionV1"
+    inputs: Any, final_endpoint: str = "Mixed_5c", scope: Any = "InceptionV1"
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The network up to one of its end points, and the end points."""
     with variable_scope(scope, "InceptionV1", [inputs]):

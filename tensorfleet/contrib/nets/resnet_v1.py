@@ -83,13 +83,23 @@ def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) ->
     return block(bottleneck, scope, base_depth, num_units, stride)
 
 
-def _of_size(counts: tuple[int, int, int, int], inputs: Any, *args: Any) -> tuple[Tensor, dict[str, Tensor]]:
-    *options, reuse, scope = args
+def _of_size(
+    counts: tuple[int, int, int, int],
+    inputs: Any,
+    num_classes: int | None,
+    is_training: Any,
+    global_pool: bool,
+    output_stride: int | None,
+    reuse: Any,
+    scope: Any,
+) -> tuple[Tensor, dict[str, Tensor]]:
     blocks = [
         resnet_v1_block(f"block{i + 1}", 64 * 2**i, count, 2 if i < 3 else 1)
         for i, count in enumerate(counts)
     ]
-    return resnet_v1(inputs, blocks, *options, include_root_block=True, reuse=reuse, scope=scope)
+    return resnet_v1(
+        inputs, blocks, num_classes, is_training, global_pool, output_stride, reuse=reuse, scope=scope
+    )
 
 
 def resnet_v1_50(
