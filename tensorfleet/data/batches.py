@@ -71,13 +71,22 @@ class Batch(Through):
         self._stack = stack
         self._failure: errors.OpError | None = None
 
+    def one(self, step: Any) -> list | None:
+        """The components of the next batch."""
+        self._raise_failure()
+        block = self._gather(self.source, self._size, step)
+        return None if block is None or (self._drop and block.size < self._size) else self._stack(block)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+
     def next(self, n: int, step: Any) -> Block | None:
         """The next batches."""
         found: list[list] = []
         places: list[Any] = []
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
+        self._raise_failure()
         while len(found) < n:
             try:
                 block = self._gather(self.source, self._size, step)

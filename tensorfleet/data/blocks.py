@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.data.places import UNKNOWN
+from tensorfleet.ops.memory import empty
 
 Column = Any
 
@@ -55,7 +56,10 @@ def boxed(value: Any) -> np.ndarray:
 
 def picked(column: Column, where: Any) -> Column:
     """The rows at some positions."""
-    return [column[i] for i in where] if isinstance(column, list) else column.take(where, axis=0)
+    if isinstance(column, list):
+        return [column[i] for i in where]
+    out = empty((len(where), *column.shape[1:]), column.dtype)
+    return column.take(where, 0, out, "clip")  # the positions are ours, and other modes copy twice
 
 
 def column_of(values: Sequence[Any]) -> Column:
@@ -97,6 +101,9 @@ def joined_places(blocks: Sequence[Block]) -> Column | None:
 
 def _joined(parts: Sequence[Column]) -> Column:
     first = parts[0]
-    if all(isinstance(p, np.ndarray) and p.shape[1:] == first.shape[1:] for p in parts):
-        return np.concatenate(parts)
+    if all(
+        isinstance(p, np.ndarray) and p.shape[1:] == first.shape[1:] and p.dtype == first.dtype for p in parts
+    ):
+        out = empty((sum(map(len, parts)), *first.shape[1:]), first.dtype)
+        return np.concatenate(parts, out=out)
     return [v for p in parts for v in (p if isinstance(p, list) else [row(p, i) for i in range(len(p))])]

@@ -59,8 +59,8 @@ def _moved(node: Node, make: Callable[[Run], Run]) -> Node:
 
 
 def _column(value: Any) -> Column:
-    """A component as a column of one row per slice."""
-    return batches.rows_of(value) if isinstance(value, SparseTensorValue) else np.asarray(value)
+    """A component as a column of one row per slice, which lies together: taking rows from it copies nothing else."""
+    return batches.rows_of(value) if isinstance(value, SparseTensorValue) else np.ascontiguousarray(value)
 
 
 @dataset_op("TensorDataset", "components: list(Toutput_types)", _T_IS + NOTE, stateful=True)

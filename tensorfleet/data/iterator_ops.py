@@ -86,11 +86,11 @@ class IteratorState:
         try:
             if self._run is None:
                 raise self._nothing()
-            block = self._run.next(1, ctx.step)
-            if block is None:
+            found = self._run.one(ctx.step)
+            if found is None:
                 self._drop()
                 raise self._nothing()
-            return block.element(0)
+            return found
         finally:
             self._turns.give()
 
@@ -171,9 +171,9 @@ def _get_next(ctx: Any, state: IteratorState, *, output_types: list, output_shap
     if len(found) != len(output_types):
         text = f"The iterator gives {len(found)} components, but {len(output_types)} are expected."
         raise errors.InvalidArgumentError(None, None, text)
-    for i, (value, dtype, shape) in enumerate(zip(found, output_types, output_shapes, strict=True)):
-        if isinstance(value, (np.ndarray, np.generic)):
-            _check(i, value, dtype, shape)
+    for i, value in enumerate(found):
+        if type(value) is np.ndarray or isinstance(value, np.generic):
+            _check(i, value, output_types[i], output_shapes[i])
     return tuple(found)
 
 
@@ -182,14 +182,14 @@ def _check(i: int, value: Any, dtype: Any, shape: TensorShape) -> None:
         raise errors.InvalidArgumentError(
             None, None, f"Number {i} of the components has type {value.dtype}, but {dtype.name} is expected."
         )
-    if shape._d is None or value.shape == shape._d:
+    known, given = shape._d, value.shape
+    if known is None or given == known:
         return
-    known = shape._d
-    if len(known) != value.ndim or any(
-        d is not None and d != v for d, v in zip(known, value.shape, strict=True)
-    ):
+    if len(known) == len(given) and known[0] is None and known[1:] == given[1:]:
+        return  # a batch
+    if len(known) != len(given) or any(d is not None and d != v for d, v in zip(known, given, strict=True)):
         dims = ",".join("?" if d is None else str(d) for d in known)
-        got = ",".join(map(str, value.shape))
+        got = ",".join(map(str, given))
         raise errors.InvalidArgumentError(
             None, None, f"Expected shape [{dims}] for component {i}, but the element has shape [{got}]."
         )

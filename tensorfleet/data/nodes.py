@@ -32,6 +32,11 @@ class Run(abc.ABC):
     def next(self, n: int, step: Any) -> Block | None:
         """The next elements, at most `n`; None at the end."""
 
+    def one(self, step: Any) -> list | None:
+        """The components of the next element; None at the end."""
+        block = self.next(1, step)
+        return None if block is None else block.element(0)
+
     def close(self) -> None:
         """Ends it: threads and files are given back. Most have none."""
         return None
@@ -144,6 +149,8 @@ class Rows(Run):
             if block is None:
                 return None
             self._ahead = block.columns[0]
+            if self.columns and self._ahead.max() >= len(self.columns[0]):  # a restored place
+                raise other_dataset()
         positions, self._ahead = self._ahead[:n], self._ahead[n:]
         places = None if self.places is None else picked(self.places, positions)
         return Block(positions.size, [picked(c, positions) for c in self.columns], places)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
-from tensorfleet.data.blocks import Block, Column, column_of, row
+from tensorfleet.data.blocks import Block, Column, column_of, picked, row
 from tensorfleet.data.nodes import From, Node, Rows, Run, Through, on_positions, other_dataset
 from tensorfleet.data.places import UNKNOWN
 
@@ -273,7 +273,7 @@ def _put(buffer: Column, rows: np.ndarray, column: Column) -> Column:
 def _at(buffer: Column, rows: np.ndarray) -> Column:
     if isinstance(buffer, list):
         return column_of([buffer[r] for r in rows.tolist()])
-    return buffer.take(rows, axis=0)
+    return picked(buffer, rows)
 
 
 def shuffled(node: Node, size: int, seeds: tuple[int, int], again: bool) -> Node:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.ops.memory import aligned
 from tensorfleet.runtime.barriers import Barriers
 from tensorfleet.runtime.devices import jax_device, load_jax
 from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
@@ -30,9 +31,6 @@ _MOST_SIGNATURES = 24
 # So many small arrays of one type are joined into one: each argument of a call costs some microseconds.
 _MANY_SMALL = 12
 _SMALL_BYTES = 1 << 16
-# XLA takes memory that starts at a multiple of this as it is.
-_ALIGNMENT = 64
-_WORTH_ALIGNING = 1 << 12
 # With more arguments and results than this, XLA takes minutes and gigabytes to compile a program.
 _WIDEST = 1000
 # A signature beyond the first few must come back before it is worth compiling. Where numpy does well too, so often
@@ -285,19 +283,6 @@ class Compiler:
                     return False
                 stack.extend(producer[c].args)
         return len(self.static_inputs) + len(self.static_variables) > before
-
-
-def aligned(value: Any) -> Any:
-    """A value that XLA can use where it is: its own copy of an array that starts elsewhere takes ten times as long."""
-    if type(value) is not np.ndarray or value.nbytes < _WORTH_ALIGNING:
-        return value
-    if value.__array_interface__["data"][0] % _ALIGNMENT == 0 and value.flags.c_contiguous:
-        return value
-    memory = np.empty(value.nbytes + _ALIGNMENT, np.uint8)
-    start = -memory.__array_interface__["data"][0] % _ALIGNMENT
-    copy = memory[start : start + value.nbytes].view(value.dtype).reshape(value.shape)
-    np.copyto(copy, value)
-    return copy
 
 
 def _fed_conditions(segment: Segment) -> set[int]:

@@ -165,6 +165,9 @@ class HostItem(_Item):
             elif not isinstance(args[i], np.ndarray):
                 args[i] = _boxed(args[i])
         try:
+            if self.blocks:  # it waits, and computes nothing itself
+                self.finish(values, self.kernel.call(first, args))
+                return
             with np.errstate(all="ignore"):
                 self.finish(values, self.kernel.call(first, args))
         except Exception as e:

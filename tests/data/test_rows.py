@@ -1,0 +1,51 @@
+"""Rows of arrays in memory: what lies how in memory, and what is given of it."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.data.batches import gathered
+from tensorfleet.data.nodes import Slices
+from tensorfleet.data.transforms import shuffled
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def test_batches_of_rows_in_memory_start_where_xla_takes_them():
+    images = np.random.rand(300, 784).astype(np.float32)
+    run = shuffled(Slices([images], 300), 300, (1, 2), True).start(None)
+    for _ in range(3):
+        (rows,) = gathered(run, 100, None).columns
+        assert len(rows) == 100 and rows.__array_interface__["data"][0] % 64 == 0
+
+
+def test_rows_of_an_array_in_any_order_of_memory():
+    numbers = np.arange(60.0).reshape(20, 3)
+    given = tf.placeholder(tf.float64, [20, 3])
+    iterator = tf.data.Dataset.from_tensor_slices(given).shuffle(20).batch(20).make_initializable_iterator()
+    following = iterator.get_next()
+    with tf.Session() as session:
+        for order in (numbers, np.asfortranarray(numbers), np.repeat(numbers, 2, axis=0)[::2]):
+            session.run(iterator.initializer, {given: order})
+            found = session.run(following)
+            np.testing.assert_array_equal(found[np.argsort(found[:, 0])], numbers)
+
+
+def test_a_place_restored_into_fewer_rows_is_refused(tmp_path):
+    given = tf.placeholder(tf.float64, [None])
+    iterator = tf.data.Dataset.from_tensor_slices(given).shuffle(3000).make_initializable_iterator()
+    following = iterator.get_next()
+    saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
+    with tf.Session() as session:
+        session.run(iterator.initializer, {given: np.arange(3000.0)})
+        session.run(following)
+        path = saver.save(session, str(tmp_path / "place"))
+        session.run(iterator.initializer, {given: np.arange(10.0)})
+        saver.restore(session, path)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="another dataset than this one"):
+            while True:
+                session.run(following)
