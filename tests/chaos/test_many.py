@@ -13,6 +13,7 @@ import tensorfleet as tf
 from tensorfleet.cluster import connection, wire
 from tensorfleet.cluster.token import token
 from tensorfleet.testing.cluster import ProcessCluster
+from tests.support.waiting import until
 
 SECONDS = 120  # for what takes one on a quiet machine
 
@@ -21,14 +22,6 @@ SECONDS = 120  # for what takes one on a quiet machine
 def cluster():
     with ProcessCluster(ps=1, worker=1) as made:
         yield made
-
-
-def until(condition):
-    never = threading.Event()
-    limit = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < limit
-        never.wait(0.02)
 
 
 def resources_of(pid):

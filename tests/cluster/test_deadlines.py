@@ -10,6 +10,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import ProcessCluster
+from tests.support.waiting import until
 
 SECONDS = 120  # for what takes less than one on a quiet machine
 
@@ -26,14 +27,6 @@ def queue():
         with tf.device("/job:ps/task:0"):
             q = tf.FIFOQueue(10, tf.int32, shapes=[[]], shared_name="q")
             yield q, q.dequeue(), q.enqueue(7), q.size()
-
-
-def until(condition):
-    never = threading.Event()
-    limit = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < limit
-        never.wait(0.01)
 
 
 def threads_of(pid):

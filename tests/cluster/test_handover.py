@@ -1,7 +1,6 @@
 """An element on its way from a queue to its client: it is the client's once its process has read it, and not before."""
 
 import select
-import threading
 import time
 
 import numpy as np
@@ -11,19 +10,12 @@ import tensorfleet as tf
 from tensorfleet.cluster import connection, stepping, wire
 from tensorfleet.cluster.stepping import RUN_FIELDS
 from tensorfleet.cluster.token import token
+from tests.support.waiting import until
 
 SECONDS = 60  # for what takes less than one on a quiet machine
 HANDLE = "0" * 16
 PUT, TAKE, TAKE_MANY, SIZE, TAKE_AND_COPY = range(5)
 ROWS = 4
-
-
-def until(condition):
-    never = threading.Event()
-    limit = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < limit
-        never.wait(0.01)
 
 
 @pytest.fixture

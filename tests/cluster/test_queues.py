@@ -8,6 +8,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import free_addresses
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -26,15 +27,6 @@ def run_all(*bodies):
     for t in threads:
         t.join(60)
         assert not t.is_alive()
-
-
-def until(condition):
-    never = threading.Event()
-    for _ in range(3000):
-        if condition():
-            return
-        never.wait(0.01)
-    raise AssertionError("it did not happen")
 
 
 def test_a_parameter_server_ends_when_all_workers_are_done(servers):

@@ -8,6 +8,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.cluster.worker import Asker, Worker
+from tests.support.waiting import until
 
 HANDLE = "0" * 16
 STAGE = {
@@ -62,15 +63,6 @@ def test_an_element_for_a_client_that_has_gone_stays_in_the_queue():
     assert made.run(HANDLE, 5, 2, 1, 0, []) == [1]
     assert made.run(HANDLE, 6, 1, 1, 0, [], None, Asker(lambda: False)) == [7]
     made.close()
-
-
-def until(condition):
-    never = threading.Event()
-    for _ in range(3000):
-        if condition():
-            return
-        never.wait(0.01)
-    raise AssertionError("it did not happen")
 
 
 @pytest.fixture

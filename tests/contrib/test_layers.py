@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import run
 
 layers = tf.contrib.layers
 WEIGHTS = np.array([[1.0, -2.0], [3.0, 0.0]], np.float32)
-
-
-def value(tensor):
-    with tf.Session() as sess:
-        return sess.run(tensor)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +21,7 @@ def value(tensor):
     ],
 )
 def test_what_regularizers_give(make, wanted):
-    np.testing.assert_allclose(value(make()(tf.constant(WEIGHTS))), wanted, rtol=1e-6)
+    np.testing.assert_allclose(run(make()(tf.constant(WEIGHTS))), wanted, rtol=1e-6)
 
 
 def test_a_scale_of_zero_gives_nothing():
@@ -51,20 +47,20 @@ def test_applying_to_several_weights():
         layers.l2_regularizer(1.0), [tf.constant(WEIGHTS), tf.constant([2.0])]
     )
     assert tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES) == [total]
-    assert value(total) == 9
+    assert run(total) == 9
     with pytest.raises(ValueError, match="No weights to regularize"):
         layers.apply_regularization(layers.l2_regularizer(1.0))
 
 
 def test_xavier_stays_within_its_limit():
-    made = value(layers.xavier_initializer(seed=1)([200, 100]))
+    made = run(layers.xavier_initializer(seed=1)([200, 100]))
     limit = np.sqrt(6 / 300)
     assert abs(made).max() <= limit
     assert abs(made).max() > 0.99 * limit
 
 
 def test_variance_scaling_counts_inputs():
-    made = value(layers.variance_scaling_initializer(seed=1)([3, 3, 50, 100]))
+    made = run(layers.variance_scaling_initializer(seed=1)([3, 3, 50, 100]))
     assert made.std() == pytest.approx(np.sqrt(2 / 450), rel=0.03)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.contrib import legacy_attention, legacy_seq2seq
+from tests.support.sessions import run_initialized
 
 SYMBOLS, UNITS, LENGTH = 7, 5, 4
 
@@ -21,12 +22,6 @@ def _names():
     return [v.op.name for v in tf.trainable_variables()]
 
 
-def _run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
-
-
 def test_rnn_decoder_is_the_cell_step_by_step():
     cell = tf.contrib.rnn.GRUCell(UNITS)
     inputs, start = _vectors(), tf.ones([2, UNITS])
@@ -37,7 +32,7 @@ def test_rnn_decoder_is_the_cell_step_by_step():
             _, expected = cell(value, expected)
     assert _names()[0] == "decoder/gru_cell/gates/kernel"
     assert len(outputs) == LENGTH
-    got, last, wanted = _run([outputs[-1], state, expected])
+    got, last, wanted = run_initialized([outputs[-1], state, expected])
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
     np.testing.assert_allclose(last, wanted, rtol=1e-6)
 
@@ -119,7 +114,7 @@ def test_losses_average_over_time_and_batch():
     each = legacy_seq2seq.sequence_loss_by_example(logits, targets, weights)
     summed = legacy_seq2seq.sequence_loss_by_example(logits, targets, weights, average_across_timesteps=False)
     one = legacy_seq2seq.sequence_loss(logits, targets, weights)
-    each, summed, one = _run([each, summed, one])
+    each, summed, one = run_initialized([each, summed, one])
     np.testing.assert_allclose(each, [np.log(2)] * 2, rtol=1e-6)
     np.testing.assert_allclose(summed, [3 * np.log(2), np.log(2)], rtol=1e-6)
     np.testing.assert_allclose(one, np.log(2), rtol=1e-6)

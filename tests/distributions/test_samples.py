@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import run_initialized as run
 
 ds = tf.distributions
 
@@ -15,12 +16,6 @@ def fresh_graph():
     with tf.Graph().as_default():
         tf.set_random_seed(1)
         yield
-
-
-def run(value, feed=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(value, feed)
 
 
 def test_samples_have_the_shape_asked_for_and_the_right_moments():

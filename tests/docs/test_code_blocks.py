@@ -26,10 +26,10 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from reading import ROOT, Block, blocks_of, pages_of_the_site
 
 from tensorfleet.launch.command import app
 from tensorfleet.testing.cluster import free_ports
+from tests.support.reading import ROOT, Block, blocks_of, pages_of_the_site
 
 SECONDS = 240
 PAGES = pages_of_the_site()

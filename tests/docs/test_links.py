@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from reading import DOCS, ROOT, headings_of, links_of, tool
+
+from tests.support.reading import DOCS, ROOT, headings_of, links_of, tool
 
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from reading import DOCS, README, ROOT, blocks_of, tool
+
+from tests.support.reading import DOCS, README, ROOT, blocks_of, tool
 
 
 def test_compatibility_page_is_current():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from running import number_after, run_example
+from tests.support.examples import number_after, run_example
 
 
 def test_the_learner_gets_better_with_what_the_actors_send(tmp_path):

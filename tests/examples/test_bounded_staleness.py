@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from running import number_after, run_example
+from tests.support.examples import number_after, run_example
 
 
 def test_all_policies_train_and_waiting_bounds_how_stale_gradients_are(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from running import number_after, run_example, try_example
+from tests.support.examples import number_after, run_example, try_example
 
 
 def test_digits_reaches_its_target(tmp_path):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from running import EXAMPLES
+
+from tests.support.examples import EXAMPLES
 
 PATHS = sorted(EXAMPLES.glob("*.py"))
 PAGE = (EXAMPLES.parent / "docs" / "examples.md").read_text()

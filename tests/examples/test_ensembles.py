@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from running import number_after, run_example
+from tests.support.examples import number_after, run_example
 
 
 def test_the_mean_opinion_is_better_than_the_mean_network(tmp_path):

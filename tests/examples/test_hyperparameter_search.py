@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from running import number_after, run_example
+from tests.support.examples import number_after, run_example
 
 
 def test_the_search_finds_a_good_choice_and_gives_up_the_bad_ones(tmp_path):

@@ -6,9 +6,8 @@ import os
 import subprocess
 import sys
 
-from running import EXAMPLES, number_after, run_example, try_example
-
 from tensorfleet.testing.cluster import ProcessCluster
+from tests.support.examples import EXAMPLES, number_after, run_example, try_example
 
 
 def test_replicas_reach_their_target(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from running import number_after, run_example
+from tests.support.examples import number_after, run_example
 
 
 def test_layers_on_two_tasks_learn_together(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from running import number_after, run_example, try_example
+from tests.support.examples import number_after, run_example, try_example
 
 
 def test_ratings_kept_back_are_foretold(tmp_path):

@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from running import EXAMPLES, number_after, run_example
+
+from tests.support.examples import EXAMPLES, number_after, run_example
 
 
 def test_one_graph_with_one_optimizer_reaches_its_target(tmp_path):

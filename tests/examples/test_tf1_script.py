@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from running import EXAMPLES, number_after, run_example
+from tests.support.examples import EXAMPLES, number_after, run_example
 
 
 def test_the_unedited_script_trains_on_a_cluster(tmp_path):

@@ -7,9 +7,8 @@ import os
 import subprocess
 import sys
 
-from running import EXAMPLES, SECONDS, number_after, run_example
-
 from tensorfleet.testing.cluster import free_addresses
+from tests.support.examples import EXAMPLES, SECONDS, number_after, run_example
 
 
 def test_towers_of_all_workers_make_a_step_together(tmp_path):

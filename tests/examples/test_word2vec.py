@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from running import number_after, run_example
+from tests.support.examples import number_after, run_example
 
 
 def test_words_used_alike_get_similar_vectors(tmp_path):

@@ -7,11 +7,7 @@ import pytest
 from tensorfleet.python.ops import gen_array_ops, gen_data_flow_ops, gen_math_ops, gen_nn_ops
 
 import tensorfleet as tf
-
-
-def run(x):
-    with tf.Session() as s:
-        return s.run(x)
+from tests.support.sessions import run
 
 
 def test_raw_ops_take_keywords():

@@ -33,11 +33,7 @@ from tensorfleet.python.ops import (
 from tensorfleet.python.util import function_utils, nest, object_identity, tf_decorator
 
 import tensorfleet as tf
-
-
-def run(x):
-    with tf.Session() as s:
-        return s.run(x)
+from tests.support.sessions import run
 
 
 def test_types_of_references_have_names():

@@ -6,7 +6,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from launching import launched, run
+
+from tests.support.launching import launched, run
 
 # Stands for any script with the customary flags; what it does is in `what`.
 SCRIPT = """

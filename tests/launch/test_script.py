@@ -1,9 +1,9 @@
 """`python -m tensorfleet script.py`: one process, the script as it is."""
 
-import launching
 import pytest
 
 from tensorfleet.launch import script
+from tests.support import launching
 
 
 def run(tmp_path, source, *arguments, before=()):

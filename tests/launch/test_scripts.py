@@ -6,7 +6,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from launching import launched, run
+
+from tests.support.launching import launched, run
 
 SCRIPTS = Path(__file__).parent / "scripts"
 

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from launching import launched, run
+
+from tests.support.launching import launched, run
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 

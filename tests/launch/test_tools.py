@@ -4,9 +4,9 @@ import shutil
 import subprocess
 
 import pytest
-from launching import run
 
 from tensorfleet.launch import doctor
+from tests.support.launching import run
 
 SCRIPT = """
 import tensorflow as tf

@@ -6,18 +6,13 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import run_initialized as run
 
 L = tf.layers
 
 
 def x(*shape):
     return tf.placeholder(tf.float32, shape)
-
-
-def run(fetch, feed=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetch, feed)
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import run
 
 LABELS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], np.float32)
 GUESSES = np.array([[0.5, 0.25], [1.5, 0.5], [-1.0, 2.0]], np.float32)
 ERRORS = (LABELS - GUESSES) ** 2
-
-
-def run(fetch, feed=None):
-    with tf.Session() as session:
-        return session.run(fetch, feed)
 
 
 @pytest.mark.parametrize(

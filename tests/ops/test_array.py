@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-
-
-def run(fetches, feed=None):
-    with tf.Session() as session:
-        return session.run(fetches, feed)
+from tests.support.sessions import run
 
 
 @pytest.fixture

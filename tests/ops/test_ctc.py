@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import run
 
 X = np.random.RandomState(0).randn(4, 2, 3).astype(np.float32)
 
 
 def sparse(places, values):
     return tf.SparseTensor(np.array(places, np.int64), np.array(values, np.int32), [2, 5])
-
-
-def run(fetch):
-    with tf.Session() as s:
-        return s.run(fetch)
 
 
 def test_a_certain_alignment_costs_nothing():

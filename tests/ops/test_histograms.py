@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-
-
-def run(fetches, feed=None):
-    with tf.Session() as sess:
-        return sess.run(fetches, feed)
-
+from tests.support.sessions import run
 
 VALUES = [-1.0, 0.0, 1.5, 2.0, 5.0, 15.0]
 

@@ -7,11 +7,7 @@ import pytest
 from tensorfleet.python.ops import gen_array_ops, inplace_ops
 
 import tensorfleet as tf
-
-
-def run(x):
-    with tf.Session() as s:
-        return s.run(x)
+from tests.support.sessions import run
 
 
 def test_rows_by_number_and_all_of_them():

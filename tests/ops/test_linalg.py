@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import run
 
 A = np.array([[4.0, 1.0, 0.5], [-1.0, 3.0, 0.2], [0.5, 0.7, -2.0]])
 POSITIVE = A @ A.T
 TALL = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
 B = np.array([[1.0], [2.0], [3.0]])
-
-
-def run(fetches):
-    with tf.Session() as sess:
-        return sess.run(fetches)
 
 
 def test_inverses_undo_products():

@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import run
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
 Q = np.arange(24, dtype=np.float32).reshape(4, 2, 3) / 8
 M = np.arange(15, dtype=np.float32).reshape(3, 5) / 8
 V = np.array([1.0, -2.0, 0.5], np.float32)
 S = np.arange(9, dtype=np.float32).reshape(3, 3)
-
-
-def run(tensors, feed=None):
-    with tf.Session() as session:
-        return session.run(tensors, feed)
 
 
 def check_gradients(f, *values):

@@ -7,11 +7,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.ops.operators import install_on_variable
-
-
-def run(tensor):
-    with tf.Session() as session:
-        return session.run(tensor)
+from tests.support.sessions import run
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -37,16 +38,6 @@ class Background:
         self._thread.join(60)
         assert not self._thread.is_alive()
         return self
-
-
-def until(condition):
-    """Waits until something that another thread does has happened."""
-    never = threading.Event()
-    for _ in range(6000):
-        if condition():
-            return
-        never.wait(0.01)
-    raise AssertionError("it did not happen")
 
 
 def waiting(queue, line):

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-
-
-def run(tensor, feed=None):
-    with tf.Session() as session:
-        return session.run(tensor, feed)
+from tests.support.sessions import run
 
 
 def fed(value, dtype=np.float32):

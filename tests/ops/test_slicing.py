@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 import tensorfleet as tf
 from tensorfleet.graph.kernels import Kernel, run_numpy
 from tensorfleet.runtime.devices import load_jax
-
-
-def run(fetches, feed=None):
-    with tf.Session() as session:
-        return session.run(fetches, feed)
+from tests.support.sessions import run
 
 
 def types_and_names(graph, start=0):

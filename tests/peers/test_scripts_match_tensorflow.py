@@ -6,15 +6,13 @@ import contextlib
 import re
 import signal
 import socket
-import sys
 from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "launch"))
+from tests.support.launching import launched, run
 
-from launching import launched, run  # noqa: E402
+HERE = Path(__file__).parent
 
 pytestmark = pytest.mark.peers
 

@@ -7,18 +7,13 @@ import itertools
 import numpy as np
 
 import tensorfleet as tf
+from tests.support.sessions import run_initialized as run
 
 crf = tf.contrib.crf
 RANDOM = np.random.RandomState(2)
 POTENTIALS = RANDOM.randn(3, 4, 3).astype(np.float32)
 MOVES = RANDOM.randn(3, 3).astype(np.float32)
 LENGTHS = [4, 2, 1]
-
-
-def run(value):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(value)
 
 
 def score(row, path):

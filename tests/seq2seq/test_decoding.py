@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import run_initialized as run
 
 s2s = tf.contrib.seq2seq
 WORDS, UNITS, BATCH = 5, 8, 3
@@ -18,12 +19,6 @@ def fresh_graph():
     with tf.Graph().as_default():
         tf.set_random_seed(1)
         yield
-
-
-def run(value, feed=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(value, feed)
 
 
 def cell():

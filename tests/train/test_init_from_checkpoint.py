@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import run_initialized
 
 WHOLE = np.arange(8, dtype=np.float32).reshape(4, 2)
 
@@ -24,41 +25,35 @@ def zeros(name, shape, **options):
     return tf.get_variable(name, shape, initializer=tf.zeros_initializer(), **options)
 
 
-def started(fetches):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
-
-
 def test_scopes_map_to_scopes(saved):
     a, b = zeros("new/a", [2]), zeros("new/b", [1], use_resource=True)
     other = zeros("other", [2])
     tf.train.init_from_checkpoint(saved, {"old/": "new/"})
-    values = started([a, b, other])
+    values = run_initialized([a, b, other])
     assert [v.tolist() for v in values] == [[1, 2], [3], [0, 0]]
 
 
 def test_the_root_maps_to_a_scope(saved):
     a, c = zeros("new/old/a", [2]), zeros("new/c", [4, 2])
     tf.train.init_from_checkpoint(saved, {"/": "new/"})
-    assert started(a).tolist() == [1, 2]
-    np.testing.assert_array_equal(started(c), WHOLE)
+    assert run_initialized(a).tolist() == [1, 2]
+    np.testing.assert_array_equal(run_initialized(c), WHOLE)
 
 
 def test_names_map_to_variables_and_names(saved, tmp_path):
     a, b = zeros("x", [2]), zeros("y", [1])
     tf.train.init_from_checkpoint(str(tmp_path), {"old/a": a, "old/b": "y"})
-    assert [v.tolist() for v in started([a, b])] == [[1, 2], [3]]
+    assert [v.tolist() for v in run_initialized([a, b])] == [[1, 2], [3]]
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_parts_take_their_share(saved, axis):
     c = zeros("mine", [4, 2], partitioner=tf.fixed_size_partitioner(2, axis=axis))
     tf.train.init_from_checkpoint(saved, {"c": "mine"})
-    np.testing.assert_array_equal(started(c.as_tensor()), WHOLE)
+    np.testing.assert_array_equal(run_initialized(c.as_tensor()), WHOLE)
     d = zeros("mine2", [4, 2], partitioner=tf.fixed_size_partitioner(2, axis=axis))
     tf.train.init_from_checkpoint(saved, {"c": list(d)})
-    np.testing.assert_array_equal(started(d.as_tensor()), WHOLE)
+    np.testing.assert_array_equal(run_initialized(d.as_tensor()), WHOLE)
 
 
 def test_what_cannot_be_mapped_is_refused(saved):

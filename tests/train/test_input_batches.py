@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
 
 import tensorfleet as tf
-
-
-@contextmanager
-def running():
-    """A session with initialized variables and running queue runners."""
-    with tf.Session() as sess:
-        sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        coord = tf.train.Coordinator()
-        threads = tf.train.start_queue_runners(sess, coord)
-        try:
-            yield sess
-        finally:
-            coord.request_stop()
-            coord.join(threads)
+from tests.support.sessions import ends, running
 
 
 def counter(limit, start=0):
     """Gives start, start + 1, ... and ends at `limit`."""
     return tf.train.limit_epochs(tf.count_up_to(tf.Variable(start, dtype=tf.int64), limit), 10**6)
-
-
-def ends(sess, fetch):
-    with pytest.raises(tf.errors.OutOfRangeError):
-        sess.run(fetch)
 
 
 # -- batch ---------------------------------------------------------------------------------------------

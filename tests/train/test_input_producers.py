@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import pytest
 
 import tensorfleet as tf
-
-
-@contextmanager
-def running():
-    """A session with initialized variables and running queue runners."""
-    with tf.Session() as sess:
-        sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        coord = tf.train.Coordinator()
-        threads = tf.train.start_queue_runners(sess, coord)
-        try:
-            yield sess
-        finally:
-            coord.request_stop()
-            coord.join(threads)
-
-
-def ends(sess, fetch):
-    with pytest.raises(tf.errors.OutOfRangeError):
-        sess.run(fetch)
+from tests.support.sessions import ends, running
 
 
 def test_limit_epochs_counts_in_a_local_variable():

@@ -5,12 +5,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.train.moving_averages import assign_moving_average
-
-
-def started():
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
-    return session
+from tests.support.sessions import initialized
 
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
@@ -19,7 +14,7 @@ def test_the_average_follows_the_variable(resource):
     average = tf.train.ExponentialMovingAverage(0.9)
     update = average.apply()
     grow = tf.assign_add(w, [1.0, 1.0])
-    with started() as session:
+    with initialized() as session:
         session.run(grow)
         session.run(update)
         np.testing.assert_allclose(session.run(average.average(w)), [1.1, 2.1], rtol=1e-6)
@@ -30,7 +25,7 @@ def test_the_average_of_a_tensor_starts_at_zero_and_can_be_corrected():
     plain = tf.train.ExponentialMovingAverage(0.9)
     corrected = tf.train.ExponentialMovingAverage(0.9, zero_debias=True, name="Corrected")
     update = tf.group(plain.apply([t]), corrected.apply([t]))
-    with started() as session:
+    with initialized() as session:
         for _ in range(3):
             session.run(update)
         found = session.run([plain.average(t), corrected.average(t)])
@@ -42,7 +37,7 @@ def test_few_updates_mean_little_decay():
     count = tf.placeholder(tf.int32, [])
     average = tf.train.ExponentialMovingAverage(0.999, num_updates=count)
     update = average.apply([w])
-    with started() as session:
+    with initialized() as session:
         session.run(tf.assign(w, [14.0]))
         session.run(update, {count: 0})
         np.testing.assert_allclose(session.run(average.average(w)), [13.0], rtol=1e-6)

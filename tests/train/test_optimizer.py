@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-
-
-def started():
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
-    return session
+from tests.support.sessions import initialized
 
 
 class Recording(tf.train.Optimizer):
@@ -69,7 +64,7 @@ def test_a_subclass_is_called_in_order_for_each_kind_of_variable_and_gradient():
         ("finish", 4, "Recording/"),
     ]
     assert train.name == "Recording" and optimizer.get_slot_names() == ["count"]
-    with started() as session:
+    with initialized() as session:
         session.run(train)
         values = session.run([a, b, c, d, optimizer.get_slot(a, "count")])
     assert [v.ravel().tolist() for v in values] == [[0.5, 0.5], [0, 1, 1], [0, 0], [1, 0.5, 0], [1, 1]]
@@ -80,7 +75,7 @@ def test_the_train_op_counts_steps_and_is_collected():
     w = tf.Variable(1.0)
     train = tf.train.GradientDescentOptimizer(0.1).minimize(w * w, global_step=step)
     assert tf.get_collection(tf.GraphKeys.TRAIN_OP) == [train]
-    with started() as session:
+    with initialized() as session:
         for _ in range(4):
             session.run(train)
         assert tf.train.global_step(session, step) == 4
@@ -92,7 +87,7 @@ def test_a_global_step_may_be_a_resource_variable():
     w = tf.Variable(1.0)
     train = tf.train.AdamOptimizer().minimize(w * w, global_step=step)
     assert train.type == "AssignAddVariableOp" and train.name == "Adam"
-    with started() as session:
+    with initialized() as session:
         session.run([train])
         session.run([train])
         assert session.run(step) == 2
@@ -103,7 +98,7 @@ def test_the_learning_rate_may_be_fed_or_be_a_function():
     rate = tf.placeholder(tf.float32, [])
     by_tensor = tf.train.GradientDescentOptimizer(rate).minimize(w * 3.0)
     by_function = tf.train.MomentumOptimizer(lambda: 0.5, lambda: 0.0).minimize(w * 3.0)
-    with started() as session:
+    with initialized() as session:
         session.run(by_tensor, {rate: 0.25})
         assert session.run(w) == 0.25
         session.run(by_function)
@@ -117,7 +112,7 @@ def test_gradients_may_be_changed_between_compute_and_apply():
     assert [var for _, var in pairs] == [w, v] and pairs[1][0] is None
     train = optimizer.apply_gradients([(None if g is None else g * 0.5, x) for g, x in pairs], name="half")
     assert train.name == "half"
-    with started() as session:
+    with initialized() as session:
         session.run(train)
         assert session.run(w).tolist() == [0, 0] and session.run(v) == 1
 
@@ -125,7 +120,7 @@ def test_gradients_may_be_changed_between_compute_and_apply():
 def test_grad_loss_scales_the_gradients_and_a_loss_need_not_be_scalar():
     w = tf.Variable([1.0, 1.0])
     train = tf.train.GradientDescentOptimizer(1.0).minimize(w * 2.0, grad_loss=tf.constant([1.0, 3.0]))
-    with started() as session:
+    with initialized() as session:
         session.run(train)
         assert session.run(w).tolist() == [-1, -5]
 
@@ -134,7 +129,7 @@ def test_grad_loss_scales_the_gradients_and_a_loss_need_not_be_scalar():
 def test_every_gate_trains_alike(gate):
     w, v = tf.Variable(2.0), tf.Variable(3.0)
     train = tf.train.GradientDescentOptimizer(0.1).minimize(w * v, gate_gradients=gate)
-    with started() as session:
+    with initialized() as session:
         session.run(train)
         assert session.run([w, v]) == pytest.approx([1.7, 2.8])
 
@@ -143,7 +138,7 @@ def test_a_constraint_holds_after_the_update():
     w = tf.get_variable("w", initializer=np.float32([1, -1]), constraint=lambda x: tf.maximum(x, 0.0))
     r = tf.get_variable("r", initializer=np.float32([1, -1]), constraint=lambda x: x * 0.5, use_resource=True)
     train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(w) + tf.reduce_sum(r))
-    with started() as session:
+    with initialized() as session:
         session.run(train)
         np.testing.assert_allclose(session.run(w), [0.9, 0.0], rtol=1e-6)
         np.testing.assert_allclose(session.run(r), [0.45, -0.55], rtol=1e-6)
@@ -163,7 +158,7 @@ def test_a_slot_follows_a_variable_whose_shape_only_a_step_knows():
     start = tf.placeholder_with_default(np.float32([1, 2]), [None])
     w = tf.Variable(start, validate_shape=False)
     train = tf.train.MomentumOptimizer(0.5, 0.9).minimize(tf.reduce_sum(w))
-    with started() as session:
+    with initialized() as session:
         session.run(train)
         assert session.run(w).tolist() == [0.5, 1.5]
 
@@ -232,6 +227,6 @@ def test_hyperparameters_may_be_functions(resource):
     w = tf.get_variable("w", initializer=np.float32(1), use_resource=resource)
     optimizer = tf.train.AdamOptimizer(lambda: 0.5, lambda: 0.9, lambda: 0.99, lambda: 1e-8)
     train = optimizer.minimize(w * 2.0)
-    with started() as session:
+    with initialized() as session:
         session.run(train)
         assert session.run(w) == pytest.approx(0.5)

@@ -9,6 +9,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.train import checkpoint_state
+from tests.support.sessions import initialized
 
 
 @pytest.fixture
@@ -18,12 +19,6 @@ def path(tmp_path):
 
 def numbers(name="v", values=(1.0, 2.0), **options):
     return tf.get_variable(name, initializer=tf.constant(values), **options)
-
-
-def initialized():
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
-    return session
 
 
 @pytest.mark.parametrize("resource", [False, True])

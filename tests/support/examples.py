@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from launching import Launch, launched
+from tests.support.launching import Launch, launched
 
 SECONDS = 300
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
