@@ -17,6 +17,7 @@ Attributes:  "T: number; N: int >= 1; transpose_a: bool = false; Tidx: index = i
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -142,7 +143,7 @@ def op(
     def register(kernel: Callable) -> Callable:
         if name in _TABLE:
             raise ValueError(f"Op {name!r} is registered twice; rename or remove one of the blocks.")
-        code = kernel.__code__
+        code = inspect.unwrap(kernel).__code__  # type: ignore[attr-defined]
         n = code.co_argcount
         wanted = tuple(a for a in code.co_varnames[n : n + code.co_kwonlyargcount] if a != "check")
         _TABLE[name] = OpSpec(

@@ -19,6 +19,7 @@ from tensorfleet.ops.array_transpose import matrix_transpose
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.lapack import in_one_thread
 from tensorfleet.ops.linalg_shapes import (
     TYPES,
     adjoint_of,
@@ -63,6 +64,7 @@ def _qr_shape(op: Operation) -> list[TensorShape]:
     shape=_qr_shape,
     examples=[case(_TALL, grad=False), case(_TALL.astype(np.float32), full_matrices=True, grad=False)],
 )
+@in_one_thread
 def _qr(xp: Any, x: Any, *, full_matrices: bool) -> Any:
     need_matrices(x)
     q, r = xp.linalg.qr(wide(x), mode="complete" if full_matrices else "reduced")
@@ -97,6 +99,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
         case(_EMPTY),
     ],
 )
+@in_one_thread
 def _cholesky(xp: Any, x: Any, *, check: Any) -> Any:
     need_square(x)
     a = wide(x)
@@ -157,6 +160,7 @@ def _eigen_shape(op: Operation) -> list[TensorShape]:
         case(_EMPTY, compute_v=False),
     ],
 )
+@in_one_thread
 def _self_adjoint_eig(xp: Any, x: Any, *, compute_v: bool) -> Any:
     need_square(x)
     a = _symmetric(xp, wide(x))
@@ -230,6 +234,7 @@ def _svd_shape(op: Operation) -> list[TensorShape]:
         case(_EMPTY, compute_uv=False),
     ],
 )
+@in_one_thread
 def _svd(xp: Any, x: Any, *, compute_uv: bool, full_matrices: bool) -> Any:
     need_matrices(x)
     if compute_uv:

@@ -17,6 +17,7 @@ from tensorfleet.ops.array_diag import matrix_band_part, matrix_diag_part
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.lapack import in_one_thread
 from tensorfleet.ops.linalg import cholesky
 from tensorfleet.ops.linalg_shapes import (
     TYPES,
@@ -54,6 +55,7 @@ def _solved(xp: Any, a: Any, b: Any) -> Any:
     shape=square_like,
     examples=[case(_A), case(_A, adjoint=True), case(_BATCH), case(_COMPLEX, grad=False), case(_EMPTY)],
 )
+@in_one_thread
 def _matrix_inverse(xp: Any, x: Any, *, adjoint: bool, check: Any) -> Any:
     need_square(x)
     a = wide(adjoint_of(xp, x) if adjoint else x)
@@ -85,6 +87,7 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     shape=number_per_matrix,
     examples=[case(_A), case(_BATCH), case(_COMPLEX, grad=False), case(_EMPTY)],
 )
+@in_one_thread
 def _matrix_determinant(xp: Any, x: Any) -> Any:
     need_square(x)
     return xp.linalg.det(wide(x)).astype(x.dtype)
@@ -114,6 +117,7 @@ def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     shape=lambda op: [number_per_matrix(op)] * 2,
     examples=[case(_A), case(_BATCH), case(_COMPLEX, grad=False), case(_EMPTY)],
 )
+@in_one_thread
 def _log_matrix_determinant(xp: Any, x: Any) -> Any:
     need_square(x)
     sign, size = xp.linalg.slogdet(wide(x))
@@ -163,6 +167,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         case(_EMPTY, _EMPTY),
     ],
 )
+@in_one_thread
 def _matrix_solve(xp: Any, a: Any, b: Any, *, adjoint: bool, check: Any) -> Any:
     need_rhs(a, b)
     found = _solved(xp, wide(adjoint_of(xp, a) if adjoint else a), wide(b))
@@ -199,6 +204,7 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
         case(_COMPLEX, _COMPLEX, lower=False, grad=False),
     ],
 )
+@in_one_thread
 def _matrix_triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: bool, check: Any) -> Any:
     need_rhs(a, b)
     triangle = wide(xp.tril(a) if lower else xp.triu(a))

@@ -14,6 +14,7 @@ from tensorfleet.ops import philox
 _TABLE_LIMIT = 1 << 20  # largest range whose log-uniform probabilities are kept in a table
 _AHEAD_BLOCKS = 2048  # blocks drawn at once for the coming executions of a small sampler
 _AHEAD_ENTRIES = 1024
+_SAMPLES_AT_ONCE = 1 << 13  # of gamma and Poisson
 _ahead: dict[tuple, np.ndarray] = {}
 
 
@@ -243,49 +244,59 @@ def fixed_unigram_candidate_sampler(rng, true_classes, num_sampled, unique, unig
 # --- gamma and Poisson -----------------------------------------------------------------------------
 
 
-class _Supply:
-    """The stretch of the stream that belongs to one output: doubles and normals in TensorFlow's order.
+class _Supplies:
+    """The stretches of the stream that belong to some outputs: doubles and normals in TensorFlow's order.
 
-    Each kind takes whole blocks, two numbers from each, the second number first.
+    Each output has one of its own. Each kind of number takes whole blocks, two numbers from each, the second
+    number first.
     """
 
-    def __init__(self, rng, output, first_blocks):
-        self._rng, self._output = rng, output
-        self._blocks, self._taken = first_blocks, 0
-        self._uniforms, self._normals = [], []
+    def __init__(self, rng, outputs):
+        self._rng, self._starts = rng, outputs * np.uint64(256)
+        self._taken = np.zeros(len(outputs), np.uint64)
+        self._spare = {kind: np.full(len(outputs), np.nan) for kind in ("uniform", "normal")}
 
-    def _next_block(self):
-        if self._taken == len(self._blocks):
-            start = self._output * 256 + self._taken
-            offsets = np.arange(start, start + 2 * self._taken, dtype=np.uint64)
-            self._blocks += philox._unit_double(philox.blocks(np, self._rng, offsets)).tolist()
-        self._taken += 1
-        return self._blocks[self._taken - 1]
+    def _next_blocks(self, rows):
+        words = philox.blocks(np, self._rng, self._starts[rows] + self._taken[rows])
+        self._taken[rows] += np.uint64(1)
+        return philox._unit_double(words)
 
-    def uniform(self):
-        if not self._uniforms:
-            self._uniforms = list(self._next_block())
-        return self._uniforms.pop()
+    def _next(self, kind, rows, pairs_of):
+        """One number for each of these outputs: what is left of its last block, or the first of a new one."""
+        spare = self._spare[kind]
+        numbers = spare[rows]
+        spare[rows] = np.nan
+        empty = np.flatnonzero(np.isnan(numbers))
+        if len(empty):
+            second, first = pairs_of(self._next_blocks(rows[empty]))
+            numbers[empty] = first
+            spare[rows[empty]] = second
+        return numbers
 
-    def normal(self):
-        if not self._normals:
-            u, turn = self._next_block()
-            radius, angle = math.sqrt(-2 * math.log(max(u, 1e-7))), 2 * math.pi * turn
-            self._normals = [math.sin(angle) * radius, math.cos(angle) * radius]
-        return self._normals.pop()
+    def uniform(self, rows):
+        return self._next("uniform", rows, lambda units: units.T)
+
+    def normal(self, rows):
+        return self._next("normal", rows, _normals)
 
 
-def _sample_each(rng, shape, parameters, dtype, sampler_of):
+def _normals(units):
+    radius, angle = np.sqrt(-2 * np.log(np.maximum(units[:, 0], 1e-7))), 2 * math.pi * units[:, 1]
+    return np.sin(angle) * radius, np.cos(angle) * radius
+
+
+def _sample_each(rng, shape, parameters, dtype, sample):
     """One sample per element of `shape` and per parameter; output shape is shape + parameters.shape."""
     parameters = np.asarray(parameters)
     samples = int(np.prod(shape, dtype=np.int64))
-    table = np.empty((parameters.size, samples))
-    for i, parameter in enumerate(parameters.astype(np.float64).reshape(-1).tolist()):
-        sample = sampler_of(parameter)
-        starts = (np.arange(i * samples, (i + 1) * samples, dtype=np.uint64) * np.uint64(256))[:, None]
-        words = philox.blocks(np, rng, (starts + np.arange(4, dtype=np.uint64)).reshape(-1))
-        units = philox._unit_double(words).reshape(samples, 4, 2).tolist()
-        table[i] = [sample(_Supply(rng, i * samples + j, first)) for j, first in enumerate(units)]
+    spread = np.repeat(parameters.astype(np.float64).reshape(-1), samples)
+    table = np.empty(spread.size)
+    with np.errstate(all="ignore"):
+        for start in range(0, spread.size, _SAMPLES_AT_ONCE):
+            part = spread[start : start + _SAMPLES_AT_ONCE]
+            outputs = np.arange(start, start + len(part), dtype=np.uint64)
+            table[start : start + len(part)] = sample(rng, outputs, part)
+    table = table.reshape(parameters.size, samples)
     if np.dtype(dtype).itemsize == 2:  # TensorFlow narrows in two steps, each of which rounds
         table = table.astype(np.float32)
     return table.T.astype(dtype, order="C").reshape(*shape, *parameters.shape)
@@ -293,79 +304,90 @@ def _sample_each(rng, shape, parameters, dtype, sampler_of):
 
 def random_gamma(rng, shape, alpha):
     """RandomGamma(alpha) with unit rate, of alpha's type: Marsaglia and Tsang's rejection."""
-    return _sample_each(rng, shape, alpha, np.asarray(alpha).dtype, _gamma_sampler)
+    return _sample_each(rng, shape, alpha, np.asarray(alpha).dtype, _gammas)
 
 
-def _gamma_sampler(alpha):
-    if not alpha > 0:
-        return lambda supply: 0.0 if alpha == 0 else math.nan
-    if alpha == 1:
-        return lambda supply: -math.log1p(-supply.uniform())
-    d = alpha + (2.0 / 3 if alpha < 1 else -1.0 / 3)
-    c = 1.0 / 3 / math.sqrt(d)
-
-    def sample(supply):
-        while True:
-            x = supply.normal()
-            v = 1 + c * x
-            if v <= 0:
-                continue
-            v = v * v * v
-            u = supply.uniform()
-            squeezed = u < 1 - 0.0331 * (x * x) * (x * x)
-            if squeezed or u == 0 or math.log(u) < 0.5 * x * x + d * (1 - v + math.log(v)):
-                boost = supply.uniform() ** (1 / alpha) if alpha < 1 else 1
-                return d * v * boost
-
-    return sample
+def _gammas(rng, outputs, alpha):
+    supplies = _Supplies(rng, outputs)
+    made = np.where(alpha == 0, 0.0, np.nan)
+    ones = np.flatnonzero(alpha == 1)
+    made[ones] = -np.log1p(-supplies.uniform(ones))
+    d = alpha + np.where(alpha < 1, 2.0 / 3, -1.0 / 3)
+    c = 1.0 / 3 / np.sqrt(d)
+    rows = np.flatnonzero((alpha > 0) & (alpha != 1))
+    while len(rows):
+        x = supplies.normal(rows)
+        v = 1 + c[rows] * x
+        tried = np.flatnonzero(v > 0)
+        at, x, v = rows[tried], x[tried], v[tried]
+        v = v * v * v
+        u = supplies.uniform(at)
+        good = (u < 1 - 0.0331 * (x * x) * (x * x)) | (u == 0)
+        unsure = np.flatnonzero(~good)
+        x, w = x[unsure], v[unsure]
+        good[unsure] = np.log(u[unsure]) < 0.5 * x * x + d[at[unsure]] * (1 - w + np.log(w))
+        made[at[good]] = d[at[good]] * v[good]
+        again = np.ones(len(rows), bool)
+        again[tried[good]] = False
+        rows = rows[again]
+    boosted = np.flatnonzero((alpha > 0) & (alpha < 1))
+    made[boosted] *= supplies.uniform(boosted) ** (1 / alpha[boosted])
+    return made
 
 
 def random_poisson(rng, shape, rate, dtype):
     """RandomPoissonV2 of any number type: Knuth's products below a rate of 10, Hörmann's PTRS above."""
     highest = float(np.finfo(dtype).max if np.dtype(dtype).kind == "f" else np.iinfo(dtype).max)
-    return _sample_each(rng, shape, rate, dtype, lambda rate: _poisson_sampler(rate, highest))
+
+    def sample(rng, outputs, rate):
+        made = rate.copy()  # what is infinite or no number stays so
+        few, many = (
+            np.flatnonzero((rate < 10) & np.isfinite(rate)),
+            np.flatnonzero((rate >= 10) & np.isfinite(rate)),
+        )
+        made[few] = _knuth(rng, outputs[few], rate[few])
+        made[many] = _hormann(_Supplies(rng, outputs[many]), rate[many], highest)
+        return made
+
+    return _sample_each(rng, shape, rate, dtype, sample)
 
 
-def _poisson_sampler(rate, highest):
-    if not math.isfinite(rate):
-        return lambda supply: rate
-    if rate >= 10:
-        return _hormann_sampler(rate, highest)
-    enough = math.exp(-rate)
+def _knuth(rng, outputs, rate):
+    """How many products of uniform numbers stay above exp(-rate); all rows take a block, while they do."""
+    events, enough = np.zeros(len(rate)), np.exp(-rate)
+    rows, product, taken = np.arange(len(rate)), np.ones(len(rate)), np.uint64(0)
+    while len(rows):
+        units = philox._unit_double(philox.blocks(np, rng, outputs[rows] * np.uint64(256) + taken))
+        taken += np.uint64(1)
+        first = product * units[:, 1]
+        second = first * units[:, 0]
+        more = second > enough
+        events[rows] += np.add(first > enough, more, dtype=np.int64)
+        kept = np.flatnonzero(more)
+        rows, product, enough = rows[kept], second[kept], enough[kept]
+    return events
 
-    def sample(supply):
-        events, product = 0, supply.uniform()
-        while product > enough:
-            events, product = events + 1, product * supply.uniform()
-        return events
 
-    return sample
+def _hormann(supplies, rate, highest):
+    from scipy.special import gammaln
 
-
-def _hormann_sampler(rate, highest):
-    b = 0.931 + 2.53 * math.sqrt(rate)
+    b = 0.931 + 2.53 * np.sqrt(rate)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     sure = 0.9277 - 3.6224 / (b - 2)
-
-    def sample(supply):
-        while True:
-            u = supply.uniform() - 0.5
-            v = supply.uniform()
-            edge = 0.5 - abs(u)
-            if edge == 0:
-                continue
-            k = math.floor((2 * a / edge + b) * u + rate + 0.43)
-            if k > highest:
-                continue
-            if edge >= 0.07 and v <= sure:
-                return k
-            if k < 0 or (edge < 0.013 and v > edge):
-                continue
-            if v == 0:
-                return k
-            bound = -rate + k * math.log(rate) - math.lgamma(k + 1)
-            if math.log(v * inverse_alpha / (a / (edge * edge) + b)) <= bound:
-                return k
-
-    return sample
+    made, rows = np.empty(len(rate)), np.arange(len(rate))
+    while len(rows):
+        u = supplies.uniform(rows) - 0.5
+        v = supplies.uniform(rows)
+        edge = 0.5 - np.abs(u)
+        k = np.floor((2 * a[rows] / edge + b[rows]) * u + rate[rows] + 0.43)
+        possible = (edge != 0) & (k <= highest)
+        good = possible & (edge >= 0.07) & (v <= sure[rows])
+        unsure = np.flatnonzero(possible & ~good & (k >= 0) & ((edge >= 0.013) | (v <= edge)))
+        at, steps, near = rows[unsure], k[unsure], edge[unsure]
+        bound = -rate[at] + steps * np.log(rate[at]) - gammaln(steps + 1)
+        height = np.log(v[unsure] * inverse_alpha[at] / (a[at] / (near * near) + b[at]))
+        good[unsure] = (v[unsure] == 0) | (height <= bound)
+        made[rows[good]] = k[good]
+        rows = rows[~good]
+    return made

@@ -1,0 +1,82 @@
+"""LAPACK in one thread: what OpenBLAS shares out of a factorization, its threads mostly wait for."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache, wraps
+from typing import Any
+
+from tensorfleet.ops.common import is_numpy
+
+_MAPS = "/proc/self/maps"
+_lock = threading.Lock()
+_inside = 0  # calls under way
+_before: list[int] = []  # the threads that numpy's library had
+
+
+def in_one_thread(kernel: Callable) -> Callable:
+    """A kernel whose calls of LAPACK take one thread, as TensorFlow's do.
+
+    Numpy's library gets its threads back behind the call: it multiplies large matrices too. XLA calls scipy's, which
+    stays at one, since nobody knows when a program is done with it.
+    """
+
+    @wraps(kernel)
+    def called(xp: Any, *args: Any, **attrs: Any) -> Any:
+        if is_numpy(xp):
+            with _numpy_in_one_thread():
+                return kernel(xp, *args, **attrs)
+        import scipy.linalg  # noqa: F401  loads the library
+
+        for library in _libraries("scipy.libs"):
+            library.set(1)
+        return kernel(xp, *args, **attrs)
+
+    return called
+
+
+@contextmanager
+def _numpy_in_one_thread() -> Iterator[None]:
+    global _inside, _before
+    libraries = _libraries("numpy.libs")
+    with _lock:
+        _inside += 1
+        if _inside == 1:
+            _before = [library.get() for library in libraries]
+            for library in libraries:
+                library.set(1)
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if not _inside:
+                for library, threads in zip(libraries, _before, strict=True):
+                    library.set(threads)
+
+
+class _OpenBlas:
+    """How many threads a loaded OpenBLAS has: its functions are named after how it was built."""
+
+    def __init__(self, path: str) -> None:
+        loaded = ctypes.CDLL(path)
+        names = [(f"{prefix}openblas_", suffix) for prefix in ("scipy_", "") for suffix in ("64_", "")]
+        prefix, suffix = next(n for n in names if hasattr(loaded, f"{n[0]}set_num_threads{n[1]}"))
+        self.get = getattr(loaded, f"{prefix}get_num_threads{suffix}")
+        self.set = getattr(loaded, f"{prefix}set_num_threads{suffix}")
+
+
+@lru_cache
+def _libraries(folder: str) -> list[_OpenBlas]:
+    """The OpenBLAS that has come with a package; none where the package uses another library."""
+    try:
+        with open(_MAPS) as maps:
+            paths = {
+                line.split(maxsplit=5)[-1].strip() for line in maps if folder in line and "openblas" in line
+            }
+        return [_OpenBlas(path) for path in sorted(paths)]
+    except (OSError, StopIteration):
+        return []
