@@ -31,48 +31,69 @@ def _require(ok: bool, message: str) -> None:
 
 
 class _Boxes:
-    """Boxes with their areas."""
+    """Groups of boxes (group, box, corner), with their areas."""
 
     def __init__(self, boxes: np.ndarray) -> None:
-        self.low = np.minimum(boxes[:, :2], boxes[:, 2:])
-        self.high = np.maximum(boxes[:, :2], boxes[:, 2:])
-        self.area = np.prod(self.high - self.low, 1)
+        y, x, other_y, other_x = boxes.reshape(-1, 4).T
+        low, high = np.minimum([y, x], [other_y, other_x]), np.maximum([y, x], [other_y, other_x])
+        self.parts = np.concatenate([low, high, np.prod(high - low, 0, keepdims=True)])
+        self.starts = np.arange(len(boxes))[:, None] * boxes.shape[1]
 
-    def overlaps(self, some: Any, others: Any) -> np.ndarray:
+    def overlaps(self, some: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Intersection over union of each of some boxes with each of others; zero for boxes without area."""
-        low = np.maximum(self.low[some][..., None, :], self.low[others])
-        high = np.minimum(self.high[some][..., None, :], self.high[others])
-        sides = np.maximum(high - low, 0)
-        shared = sides[..., 0] * sides[..., 1]
-        mine, their = self.area[some][..., None], self.area[others]
-        real = (mine > 0) & (their > 0)
-        return np.where(real, shared / np.where(real, mine + their - shared, 1), 0)
+        mine = self.parts.take(self.starts + some, 1)[..., None]
+        their = self.parts.take(self.starts + others, 1)[..., None, :]
+        height, width = (np.minimum(mine[i], their[i]) for i in (2, 3))
+        height -= np.maximum(mine[0], their[0])
+        width -= np.maximum(mine[1], their[1])
+        shared = np.maximum(height, 0, out=height)
+        shared *= np.maximum(width, 0, out=width)
+        union = np.add(mine[4], their[4], out=width)
+        union -= shared
+        union[union <= 0] = 1
+        shared /= union
+        shared[(mine[4] <= 0) | (their[4] <= 0)] = 0
+        return shared
 
 
-# Boxes that are compared with those kept, and with each other, at a time.
+# Boxes of one group, and of each of several, that are compared with those kept, and with each other, at a time.
 _TOGETHER = 64
+_TOGETHER_OF_EACH = 32
 
 
 def _keep_apart(
     overlaps: Callable[[Any, Any], np.ndarray], scores: np.ndarray, limit: int, threshold: float, least: float
-) -> list[int]:
-    """The boxes kept, best first: none that overlaps a better one that is kept."""
-    order = np.argsort(-scores, kind="stable")
-    order = order[scores[order] > least]
-    kept: list[int] = []
-    for start in range(0, len(order), _TOGETHER):
-        if len(kept) >= limit:
+) -> list[list[int]]:
+    """The boxes kept of each group, best first: none that overlaps a better one that is kept."""
+    order = np.argsort(-scores, 1, kind="stable")
+    counts = (scores > least).sum(1).tolist()
+    size = _TOGETHER if len(scores) == 1 else _TOGETHER_OF_EACH
+    kept: list[list[int]] = [[] for _ in scores]
+    for start in range(0, max(counts, default=0), size):
+        if all(len(group) >= min(limit, n) for group, n in zip(kept, counts, strict=True)):
             break
-        some = order[start : start + _TOGETHER]
-        if kept:
-            some = some[~(overlaps(some, np.array(kept)) > threshold).any(1)]
-        close = overlaps(some, some) > threshold
-        free = np.ones(len(some), bool)
-        for i, which in enumerate(some.tolist()):
-            if free[i]:
-                kept.append(which)
-                free &= ~close[:, i]
-    return kept[:limit]
+        some = order[:, start : start + size]
+        before = np.zeros((len(kept), max(map(len, kept))), np.int64)
+        for row, group in zip(before, kept, strict=True):
+            row[: len(group)] = group
+        there = np.arange(before.shape[1]) < np.array([len(group) for group in kept])[:, None]
+        taken = ((overlaps(some, before) > threshold) & there[:, None]).any(2)
+        taken |= np.arange(start, start + some.shape[1]) >= np.array(counts)[:, None]
+        close = _as_bits(overlaps(some, some) > threshold)
+        for group, which, gone, near in zip(kept, some.tolist(), _as_bits(taken), close, strict=True):
+            for i, box in enumerate(which):
+                if not gone >> i & 1:
+                    group.append(box)
+                    gone |= near[i]
+    return [group[:limit] for group in kept]
+
+
+def _as_bits(flags: np.ndarray) -> list:
+    """The flags along the last axis as one number, the first flag as its lowest bit."""
+    size = _TOGETHER if flags.shape[-1] > _TOGETHER_OF_EACH else _TOGETHER_OF_EACH
+    padded = np.zeros((*flags.shape[:-1], size), bool)
+    padded[..., : flags.shape[-1]] = flags
+    return np.packbits(padded, -1, bitorder="little").view(f"<u{size // 8}")[..., 0].tolist()
 
 
 def _soften(
@@ -87,7 +108,7 @@ def _soften(
         negative, which, seen = heapq.heappop(queue)
         score = -negative
         if len(kept) > seen:
-            for each in overlaps(which, kept[seen:])[::-1].tolist():
+            for each in overlaps(np.array([[which]]), np.array([kept[seen:]]))[0, 0, ::-1].tolist():
                 score = float(np.float32(score * math.exp(-0.5 / sigma * each * each)))
                 if score <= least:
                     break
@@ -115,10 +136,11 @@ def _best(
     boxes, scores = np.asarray(boxes, np.float32), np.asarray(scores)
     _check_boxes(boxes, scores, float(threshold))
     _require(int(limit) >= 0, f"max_output_size must be non-negative, got {int(limit)}")
-    overlaps = _Boxes(boxes).overlaps
     if sigma > 0:
-        return _soften(overlaps, scores, int(limit), float(least), sigma)
-    kept = _keep_apart(overlaps, scores, int(limit), float(threshold), float(least))
+        return _soften(_Boxes(boxes[None]).overlaps, scores, int(limit), float(least), sigma)
+    kept = _keep_apart(
+        _Boxes(boxes[None]).overlaps, scores[None], int(limit), float(threshold), float(least)
+    )[0]
     return kept, scores[kept].tolist()
 
 
@@ -248,9 +270,13 @@ def _nms_overlaps(ctx: Any, overlaps: Any, scores: Any, limit: Any, threshold: A
     overlaps, scores = np.asarray(overlaps), np.asarray(scores)
     _require(overlaps.ndim == 2 and overlaps.shape[0] == overlaps.shape[1], "overlaps must be square")
     kept = _keep_apart(
-        lambda i, j: overlaps[np.ix_(i, j)], scores, int(limit), float(threshold), float(least)
+        lambda i, j: overlaps[i[..., None], j[:, None]],
+        scores[None],
+        int(limit),
+        float(threshold),
+        float(least),
     )
-    return np.array(kept, np.int32)
+    return np.array(kept[0], np.int32)
 
 
 def _combined_shapes(op: Operation) -> list[TensorShape]:
@@ -307,17 +333,22 @@ def _combined_nms(
     out_boxes = np.zeros((batch, size, 4), np.float32)
     out_scores, out_classes = np.zeros((2, batch, size), np.float32)
     valid = np.zeros(batch, np.int32)
+    each = np.broadcast_to(boxes.swapaxes(1, 2), (batch, classes, *boxes.shape[1::2])).reshape(
+        -1, boxes.shape[1], 4
+    )
+    by_class = np.ascontiguousarray(scores.swapaxes(1, 2)).reshape(len(each), -1)
+    if len(each):
+        _check_boxes(each[0], by_class[0], float(threshold))
+    kept = _keep_apart(_Boxes(each).overlaps, by_class, int(per_class), float(threshold), float(least))
     for b in range(batch):
-        found = []
-        for c in range(classes):
-            mine = boxes[b, :, min(c, boxes.shape[2] - 1)]
-            kept, values = _best(mine, scores[b, :, c], per_class, threshold, least)
-            found += [(-v, c, mine[i]) for i, v in zip(kept, values, strict=True)]
-        found = sorted(found, key=lambda item: item[0])[:size]
-        valid[b] = len(found)
-        for k, (value, c, box) in enumerate(found):
-            out_boxes[b, k] = np.clip(box, 0, 1) if clip_boxes else box
-            out_scores[b, k], out_classes[b, k] = -value, c
+        mine = range(b * classes, (b + 1) * classes)
+        group = np.repeat(mine, [len(kept[g]) for g in mine])
+        box = np.array([i for g in mine for i in kept[g]], np.int64)
+        best = np.argsort(-by_class[group, box], kind="stable")[:size]
+        group, box = group[best], box[best]
+        valid[b] = n = len(best)
+        out_boxes[b, :n] = np.clip(each[group, box], 0, 1) if clip_boxes else each[group, box]
+        out_scores[b, :n], out_classes[b, :n] = by_class[group, box], group - b * classes
     return out_boxes, out_scores, out_classes, valid
 
 
