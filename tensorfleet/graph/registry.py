@@ -143,7 +143,7 @@ def op(
     def register(kernel: Callable) -> Callable:
         if name in _TABLE:
             raise ValueError(f"Op {name!r} is registered twice; rename or remove one of the blocks.")
-        code = inspect.unwrap(kernel).__code__  # type: ignore[attr-defined]
+        code = inspect.unwrap(kernel).__code__
         n = code.co_argcount
         wanted = tuple(a for a in code.co_varnames[n : n + code.co_kwonlyargcount] if a != "check")
         _TABLE[name] = OpSpec(

@@ -317,7 +317,14 @@ def _where(ctx: Any, x: Any) -> Any:
     x = np.asarray(x)
     if x.ndim == 0:
         raise errors.InvalidArgumentError(None, None, "WhereOp : Unhandled input dimensions: 0")
-    return np.argwhere(x != 0 if x.dtype.kind != "b" else x).astype(np.int64)
+    places = np.flatnonzero(x if x.dtype.kind == "b" else x != 0)
+    found = np.empty((len(places), x.ndim), np.int64)
+    for axis in range(x.ndim - 1, 0, -1):
+        outer = places // max(x.shape[axis], 1)
+        np.subtract(places, outer * x.shape[axis], out=found[:, axis])
+        places = outer
+    found[:, 0] = places
+    return found
 
 
 not_differentiable("Where")

@@ -296,10 +296,10 @@ def _sample_each(rng, shape, parameters, dtype, sample):
             part = spread[start : start + _SAMPLES_AT_ONCE]
             outputs = np.arange(start, start + len(part), dtype=np.uint64)
             table[start : start + len(part)] = sample(rng, outputs, part)
-    table = table.reshape(parameters.size, samples)
+    wide = table.reshape(parameters.size, samples)
     if np.dtype(dtype).itemsize == 2:  # TensorFlow narrows in two steps, each of which rounds
-        table = table.astype(np.float32)
-    return table.T.astype(dtype, order="C").reshape(*shape, *parameters.shape)
+        wide = wide.astype(np.float32)
+    return wide.T.astype(dtype, order="C").reshape(*shape, *parameters.shape)
 
 
 def random_gamma(rng, shape, alpha):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from tensorfleet.ops.common import SCALAR, same_as_input
 from tensorfleet.ops.examples import case
 
 _QUANTIZED = "{qint8, quint8, qint32, qint16, quint16}"
+_PIECE = 1 << 15  # elements
 _MODES = "mode: string(MIN_COMBINED|MIN_FIRST|SCALED) = 'MIN_COMBINED'"
 
 
-def _rounded(x: np.ndarray, to_even: bool = False) -> np.ndarray:
-    if to_even:
-        return np.rint(x)
-    return np.sign(x) * np.floor(np.abs(x) + np.float32(0.5))
+def _rounded(x: Any, to_even: bool = False) -> Any:
+    """The nearest whole numbers; halves go away from zero, or to even numbers."""
+    return np.rint(x) if to_even else np.trunc(x + np.copysign(np.float32(0.5), x))
 
 
 def _limits(kind: dtypes.DType) -> tuple[np.float32, np.float32, np.float32]:
@@ -32,9 +33,23 @@ def _limits(kind: dtypes.DType) -> tuple[np.float32, np.float32, np.float32]:
     return np.float32(info.min), np.float32(info.max), half
 
 
-def _whole(values: np.ndarray, kind: dtypes.DType) -> np.ndarray:
+def _whole(values: Any, kind: dtypes.DType) -> np.ndarray:
     info = np.iinfo(kind.np_dtype)
-    return np.clip(values.astype(np.float64), info.min, info.max).astype(kind.np_dtype)
+    if kind.size > 2:  # a float32 cannot be as large as the largest
+        values = values.astype(np.float64)
+    return np.clip(values, info.min, info.max).astype(kind.np_dtype)
+
+
+def _in_pieces(
+    x: np.ndarray, kind: dtypes.DType, quantized: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """`quantized` of each piece of an array, as a piece of the result; pieces stay in the cache."""
+    made = np.empty(x.shape, kind.np_dtype)
+    flat, out = np.ascontiguousarray(x).reshape(-1), made.reshape(-1)
+    for start in range(0, x.size, _PIECE):
+        part = slice(start, start + _PIECE)
+        out[part] = _whole(quantized(flat[part]), kind)
+    return made
 
 
 def _check_scalar(low: Any, high: Any, axis: int) -> None:
@@ -68,15 +83,33 @@ def _quantize(ctx: Any, x: Any, low: Any, high: Any, *, op: Operation) -> tuple:
         first = lowest + np.float32(1) if attrs["narrow_range"] and lowest < 0 else lowest
         scale = _scaled(first, highest, bottom, top)
         bottom, top = first / scale, highest / scale
-        made = _rounded(np.clip(x, bottom, top) * scale, to_even)
+
+        def quantized(part: np.ndarray) -> np.ndarray:
+            part = np.clip(part, bottom, top)
+            return _rounded(np.multiply(part, scale, out=part), to_even)
+
     elif attrs["mode"] == b"MIN_COMBINED":
         scale = (highest - lowest) / (top - bottom)
-        made = _rounded((np.clip(x, bottom, top) - bottom) * scale - half)
+
+        def quantized(part: np.ndarray) -> np.ndarray:
+            if kind.size > 2:
+                part = np.clip(part, bottom, top)
+            part = part - bottom
+            part *= scale
+            if half:
+                return _rounded(np.subtract(part, half, out=part))
+            part += np.float32(0.5)  # what is below zero becomes zero in any case
+            return np.trunc(part, out=part)
+
     else:
         steps = 2.0 ** (8 * kind.size)
         scale = np.float32(steps / (float(top - bottom) * (steps / (steps - 1))))
-        made = _rounded(x * scale) - _rounded(np.asarray(bottom * scale)) + lowest
-    return _whole(made, kind), bottom, top
+        start = _rounded(np.asarray(bottom * scale))
+
+        def quantized(part: np.ndarray) -> np.ndarray:
+            return _rounded(part * scale) - start + lowest
+
+    return _in_pieces(x, kind, quantized), bottom, top
 
 
 def _scaled(first: Any, last: Any, bottom: Any, top: Any) -> np.float32:

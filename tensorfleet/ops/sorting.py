@@ -111,6 +111,9 @@ def _top_k_v2(xp: Any, x: Any, k: Any, *, index_type: DType) -> tuple:
         else:  # of two zeros the first comes first, whatever their signs
             values, indices = lax.top_k(xp.where(x == 0, xp.zeros_like(x), x), k)
         return values, indices.astype(kind)
+    if k == 1:
+        picked = x.argmax(-1, keepdims=True)
+        return np.take_along_axis(x, picked, axis=-1), picked.astype(kind)
     # Sorted backward, so that of equal elements the first comes first.
     order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
     picked = order[..., :k]

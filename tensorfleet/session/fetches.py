@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -55,10 +56,10 @@ def fetch_plan(
     tensors = collected.tensors
 
     if len(tensors) == 1 and isinstance(fetches, Tensor) and fetches.op.type != _HANDLE:
-        return tensors, collected.targets, lambda values: as_result(values[0])
+        return tensors, collected.targets, lambda values: as_result(values, 0)
 
     def arrange(values: list) -> Any:
-        return build([as_result(v) for v in values])
+        return build([as_result(values, i) for i in range(len(values))])
 
     return tensors, collected.targets, arrange
 
@@ -154,11 +155,54 @@ class _Collected:
         )
 
 
-def as_result(value: Any) -> Any:
-    """A fetched value as users get it: numpy scalars for scalars, arrays that are theirs to change."""
+def as_result(values: list, i: int) -> Any:
+    """A fetched value as users get it: numpy scalars for scalars, arrays that are theirs to change.
+
+    It is taken out of the list: an array that nobody else holds then need not be copied.
+    """
+    value = values[i]
     if isinstance(value, np.generic):
         return value
+    if getattr(value, "nbytes", 0) >= _WORTH_KEEPING:
+        values[i] = None
+        if sys.getrefcount(value) == _ALONE and (mine := _writable(value)) is not None:
+            return mine
     array = np.asarray(value)
     if array.ndim == 0:
         return array[()]
     return np.array(array)
+
+
+def _holders(values: list, i: int) -> int:
+    value = values[i]
+    values[i] = None
+    return sys.getrefcount(value)
+
+
+_ALONE = _holders([object()], 0)
+_WORTH_KEEPING = 1 << 16  # bytes; to copy fewer takes no longer than to find out whether one must
+
+
+def _writable(value: Any) -> np.ndarray | None:
+    """An array that nobody else holds, to be changed in place; None where it lies in memory that is not its own."""
+    if type(value) is np.ndarray:
+        return value if value.flags.owndata and value.flags.writeable else None
+    if not isinstance(getattr(value, "dtype", None), np.dtype) or value.dtype.kind not in "fiucb":
+        return None
+    pointer = getattr(value, "unsafe_buffer_pointer", None)
+    if pointer is None or any(device.platform != "cpu" for device in value.devices()):
+        return None
+    return np.asarray(_Memory(value, pointer()))
+
+
+class _Memory:
+    """The memory of a result of XLA, for numpy: alive as long as numpy's array, which XLA's own would not let change."""
+
+    def __init__(self, owner: Any, address: int) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": owner.shape,
+            "typestr": owner.dtype.str,
+            "version": 3,
+        }

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.runtime.compiled import Compiler
 
 
 def test_every_nesting_of_fetches_comes_back_alike():
@@ -307,3 +308,31 @@ def test_default_of_a_placeholder_is_not_a_constant():
     with tf.Session() as s:
         assert s.run(ones).shape == (2, 3)
         assert s.run(ones, {shape: [4, 1]}).shape == (4, 1)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_large_results_are_the_callers_to_change_and_nobody_elses(compiled, monkeypatch):
+    monkeypatch.setattr(Compiler, "wanted", lambda self: compiled and self.possible)
+    fed = np.ones((200, 200), np.float32)
+    x = tf.placeholder(tf.float32, [200, 200])
+    variable = tf.Variable(tf.ones([200, 200]))
+    fixed = tf.constant(fed + 1)
+    fetches = [
+        x + variable,
+        tf.identity(variable),
+        tf.identity(x),
+        fixed,
+        tf.reshape(variable, [-1]),
+        variable,
+    ]
+    with tf.Session() as sess:
+        sess.run(variable.initializer)
+        for _ in range(3):
+            results = sess.run(fetches, {x: fed})
+            assert [r.flat[-1] for r in results] == [2, 1, 1, 2, 1, 1]
+            for result in results:
+                result[...] = 7
+            sess.run(fixed)[...] = 7
+            sess.run(variable)[...] = 7
+            sess.run(tf.assign(variable, fed))[...] = 7
+            assert (fed == 1).all()
