@@ -12,13 +12,15 @@ PYTHON ?= $(call newest,python3.14 python3.13 python3.12 python3.11 python3)
 # TensorFlow 2.21 has no wheels beyond 3.13.
 PEERS_PYTHON ?= $(call newest,python3.13 python3.12 python3.11 python3)
 
+# Once here, not in each of the many processes of a test or a launched program.
+compile = $(1)/bin/python -m compileall -q tensorfleet
 # $(call install,venv,python,extras) makes the environment if there is none, then brings it up to date.
 ifdef UV
 install = { test -x $(1)/bin/python || uv venv --python $(2) $(1); } && \
-    uv pip install --quiet --python $(1)/bin/python --editable '.[$(3)]'
+    uv pip install --quiet --compile-bytecode --python $(1)/bin/python --editable '.[$(3)]' && $(compile)
 else
 install = { test -x $(1)/bin/python || $(2) -m venv $(1); } && \
-    $(1)/bin/python -m pip install --quiet --editable '.[$(3)]'
+    $(1)/bin/python -m pip install --quiet --editable '.[$(3)]' && $(compile)
 endif
 
 .DEFAULT_GOAL := help
