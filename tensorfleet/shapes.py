@@ -294,6 +294,8 @@ class TensorShape:
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether one tensor could have both shapes."""
+        if self._d == other:
+            return True  # the shape of an array, mostly
         other = as_shape(other)
         if self._d is None or other._d is None:
             return True
