@@ -79,7 +79,9 @@ def first_bad(ok: Any, values: Any) -> tuple[str, Any]:
 
 def ints(values: Any) -> tuple[int, ...]:
     """A concrete integer vector (a shape, axes, paddings) as Python ints."""
-    return tuple(np.asarray(values).ravel().tolist())
+    if type(values) is not np.ndarray or values.ndim != 1:
+        values = np.asarray(values).ravel()
+    return tuple(values.tolist())
 
 
 def tensor_list(op: Operation, position: int) -> tuple[Tensor, ...]:

@@ -89,8 +89,11 @@ def _reduction(name: str, types: str = "number", examples: Any = None) -> Any:
 
 def _axes(x: Any, indices: Any) -> tuple[int, ...]:
     """The axes to reduce, each once and not negative."""
-    found = []
-    for axis in ints(indices):
+    axes = ints(indices)
+    if len(axes) == 1 and 0 <= axes[0] < x.ndim:
+        return axes
+    found: list[int] = []
+    for axis in axes:
         if not -x.ndim <= axis < x.ndim:
             text = f"Invalid reduction dimension ({axis} for input with {x.ndim} dimension(s)"
             raise errors.InvalidArgumentError(None, None, text)
