@@ -16,6 +16,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.cluster import tls, wire
 from tensorfleet.cluster.token import proof, same
+from tensorfleet.ops.interrupting import Background
 
 PREFACE = b"TENSORFLEET/1\r\n\r\n"
 NONCE = 32
@@ -54,7 +55,7 @@ def listen_at(host: str, port: int) -> list[socket.socket]:
     """Sockets that listen at a port of every address that a host's name stands for on this machine."""
     found: list[socket.socket] = []
     failure: OSError | None = None
-    known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    known = addresses(host, port, HANDSHAKE_SECONDS)
     chosen = port  # by the system, when the port is 0
     for family, at in dict.fromkeys((family, at) for family, _, _, _, at in known):
         try:
@@ -125,7 +126,7 @@ def open_socket(address: str, seconds: float) -> socket.socket:
         except OSError:
             pass
         sock.close()
-    sock = socket.create_connection((host, port), timeout=seconds)
+    sock = _over_tcp(host, port, seconds)
     try:
         tuned(sock)
         context = tls.for_client()
@@ -133,6 +134,45 @@ def open_socket(address: str, seconds: float) -> socket.socket:
     except BaseException:
         sock.close()
         raise
+
+
+def _over_tcp(host: str, port: int, seconds: float) -> socket.socket:
+    """A connection to the first address of a host that takes one, all of it within so many seconds."""
+    limit = time.monotonic() + seconds
+    failure: OSError | None = None
+    for family, kind, protocol, _, at in addresses(host, port, seconds):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.settimeout(max(limit - time.monotonic(), 0.05))
+            sock.connect(at)
+            return sock
+        except OSError as e:
+            sock.close()
+            failure = failure or e
+        except BaseException:
+            sock.close()
+            raise
+    raise failure or OSError(f"there is no address of {host}")
+
+
+_lookups: dict[tuple[str, int], Background] = {}  # under way
+os.register_at_fork(after_in_child=_lookups.clear)
+
+
+def addresses(host: str, port: int, seconds: float) -> list:
+    """The addresses of a host, as `getaddrinfo` gives them. Whom that asks may never answer: it is waited for so long."""
+    if is_loopback(host):
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    with contextlib.suppress(socket.gaierror):  # nobody needs to be asked for a number
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    lookup = _lookups.get((host, port))
+    if lookup is None:  # else somebody has asked already, and perhaps given up
+        lookup = Background(socket.getaddrinfo, (host, port, 0, socket.SOCK_STREAM), f"lookup-{host}")
+        _lookups[host, port] = lookup
+    if not lookup.done.wait(seconds):
+        raise TimeoutError(f"looking up the name {host} took longer than {seconds:.1f} s")
+    _lookups.pop((host, port), None)
+    return lookup.result()
 
 
 def _is_ours(sock: socket.socket) -> bool:

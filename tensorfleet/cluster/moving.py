@@ -12,7 +12,7 @@ import os
 import socket
 import sys
 
-from tensorfleet.cluster.connection import is_loopback, split_address
+from tensorfleet.cluster.connection import HANDSHAKE_SECONDS, addresses, is_loopback, split_address
 from tensorfleet.cluster.spec import ClusterSpec
 
 PLACED = "TENSORFLEET_PLACED"
@@ -68,7 +68,7 @@ def _is_here(address: str) -> bool:
     if is_loopback(host):
         return True
     try:
-        family = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0][0]
+        family = addresses(host, 0, HANDSHAKE_SECONDS)[0][0]
         with socket.socket(family, socket.SOCK_STREAM) as one:
             one.bind((host, 0))
     except OSError:

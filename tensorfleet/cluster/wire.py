@@ -51,7 +51,9 @@ _SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
 _MOST_PIECES = 512  # a system call takes only so many
 
 # The kinds of message.
-WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE, STOP, RETURN = range(14)
+KINDS = WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE, STOP, RETURN = (
+    range(14)
+)
 
 
 class Frame:

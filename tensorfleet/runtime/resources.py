@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet import errors
+from tensorfleet.dtypes import DType
 from tensorfleet.runtime.devices import load_jax
 
 _order = itertools.count()
@@ -26,10 +28,11 @@ class VariableStore:
     as the array is being changed or handed out, and nothing else is waited for inside it.
     """
 
-    __slots__ = ("gate", "lock", "name", "order", "value", "version")
+    __slots__ = ("dtype", "gate", "lock", "name", "order", "value", "version")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, dtype: DType) -> None:
         self.name = name
+        self.dtype = dtype
         self.value: Any = None
         self.version = 0
         self.lock = threading.RLock()
@@ -119,7 +122,11 @@ class ResourceManager:
         attrs = op._attrs
         name = (attrs.get("shared_name") or b"").decode() or op.name
         container = (attrs.get("container") or b"").decode()
-        return self.get(container, "variable", name, lambda: VariableStore(name))
+        dtype = attrs["dtype"]
+        found = self.get(container, "variable", name, lambda: VariableStore(name, dtype))
+        if found.dtype != dtype:
+            raise _of_another_type(op, name, found.dtype, dtype)
+        return found
 
     def clear(self, containers: Any = None) -> None:
         """Drops the named containers, or all of them."""
@@ -132,6 +139,16 @@ class ResourceManager:
                 close = getattr(resource, "clear", None)
                 if close is not None:
                     close()
+
+
+def _of_another_type(op: Any, name: str, there: DType, wanted: DType) -> errors.OpError:
+    """For a variable that another program has left behind, with TensorFlow's words for it."""
+    advice = f"'{name}' is there already, perhaps from another program: use another name or container, or tf.Session.reset."
+    if op.type == "VarHandleOp":
+        text = f"Trying to read variable with wrong dtype. Expected {wanted.name} got {there.name}"
+        return errors.InvalidArgumentError(None, op, f"{text}: {advice}")
+    text = f"Output 0 of type {there.name}_ref does not match declared output type {wanted.name}_ref for node {op.name}"
+    return errors.InternalError(None, op, f"{text}: {advice}")
 
 
 class RandomStreams:

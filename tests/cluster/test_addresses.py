@@ -3,6 +3,7 @@
 import errno
 import os
 import socket
+import threading
 
 import pytest
 
@@ -55,6 +56,44 @@ def test_a_name_of_several_addresses_is_listened_at_on_all_that_are_here(monkeyp
     finally:
         for sock in found:
             sock.close()
+
+
+def test_a_name_that_nobody_answers_for_is_waited_for_no_longer_than_the_deadline(monkeypatch):
+    asked, answer, resolve = [], threading.Event(), socket.getaddrinfo
+
+    def slow(host, port, *args, **kwargs):
+        if host == "slow.test" and not kwargs.get("flags"):
+            asked.append(host)
+            answer.wait(600)
+            host = "127.0.0.1"
+        return resolve(host, port, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    server = tf.train.Server.create_local_server()
+    port = server.target.rpartition(":")[2]
+    config = tf.ConfigProto(operation_timeout_in_ms=300)
+    try:
+        for _ in range(3):
+            with pytest.raises(tf.errors.DeadlineExceededError, match="looking up the name slow.test"):
+                tf.Session(f"grpc://slow.test:{port}", config=config).run(tf.constant(1.0))
+        assert len(asked) == 1  # nobody asks again while a question is open
+        answer.set()
+        with tf.Session(f"grpc://slow.test:{port}") as sess:
+            assert sess.run(tf.constant(2.0)) == 2.0
+    finally:
+        answer.set()
+        server.stop()
+
+
+def test_a_name_that_is_not_known_is_an_error_of_its_own(monkeypatch):
+    def unknown(host, *args, **kwargs):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    for _ in range(2):  # it is asked for again the next time
+        with pytest.raises(socket.gaierror, match="not known"):
+            connection.addresses("nobody.test", 1, 60)
+    assert not connection._lookups
 
 
 def test_tasks_at_one_port_of_two_loopback_addresses_are_told_apart():

@@ -366,6 +366,33 @@ def test_a_variable_left_by_another_program_keeps_its_shape(cluster):
     assert initialize([7, 8], validate_shape=False) == [7, 8]
 
 
+@pytest.mark.parametrize(
+    ("resource", "error", "text"),
+    [
+        (False, tf.errors.InternalError, "type float32_ref does not match declared output type int32_ref"),
+        (True, tf.errors.InvalidArgumentError, "wrong dtype. Expected int32 got float32"),
+    ],
+)
+def test_a_variable_left_by_another_program_keeps_its_type(cluster, resource, error, text):
+    target = cluster.target("worker", 0)
+    name = f"left_behind_{resource}"
+
+    def made(value):
+        with tf.device("/job:ps/task:0"):
+            return tf.Variable(value, name=name, use_resource=resource)
+
+    with tf.Graph().as_default(), tf.Session(target) as s:
+        v = made(1.5)
+        s.run(v.initializer)
+    with tf.Graph().as_default(), tf.Session(target) as s:
+        v = made(7)
+        for use in (v.initializer, v, v.assign_add(1)):
+            with pytest.raises(error, match=f"{text}.*'{name}' is there already.*Session.reset"):
+                s.run(use)
+    with tf.Graph().as_default(), tf.Session(target) as s:
+        assert s.run(made(0.0)) == 1.5
+
+
 def test_reset_of_a_server_that_is_not_there_gives_up_in_time():
     config = tf.ConfigProto(operation_timeout_in_ms=5)
     with pytest.raises(tf.errors.DeadlineExceededError):

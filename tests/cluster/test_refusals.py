@@ -16,7 +16,7 @@ from tensorfleet.cluster.token import proof
 from tensorfleet.launch.certificates import make_certificates, sign
 
 SECONDS = 20
-KINDS = range(wire.STOP + 1)
+KINDS = wire.KINDS
 SECRET = b"the right one"
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")

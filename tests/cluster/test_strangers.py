@@ -76,7 +76,7 @@ def test_a_stranger_is_shown_out(server, said):
 
 
 def test_a_wrong_proof_is_refused_before_anything_is_read(server):
-    for kind in range(14):
+    for kind in wire.KINDS:
         sock = stranger(server)
         sock.sendall(connection.PREFACE + bytes(connection.NONCE))
         assert len(sock.recv(64)) > 0

@@ -10,6 +10,12 @@ import pytest
 from tensorfleet.cluster import wire
 
 
+@pytest.fixture(autouse=True)
+def nobody_else_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread of a process watches at a time, and those of earlier tests' clusters are still about."""
+    monkeypatch.setattr(wire, "_watching", threading.Lock())
+
+
 def test_what_is_there_already_is_found_at_the_first_look() -> None:
     assert wire.watchfully(lambda: "here") == "here"
 
