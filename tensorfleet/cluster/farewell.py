@@ -26,6 +26,8 @@ class Farewells:
 
     def heard(self, task: str, served: bool) -> None:
         """Another task has ended: its work is finished, or it only served and was told to stop."""
+        if task not in {task_name(*other) for other in self._others()}:
+            return
         self._gone.add(task)
         self._ending = self._ending or not served
         self._looked = 0.0

@@ -111,7 +111,7 @@ class _Tape:
 
 
 def frames(first: int = 0) -> list[bytes]:
-    """Good frames of several kinds, each as the one of number `first` on its connection."""
+    """Good frames of every kind, each as the one of number `first` on its connection."""
     from tensorfleet.cluster import wire
     from tensorfleet.cluster.stepping import RUN_FIELDS
 
@@ -133,6 +133,12 @@ def frames(first: int = 0) -> list[bytes]:
         (wire.RESET, {"containers": ["nothing"]}, []),
         (wire.DESCRIBE, {}, []),
         (wire.PING, {}, []),
+        (wire.RETURN, {}, []),
+        (wire.BYE, {"task": "/job:nobody/replica:0/task:0", "served": True}, []),
+        (wire.STOP, {"task": "/job:nobody/replica:0/task:0"}, []),
+        (wire.WELCOME, {"client": "somebody"}, []),
+        (wire.OK, {}, [np.ones(3, np.int32)]),
+        (wire.FAILED, {"code": 3, "message": "why", "op": "c"}, []),
     ]
     found = []
     for kind, fields, values in told:

@@ -39,6 +39,15 @@ def test_frames_with_mistakes_are_read_or_refused():
                     frame.json()
 
 
+def test_messages_of_every_kind_are_among_them():
+    assert {frame.kind for data in fuzz.frames() for frame in _until_the_end(data)} == set(wire.KINDS)
+
+
+def _until_the_end(data):
+    with contextlib.suppress(ConnectionError):
+        yield from fuzz.heard(data)
+
+
 def test_a_server_answers_frames_with_mistakes_and_goes_on():
     server = tf.train.Server.create_local_server()
     address = server.target.removeprefix("grpc://")
