@@ -45,6 +45,7 @@ class Layer(Unconnected):
     call, and computes in `call(inputs)`.
     """
 
+    _is_tracked = True
     #: what the inputs must look like: an `InputSpec`, or a list with one for each
     input_spec: Any = None
 

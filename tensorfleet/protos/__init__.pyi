@@ -11,6 +11,7 @@ from tensorfleet.protos import event_pb2 as event_pb2
 from tensorfleet.protos import example_pb2 as example_pb2
 from tensorfleet.protos import graph_pb2 as graph_pb2
 from tensorfleet.protos import meta_graph_pb2 as meta_graph_pb2
+from tensorfleet.protos import object_graph_pb2 as object_graph_pb2
 from tensorfleet.protos import queue_runner_pb2 as queue_runner_pb2
 from tensorfleet.protos import rewriter_config_pb2 as rewriter_config_pb2
 from tensorfleet.protos import server_pb2 as server_pb2
@@ -96,6 +97,7 @@ from tensorfleet.protos.meta_graph_pb2 import SavedModel as SavedModel
 from tensorfleet.protos.meta_graph_pb2 import SaverDef as SaverDef
 from tensorfleet.protos.meta_graph_pb2 import SignatureDef as SignatureDef
 from tensorfleet.protos.meta_graph_pb2 import TensorInfo as TensorInfo
+from tensorfleet.protos.object_graph_pb2 import TrackableObjectGraph as TrackableObjectGraph
 from tensorfleet.protos.queue_runner_pb2 import QueueRunnerDef as QueueRunnerDef
 from tensorfleet.protos.rewriter_config_pb2 import AutoParallelOptions as AutoParallelOptions
 from tensorfleet.protos.rewriter_config_pb2 import RewriterConfig as RewriterConfig

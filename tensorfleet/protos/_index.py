@@ -101,6 +101,7 @@ MODULE_OF = {
     "TensorShapeProto": "types_pb2",
     "TensorSliceProto": "tensor_pb2",
     "ThreadPoolOptionProto": "config_pb2",
+    "TrackableObjectGraph": "object_graph_pb2",
     "ValuesDef": "control_flow_pb2",
     "VariableAggregation": "variable_pb2",
     "VariableDef": "variable_pb2",

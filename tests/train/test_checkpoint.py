@@ -1,0 +1,153 @@
+"""Checkpoints of objects: found by what holds them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+
+class Net(tf.Module):
+    def __init__(self, name=None, value=1.0):
+        super().__init__(name)
+        self.w = tf.Variable([value, 2.0 * value], name="anything")
+        self.parts = [tf.Variable(3.0 * value), {"deep": tf.Variable(4.0 * value, use_resource=True)}]
+        self.layer = tf.layers.Dense(1, kernel_initializer=tf.constant_initializer(value))
+        self.layer(tf.ones([1, 2]))
+
+
+def program(value=1.0, optimizer=True):
+    net = Net(value=value)
+    step = tf.train.get_or_create_global_step()
+    loss = tf.reduce_sum(net.w) ** 2
+    opt = tf.train.AdamOptimizer(0.1) if optimizer else None
+    train = opt.minimize(loss, step) if opt else None
+    held = {"net": net, "step": step, **({"opt": opt} if opt else {})}
+    return net, opt, train, tf.train.Checkpoint(**held)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        net, opt, train, checkpoint = program()
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        path = checkpoint.save(str(tmp_path / "ckpt"))
+        return path, session.run([net.w, opt.get_slot(net.w, "m")])
+
+
+def test_names_in_the_checkpoint_are_the_attributes(saved):
+    path, _ = saved
+    assert path.endswith("ckpt-1") and tf.train.latest_checkpoint(path.rsplit("/", 1)[0]) == path
+    names = [name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE") for name, _ in tf.train.list_variables(path)]
+    assert names == [
+        "_CHECKPOINTABLE_OBJECT_GRAPH",
+        "net/layer/bias",
+        "net/layer/kernel",
+        "net/parts/0",
+        "net/parts/1/deep",
+        "net/w",
+        "net/w/.OPTIMIZER_SLOT/opt/m",
+        "net/w/.OPTIMIZER_SLOT/opt/v",
+        "opt/beta1_power",
+        "opt/beta2_power",
+        "save_counter",
+        "step",
+    ]
+
+
+def test_everything_comes_back_under_other_names(saved):
+    path, (w, m) = saved
+    tf.Variable(0.0, name="anything")  # takes the name the variable had
+    net, opt, _, checkpoint = program(value=7.0)
+    status = checkpoint.restore(path)
+    status.assert_consumed().assert_existing_objects_matched().assert_nontrivial_match()
+    with tf.Session() as session:
+        status.initialize_or_restore(session)
+        np.testing.assert_array_equal(session.run(net.w), w)
+        np.testing.assert_array_equal(session.run(opt.get_slot(net.w, "m")), m)
+        assert session.run([tf.train.get_global_step(), checkpoint.save_counter]) == [1, 1]
+        assert checkpoint.save(path.replace("ckpt-1", "next"), session=session).endswith("next-2")
+
+
+def test_what_is_made_after_restore_counts_too(saved):
+    path, (w, _) = saved
+    net = tf.Module("holder")
+    checkpoint = tf.train.Checkpoint(net=net)
+    status = checkpoint.restore(path)
+    net.w = tf.Variable([0.0, 0.0])
+    net.other = tf.Variable(5.0)
+    with tf.Session() as session:
+        status.initialize_or_restore(session)
+        np.testing.assert_array_equal(session.run(net.w), w)
+        assert session.run(net.other) == 5.0
+    with pytest.raises(AssertionError, match="not assigned a value from checkpoint"):
+        status.assert_existing_objects_matched()
+
+
+def test_a_part_of_a_checkpoint_may_be_restored(saved):
+    path, (w, _) = saved
+    net, _, _, checkpoint = program(value=7.0, optimizer=False)
+    status = checkpoint.restore(path)
+    status.assert_existing_objects_matched()
+    with pytest.raises(AssertionError, match="Unresolved object in checkpoint"):
+        status.assert_consumed()
+    with tf.Session() as session:
+        status.expect_partial().run_restore_ops(session)
+        np.testing.assert_array_equal(session.run(net.w), w)
+
+
+def test_without_a_checkpoint_variables_start(tmp_path):
+    net, _, _, checkpoint = program()
+    status = checkpoint.restore(tf.train.latest_checkpoint(str(tmp_path)))
+    with pytest.raises(AssertionError, match="No checkpoint specified"):
+        status.assert_consumed()
+    with tf.Session() as session:
+        status.initialize_or_restore(session)
+        assert session.run(net.w).tolist() == [1.0, 2.0]
+
+
+def test_checkpoints_of_a_saver_are_read_by_name(tmp_path):
+    v = tf.get_variable("v", initializer=3.0)
+    checkpoint = tf.train.Checkpoint(any=v)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        path = tf.train.Saver([v]).save(session, str(tmp_path / "old"))
+        session.run(v.assign(0.0))
+        checkpoint.restore(path).assert_consumed().run_restore_ops(session)
+        assert session.run(v) == 3.0
+
+
+def test_a_manager_keeps_the_last_ones(tmp_path):
+    v = tf.Variable(1.0)
+    checkpoint = tf.train.Checkpoint(v=v)
+    manager = tf.train.CheckpointManager(checkpoint, str(tmp_path), max_to_keep=2)
+    assert manager.latest_checkpoint is None and manager.checkpoints == []
+    with tf.Session() as session:
+        session.run(v.initializer)
+        for _ in range(3):
+            manager.save()
+        names = [p.rsplit("/", 1)[1] for p in manager.checkpoints]
+        assert names == ["ckpt-2", "ckpt-3"]
+        assert manager.save(checkpoint_number=9).endswith("ckpt-9")
+    assert not (tmp_path / "ckpt-1.index").exists()
+    again = tf.train.CheckpointManager(checkpoint, str(tmp_path), max_to_keep=2)
+    assert again.checkpoints == manager.checkpoints
+    assert again.latest_checkpoint == tf.train.latest_checkpoint(str(tmp_path))
+    with pytest.raises(ValueError, match="positive integer or `None`"):
+        tf.train.CheckpointManager(checkpoint, str(tmp_path), max_to_keep=0)
+
+
+def test_write_neither_counts_nor_marks_as_latest(tmp_path):
+    v = tf.Variable(1.0)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        path = tf.train.Checkpoint(v=v).write(str(tmp_path / "exact"), session=session)
+    assert path == str(tmp_path / "exact")
+    assert tf.train.latest_checkpoint(str(tmp_path)) is None
+
+
+def test_only_objects_are_saved():
+    with pytest.raises(ValueError, match="was expecting a trackable object"):
+        tf.train.Checkpoint(number=3)
