@@ -15,7 +15,7 @@ from tensorfleet.train.checkpoint_state import write_state
 from tensorfleet.train.object_graph import GRAPH_KEY, Objects, attributes
 from tensorfleet.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.train.saver import Saver
-from tensorfleet.variables.variable import Variable
+from tensorfleet.variables.variable import ResourceVariable, Variable
 
 
 class _GraphSaveable(SaveableObject):
@@ -53,7 +53,7 @@ class Checkpoint:
                     f"{value} for {name!r}. If you believe this object should be trackable, make it a variable."
                 )
             setattr(self, name, value)
-        self._save_counter: Variable | None = None
+        self._save_counter: ResourceVariable | None = None
         self._savers: dict[Any, Saver] = {}
 
     def _checkpoint_dependencies(self) -> Iterator[tuple[str, Any]]:
@@ -62,11 +62,9 @@ class Checkpoint:
             yield "save_counter", self._save_counter
 
     @property
-    def save_counter(self) -> Variable:
+    def save_counter(self) -> ResourceVariable:
         """How often it was saved: a variable of its own, which is restored too."""
         if self._save_counter is None:
-            from tensorfleet.variables.variable import ResourceVariable
-
             self._save_counter = ResourceVariable(0, trainable=False, dtype=dtypes.int64, name="save_counter")
             self._counted = self._save_counter.assign_add(1)
             self._needs_start = True
@@ -84,7 +82,8 @@ class Checkpoint:
             held: Any = {**objects.variables(), GRAPH_KEY: _GraphSaveable(text)}
             saver = self._savers[text] = Saver(held, max_to_keep=0)
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        return saver.save(session, path, write_meta_graph=False, write_state=False)
+        saver.save(session, path, write_meta_graph=False, write_state=False)
+        return path
 
     def save(self, file_prefix: str, session: Any = None) -> str:
         """Writes the next checkpoint, "prefix-1", "prefix-2", ...; the directory names it as the latest."""
