@@ -305,32 +305,3 @@ def _resource_count_up_to(xp: Any, current: Any, *, limit: int, check: Any) -> A
 
 
 not_differentiable("CountUpTo", "ResourceCountUpTo")
-
-
-@op(
-    "FleetInitializedValue",
-    "ref: Ref(T), initial: T -> value: T",
-    "T: type",
-    shape=lambda op: op._inputs[0].shape,
-    host=True,
-    stateful=True,
-)
-def _initialized_value(ctx: Any, store: Any, initial: Any) -> Any:
-    """The variable's value, or the initial one while there is none."""
-    value = store.read()
-    return initial if value is None else value
-
-
-@op(
-    "FleetResourceInitializedValue",
-    "resource: resource, initial: T -> value: T",
-    "T: type",
-    shape=lambda op: op._inputs[1].shape,
-    host=True,
-    stateful=True,
-)
-def _resource_initialized_value(ctx: Any, store: Any, initial: Any) -> Any:
-    return _initialized_value(ctx, store, initial)
-
-
-not_differentiable("FleetInitializedValue", "FleetResourceInitializedValue")

@@ -22,6 +22,7 @@ from tensorfleet.graph.scopes import (
     name_scope,
     session_for,
 )
+from tensorfleet.ops.control_flow import cond
 from tensorfleet.ops.indexing import slice_helper
 from tensorfleet.ops.operators import install_on_variable
 from tensorfleet.shapes import TensorShape
@@ -70,7 +71,6 @@ class Variable(metaclass=VariableMeta):
     _initial_value: Any
     _variable: Tensor
     _initializer_op: Operation
-    _INITIALIZED_VALUE = "FleetInitializedValue"
     _caching_device: Any = None
     _cached: Tensor | None = None
     _distribute_strategy: Any = None
@@ -243,7 +243,10 @@ class Variable(metaclass=VariableMeta):
     def initialized_value(self) -> Tensor:
         """The value, or the initial value while the variable is uninitialized."""
         with control_dependencies(None):
-            return apply(self._INITIALIZED_VALUE, self._variable, self.initial_value)
+            return cond(self._is_initialized(), self.read_value, lambda: self.initial_value)
+
+    def _is_initialized(self) -> Tensor:
+        raise AssertionError("made by RefVariable or ResourceVariable")
 
     def eval(self, session: Any = None) -> Any:
         """The current value as a numpy array."""

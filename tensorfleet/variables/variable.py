@@ -22,6 +22,7 @@ from tensorfleet.graph.scopes import (
 )
 from tensorfleet.shapes import TensorShape, as_shape
 from tensorfleet.variables.base import SaveSliceInfo, Variable, VariableAggregation, VariableSynchronization
+from tensorfleet.variables.guard import guarded
 
 __all__ = [
     "RefVariable",
@@ -56,15 +57,19 @@ class RefVariable(Variable):
             self._variable = apply(
                 "VariableV2", shape=static, dtype=self._initial_value.dtype.base_dtype, name=scope
             )
+            first = guarded(self._initial_value, scope)
             with colocate_with(self._variable.op):
                 self._initializer_op = apply(
                     "Assign",
                     self._variable,
-                    self._initial_value,
+                    first,
                     validate_shape=validate_shape,
                     name="Assign",
                 ).op
             self._snapshot = self._make_read(graph)
+
+    def _is_initialized(self) -> Tensor:
+        return apply("IsVariableInitialized", self._variable)
 
     def _make_read(self, graph: Graph) -> Tensor:
         with colocate_with(self._variable.op):
@@ -136,8 +141,6 @@ class RefVariable(Variable):
 class ResourceVariable(Variable):
     """A variable reached through a handle; each read is an operation of its own."""
 
-    _INITIALIZED_VALUE = "FleetResourceInitializedValue"
-
     def _build(self, value: Any, fn: Any, name: Any, dtype: Any, validate_shape: bool, shape: Any) -> None:
         with name_scope(name, "Variable", None if fn is not None else [value]) as scope:
             shared = scope.rstrip("/")
@@ -152,15 +155,17 @@ class ResourceVariable(Variable):
             self._shape = static
             with name_scope("IsInitialized"):
                 self._is_initialized_op = apply("VarIsInitializedOp", self._variable)
+            first = guarded(self._initial_value, scope)
             with colocate_with(self._variable.op):
-                self._initializer_op = apply(
-                    "AssignVariableOp", self._variable, self._initial_value, name="Assign"
-                )
+                self._initializer_op = apply("AssignVariableOp", self._variable, first, name="Assign")
             with name_scope("Read"):
                 self._graph_element = self._read()
             if self._caching_device is not None:
                 with device(self._caching_device):
                     self._cached = apply("Identity", self._graph_element)
+
+    def _is_initialized(self) -> Tensor:
+        return self.is_initialized()
 
     def _from_def(self, variable_def: Any, import_scope: str | None) -> None:
         self._adopt(variable_def, import_scope)

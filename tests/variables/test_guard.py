@@ -1,0 +1,57 @@
+"""Initial values that depend on variables which may have no value yet."""
+
+import tensorfleet as tf
+
+
+def test_an_uninitialized_variable_stands_for_its_initial_value():
+    v = tf.Variable(2.0, name="v")
+    w = tf.Variable(3.0 * v, name="w")
+    with tf.Session() as sess:
+        sess.run(w.initializer)
+        assert sess.run(w) == 6.0
+        assert not sess.run(tf.is_variable_initialized(v))
+
+
+def test_a_variable_that_has_a_value_gives_it():
+    v = tf.Variable(2.0)
+    w = tf.Variable(v, collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    with tf.Session() as sess:
+        sess.run(v.assign(7.0))
+        sess.run(w.initializer)
+        assert sess.run(w) == 7.0
+
+
+def test_the_operations_in_between_are_made_anew_and_named_after_the_variable():
+    v = tf.Variable(2.0, name="v")
+    with tf.name_scope("scope"):
+        w = tf.Variable(tf.multiply(v, 3.0, name="product"), name="w")
+    made = w.initializer.inputs[1].op
+    assert made.name == "scope/product_scope/w"
+    assert [t.op.name for t in made.inputs] == ["v/read_scope/w", "scope/product/y"]
+    assert made.inputs[0].op.inputs[0].op.type == "Merge"
+    assert w.initial_value.op.name == "scope/product"
+
+
+def test_nothing_is_made_for_what_depends_on_no_variable_or_on_a_loop():
+    plain = tf.Variable(tf.ones([2]), name="plain")
+    assert plain.initializer.inputs[1] is plain.initial_value
+    v = tf.Variable(0, name="v")
+    count = tf.while_loop(lambda i: i < 3, lambda i: i + 1, [v])
+    looped = tf.Variable(tf.identity(count), name="looped")
+    assert looped.initializer.inputs[1] is looped.initial_value
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(looped.initializer)
+        assert sess.run(looped) == 3
+
+
+def test_an_initialized_value_is_a_branch_on_whether_there_is_one():
+    for use_resource in (False, True):
+        v = tf.Variable(1.0, use_resource=use_resource)
+        value = v.initialized_value()
+        assert value.op.type == "Merge"
+        with tf.Session() as sess:
+            assert sess.run(value) == 1.0
+            sess.run(v.initializer)
+            sess.run(v.assign(5.0))
+            assert sess.run(value) == 5.0
