@@ -56,7 +56,8 @@ def _errors_about(path: str) -> Iterator[None]:
 class GFile:
     """A file, opened when it is first read or written. Text as str; with "b" in its mode, bytes.
 
-    Sizes and positions count bytes.
+    Sizes and positions count bytes. One that is open for both reads from its start what was written and
+    flushed; "r+" and "w+" replace what there was at their first write, "a+" appends.
     """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
@@ -70,7 +71,8 @@ class GFile:
             )
         self._reads = self._plain in ("r", "r+", "w+", "a+")
         self._writes = self._plain != "r"
-        self._file: Any = None
+        self._reader: Any = None
+        self._writer: Any = None
 
     @property
     def name(self) -> Any:
@@ -82,17 +84,24 @@ class GFile:
         """The mode it was made with."""
         return self._mode
 
-    def _open(self) -> Any:
-        if self._file is None:
-            path = local_path(self._name)
-            with _errors_about(path):
-                self._file = open(path, self._plain + "b")  # noqa: SIM115
-        return self._file
-
     def _reading(self) -> Any:
         if not self._reads:
             raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
-        return self._open()
+        if self._reader is None:
+            self._reader = self._open("rb")
+        return self._reader
+
+    def _writing(self) -> Any:
+        if not self._writes:
+            raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
+        if self._writer is None:
+            self._writer = self._open("ab" if self._plain[0] == "a" else "wb")
+        return self._writer
+
+    def _open(self, mode: str) -> Any:
+        path = local_path(self._name)
+        with _errors_about(path):
+            return open(path, mode)
 
     def _given(self, data: bytes) -> Any:
         return data if self._binary else as_text(data)
@@ -103,9 +112,7 @@ class GFile:
 
     def write(self, file_content: Any) -> None:
         """Appends text or bytes."""
-        if not self._writes:
-            raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
-        file = self._open()
+        file = self._writing()
         with _errors_about(str(self._name)):
             file.write(as_bytes(file_content))
 
@@ -125,8 +132,11 @@ class GFile:
             raise errors.InvalidArgumentError(
                 None, None, f"Invalid whence argument: {whence}. Use 0, 1 or 2."
             )
-        with _errors_about(str(self._name)):
-            self._reading().seek(offset if offset is not None else position, whence)
+        file = self._reading()
+        try:
+            file.seek(offset if offset is not None else position, whence)
+        except (OSError, ValueError) as e:
+            raise errors.InvalidArgumentError(None, None, f"Cannot seek in {self._name}: {e}") from None
 
     def readline(self) -> Any:
         """The next line with its end, or nothing at the end of the file."""
@@ -138,9 +148,7 @@ class GFile:
 
     def tell(self) -> int:
         """The position, in bytes."""
-        if self._reads:
-            return self._reading().tell()
-        return self._open().tell()
+        return (self._reading() if self._reads else self._writing()).tell()
 
     def seekable(self) -> bool:
         """Always true."""
@@ -167,19 +175,21 @@ class GFile:
 
     def flush(self) -> None:
         """Hands what was written to the operating system."""
-        if self._file is not None and self._writes:
+        if self._writer is not None:
             with _errors_about(str(self._name)):
-                self._file.flush()
+                self._writer.flush()
 
     def close(self) -> None:
         """Closes the file; using it again opens it again."""
-        if self._file is not None:
-            file, self._file = self._file, None
-            with _errors_about(str(self._name)):
-                file.close()
+        opened = (self._reader, self._writer)
+        self._reader = self._writer = None
+        for file in opened:
+            if file is not None:
+                with _errors_about(str(self._name)):
+                    file.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_file", None) is not None:
+        if hasattr(self, "_writer"):
             self.close()
 
 

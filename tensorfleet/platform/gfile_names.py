@@ -85,7 +85,3 @@ def Stat(filename: Any) -> FileStatistics:
 def Walk(top: Any, in_order: bool = True) -> Iterator:
     """(directory, its directories, its files) for `top` and everything below it."""
     return gfile.walk(top, in_order)
-
-
-publish(gfile.exists, "python.lib.io.file_io.file_exists")
-publish(gfile.glob, "python.lib.io.file_io.get_matching_files")
