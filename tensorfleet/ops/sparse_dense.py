@@ -15,7 +15,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
 from tensorfleet.ops.array_build import zeros, zeros_like
-from tensorfleet.ops.basic import placeholder, placeholder_with_default
+from tensorfleet.ops.basic import placeholder
 from tensorfleet.ops.common import is_numpy, shape_given_by
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.reduce import reduce_sum
@@ -35,13 +35,14 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     elif isinstance(shape, Tensor):
         rank = shape.shape.num_elements()
         known = constant_value_as_shape(shape)
-        dense = placeholder_with_default(to_tensor(shape, dtypes.int64), shape.shape, names["shape"])
+        dense = to_tensor(shape, dtypes.int64)
     else:
         known = as_shape(tuple(shape))
         rank = known.rank
-        default = np.array([-1 if d is None else d for d in known.as_list()], np.int64)
-        given = to_tensor(default, name=None if name is None else f"{name}/shape_default")
-        dense = placeholder_with_default(given, [rank], names["shape"])
+        if known.is_fully_defined():
+            dense = to_tensor(np.array(known.as_list(), np.int64), name=names["shape"])
+        else:
+            dense = placeholder(dtypes.int64, [rank], names["shape"])
     values = placeholder(dtype, [None], names["values"])
     made = SparseTensor(placeholder(dtypes.int64, [None, rank], names["indices"]), values, dense)
     made._known = known

@@ -56,9 +56,9 @@ def feed_plan(graph: Graph, keys: list) -> tuple[list[Tensor], list[Callable]]:
 
 def _composite(key: Any) -> Composite | None:
     """How a key that stands for several tensors is taken apart; None for one tensor."""
-    if isinstance(key, SparseTensor) and key.dense_shape.op.type == "PlaceholderWithDefault":
-        default = constant_value(key.dense_shape.op.inputs[0])  # what it is when only the rest is fed
-        tail = [] if default is None else [default]
+    if isinstance(key, SparseTensor):
+        known = constant_value(key.dense_shape)  # what it is when only the rest is fed
+        tail = [] if known is None else [known]
         return COMPOSITES[SparseTensor][0], lambda value: list(value) + (tail if len(value) == 2 else [])
     for kind, found in COMPOSITES.items():
         if isinstance(key, kind):

@@ -112,3 +112,17 @@ def test_shapes_are_in_the_graph_def_when_the_configuration_asks():
     config = tf.ConfigProto(graph_options=tf.GraphOptions(infer_shapes=True))
     assert "_output_shapes" not in tf.Session().graph_def.node[0].attr
     assert "_output_shapes" in tf.Session(config=config).graph_def.node[0].attr
+
+
+def test_a_sparse_placeholder_of_known_shape_has_a_constant_one():
+    known = tf.sparse_placeholder(tf.float32, [3, 2], name="known")
+    assert known.dense_shape.op.type == "Const"
+    assert known.dense_shape.name == "known/shape:0"
+    partly = tf.sparse_placeholder(tf.float32, [None, 2], name="partly")
+    assert partly.dense_shape.op.type == "Placeholder"
+    assert partly.dense_shape.shape.as_list() == [2]
+    total = tf.sparse_reduce_sum(partly)
+    with tf.Session() as session:
+        assert session.run(total, {partly: ([[0, 1]], [7.0], [1, 2])}) == 7.0
+        with pytest.raises(ValueError, match="takes 3 values"):
+            session.run(total, {partly: ([[0, 1]], [7.0])})
