@@ -35,6 +35,7 @@ from tensorfleet.passes.partition import Stage, conditions, elsewhere, ends, par
 from tensorfleet.passes.plan import Branches, Plan
 from tensorfleet.passes.prune import prune
 from tensorfleet.runtime.engine import CLOSED, Engine
+from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.trace import Collector
 
 _engines: weakref.WeakSet[ClusterEngine] = weakref.WeakSet()
@@ -84,6 +85,7 @@ class ClusterEngine:
             self._engine = Engine(
                 graph, local.session_config(config), self._resources(), self._own, self._owner
             )
+        self._placements = PlacementLog(self.config)
         self._peers: dict[str, Peer] = {}
         self._shipments: dict[str, Shipment] = {}
         self._planning = threading.RLock()
@@ -144,8 +146,8 @@ class ClusterEngine:
             together = self.placer.gather(plan, groups)
             if len(together) < len(groups):
                 plan.guards, plan.merges = find_guards(plan)
-            stages = partition(plan, together)
-            return self._build(plan, stages)
+            self._placements.tell(plan, self.placer.placed)
+            return self._build(plan, partition(plan, together))
 
     def _start_over(self) -> None:
         """Operations that other tasks know of have been changed: tells them everything anew."""

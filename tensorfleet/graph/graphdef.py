@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -182,7 +183,8 @@ def export_graph(graph: Graph, from_version: int | None = None, add_shapes: bool
     from tensorfleet.protos import GraphDef
 
     proto = GraphDef(versions=versions())
-    for op in graph._ops[from_version or 0 :]:
+    # Other threads may be adding operations: whatever one here was given as input is further on in the list.
+    for op in itertools.islice(graph._ops, from_version or 0, None):
         proto.node.add().CopyFrom(node_def(op, add_shapes))
     if graph._functions:
         from tensorfleet.graph.library import add_library

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 import warnings
@@ -16,9 +15,10 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.accumulator_core import most
 from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
-from tensorfleet.passes.plan import Branches, everything
+from tensorfleet.passes.plan import Branches
 from tensorfleet.runtime import trace
 from tensorfleet.runtime.devices import local_device_names
+from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.program import Program, StepContext
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
 from tensorfleet.runtime.threads import Pool
@@ -66,7 +66,7 @@ class Engine:
         soft = bool(config.allow_soft_placement) if config is not None else False
         self.placer = Placer(names, soft)
         self.pool, self._owns_pool = _pool(config)
-        self._log_placement = bool(config.log_device_placement) if config is not None else False
+        self._placements = PlacementLog(None if prefix else config)  # a task leaves it to its session
         self._timeout = (config.operation_timeout_in_ms if config is not None else 0) or 0
         if config is not None and config.intra_op_parallelism_threads:
             os.environ.setdefault("NPROC", str(config.intra_op_parallelism_threads))  # read when XLA starts
@@ -77,7 +77,6 @@ class Engine:
         self._planning = threading.Lock()
         self._running: set[StepContext] = set()
         self._closed: errors.OpError | None = None
-        self._logged: set[Operation] = set()
 
     def program(
         self,
@@ -91,8 +90,7 @@ class Engine:
         """Plans and builds the program for these fetches and feeds."""
         with self._planning:
             plan = make_plan(self.graph, fetches, targets, feeds, self.placer, done, known, branches)
-            if self._log_placement:
-                self._log(plan)
+            self._placements.tell(plan, self.placer.placed)
             return Program(plan, self.resources)
 
     def run(
@@ -151,13 +149,6 @@ class Engine:
     def dropped(self) -> dict[str, int]:
         """How many steps' gradients were dropped as stale, by who computed them."""
         return most([a.dropped for a in self.resources.of_kind("accumulator", "sparse accumulator")])
-
-    def _log(self, plan: Any) -> None:
-        placed = {**everything(plan), **{op: self.placer.placed[op] for op in plan.folded}}
-        for op in sorted(placed, key=lambda op: op._id):
-            if op not in self._logged:
-                self._logged.add(op)
-                print(f"{op.name}: ({op.type}): {placed[op]}", file=sys.stderr)
 
     def collector(self) -> trace.Collector:
         """Something that records what a step does and when."""

@@ -11,6 +11,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.cluster.targets import engine_for
+from tensorfleet.devices import canonical_name
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import default_session, get_default_graph
 from tensorfleet.runtime.engine import CLOSED
@@ -84,7 +85,14 @@ class BaseSession:
                 feeds = _flattened(feeds)
         else:
             feeds = ()  # type: ignore[assignment]
-        return prepared.arrange(self._engine.run(prepared.program, feeds))
+        return prepared.arrange(self._execute(prepared.program, feeds))
+
+    def _execute(self, program: Any, feeds: Any, timeout_in_ms: int = 0, collector: Any = None) -> Any:
+        """Runs a program; the trace of an op's failure ends here: the op and its line are in the message."""
+        try:
+            return self._engine.run(program, feeds, timeout_in_ms, collector)
+        except errors.OpError as failure:
+            raise failure.with_traceback(None) from failure.__cause__
 
     def _run_traced(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
         _check_message(options, "RunOptions", "options")
@@ -97,7 +105,7 @@ class BaseSession:
         tracing = run_metadata is not None and options is not None and options.trace_level
         graphs = run_metadata is not None and options is not None and options.output_partition_graphs
         collector = self._engine.collector() if tracing or graphs else None
-        results = self._engine.run(prepared.program, feeds, timeout, collector)
+        results = self._execute(prepared.program, feeds, timeout, collector)
         if collector is not None:
             collector.fill(run_metadata, prepared.program.plan, bool(graphs))
         return prepared.arrange(results)
@@ -151,7 +159,7 @@ class BaseSession:
             feeds = _flattened([c(v) for c, v in zip(prepared.convert, args, strict=True)])
             collector = self._engine.collector() if run_metadata is not None else None
             timeout = options.timeout_in_ms if options is not None else 0
-            results = self._engine.run(prepared.program, feeds, timeout, collector)
+            results = self._execute(prepared.program, feeds, timeout, collector)
             if collector is not None:
                 collector.fill(run_metadata, prepared.program.plan, False)
             return prepared.arrange(results)
@@ -180,7 +188,8 @@ class BaseSession:
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices this session can use."""
-        return [DeviceAttributes(name) for name in self._engine.device_names()]
+        names = self._engine.device_names()
+        return [DeviceAttributes(name, name.rsplit(":", 2)[1], 256 << 20, 0) for name in names]
 
     def close(self) -> None:
         """Ends the session: blocked runs wake with CancelledError, state held only here is freed."""
@@ -231,11 +240,13 @@ def _flattened(feeds: list) -> list:
     return flat
 
 
+@export("python.client.session._DeviceAttributes")
 class DeviceAttributes:
     """What `list_devices` tells of one device."""
 
-    def __init__(self, name: str, memory_limit_bytes: int = 256 << 20, incarnation: int = 0) -> None:
-        self._name = name
+    def __init__(self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int) -> None:
+        self._name = canonical_name(name)
+        self._device_type = device_type
         self._memory = memory_limit_bytes
         self._incarnation = incarnation
 
@@ -247,7 +258,7 @@ class DeviceAttributes:
     @property
     def device_type(self) -> str:
         """CPU or GPU."""
-        return self._name.rsplit(":", 2)[1]
+        return self._device_type
 
     @property
     def memory_limit_bytes(self) -> int:
@@ -260,7 +271,7 @@ class DeviceAttributes:
         return self._incarnation
 
     def __repr__(self) -> str:
-        return f"_DeviceAttributes({self._name}, {self.device_type}, {self._memory}, {self._incarnation})"
+        return f"_DeviceAttributes({self._name}, {self._device_type}, {self._memory}, {self._incarnation})"
 
 
 @export("Session")

@@ -292,7 +292,7 @@ class FinalOpsHook(SessionRunHook):
         except (errors.OutOfRangeError, StopIteration) as e:
             logging.warning(
                 "An OutOfRangeError or StopIteration exception is raised by the code in FinalOpsHook. The final "
-                "operations probably read from an input that has come to its end: %s",
+                "operations probably have a dependency back to some input source that has come to its end: %s",
                 e,
             )
             raise

@@ -281,6 +281,7 @@ def _merged(options: Any, wanted: list) -> Any:
         merged.timeout_in_ms = max(merged.timeout_in_ms, one.timeout_in_ms)
         merged.inter_op_thread_pool = max(merged.inter_op_thread_pool, one.inter_op_thread_pool)
         merged.output_partition_graphs |= one.output_partition_graphs
+        merged.report_tensor_allocations_upon_oom |= one.report_tensor_allocations_upon_oom
         if one.HasField("debug_options"):
             merged.debug_options.MergeFrom(one.debug_options)
     return merged

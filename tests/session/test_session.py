@@ -336,3 +336,31 @@ def test_large_results_are_the_callers_to_change_and_nobody_elses(compiled, monk
             sess.run(variable)[...] = 7
             sess.run(tf.assign(variable, fed))[...] = 7
             assert (fed == 1).all()
+
+
+def test_a_session_on_a_server_logs_where_ops_of_all_tasks_are_placed(capsys):
+    server = tf.train.Server.create_local_server(config=tf.ConfigProto(log_device_placement=True))
+    total = tf.placeholder_with_default(1.0, [], name="x") + tf.constant(2.0, name="y")
+    with tf.Session(server.target) as s:
+        s.run(total)
+        s.run(total)
+    lines = capsys.readouterr().err.splitlines()
+    device = "/job:local/replica:0/task:0/device:CPU:0"
+    assert f"y: (Const): {device}" in lines
+    assert lines.count(f"add: (AddV2): {device}") == 1
+
+
+def test_the_trace_of_a_failed_op_ends_in_the_session():
+    bad = tf.Assert(tf.constant(False), ["no"])
+    with tf.Session() as s, pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        s.run(bad)
+    assert caught.traceback[-1].path.name == "session.py"
+
+
+def test_the_devices_of_a_session_are_described_by_four_things():
+    kind = tf.python.client.session._DeviceAttributes
+    device = kind("/job:worker/replica:0/task:3/cpu:1", "CPU", 1024, 7)
+    assert device.name == "/job:worker/replica:0/task:3/device:CPU:1"
+    assert (device.device_type, device.memory_limit_bytes, device.incarnation) == ("CPU", 1024, 7)
+    with tf.Session() as s:
+        assert s.list_devices()[0].device_type == "CPU"

@@ -159,12 +159,16 @@ def test_feeds_of_hooks_and_of_the_program_are_joined():
 
 def test_options_of_hooks_are_merged():
     a = tf.random_uniform([]) + 2.0
-    wants = [tf.RunOptions(trace_level=tf.RunOptions.SOFTWARE_TRACE), tf.RunOptions(timeout_in_ms=60000)]
+    wants = [
+        tf.RunOptions(trace_level=tf.RunOptions.SOFTWARE_TRACE),
+        tf.RunOptions(timeout_in_ms=60000, report_tensor_allocations_upon_oom=True),
+    ]
     found = [Recorder(tf.train.SessionRunArgs(None, options=o)) for o in wants]
     with tf.train.MonitoredSession(hooks=found) as sess:
         sess.run(a, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
     options = found[0].values[0].options
     assert (options.trace_level, options.timeout_in_ms) == (tf.RunOptions.FULL_TRACE, 60000)
+    assert options.report_tensor_allocations_upon_oom
     assert found[0].values[0].run_metadata.step_stats.dev_stats
 
 
