@@ -96,13 +96,6 @@ def test_a_killed_task_ends_a_waiting_step_at_once(queue):
         timer.join(SECONDS)
 
 
-def test_join_ends_at_ctrl_c():
-    with ProcessCluster(ps=1) as cluster:
-        time.sleep(0.3)
-        cluster.signal("ps", 0, signal.SIGINT)
-        assert cluster.process("ps", 0).wait(SECONDS) is not None
-
-
 def test_a_server_told_to_end_ends_the_steps_that_wait_in_it(queue):
     _, take, _, size = queue
     with ProcessCluster(ps=1, worker=1) as cluster, tf.Session(cluster.target("worker", 0)) as sess:

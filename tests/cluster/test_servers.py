@@ -14,6 +14,7 @@ import tensorfleet as tf
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses, free_ports
+from tests.support.waiting import until
 
 
 def test_a_local_server():
@@ -130,14 +131,14 @@ def test_a_target_that_is_none():
         tf.Session(f"grpc://localhost:{port}", config=config)
 
 
-def test_join_ends_at_a_signal():
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, -signal.SIGINT)])
+def test_join_ends_at_a_signal(number, code):
     with ProcessCluster(ps=1) as cluster:
         at = Peer("/job:ps/replica:0/task:0", cluster.cluster["ps"][0], watched=False)
-        while not at.call(wire.DESCRIBE)["joined"]:
-            time.sleep(0.01)
+        until(lambda: at.call(wire.DESCRIBE)["joined"])
         at.forget()
-        cluster.signal("ps", 0, signal.SIGTERM)
-        assert cluster.process("ps", 0).wait(10) == 0
+        cluster.signal("ps", 0, number)
+        assert cluster.process("ps", 0).wait(60) == code
 
 
 def test_servers_end_when_all_workers_have_finished():
@@ -232,8 +233,7 @@ def test_closing_a_session_wakes_its_runs():
 
         thread = threading.Thread(target=wait)
         thread.start()
-        while not s._engine._running:
-            time.sleep(0.01)
+        until(lambda: s._engine._running)
         time.sleep(0.2)
         s.close()
         thread.join(10)

@@ -138,6 +138,7 @@ def test_a_worker_that_ended_is_not_waited_for(servers):
             second.run(slow.train)
         for _ in range(10):
             first.run(fast.train)
+        assert first._tf_sess().run(fast.steps)[0] == 10
 
 
 def test_a_worker_that_died_is_given_up(servers, monkeypatch):

@@ -362,12 +362,14 @@ def test_moving_averages_are_restored_in_place_of_variables(path):
 
 
 def test_graph_may_be_finalized_before_saving(path, graph):
-    numbers()
+    v = numbers()
     saver = tf.train.Saver()
     with initialized() as session:
         graph.finalize()
         saver.save(session, path)
+        v.load([0.0, 0.0], session)
         saver.restore(session, path)
+        assert session.run(v).tolist() == [1, 2]
 
 
 def test_meta_graphs_are_imported_side_by_side(path):
