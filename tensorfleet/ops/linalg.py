@@ -19,7 +19,6 @@ from tensorfleet.ops.array_transpose import matrix_transpose
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.lapack import in_one_thread
 from tensorfleet.ops.linalg_shapes import (
     TYPES,
     adjoint_of,
@@ -30,6 +29,7 @@ from tensorfleet.ops.linalg_shapes import (
     square_like,
 )
 from tensorfleet.ops.matmul import matmul
+from tensorfleet.ops.openblas import in_one_thread
 from tensorfleet.shapes import TensorShape
 
 _TALL = np.array([[2.0, 1.0], [1.0, 3.0], [0.5, 1.0]])

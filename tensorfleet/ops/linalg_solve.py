@@ -17,7 +17,6 @@ from tensorfleet.ops.array_diag import matrix_band_part, matrix_diag_part
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.lapack import in_one_thread
 from tensorfleet.ops.linalg import cholesky
 from tensorfleet.ops.linalg_shapes import (
     TYPES,
@@ -29,6 +28,7 @@ from tensorfleet.ops.linalg_shapes import (
     square_like,
 )
 from tensorfleet.ops.matmul import matmul
+from tensorfleet.ops.openblas import in_one_thread
 from tensorfleet.ops.reduce import reduce_sum
 
 _A = np.array([[4.0, 1.0, 0.5], [-1.0, 3.0, 0.2], [0.5, 0.7, -2.0]])

@@ -13,10 +13,10 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.blas import product
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import COMPLEX, INTS, REAL, bracketed, conj, conjugate, wide
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.openblas import product
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _A, _B = REAL.astype(np.float64), np.arange(6.0).reshape(3, 2) / 4 - 0.5

@@ -5,20 +5,26 @@ import threading
 import numpy as np
 import pytest
 
-from tensorfleet.ops import blas
+from tensorfleet.ops import openblas
 
 
 @pytest.fixture
 def threads(monkeypatch):
     """OpenBLAS as far as `product` knows it: what was set, and what is set now."""
-    now, history = [4], []
 
-    def set_threads(n):
-        now[0] = n
-        history.append(n)
+    class Library:
+        now, history = 4, []
 
-    monkeypatch.setattr(blas, "_controls", lambda: (lambda: now[0], set_threads))
-    return history
+        def get(self):
+            return self.now
+
+        def set(self, n):
+            self.now = n
+            self.history.append(n)
+
+    library = Library()
+    monkeypatch.setattr(openblas, "_libraries", lambda folder: [library])
+    return library.history
 
 
 def _matrices(n):
@@ -29,13 +35,13 @@ def _matrices(n):
 @pytest.mark.parametrize(("n", "expected"), [(8, []), (128, [1, 4]), (400, [])])
 def test_only_products_in_between_run_in_one_thread(threads, n, expected):
     a, b = _matrices(n)
-    np.testing.assert_allclose(blas.product(a, b), np.dot(a, b), rtol=1e-4)
+    np.testing.assert_allclose(openblas.product(a, b), np.dot(a, b), rtol=1e-4)
     assert threads == expected
 
 
 def test_the_usual_number_comes_back_after_the_last_of_several(threads):
     a, b = _matrices(128)
-    workers = [threading.Thread(target=lambda: [blas.product(a, b) for _ in range(40)]) for _ in range(4)]
+    workers = [threading.Thread(target=lambda: [openblas.product(a, b) for _ in range(40)]) for _ in range(4)]
     for w in workers:
         w.start()
     for w in workers:
@@ -46,11 +52,11 @@ def test_the_usual_number_comes_back_after_the_last_of_several(threads):
 
 def test_after_an_error_too(threads):
     with pytest.raises(ValueError, match="mismatch"):
-        blas.product(np.ones([128, 128]), np.ones([127, 128]))
+        openblas.product(np.ones([128, 128]), np.ones([127, 128]))
     assert threads == [1, 4]
 
 
 def test_numpy_without_openblas(monkeypatch):
-    monkeypatch.setattr(blas, "_controls", lambda: None)
+    monkeypatch.setattr(openblas, "_libraries", lambda folder: [])
     a, b = _matrices(128)
-    np.testing.assert_allclose(blas.product(a, b), np.dot(a, b), rtol=1e-4)
+    np.testing.assert_allclose(openblas.product(a, b), np.dot(a, b), rtol=1e-4)

@@ -1,4 +1,10 @@
-"""LAPACK in one thread: what OpenBLAS shares out of a factorization, its threads mostly wait for."""
+"""OpenBLAS in as many threads as its work is worth.
+
+It shares a factorization, or a product of some hundred microseconds, among all cores, and its threads wait for
+each other busily. That gains little, and where other processes need the cores too (servers and workers of a cluster on
+one machine) it makes such a product a hundred times slower. These run in one thread here; larger products, and all that
+the user computes with numpy, as they would otherwise.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +15,24 @@ from contextlib import contextmanager
 from functools import lru_cache, wraps
 from typing import Any
 
+import numpy as np
+
 from tensorfleet.ops.common import is_numpy
 
+# Multiplications: with fewer OpenBLAS itself stays in one thread; with more, several are worth their trouble.
+_FEWEST, _MOST = 1 << 18, 1 << 25
 _MAPS = "/proc/self/maps"
 _lock = threading.Lock()
 _inside = 0  # calls under way
 _before: list[int] = []  # the threads that numpy's library had
+
+
+def product(a: Any, b: Any) -> Any:
+    """`a @ b` of numpy arrays."""
+    if not _FEWEST < a.size * b.shape[-1] < _MOST:
+        return np.matmul(a, b)
+    with _numpy_in_one_thread():
+        return np.matmul(a, b)
 
 
 def in_one_thread(kernel: Callable) -> Callable:
