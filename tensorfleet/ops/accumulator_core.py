@@ -188,19 +188,16 @@ class SparseAccumulator(Accumulator):
             raise _invalid("Values cannot be 0-dimensional.")
         if len(indices) != len(values):
             raise _invalid(f"Expected {len(indices)} non-empty input values, got {len(values)}")
-        if dims is not None and len(dims) and len(indices):
-            worst = int(indices.max() if dims[0] >= 0 else 0)
-            if dims[0] >= 0 and worst >= dims[0]:
-                where = int(np.argmax(indices))
-                raise _invalid(
-                    f"Shape mismatch: index of slice {where} exceeded limits of shape; index is {worst} exceeded "
-                    f"{int(dims[0])}"
-                )
+        for limits in (() if dims is None else dims.tolist(), self.shape._d or ()):
+            if limits and limits[0] is not None and len(indices):
+                _check_rows(indices, int(limits[0]))
         if self.shape._d is not None:
             if dims is not None:
                 _same_dims(self.shape._d, dims.tolist(), "shape", 0)
             _same_dims(self.shape._d, values.shape, "values", 1)
         if self.count:
+            if values.ndim != self._sum[1].ndim:
+                raise _invalid(f"Shape mismatch: expected values rank {self._sum[1].ndim}, got {values.ndim}")
             _same_dims((None, *self._sum[1].shape[1:]), values.shape, "values", 1)
 
     def _reduced(self) -> Any:
@@ -210,9 +207,19 @@ class SparseAccumulator(Accumulator):
         elif self.reduction == "MEAN":
             column = seen.reshape(-1, *[1] * (values.ndim - 1)).astype(values.dtype)
             values = (values / column).astype(values.dtype, copy=False)
-        known = self.shape._d
-        dims = [-1, *values.shape[1:]] if known is None else [-1 if d is None else d for d in known]
+        # The number of rows is the accumulator's, as far as it is known; the rest is that of the gradients.
+        dims = [(self.shape._d or [None])[0], *values.shape[1:]]
+        dims[0] = -1 if dims[0] is None else dims[0]
         return rows, values, np.array(dims, np.int64)
+
+
+def _check_rows(indices: np.ndarray, rows: int) -> None:
+    where = int(np.argmax(indices))
+    if 0 <= rows <= indices[where]:
+        raise _invalid(
+            f"Shape mismatch: index of slice {where} exceeded limits of shape; index is {int(indices[where])} "
+            f"exceeded {rows}"
+        )
 
 
 def _same_dims(want: Sequence[int | None], got: Sequence[int], what: str, start: int) -> None:

@@ -15,7 +15,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, UNKNOWN, static_value, vector_of
 from tensorfleet.ops.queue_core import PriorityQueue, Take, own
-from tensorfleet.ops.queue_ops import complete, shared
+from tensorfleet.ops.queue_ops import agreed, complete
 from tensorfleet.ops.queues import shape_list, type_list
 from tensorfleet.shapes import TensorShape
 
@@ -52,6 +52,11 @@ class BarrierQueue(PriorityQueue):
         if values.ndim == 0 or values.shape[0] != len(keys):
             raise _invalid(
                 f"Expected {len(keys)} values, got {values.shape[0] if values.ndim else 'a scalar'}"
+            )
+        if len(keys) and not values.size:
+            raise _invalid(
+                f"Tensors with no elements are not supported, but the values of component {component} of barrier "
+                f"'{self.name}' have shape {list(values.shape)}"
             )
         shape = self.shapes[component + 2]
         if not shape.is_compatible_with(values.shape[1:]):
@@ -98,6 +103,15 @@ class BarrierQueue(PriorityQueue):
             name[()] = key
             self.push(([np.asarray(index, np.int64), name, *values], -1))
 
+    def at_hand(self, count: int) -> int:
+        """How many of `count` a closed barrier gives at once to those content with fewer."""
+        with self._lock:
+            found = min(count, self.size()) if self._shut else count
+        if not found:
+            text = f"Barrier '{self.name}' is closed and has insufficient elements (requested {count}, total size 0)"
+            raise errors.OutOfRangeError(None, None, text)
+        return found
+
     def shut(self, cancel: bool) -> None:
         """Takes no new keys from now on; with `cancel`, forgets the incomplete elements."""
         with self._lock:
@@ -130,7 +144,7 @@ _USES: dict[str, Any] = {"host": True, "stateful": True}
 )
 def _barrier(ctx: Any, *, component_types: list, shapes: list, container: bytes, shared_name: bytes) -> Any:
     make = lambda name: BarrierQueue(name, component_types, shapes)  # noqa: E731
-    return shared(ctx, "barrier", container, shared_name, make)
+    return agreed(ctx, "barrier", container, shared_name, make)
 
 
 def _check_insert(op: Operation) -> list:
@@ -174,6 +188,8 @@ def _take_many(ctx: Any, handle: BarrierQueue, num_elements: Any, *, allow_small
     count = int(num_elements)
     if count < 0:
         raise _invalid(f"Cannot take {count} < 0 elements.")
+    if allow_small_batch and count:
+        count = handle.at_hand(count)
     attempt = Take(count, allow_small_batch)
     if count:
         complete(ctx, handle, attempt, f"for {count} complete elements of barrier '{handle.name}'")

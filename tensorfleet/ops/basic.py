@@ -9,9 +9,10 @@ import numpy as np
 from tensorfleet import dtypes, errors
 from tensorfleet.api import export, publish
 from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
+from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_default_graph, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.common import UNKNOWN, same_as_input
 from tensorfleet.ops.examples import case
@@ -255,15 +256,18 @@ def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) ->
 
 
 @export("python.ops.control_flow_ops.with_dependencies")
-def with_dependencies(dependencies: Any, output: Any, name: str | None = None) -> Any:
-    """`output`, available only after the dependencies have run."""
-    with control_dependencies(dependencies):
-        if isinstance(output, IndexedSlices):
-            return IndexedSlices(identity(output.values, name), output.indices, output.dense_shape)
-        if isinstance(output, SparseTensor):
-            with name_scope(name, "control_dependency", [output]):
-                return identity(output)
-        return identity(output, name=name or "control_dependency")
+def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+    """`output_tensor`, where it is, available only after the dependencies have run."""
+    given = output_tensor if isinstance(output_tensor, (IndexedSlices, SparseTensor)) else None
+    if given is None and not hasattr(output_tensor, "op"):
+        output_tensor = to_tensor(output_tensor)
+    with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
+        with colocate_with(output_tensor.op), control_dependencies(dependencies):
+            if isinstance(given, IndexedSlices):
+                return IndexedSlices(identity(given.values, scope), given.indices, given.dense_shape)
+            if given is not None:
+                return identity(given)
+            return identity(output_tensor, name=scope)
 
 
 def unknown_like(op: Operation) -> list[TensorShape]:

@@ -7,12 +7,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import nest
+from tensorfleet import dtypes, nest
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
+from tensorfleet.graph.operation import CompositeTensor, IndexedSlices, Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_default_graph, name_scope
 from tensorfleet.ops.basic import no_op, with_dependencies
 from tensorfleet.ops.control_flow_context import CondContext, switch
@@ -122,6 +122,8 @@ def _merged(true: tuple, false: tuple) -> Any:
     except ValueError as e:
         raise ValueError(f"Incompatible return values of true_fn and false_fn: {e}") from None
     found = []
+    if _has_slices(made):
+        when_false, when_true = _same_indices(when_false, when_true)
     for f, t in zip(when_false, when_true, strict=True):
         if f.dtype.base_dtype != t.dtype.base_dtype:
             raise ValueError(
@@ -142,6 +144,20 @@ def _merged(true: tuple, false: tuple) -> Any:
         if _holds_arrays(made)
         else packed
     )
+
+
+def _has_slices(value: Any) -> bool:
+    return any(isinstance(v, IndexedSlices) for v in nest.flatten(value))
+
+
+def _same_indices(one: list[Tensor], other: list[Tensor]) -> tuple[list, list]:
+    """Two lists of tensors; where one has 32-bit integers and the other 64, both have 64."""
+    pairs = []
+    for a, b in zip(one, other, strict=True):
+        if {a.dtype.base_dtype, b.dtype.base_dtype} == {dtypes.int32, dtypes.int64}:
+            a, b = (apply("Cast", t, DstT=dtypes.int64) for t in (a, b))
+        pairs.append((a, b))
+    return [a for a, _ in pairs], [b for _, b in pairs]
 
 
 def _plain(value: Any) -> Any:

@@ -99,17 +99,17 @@ def _as_op_error(e: Exception) -> errors.OpError:
 
 def _result(name: str, position: int, value: Any, expected: dtypes.DType) -> np.ndarray:
     array = np.asarray(value)
-    if array.dtype.kind in "SU":
+    if array.dtype.kind in "SUO":
         encode = lambda v: v.encode() if isinstance(v, str) else v  # noqa: E731
         flat = [encode(v) for v in array.ravel().tolist()]
         array = np.array([*flat, None], object)[:-1].reshape(array.shape)
     try:
         got = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
     except TypeError:
-        raise errors.UnimplementedError(None, None, f"Unsupported numpy type {array.dtype}") from None
+        raise errors.InternalError(None, None, f"Unsupported numpy data type {array.dtype}") from None
     if got == dtypes.string and not all(isinstance(v, (bytes, str)) for v in array.ravel()):
         odd = next(v for v in array.ravel() if not isinstance(v, (bytes, str)))
-        raise errors.UnimplementedError(None, None, f"Unsupported object type {type(odd).__name__}")
+        raise errors.InternalError(None, None, f"Unsupported object type {type(odd).__name__}")
     if got != expected:
         text = f"{position}-th value returned by {name} is {_c_name(got)}, but expects {_c_name(expected)}"
         raise errors.InvalidArgumentError(None, None, text)
@@ -159,6 +159,8 @@ def _operation(function: _Function, inp: Any, Tout: Any, stateful: bool, name: s
     types = [dtypes.as_dtype(t) for t in (Tout if several else [Tout])]
     kind = "PyFunc" if stateful else "PyFuncStateless"
     outputs = apply(kind, list(inp), token=token, Tout=types, name=name)
+    if not types and not stateful:
+        return []
     if not types:
         return outputs[0].op if outputs else get_default_graph()._ops[-1]
     return outputs if several else outputs[0]

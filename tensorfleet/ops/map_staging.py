@@ -349,6 +349,7 @@ class MapStagingArea(StagingArea):
     def _results(self, tensors: list[Tensor], indices: list[int]) -> Any:
         for tensor, i in zip(tensors, indices, strict=True):
             tensor.set_shape(self._shapes[i])
+        tensors = self._brought(tensors)
         if self._names:
             return {self._names[i]: t for t, i in zip(tensors, indices, strict=True)}
         return tensors
@@ -368,22 +369,21 @@ class MapStagingArea(StagingArea):
         at = self._wanted(indices)
         with colocate_with(self._root):
             if key is None:
-                made = apply_op(
-                    f"{self._prefix}UnstageNoKey", at, name=self._called(name, "get"), **self._options(at)
-                )
-                return made.outputs[0], self._results(made.outputs[1:], at)
-            made = apply_op(
-                f"{self._prefix}Unstage", key, at, name=self._called(name, "get"), **self._options(at)
-            )
-        return key, self._results(made.outputs, at)
+                name = self._called(name, "get_nokey")
+                made = apply_op(f"{self._prefix}UnstageNoKey", at, name=name, **self._options(at))
+            else:
+                name = self._called(name, "get")
+                made = apply_op(f"{self._prefix}Unstage", key, at, name=name, **self._options(at))
+        if key is not None:
+            return key, self._results(made.outputs, at)
+        return self._brought(made.outputs[:1])[0], self._results(made.outputs[1:], at)
 
     def peek(self, key: Any, indices: Any = None, name: str | None = None) -> Any:  # type: ignore[override]
         """The values of a key, or some of them, which stay where they are."""
         at = self._wanted(indices)
         with colocate_with(self._root):
-            made = apply_op(
-                f"{self._prefix}Peek", key, at, name=self._called(name, "peek"), **self._options(at)
-            )
+            name = self._called(name, "pop")  # as TensorFlow calls it
+            made = apply_op(f"{self._prefix}Peek", key, at, name=name, **self._options(at))
         return self._results(made.outputs, at)
 
     def size(self, name: str | None = None) -> Tensor:

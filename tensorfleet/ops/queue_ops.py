@@ -39,7 +39,12 @@ def shared(ctx: Any, kind: str, container: bytes, shared_name: bytes, make: Call
 
 
 def _make(ctx: Any, container: bytes, shared_name: bytes, make: Callable[[str], Queue]) -> Queue:
-    queue = shared(ctx, "queue", container, shared_name, make)
+    return agreed(ctx, "queue", container, shared_name, make)
+
+
+def agreed(ctx: Any, kind: str, container: bytes, shared_name: bytes, make: Callable[[str], Any]) -> Any:
+    """The shared queue of an operation, if it is what the operation asks for."""
+    queue = shared(ctx, kind, container, shared_name, make)
     if shared_name and ctx.op not in queue.agreed:
         _check_same(ctx.op, queue, make)
         queue.agreed.add(ctx.op)

@@ -207,7 +207,7 @@ _MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": 
 def _reader(
     ctx: Any, container: bytes, shared_name: bytes, kind: str, start: Callable[[bytes], Any]
 ) -> Reader:
-    return shared(ctx, "reader", container, shared_name, lambda name: Reader(kind, name, start))
+    return shared(ctx, "reader", container, shared_name, lambda name: Reader(kind, ctx.op.name, start))
 
 
 def _text_line(ctx: Any, *, skip_header_lines: int, container: bytes, shared_name: bytes) -> Reader:
@@ -333,6 +333,11 @@ def _reset(ctx: Any, reader: Reader) -> None:
         reader.turns.give()
 
 
+def _check_state(op: Operation) -> list:
+    op._inputs[1].shape.with_rank(0)
+    return []
+
+
 _WAITS: dict[str, Any] = {"host": True, "blocks": True, "stateful": True}
 _ASKS: dict[str, Any] = {"host": True, "stateful": True, "shape": lambda op: SCALAR}
 for _v, _t in (("", "Ref(string)"), ("V2", "resource")):
@@ -349,7 +354,7 @@ for _v, _t in (("", "Ref(string)"), ("V2", "resource")):
     op(f"ReaderNumRecordsProduced{_v}", f"{_r} -> records_produced: int64", **_ASKS)(_produced)
     op(f"ReaderNumWorkUnitsCompleted{_v}", f"{_r} -> units_completed: int64", **_ASKS)(_completed)
     op(f"ReaderSerializeState{_v}", f"{_r} -> state: string", **_ASKS)(_serialize)
-    op(f"ReaderRestoreState{_v}", f"{_r}, state: string ->", **_WAITS)(_restore)
+    op(f"ReaderRestoreState{_v}", f"{_r}, state: string ->", shape=_check_state, **_WAITS)(_restore)
     op(f"ReaderReset{_v}", f"{_r} ->", **_WAITS)(_reset)
     not_differentiable(f"ReaderRead{_v}", f"ReaderReadUpTo{_v}", f"ReaderNumRecordsProduced{_v}")
     not_differentiable(f"ReaderNumWorkUnitsCompleted{_v}", f"ReaderSerializeState{_v}")

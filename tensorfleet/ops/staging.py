@@ -285,10 +285,15 @@ class StagingArea:
         tensors = list(made._outputs)
         for t, shape in zip(tensors, self._shapes, strict=True):
             t.set_shape(shape)
-        here = apply_op("NoOp", name="NoOp").device
-        if here != self._root.device:  # to be used where it is asked for
-            tensors = [apply("Identity", t, name="Identity") for t in tensors]
+        tensors = self._brought(tensors)
         return dict(zip(self._names, tensors, strict=True)) if self._names else tensors
+
+    def _brought(self, tensors: list[Tensor]) -> list[Tensor]:
+        """Tensors where they are asked for, which need not be where the area is."""
+        here = apply_op("NoOp", name="NoOp").device
+        if here == self._root.device:
+            return tensors
+        return [apply("Identity", t, name="Identity") for t in tensors]
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements there are."""

@@ -79,6 +79,20 @@ publish_module("python.framework.test_util", "test")
 publish_module("python.ops.gradient_checker", "test")
 
 
+def _of_functions(name: str) -> Any:
+    from tensorfleet.testing import function_gradients
+
+    called = {"compute_gradient": "compute_function_gradient", "_to_numpy": "to_numpy"}
+    short = name.rpartition(".")[2]
+    return getattr(function_gradients, called.get(short, short))
+
+
+publish_lazily(
+    _of_functions,
+    *(f"python.ops.gradient_checker_v2.{name}" for name in ("compute_gradient", "max_error", "_to_numpy")),
+)
+
+
 @export("test.create_local_cluster")
 def create_local_cluster(
     num_workers: int, num_ps: int, protocol: str = "grpc", worker_config: Any = None, ps_config: Any = None

@@ -55,6 +55,21 @@ class TestCase(Assertions):
             self._cached[0].close()
             self._cached = None
 
+    @contextmanager
+    def captureWritesToStream(self, stream: Any) -> Iterator[CapturedWrites]:
+        """Inside the block what is written to a stream, such as `sys.stderr`, goes to `contents()` of what it gives."""
+        stream.flush()
+        descriptor, path = tempfile.mkstemp(dir=self.get_temp_dir())
+        kept = os.dup(stream.fileno())
+        os.dup2(descriptor, stream.fileno())
+        try:
+            yield CapturedWrites(path)
+        finally:
+            stream.flush()
+            os.dup2(kept, stream.fileno())
+            os.close(kept)
+            os.close(descriptor)
+
     def get_temp_dir(self) -> str:
         """A directory for this test's files, the same at every call."""
         if self._tempdir is None:
@@ -172,6 +187,18 @@ class CheckedThread:
         if self.is_alive():
             self._case.fail("A checkedThread was still running at the end of its test; join it.")
         self._case.fail("A checkedThread was not joined by its test.")
+
+
+class CapturedWrites:
+    """What was written to a stream while it was captured."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def contents(self) -> str:
+        """All of it, as text."""
+        with open(self._path, encoding="utf-8") as f:
+            return f.read()
 
 
 class StubOutForTesting:

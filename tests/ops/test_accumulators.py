@@ -241,3 +241,21 @@ def test_rows_agree_with_dense_sums():
     full = np.zeros((20, 3))
     full[rows] = values
     np.testing.assert_allclose(full, dense)
+
+
+def test_rows_of_a_sparse_accumulator_have_the_shape_of_the_gradients():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        for shape, dense in (([], [-1, 2]), ([4, None], [4, 2]), ([None, 2], [-1, 2])):
+            q = tf.SparseConditionalAccumulator(tf.float32, shape=shape)
+            sess.run(q.apply_grad([1, 3], [[1.0, 2.0], [3.0, 4.0]]))
+            assert sess.run(q.take_indexed_slices_grad(1)).dense_shape.tolist() == dense
+
+
+def test_rows_beyond_a_sparse_accumulator_and_rows_of_another_rank_are_refused():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        q = tf.SparseConditionalAccumulator(tf.float32, shape=[2, None])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="index is 3 exceeded 2"):
+            sess.run(q.apply_grad([0, 3], [[1.0], [2.0]]))
+        sess.run(q.apply_grad([0], [[1.0]]))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="expected values rank 2, got 3"):
+            sess.run(q.apply_grad([0], [[[1.0]]]))

@@ -78,3 +78,39 @@ def test_shapes_are_checked():
         with pytest.raises(tf.errors.InvalidArgumentError, match="Shape mismatch in tuple component 0"):
             sess.run(b.insert_many(0, ["a"], x), {x: [[1.0, 2.0]]})
         assert sess.run(b.incomplete_size()) == 0
+
+
+def test_a_small_batch_of_a_closed_barrier_is_what_is_ready():
+    b = two_components()
+    small = b.take_many(3, allow_small_batch=True)
+    with tf.Session() as sess:
+        sess.run(b.insert_many(0, ["a", "b", "c"], [1.0, 2.0, 3.0]))
+        sess.run(b.insert_many(1, ["a", "b"], [1.0, 2.0]))
+        sess.run(b.close())
+        assert sorted(sess.run(small).keys.tolist()) == [b"a", b"b"]
+        with pytest.raises(tf.errors.OutOfRangeError, match="insufficient elements"):
+            sess.run(small)  # `c` is still incomplete
+        sess.run(b.insert_many(1, ["c"], [3.0]))
+        assert sess.run(small).keys.tolist() == [b"c"]
+
+
+def test_values_without_elements_are_refused():
+    b = Barrier((tf.float32, tf.float32))
+    insert = b.insert_many(0, ["a", "b"], tf.zeros([2, 0]))
+    with (
+        tf.Session() as sess,
+        pytest.raises(tf.errors.InvalidArgumentError, match="Tensors with no elements"),
+    ):
+        sess.run(insert)
+
+
+def test_a_shared_barrier_is_one_kind_of_barrier():
+    first = Barrier((tf.float32,), shapes=((2,),), shared_name="b")
+    types = Barrier((tf.int32,), shapes=((2,),), shared_name="b")
+    shapes = Barrier((tf.float32,), shared_name="b")
+    with tf.Session() as sess:
+        sess.run(first.barrier_ref.op)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="component types"):
+            sess.run(types.barrier_ref.op)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="component shapes"):
+            sess.run(shapes.barrier_ref.op)

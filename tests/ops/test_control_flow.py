@@ -395,3 +395,32 @@ def test_random_numbers_of_a_loop_do_not_depend_on_how_it_runs(monkeypatch):
             found.append([s.run(y) for _ in range(3)])
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
     assert len(np.unique(found[0])) == 36
+
+
+def test_with_dependencies_stays_beside_its_tensor():
+    from tensorfleet.ops.basic import with_dependencies
+
+    with tf.Graph().as_default():
+        with tf.device("/job:ps"):
+            v = tf.Variable([0.0], name="v")
+        with tf.device("/job:worker"):
+            after = with_dependencies([v.initializer], output_tensor=v, name="after")
+        assert (after.op.name, after.device, after.op.colocation_groups()) == (
+            "after",
+            "/job:ps",
+            [b"loc:@v"],
+        )
+        assert after.op.control_inputs == [v.initializer]
+
+
+def test_cond_joins_slices_with_indices_of_two_types():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        short, long = tf.constant([0]), tf.constant([1], tf.int64)
+        pred = tf.placeholder(tf.bool, [])
+        made = tf.cond(
+            pred,
+            lambda: tf.IndexedSlices(tf.constant([1.0]), short),
+            lambda: tf.IndexedSlices(tf.constant([2.0]), long),
+        )
+        assert made.indices.dtype == tf.int64
+        assert [sess.run(made.indices, {pred: p}).tolist() for p in (True, False)] == [[0], [1]]

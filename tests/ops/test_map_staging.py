@@ -95,3 +95,14 @@ def test_each_pass_over_record_files_gives_every_record_once(tmp_path):
             assert len(seen) == 12 and set(seen) == expected
         with pytest.raises(tf.errors.NotFoundError):
             s.run(RecordInput(str(tmp_path / "nothing*")).get_yield_op())
+
+
+def test_what_is_taken_is_where_it_is_asked_for():
+    with tf.Graph().as_default():
+        area = MapStagingArea([tf.float32])
+        with tf.device("/cpu:0"):
+            _, (value,) = area.get(1)
+            (seen,) = area.peek(1)
+            key, _ = area.get()
+        assert {t.device for t in (value, seen, key)} == {"/device:CPU:0"}
+        assert area.get()[0].op.name == "MapStagingArea_get_nokey_1"

@@ -203,3 +203,34 @@ def test_devices_are_told():
     assert tf.test.is_gpu_available() == bool(tf.test.gpu_device_name())
     assert not tf.test.is_built_with_cuda()
     assert tf.test.mock.Mock is not None
+
+
+def test_what_is_written_to_a_stream_can_be_captured(tmp_path):
+    class Writes(tf.test.TestCase):
+        def runTest(self):
+            """Nothing."""
+
+    case = Writes()
+    with open(tmp_path / "stream", "w") as stream:
+        with case.captureWritesToStream(stream) as captured:
+            stream.write("inside")
+        stream.write("outside")
+    assert captured.contents() == "inside"
+    assert (tmp_path / "stream").read_text() == "outside"
+
+
+def test_gradients_of_a_function_of_arrays():
+    from tensorfleet.python.ops import gradient_checker_v2 as checker
+
+    with tf.Graph().as_default(), tf.Session():
+        ours, numeric = checker.compute_gradient(
+            lambda a, b: tf.matmul(a, b), [np.ones((2, 3)), np.ones((3, 1))]
+        )
+        assert [j.shape for j in ours] == [(2, 6), (2, 3)]
+        assert checker.max_error(ours, numeric) < 1e-6
+        slices = tf.Session().run(
+            tf.IndexedSlices(tf.constant([[2.0]]), tf.constant([1]), tf.constant([3, 1]))
+        )
+        assert checker._to_numpy(slices).tolist() == [[0.0], [2.0], [0.0]]
+        with pytest.raises(ValueError, match="must be a list"):
+            checker.compute_gradient(lambda a: a, np.ones(2))
