@@ -115,7 +115,7 @@ def _interleaved(
         raise invalid("cycle_length must be greater than zero.")
     if block <= 0:
         raise invalid("block_length must be greater than zero.")
-    ahead = min(block, _AHEAD) if calls != 1 and cycle > 1 else 0
+    ahead = _AHEAD if calls != 1 and cycle > 1 else 0
     return run_of(node, lambda run: mapping.Interleave(run, function, cycle, block, ahead))
 
 
