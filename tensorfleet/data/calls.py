@@ -17,6 +17,7 @@ from tensorfleet.data.blocks import Block, column_of, row
 from tensorfleet.graph.functions import FunctionGraph
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.sparse_tensor import SparseTensorValue
 from tensorfleet.ops.parsing_ops import parse_each
 from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
@@ -158,6 +159,8 @@ _ELEMENTWISE = set(
         "TruncateDiv",
     ]
 )
+# These have to do with variants that are no datasets.
+_SPARSE = {"FleetSparseToVariant", "FleetVariantToSparse"}
 _CONTROL = {
     "Switch",
     "Merge",
@@ -224,7 +227,9 @@ class _Together:
                 once.update(zip(op._outputs, kernel.call(first, [once[t] for t in op._inputs]), strict=True))
                 continue
             results: Any = None
-            if not any(isinstance(many.get(t), list) for t in op._inputs):
+            if op.type in _ANY_LENGTHS:
+                results = _ANY_LENGTHS[op.type](op, many, once, n)
+            elif not any(isinstance(many.get(t), list) for t in op._inputs):
                 if op.type in _ELEMENTWISE:
                     results = kernel.call(np, _aligned(op, many, once, n))
                 elif rule is not None:
@@ -236,7 +241,7 @@ class _Together:
 
 
 def _makes_dataset(op: Operation) -> bool:
-    return any(t.dtype.name == "variant" for t in (*op._outputs, *op._inputs))
+    return op.type not in _SPARSE and any(t.dtype.name == "variant" for t in (*op._outputs, *op._inputs))
 
 
 def _repeated(value: Any, n: int) -> Column:
@@ -278,12 +283,10 @@ def _array(value: Any) -> Any:
 
 
 def _parse(op: Operation, many: dict, once: dict, n: int) -> Any:
-    attrs = op._attrs
-    shaped = all(s.is_fully_defined() for s in attrs["dense_shapes"])
     defaults = op._inputs[1:]
-    if attrs["num_sparse"] or not shaped or not all(t in once for t in defaults):
+    if not all(t in once for t in defaults):
         return None
-    return parse_each(many[op._inputs[0]].tolist(), [once[t] for t in defaults], attrs)
+    return parse_each(many[op._inputs[0]].tolist(), [once[t] for t in defaults], op._attrs)
 
 
 def _natural(op: Operation, many: dict, once: dict, n: int) -> Any:
@@ -325,6 +328,35 @@ def _pack(op: Operation, many: dict, once: dict, n: int) -> Any:
     parts = [many[t] if t in many else _repeated(once[t], n) for t in op._inputs]
     return (np.stack(parts, axis + 1 if axis >= 0 else axis),)
 
+
+def _sparse(op: Operation, many: dict, once: dict, n: int) -> Any:
+    parts = [many[t] if t in many else [once[t]] * n for t in op._inputs]
+    return ([SparseTensorValue(*each) for each in zip(*parts, strict=True)],)
+
+
+def _to_dense(op: Operation, many: dict, once: dict, n: int) -> Any:
+    """Sparse vectors as dense ones, all of them in one array."""
+    places, shape, values, default = (many.get(t) for t in op._inputs)
+    lists = isinstance(places, list) and isinstance(values, list) and default is None
+    if not lists or not isinstance(shape, np.ndarray) or shape.shape != (n, 1):
+        return None
+    if any(p.ndim != 2 or v.ndim != 1 or len(p) != len(v) for p, v in zip(places, values, strict=True)):
+        return None
+    lengths = shape[:, 0]
+    row = np.repeat(np.arange(n), [len(p) for p in places])
+    column = np.concatenate(places)[:, 0]
+    in_order = (column[1:] > column[:-1]) | (row[1:] != row[:-1])
+    if not in_order.all() or (column < 0).any() or (column >= lengths[row]).any():
+        return None  # one by one they say what is wrong
+    ends = np.cumsum(lengths)
+    flat = np.concatenate(values)
+    out = np.full(int(lengths.sum()), once[op._inputs[3]], flat.dtype)
+    out[(ends - lengths)[row] + column] = flat
+    return ([out[end - size : end] for end, size in zip(ends.tolist(), lengths.tolist(), strict=True)],)
+
+
+# Rules for columns whose rows differ in length.
+_ANY_LENGTHS: dict[str, Callable] = {"FleetSparseToVariant": _sparse, "SparseToDense": _to_dense}
 
 _RULES: dict[str, Callable] = {
     "ParseSingleExample": _parse,

@@ -299,11 +299,34 @@ def _parse_single_example(
     return (*indices, *(s[1] for s in sparse), *shapes, *dense_values)
 
 
-def parse_each(records: list[bytes], defaults: list, attrs: dict[str, Any]) -> list[np.ndarray]:
-    """What `ParseSingleExample` gives for each of many records, stacked. For features of fixed shapes only."""
+def parse_each(records: list[bytes], defaults: list, attrs: dict[str, Any]) -> list:
+    """What `ParseSingleExample` gives for each of many records: arrays of one row each, or lists where they differ."""
     batch = Batch(records, None)
-    dense = zip(attrs["dense_keys"], attrs["Tdense"], attrs["dense_shapes"], defaults, strict=True)
-    return [batch.dense(key, dtype, shape, np.asarray(default)) for key, dtype, shape, default in dense]
+    indices: list = []
+    values: list = []
+    lengths: list = []
+    for key, dtype in zip(attrs["sparse_keys"], attrs["sparse_types"], strict=True):
+        flat, counts = batch.flat(key, dtype)
+        indices.append(_pieces(within(counts)[:, None], counts))
+        values.append(_pieces(flat, counts))
+        lengths.append(counts.astype(np.int64)[:, None])
+    dense: list = []
+    for key, dtype, shape, default in zip(
+        attrs["dense_keys"], attrs["Tdense"], attrs["dense_shapes"], defaults, strict=True
+    ):
+        if shape.is_fully_defined():
+            dense.append(batch.dense(key, dtype, shape, np.asarray(default)))
+        else:
+            inner = shape.as_list()[1:]
+            found = _pieces(*batch.flat(key, dtype))
+            dense.append([piece.reshape(-1, *inner) for piece in found] if inner else found)
+    return [*indices, *values, *lengths, *dense]
+
+
+def _pieces(flat: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
+    """So many rows after so many."""
+    ends = np.cumsum(counts)
+    return [flat[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)]
 
 
 not_differentiable("ParseExample", "ParseSingleExample")
