@@ -336,7 +336,8 @@ def _sparse(op: Operation, many: dict, once: dict, n: int) -> Any:
 
 def _to_dense(op: Operation, many: dict, once: dict, n: int) -> Any:
     """Sparse vectors as dense ones, all of them in one array."""
-    places, shape, values, default = (many.get(t) for t in op._inputs)
+    parts: list[Any] = [many.get(t) for t in op._inputs]
+    places, shape, values, default = parts
     lists = isinstance(places, list) and isinstance(values, list) and default is None
     if not lists or not isinstance(shape, np.ndarray) or shape.shape != (n, 1):
         return None
