@@ -16,6 +16,7 @@ from tensorfleet.platform import logging
 
 _FAMILY = secrets.token_hex(8)  # shared with the processes that are forked from this one
 _PINGS = 8  # while a task may be silent
+_PING_SECONDS = 1.0  # at most between two: the other side may be less patient than this one
 _TELL_EVERY = 5.0
 _RETRY_FIRST, _RETRY_MOST = 0.02, 0.5
 
@@ -234,7 +235,7 @@ class Peer:
                 channel.receive()
             except (OSError, errors.OpError):
                 break
-            pause.wait(silent / _PINGS)
+            pause.wait(min(silent / _PINGS, _PING_SECONDS))
         if self._control is channel:
             self.forget()
 

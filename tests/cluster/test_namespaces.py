@@ -68,30 +68,100 @@ def hosts():
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, timeout=30)
 
 
-def test_two_hosts_train_together_over_tcp(hosts, tmp_path):
-    script = tmp_path / "task.py"
-    script.write_text(textwrap.dedent(TASK))
+@pytest.fixture
+def start(hosts, tmp_path):
+    """Starts a script on one of the hosts; all of them end with the test."""
+    started = []
     environment = {
         **os.environ,
         "TENSORFLEET_TOKEN": "only-these-two-know",
+        "TENSORFLEET_SILENT_SECONDS": "1",
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    started = [
-        subprocess.Popen(
-            ["ip", "netns", "exec", host, sys.executable, str(script), job, PS, WORKER],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+
+    def start(host, text, *arguments):
+        script = tmp_path / f"script{len(started)}.py"
+        script.write_text(textwrap.dedent(text))
+        command = ["ip", "netns", "exec", hosts[host], sys.executable, str(script), *arguments]
+        process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        for host, job in zip(hosts, ("ps", "worker"), strict=True)
-    ]
-    try:
-        out, errors = started[1].communicate(timeout=SECONDS)
-        assert out.split() == ["lower", "/job:ps/task:0"], errors
-        _, errors = started[0].communicate(timeout=SECONDS)
-        assert started[0].returncode == 0, errors
-    finally:
-        for process in started:
-            process.kill()
-            process.communicate()
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_two_hosts_train_together_over_tcp(start):
+    ps, worker = (start(host, TASK, job, PS, WORKER) for host, job in enumerate(("ps", "worker")))
+    out, errors = worker.communicate(timeout=SECONDS)
+    assert out.split() == ["lower", "/job:ps/task:0"], errors
+    _, errors = ps.communicate(timeout=SECONDS)
+    assert ps.returncode == 0, errors
+
+
+SERVER = """
+    import tensorfleet as tf
+
+    tf.train.Server({"ps": ["10.231.7.1:2222"]}, job_name="ps", task_index=0).join()
+"""
+
+SHARED = """
+    import sys, threading, time
+    import tensorfleet as tf
+
+    empty = tf.FIFOQueue(9, tf.int32, shapes=[[]], shared_name="empty")
+    full = tf.FIFOQueue(1, tf.int32, shapes=[[]], shared_name="full")
+    number = tf.placeholder(tf.int32, [])
+    fill, put, take = full.enqueue(number), empty.enqueue(number), empty.dequeue()
+    turns = tf.get_variable("turns", [], tf.int64, tf.zeros_initializer(), use_resource=True)
+    sess = tf.Session("grpc://10.231.7.1:2222")
+"""
+
+UNPLUGGED = (
+    SHARED
+    + """
+    def body(i):
+        with tf.control_dependencies([turns.assign_add(1)]):
+            return tf.strings.join([i, ""])  # a loop that is not compiled
+
+    forever = tf.while_loop(lambda i: tf.constant(True), body, [tf.constant("")])
+    sess.run([turns.initializer, fill], {number: 1})
+    for fetch in (take, fill, forever):
+        threading.Thread(target=sess.run, args=(fetch, {number: 2}), daemon=True).start()
+    while sess.run(turns) < 10:
+        time.sleep(0.01)
+    time.sleep(1)  # for the others to have begun to wait
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+)
+
+OTHER = (
+    SHARED
+    + """
+    sess.run(put, {number: 7})  # the lost one's dequeue takes it, and answers nobody
+    print("taken", sess.run(empty.size()) == 0)
+    print("back", sess.run(take))
+    seen = -1
+    while seen != (seen := sess.run(turns)):
+        time.sleep(1)
+    print("first", sess.run(full.dequeue()))
+    time.sleep(1)
+    print("left", sess.run(full.size()))
+    sess.run(put, {number: 8})
+    print("mine", sess.run(take))
+"""
+)
+
+
+def test_a_client_that_was_unplugged_is_forgotten_and_what_it_was_sent_is_not_lost(hosts, start):
+    start(0, SERVER)
+    lost = start(1, UNPLUGGED)
+    assert lost.stdout.readline() == "ready\n", lost.stderr.read()
+    ip("-n", hosts[1], "link", "set", f"tf{os.getpid()}b", "down")
+    out, errors = start(0, OTHER).communicate(timeout=SECONDS)
+    assert out.splitlines() == ["taken True", "back 7", "first 1", "left 0", "mine 8"], errors
