@@ -48,9 +48,9 @@ def gradients(
 ) -> list:
     """The derivative of the sum of `ys` with respect to each of `xs`: Tensors, IndexedSlices or None."""
     unconnected = UnconnectedGradients(unconnected_gradients)
-    ys, xs = _listed(ys), _listed(xs)
-    stops = _listed(stop_gradients) if stop_gradients is not None else []
-    given = [None] * len(ys) if grad_ys is None else _listed(grad_ys)
+    ys, xs = listed(ys), listed(xs)
+    stops = listed(stop_gradients) if stop_gradients is not None else []
+    given = [None] * len(ys) if grad_ys is None else listed(grad_ys)
     if len(given) != len(ys):
         raise ValueError(f"Passed {len(given)} grad_ys for {len(ys)} ys")
     if aggregation_method not in (None, 0, 1, 2):
@@ -73,7 +73,8 @@ def gradients(
         return found
 
 
-def _listed(values: Any) -> list:
+def listed(values: Any) -> list:
+    """Several values as a list, and one alone as a list of it."""
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
@@ -439,72 +440,3 @@ def _settle_shape(op: Operation, tensor: Tensor, grad: Any) -> None:
             f"Original input shape: {tensor.shape}. Calculated input gradient shape: {grad.shape}"
         )
     grad.set_shape(tensor.shape)
-
-
-@export("hessians")
-def hessians(
-    ys: Any,
-    xs: Any,
-    name: str = "hessians",
-    colocate_gradients_with_ops: bool = False,
-    gate_gradients: bool = False,
-    aggregation_method: Any = None,
-) -> list:
-    """The matrices of second derivatives of the sum of `ys` with respect to each of `xs`."""
-    xs = _listed(xs)
-    options = dict(
-        colocate_gradients_with_ops=colocate_gradients_with_ops,
-        gate_gradients=gate_gradients,
-        aggregation_method=aggregation_method,
-    )
-    found = []
-    for i, (g, x) in enumerate(zip(gradients(ys, xs, **options), xs, strict=True)):
-        with name_scope(f"{name}_{i}" if i else name):
-            value = to_tensor(x)
-            size = value.shape.num_elements()
-            if size is None:
-                raise ValueError(
-                    f"tf.hessians needs a fully known shape, but {value.name} has {value.shape}."
-                )
-            flat = apply("Reshape", g, [-1])
-            rows = []
-            for k in range(size):
-                element = apply("Reshape", apply("Slice", flat, [k], [1]), [])
-                row = gradients(element, [x], **options)[0]
-                rows.append(apply("ZerosLike", value) if row is None else row)
-            dims = value.shape.as_list()
-            found.append(apply("Reshape", apply("Pack", rows), [*dims, *dims]))
-    return found
-
-
-@export("custom_gradient")
-def custom_gradient(f: Any) -> Any:
-    """Decorator: `f` returns its result and the function that computes its gradient."""
-    import functools
-
-    @functools.wraps(f)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            raise ValueError(
-                "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
-            )
-        inputs = [apply("Identity", to_tensor(a)) for a in args]
-        result, grad_fn = f(*inputs)
-        flat = _listed(result)
-        single = not isinstance(result, (list, tuple))
-        outputs = apply("IdentityN", [*[to_tensor(r) for r in flat], *inputs])
-        count = len(flat)
-
-        def gradient(op: Operation, *grads: Any) -> list:
-            found = _listed(grad_fn(*grads[:count]))
-            if len(found) != len(inputs):
-                raise ValueError(
-                    f"The gradient function of {f.__name__} gave {len(found)} gradients for {len(inputs)} inputs."
-                )
-            return [None] * count + found
-
-        outputs[0]._op._gradient_function = gradient
-        results = outputs[:count]
-        return results[0] if single else type(result)(results)
-
-    return wrapped

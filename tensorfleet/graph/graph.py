@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from tensorfleet import devices
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry
 from tensorfleet.graph.collections import Collections
+from tensorfleet.graph.elements import find_element
 from tensorfleet.graph.infer import infer_shapes
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
-from tensorfleet.graph.stacks import ControlGroup, Stacks
+from tensorfleet.graph.stacks import ControlGroup, Stacks, replaced
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
@@ -109,65 +110,7 @@ class Graph(Collections):
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The Tensor or Operation that `obj` names or stands for."""
         with self._lock:
-            if isinstance(obj, (Tensor, Operation)):
-                found: Any = obj
-            elif isinstance(obj, (str, bytes)):
-                name = obj.decode() if isinstance(obj, bytes) else obj
-                return self._element_by_name(name, allow_tensor, allow_operation)
-            else:
-                convert = getattr(obj, "_as_graph_element", None)
-                found = convert() if convert else None
-                if found is None:
-                    raise TypeError(
-                        f"Can not convert a {type(obj).__name__} into a {_wanted(allow_tensor, allow_operation)}."
-                    )
-        if isinstance(found, Tensor) and not allow_tensor:
-            raise TypeError(f"Can not convert a Tensor into a {_wanted(allow_tensor, allow_operation)}.")
-        if isinstance(found, Operation) and not allow_operation:
-            raise TypeError(f"Can not convert an Operation into a {_wanted(allow_tensor, allow_operation)}.")
-        if found.graph is not self:
-            kind = type(found).__name__
-            raise ValueError(
-                f"{kind} {found.name if isinstance(found, Operation) else found} is not an element of this graph."
-            )
-        return found
-
-    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
-        wanted = _wanted(allow_tensor, allow_operation)
-        if ":" in name and allow_tensor:
-            op_name, _, index = name.rpartition(":")
-            if not index.isdigit() or ":" in op_name:
-                raise ValueError(
-                    f"The name {name!r} looks like a Tensor name, but is not a valid one. Tensor names must be "
-                    'of the form "<op_name>:<output_index>".'
-                )
-            op = self._by_name.get(op_name)
-            if op is None:
-                raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, "
-                    "does not exist in the graph."
-                )
-            if int(index) >= len(op._outputs):
-                raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, "
-                    f"exists but only has {len(op._outputs)} outputs."
-                )
-            return op._outputs[int(index)]
-        if ":" in name:
-            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a {wanted}.")
-        op = self._by_name.get(name)
-        if not allow_operation:
-            known = "exists" if op is not None else "does not exist"
-            raise ValueError(
-                f"The name {name!r} looks like an (invalid) Operation name, not a {wanted}. "
-                f'Tensor names must be of the form "<op_name>:<output_index>"; the operation {known}.'
-                if op is None
-                else f"The name {name!r} refers to an Operation, not a {wanted}. Tensor names must be of the "
-                'form "<op_name>:<output_index>".'
-            )
-        if op is None:
-            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
-        return op
+            return find_element(self, obj, allow_tensor, allow_operation)
 
     def is_feedable(self, tensor: Any) -> bool:
         """Whether the tensor may be fed."""
@@ -435,11 +378,8 @@ class Graph(Collections):
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
         """Keeps the state of new stateful operations in a named container."""
-        old, self._container = self._container, container_name
-        try:
+        with replaced(self, "_container", container_name):
             yield container_name
-        finally:
-            self._container = old
 
     @contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
@@ -449,33 +389,19 @@ class Graph(Collections):
         for key, value in op_type_map.items():
             if not isinstance(key, str) or not isinstance(value, str):
                 raise TypeError("op_type_map must be a dictionary mapping strings to strings")
-        old = self._gradient_overrides
-        self._gradient_overrides = {**old, **op_type_map}
-        try:
+        with replaced(self, "_gradient_overrides", {**self._gradient_overrides, **op_type_map}):
             yield
-        finally:
-            self._gradient_overrides = old
 
     @contextmanager
     def _attr_scope(self, attr_map: dict[str, Any]) -> Iterator[None]:
         from tensorfleet.graph.graphdef import attr_from_proto
 
-        old = self._scoped_attrs
         read = {k: attr_from_proto(v) if hasattr(v, "WhichOneof") else v for k, v in attr_map.items()}
-        self._scoped_attrs = {**old, **read}
-        try:
+        with replaced(self, "_scoped_attrs", {**self._scoped_attrs, **read}):
             yield
-        finally:
-            self._scoped_attrs = old
 
-    @contextmanager
-    def _original_op(self, op: Operation) -> Iterator[None]:
-        state = self._local()
-        old, state.original_op = state.original_op, op
-        try:
-            yield
-        finally:
-            state.original_op = old
+    def _original_op(self, op: Operation) -> AbstractContextManager[None]:
+        return replaced(self._local(), "original_op", op)
 
     def _get_control_flow_context(self) -> Any:
         return self._local().control_flow_context
@@ -508,7 +434,3 @@ class Graph(Collections):
         from tensorfleet.graph.graphdef import versions
 
         return versions()
-
-
-def _wanted(allow_tensor: bool, allow_operation: bool) -> str:
-    return " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)

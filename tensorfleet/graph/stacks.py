@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tensorfleet.graph.operation import Operation
@@ -38,3 +40,14 @@ class Stacks:
         self.control_flow_context: Any = None
         self.original_op: Operation | None = None
         self.creators: list = []
+
+
+@contextmanager
+def replaced(holder: Any, name: str, value: Any) -> Iterator[None]:
+    """A block in which an attribute has another value."""
+    old = getattr(holder, name)
+    setattr(holder, name, value)
+    try:
+        yield
+    finally:
+        setattr(holder, name, old)

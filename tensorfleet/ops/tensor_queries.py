@@ -15,7 +15,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.gradients import custom_gradient
+from tensorfleet.graph.custom_gradient import custom_gradient
 from tensorfleet.graph.operation import CompositeTensor, IndexedSlices, Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph

@@ -1,0 +1,62 @@
+"""Which tensor or operation of a graph is meant: by its name, or by what stands for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.graph.operation import Operation, Tensor
+
+_FORM = 'Tensor names must be of the form "<op_name>:<output_index>"'
+
+
+def find_element(graph: Any, obj: Any, allow_tensor: bool, allow_operation: bool) -> Any:
+    """The Tensor or Operation of a graph that `obj` names or stands for."""
+    wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
+    if isinstance(obj, (str, bytes)):
+        name = obj.decode() if isinstance(obj, bytes) else obj
+        if ":" in name and allow_tensor:
+            return _tensor_by_name(graph, name)
+        return _operation_by_name(graph, name, wanted, allow_operation)
+    found: Any = obj
+    if not isinstance(obj, (Tensor, Operation)):
+        convert = getattr(obj, "_as_graph_element", None)
+        found = convert() if convert else None
+        if found is None:
+            raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+    if isinstance(found, Tensor) and not allow_tensor:
+        raise TypeError(f"Can not convert a Tensor into a {wanted}.")
+    if isinstance(found, Operation) and not allow_operation:
+        raise TypeError(f"Can not convert an Operation into a {wanted}.")
+    if found.graph is not graph:
+        shown = found.name if isinstance(found, Operation) else found
+        raise ValueError(f"{type(found).__name__} {shown} is not an element of this graph.")
+    return found
+
+
+def _tensor_by_name(graph: Any, name: str) -> Tensor:
+    op_name, _, index = name.rpartition(":")
+    if not index.isdigit() or ":" in op_name:
+        raise ValueError(f"The name {name!r} looks like a Tensor name, but is not a valid one. {_FORM}.")
+    op = graph._by_name.get(op_name)
+    missing = f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r},"
+    if op is None:
+        raise KeyError(f"{missing} does not exist in the graph.")
+    if int(index) >= len(op._outputs):
+        raise KeyError(f"{missing} exists but only has {len(op._outputs)} outputs.")
+    return op._outputs[int(index)]
+
+
+def _operation_by_name(graph: Any, name: str, wanted: str, allowed: bool) -> Operation:
+    if ":" in name:
+        raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a {wanted}.")
+    op = graph._by_name.get(name)
+    if op is None and allowed:
+        raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+    if op is None:
+        raise ValueError(
+            f"The name {name!r} looks like an (invalid) Operation name, not a {wanted}. "
+            f"{_FORM}; the operation does not exist."
+        )
+    if not allowed:
+        raise ValueError(f"The name {name!r} refers to an Operation, not a {wanted}. {_FORM}.")
+    return op

@@ -1,0 +1,47 @@
+"""`tf.hessians`: second derivatives, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.api import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.gradients import gradients, listed
+from tensorfleet.graph.scopes import name_scope
+
+
+@export("hessians")
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+) -> list:
+    """The matrices of second derivatives of the sum of `ys` with respect to each of `xs`."""
+    xs = listed(xs)
+    options = dict(
+        colocate_gradients_with_ops=colocate_gradients_with_ops,
+        gate_gradients=gate_gradients,
+        aggregation_method=aggregation_method,
+    )
+    found = []
+    for i, (g, x) in enumerate(zip(gradients(ys, xs, **options), xs, strict=True)):
+        with name_scope(f"{name}_{i}" if i else name):
+            value = to_tensor(x)
+            size = value.shape.num_elements()
+            if size is None:
+                raise ValueError(
+                    f"tf.hessians needs a fully known shape, but {value.name} has {value.shape}."
+                )
+            flat = apply("Reshape", g, [-1])
+            rows = []
+            for k in range(size):
+                element = apply("Reshape", apply("Slice", flat, [k], [1]), [])
+                row = gradients(element, [x], **options)[0]
+                rows.append(apply("ZerosLike", value) if row is None else row)
+            dims = value.shape.as_list()
+            found.append(apply("Reshape", apply("Pack", rows), [*dims, *dims]))
+    return found
