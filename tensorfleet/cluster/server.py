@@ -419,7 +419,7 @@ def _server_def(given: Any, job: str | None, index: int | None, protocol: str | 
     if config is not None:
         made.default_session_config.MergeFrom(config)
     if not made.job_name or made.task_index < 0:
-        raise ValueError("A server needs a job name and a task index.")
+        raise ValueError("A server needs a job name and a task index: pass job_name and task_index.")
     cluster = ClusterSpec(made.cluster)
     if made.job_name not in cluster.jobs or made.task_index not in cluster.task_indices(made.job_name):
         raise errors.InvalidArgumentError(
@@ -433,11 +433,13 @@ def _server_def(given: Any, job: str | None, index: int | None, protocol: str | 
 def _which(cluster: ClusterSpec, job: str | None, index: int | None) -> tuple[str, int]:
     if job is None:
         if len(cluster.jobs) != 1:
-            raise ValueError("Must specify an explicit `job_name`: the cluster has several jobs.")
+            raise ValueError(
+                f"Must specify an explicit `job_name`: the cluster has {', '.join(cluster.jobs)}."
+            )
         job = cluster.jobs[0]
     if index is None:
-        indices = cluster.task_indices(job) if job in cluster.jobs else []
+        indices = cluster.task_indices(job)
         if len(indices) != 1:
-            raise ValueError("Must specify an explicit `task_index`: the job has several tasks.")
+            raise ValueError(f"Must specify an explicit `task_index`: job {job!r} has tasks {indices}.")
         index = indices[0]
     return job, index

@@ -47,7 +47,9 @@ class ClusterSpec:
         """Where a task listens."""
         job = self._job(job_name)
         if task_index not in job:
-            raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
+            raise ValueError(
+                f"No task with index {task_index!r} in job {job_name!r}; it has {self.task_indices(job_name)}."
+            )
         return job[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:

@@ -47,7 +47,9 @@ def _name(host: str) -> str:
         return f"IP:{ipaddress.ip_address(host.strip('[]'))}"
     except ValueError:
         if not host or not all(c.isalnum() or c in "-._*" for c in host):
-            raise ValueError(f"{host!r} is neither a host name nor an address.") from None
+            raise ValueError(
+                f"{host!r} is neither a host name nor an address: give one such as ps0.example or 10.0.0.7."
+            ) from None
         return f"DNS:{host}"
 
 

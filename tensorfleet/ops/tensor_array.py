@@ -12,11 +12,9 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
-from tensorfleet.ops import tensor_array_ops
+from tensorfleet.ops import tensor_array_ops  # noqa: F401, its ops are used below
 from tensorfleet.ops.array_shape import shape
 from tensorfleet.shapes import TensorShape, as_shape
-
-assert tensor_array_ops  # its ops are used below
 
 
 @export("TensorArray")
