@@ -68,9 +68,9 @@ def _is_here(address: str) -> bool:
     if is_loopback(host):
         return True
     try:
-        family = addresses(host, 0, HANDSHAKE_SECONDS)[0][0]
+        family, _, _, _, at = addresses(host, 0, HANDSHAKE_SECONDS)[0]
         with socket.socket(family, socket.SOCK_STREAM) as one:
-            one.bind((host, 0))
+            one.bind(at)
     except OSError:
         return False
     return True

@@ -120,8 +120,10 @@ def _tasks(
 ) -> list[planning.Task]:
     from tensorfleet.launch.run import free_ports
 
-    token = os.environ.get(planning.TOKEN) or secrets.token_hex(32)
+    token = (os.environ.get(planning.TOKEN) or secrets.token_hex(32)).strip()
     if cluster is not None:
+        if "\n" in token:
+            raise ValueError(f"{planning.TOKEN} has several lines; the hosts are sent one.")
         if ps is not None or workers is not None or chief:
             raise ValueError(f"The tasks come from {cluster}: leave out --ps, --workers and --chief.")
         hosts = read_cluster(cluster)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 _FIRST_PORT = 2222
+_NAME = re.compile(r"[\w.:\[\]%][\w.:\[\]%-]*")
 _HOST_KEYS = {"address", "user", "port", "python", "directory", "first_port", "via"}
 
 
@@ -36,14 +38,12 @@ class Host:
         if self.directory:
             there = f"cd {shlex.quote(self.directory)} && {there}"
         if self.via is not None:
-            return [
-                *shlex.split(self.via.format(address=self.address, user=self.user, port=self.port)),
-                there,
-            ]
+            known = {"address": self.address, "user": self.user, "port": self.port}
+            return [*(word.format(**known) for word in shlex.split(self.via)), there]
         options = ["-o", "BatchMode=yes", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3"]
         if self.port is not None:
             options += ["-p", str(self.port)]
-        return ["ssh", *options, self.destination, there]
+        return ["ssh", *options, "--", self.destination, there]
 
 
 def read_cluster(path: Path) -> dict[str, list[Host]]:
@@ -72,14 +72,25 @@ def read_cluster(path: Path) -> dict[str, list[Host]]:
 
 def _host(path: Path, name: str, entry: Any) -> Host:
     if entry is None or isinstance(entry, str):
-        return Host(name, entry or name)
+        return _checked(path, Host(name, entry or name))
     if not isinstance(entry, dict):
         raise ValueError(f"{path}: host {name!r} is {entry!r}; give an address, or {sorted(_HOST_KEYS)}.")
     if unknown := set(entry) - _HOST_KEYS:
         raise ValueError(
             f"{path}: host {name!r} has {sorted(unknown)}, but only {sorted(_HOST_KEYS)} are known."
         )
-    return Host(name, **{"address": name, **entry})
+    return _checked(path, Host(name, **{"address": name, **entry}))
+
+
+def _checked(path: Path, host: Host) -> Host:
+    """A host whose names are names: on a command line they are not taken for anything else."""
+    for key, value in (("address", host.address), ("user", host.user)):
+        if value is not None and not _NAME.fullmatch(str(value)):
+            raise ValueError(f"{path}: host {host.name!r} has the {key} {value!r}, which is none.")
+    for key, number in (("port", host.port), ("first_port", host.first_port)):
+        if number is not None and not (isinstance(number, int) and 0 < number < 65536):
+            raise ValueError(f"{path}: host {host.name!r} has the {key} {number!r}, which is no port.")
+    return host
 
 
 def _tasks(path: Path, job: str, entry: Any, hosts: dict[str, Host]) -> list[Host]:

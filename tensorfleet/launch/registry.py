@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,12 +18,12 @@ def directory() -> Path:
     """Where the files are: ours alone, and gone with the machine's state."""
     given = os.environ.get("TENSORFLEET_STATE")
     if given:
-        return Path(given)
+        return Path(given).resolve()
     base = os.environ.get("XDG_STATE_HOME")
     home = Path(base) if base else Path.home() / ".local" / "state"
     if os.access(home if home.exists() else Path.home(), os.W_OK):
         return home / "tensorfleet" / "runs"
-    return Path(tempfile.gettempdir()) / f"tensorfleet-{os.getuid()}" / "runs"
+    return Path(tempfile.gettempdir()) / f"tensorfleet-{os.getuid()}-runs"
 
 
 class Entry:
@@ -44,6 +45,8 @@ class Entry:
         self._content["tasks"][label] = {"pid": pid, "address": address, "state": state}
         with contextlib.suppress(OSError):  # a run is not worth less for not being listed
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not _is_ours(self._path.parent):
+                return
             new = self._path.with_suffix(".new")
             new.write_text(json.dumps(self._content))
             new.replace(self._path)
@@ -55,15 +58,25 @@ class Entry:
 
 def runs() -> Iterator[dict[str, Any]]:
     """The runs that are going on; files of those that were killed are taken away."""
-    for path in sorted(directory().glob("*.json")):
+    for path in sorted(directory().glob("*.json")) if _is_ours(directory()) else ():
         try:
             content = json.loads(path.read_text())
-        except (OSError, ValueError):
+            launcher, started = int(content["launcher"]), content["started"]
+        except (OSError, ValueError, KeyError, TypeError):
             continue
-        if _started(content["launcher"]) == content["started"]:
+        if _started(launcher) == started:
             yield content
         else:
             path.unlink(missing_ok=True)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether nobody else can put files there: by them `stop` knows which processes to end."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o002
 
 
 def _started(pid: int) -> str | None:

@@ -1,6 +1,8 @@
 """What each task is told, in every customary form."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -123,9 +125,10 @@ jobs:
     assert alpha == Host("alpha", "10.0.0.1", "me", 2200, "/opt/python", "/home/me")
     command = alpha.reached(["/opt/python", "train.py", "a b"], {"K": "v w"})
     assert command[:3] == ["ssh", "-o", "BatchMode=yes"]
-    assert command[-4:] == [
+    assert command[-5:] == [
         "-p",
         "2200",
+        "--",
         "me@10.0.0.1",
         "cd /home/me && exec env 'K=v w' /opt/python train.py 'a b'",
     ]
@@ -136,6 +139,42 @@ def test_hosts_can_be_reached_in_other_ways():
     command = host.reached(["python3", "train.py"], {"K": "v"})
     assert command[:2] == ["srun", "--overlap"]
     assert command[-3:] == ["sh", "-c", "exec env K=v python3 train.py"]
+
+
+def test_an_address_stays_one_word_of_the_command_it_is_put_into():
+    host = Host("odd", "a b; reboot", via="srun --nodelist={address} sh -c")
+    assert host.reached(["python3"], {})[:2] == ["srun", "--nodelist=a b; reboot"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "{address: -oProxyCommand=reboot}",
+        '{address: "10.0.0.1; reboot"}',
+        '{address: "a b"}',
+        "{address: 10.0.0.1, user: -l}",
+        '{address: 10.0.0.1, user: "$(reboot)"}',
+        '{address: 10.0.0.1, port: "22 -oProxyCommand=reboot"}',
+        "{address: 10.0.0.1, first_port: 70000}",
+        '"-oProxyCommand=reboot"',
+    ],
+)
+def test_what_is_no_name_of_a_host_is_refused(tmp_path, host):
+    path = write(tmp_path, f"hosts:\n  alpha: {host}\njobs: {{worker: [alpha]}}\n")
+    with pytest.raises(
+        ValueError, match="host 'alpha' has the (address|user|port|first_port) .*, which is no"
+    ):
+        read_cluster(path)
+
+
+def test_what_a_shell_would_read_arrives_as_it_was_written(tmp_path):
+    odd = "a b'c\"$(touch oops)`touch oops`;touch oops\n#"
+    there = Host("alpha", "10.0.0.1", directory=str(tmp_path)).reached(
+        [sys.executable, "-c", "import os, sys; print(repr((os.environ['K'], sys.argv[1:])))", odd],
+        {"K": odd},
+    )[-1]
+    done = subprocess.run(["sh", "-c", there], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == repr((odd, [odd])) and not list(tmp_path.iterdir())
 
 
 def test_kubernetes_gets_a_job_for_each_task(script):
