@@ -116,7 +116,8 @@ class Batch:
 
     def _required(self, key: bytes, kind: int, at: int) -> str:
         feature = f"Feature: {key.decode(errors='replace')} (data type: {NAMES[kind]})"
-        return f"{self.about(at)}{feature} is required but could not be found."
+        which = "" if self.names is None else f" (record {at} of {self.size})"
+        return f"{self.about(at)}{feature} is required but could not be found.{which}"
 
     def flat(self, key: bytes, dtype: DType) -> tuple[np.ndarray, np.ndarray]:
         """All values of a feature, record after record, and how many each record has."""

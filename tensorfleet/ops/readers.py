@@ -22,6 +22,7 @@ from tensorfleet.ops.files import one_string, whole_file
 from tensorfleet.ops.parsing_wire import objects
 from tensorfleet.ops.queue_core import Take
 from tensorfleet.ops.queue_ops import complete, shared
+from tensorfleet.ops.read_places import Origin, note
 
 # -- what a reader is at run time --------------------------------------------------------------------
 
@@ -65,8 +66,9 @@ class Turns:
 class Reader:
     """Reads one work unit (a file) after the other, as a queue names them."""
 
-    def __init__(self, kind: str, name: str, start: Callable[[bytes], Any]) -> None:
-        self.kind = kind
+    def __init__(self, origin: Origin, name: str, start: Callable[[bytes], Any]) -> None:
+        self.origin = origin
+        self.kind = origin.kind
         self.name = name
         self._start = start
         self.turns = Turns()
@@ -96,6 +98,7 @@ class Reader:
                 self._records = None
                 self.completed += 1
         self.produced += len(values)
+        note(self.origin, keys, values)
         return keys, values
 
     def _begin(self, ctx: Any, queue: Any) -> None:
@@ -204,10 +207,9 @@ _PLACE = "container: string = ''; shared_name: string = ''"
 _MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": True}
 
 
-def _reader(
-    ctx: Any, container: bytes, shared_name: bytes, kind: str, start: Callable[[bytes], Any]
-) -> Reader:
-    return shared(ctx, "reader", container, shared_name, lambda name: Reader(kind, ctx.op.name, start))
+def _reader(ctx: Any, container: bytes, shared_name: bytes, start: Callable[[bytes], Any]) -> Reader:
+    make = lambda name: Reader(Origin.of(ctx.op), ctx.op.name, start)  # noqa: E731
+    return shared(ctx, "reader", container, shared_name, make)
 
 
 def _text_line(ctx: Any, *, skip_header_lines: int, container: bytes, shared_name: bytes) -> Reader:
@@ -218,22 +220,22 @@ def _text_line(ctx: Any, *, skip_header_lines: int, container: bytes, shared_nam
     def start(name: bytes) -> Any:
         return _Many(name, Lines(name, skip=skip_header_lines), lambda s: s.number)
 
-    return _reader(ctx, container, shared_name, "TextLineReader", start)
+    return _reader(ctx, container, shared_name, start)
 
 
 def _whole_file(ctx: Any, *, container: bytes, shared_name: bytes) -> Reader:
-    return _reader(ctx, container, shared_name, "WholeFileReader", lambda name: _Once(name, whole_file(name)))
+    return _reader(ctx, container, shared_name, lambda name: _Once(name, whole_file(name)))
 
 
 def _identity(ctx: Any, *, container: bytes, shared_name: bytes) -> Reader:
-    return _reader(ctx, container, shared_name, "IdentityReader", lambda name: _Once(name, name))
+    return _reader(ctx, container, shared_name, lambda name: _Once(name, name))
 
 
 def _tf_record(ctx: Any, *, container: bytes, shared_name: bytes, compression_type: bytes) -> Reader:
     def start(name: bytes) -> Any:
         return _Many(name, RecordReader(name, compression_type.decode()), lambda s: s.start)
 
-    return _reader(ctx, container, shared_name, "TFRecordReader", start)
+    return _reader(ctx, container, shared_name, start)
 
 
 def _fixed_length(
@@ -262,7 +264,7 @@ def _fixed_length(
         source = Pieces(name, record_bytes, header_bytes, footer_bytes, hop_bytes, kind, exact=False)
         return _Many(name, source, lambda s: s.number)
 
-    return _reader(ctx, container, shared_name, "FixedLengthRecordReader", start)
+    return _reader(ctx, container, shared_name, start)
 
 
 _FIXED = "header_bytes: int = 0; record_bytes: int; footer_bytes: int = 0; hop_bytes: int = 0; "
