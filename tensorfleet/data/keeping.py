@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.data import places
 from tensorfleet.data.blocks import Block, block_of, joined
-from tensorfleet.data.nodes import Node, Run, Slices, Through, cannot_save, other_dataset
+from tensorfleet.data.nodes import Node, Opener, Run, Slices, Through, cannot_save, other_dataset
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
 from tensorfleet.graph.tensor_proto import array_of, proto_of
 from tensorfleet.io.records import RecordReader, TFRecordWriter
@@ -236,8 +237,8 @@ class FileCache(Node):
         return _Storing(self._source.start(step), self._name, lock)
 
 
-def _written(element: list) -> bytes:
-    """An element as bytes: for each component one tensor, or three for a sparse one."""
+def _written(element: list, place: Any) -> bytes:
+    """An element as bytes: for each component one tensor, or three for a sparse one; none, and where it came from."""
     parts = []
     for value in element:
         arrays = list(value) if isinstance(value, SparseTensorValue) else [value]
@@ -245,23 +246,28 @@ def _written(element: list) -> bytes:
         for array in arrays:
             data = proto_of(np.asarray(array)).SerializeToString()
             parts += [write_varint(len(data)), data]
+    if place is not None:
+        parts += [write_varint(0), places.written(place)]
     return b"".join(parts)
 
 
-def _read(data: bytes) -> list:
+def _read(data: bytes) -> tuple[list, Any]:
+    """An element and where it came from."""
     from tensorfleet.protos import TensorProto
 
     element: list = []
     at = 0
     while at < len(data):
         count, at = read_varint(data, at)
+        if not count:
+            return element, places.read(data[at:], Opener) if at < len(data) else places.UNKNOWN
         arrays = []
         for _ in range(count):
             size, at = read_varint(data, at)
             arrays.append(array_of(TensorProto.FromString(data[at : at + size])))
             at += size
         element.append(SparseTensorValue(*arrays) if count == 3 else arrays[0])
-    return element
+    return element, places.UNKNOWN
 
 
 class _Storing(Through):
@@ -284,7 +290,8 @@ class _Storing(Through):
                 os.unlink(self._lock)
             else:
                 for i in range(block.size):
-                    self._writer.write(_written(block.element(i)))
+                    place = None if block.places is None else block.places[i]
+                    self._writer.write(_written(block.element(i), place))
         return block
 
     def save(self) -> dict[str, Any]:
@@ -312,7 +319,11 @@ class _Stored(Run):
         """Elements from the file."""
         found = self._reader.read_many(n)
         self._given += len(found)
-        return block_of([_read(r) for r in found]) if found else None
+        if not found:
+            return None
+        elements, come = zip(*map(_read, found), strict=True)
+        several = any(np.ndim(place) for place in come)
+        return block_of(elements, list(come) if several else np.array(come))
 
     def restore(self, state: dict[str, Any], step: Any) -> None:
         """Passes over what was given."""

@@ -5,8 +5,10 @@ The numbers go with the elements through shuffling, batching and the rest, so th
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Hashable
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -53,3 +55,25 @@ def told(place: Any) -> str:
     if last - first == known.size - 1:
         return f"{file}, records {index} to {index + last - first}, from byte {byte}"
     return f"{file}, record {index}, at byte {byte}, or one of {known.size - 1} others of the batch"
+
+
+def written(place: Any) -> bytes:
+    """The place of an element, or the places of the records of a batch, for others to read; empty when none is known."""
+    numbers = np.ravel(place).tolist()
+    used = sorted({n >> _BITS for n in numbers if n >= 0})
+    if not used:
+        return b""
+    files = [[_files[f][0].decode("latin-1"), *astuple(_files[f][1])] for f in used]
+    at = [[used.index(n >> _BITS), n & ((1 << _BITS) - 1)] if n >= 0 else [UNKNOWN, 0] for n in numbers]
+    return json.dumps([files, at if np.ndim(place) else at[0]]).encode()
+
+
+def read(data: bytes, opener: Callable[..., Callable[[bytes], Any]]) -> Any:
+    """What `written` was given. `opener` makes what opens files of its own fields."""
+    files, at = json.loads(data)
+    first = []
+    for name, kind, compression, options in files:
+        begin = opener(kind, compression, tuple((k, v) for k, v in options))
+        first.append(of_file(name.encode("latin-1"), begin))
+    each = [first[f] + i if f >= 0 else UNKNOWN for f, i in (at if isinstance(at[0], list) else [at])]
+    return np.array(each) if isinstance(at[0], list) else each[0]

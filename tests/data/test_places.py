@@ -95,6 +95,24 @@ def test_the_records_of_a_batch_are_named_when_it_does_not(files):
     assert f"; file: {files[0]}, records 4 to 7, from byte 16)" in failed[1].message
 
 
+@pytest.mark.parametrize("size", [None, 5])
+def test_a_cache_in_a_file_keeps_the_places(files, tmp_path, size):
+    expected = f"; file: {files[1]}, record 7, at byte 28)"
+    for _ in range(2):  # written, then read
+        with tf.Graph().as_default():
+            dataset = Lines(files) if size is None else Lines(files).shuffle(9).batch(size)
+            cached = dataset.cache(str(tmp_path / "cache"))
+            following = cached.make_one_shot_iterator().get_next()
+            with tf.Session() as session:
+                while True:  # all of it, so that it is kept
+                    try:
+                        session.run(following)
+                    except tf.errors.OutOfRangeError:
+                        break
+            good, (error,) = outcome(cached.map(decoded))
+            assert good == (35 if size is None else 7) and expected in error.message
+
+
 def test_a_function_over_all_names_the_record(files):
     total = Lines(files).shuffle(3).reduce(0, lambda total, line: total + decoded(line)[0][0])
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
