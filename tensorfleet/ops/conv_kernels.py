@@ -110,11 +110,19 @@ def depthwise_conv2d_backprop_filter(
     win = conv_window(x.shape, filter_shape, data_format, strides, padding, explicit_paddings, dilations)
     dtype = x.dtype
     x, dy = _widen(xp, x, dy)
-    padded, dy = pad(xp, _to_last(xp, x, data_format), win), _to_last(xp, dy, data_format)
+    x, dy = _to_last(xp, x, data_format), _to_last(xp, dy, data_format)
     dy = dy.reshape(*dy.shape[:-1], *filter_shape[-2:])
     windows = tuple(range(dy.ndim - 2))
-    dw = [(take(xp, padded, win, tap)[..., None] * dy).sum(windows) for tap in win.taps()]
-    return xp.stack(dw).reshape(tuple(filter_shape)).astype(dtype)
+
+    def summed(x, dy):
+        """Multiplier by multiplier, so that the sums run along all channels at once."""
+        rows = win.with_batch(x.shape[0])
+        padded, parts = pad(xp, x, rows), xp.moveaxis(dy, -1, 0)
+        views = [take(xp, padded, rows, tap) for tap in rows.taps()]
+        return xp.stack([xp.stack([(view * part).sum(windows) for view in views]) for part in parts], -1)
+
+    example = (math.prod(x.shape[1:]) + math.prod(dy.shape[1:])) * x.dtype.itemsize
+    return _sum_examples(xp, summed, example, x, dy).reshape(tuple(filter_shape)).astype(dtype)
 
 
 # --- Shapes -------------------------------------------------------------------------------------------
