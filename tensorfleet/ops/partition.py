@@ -210,6 +210,10 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None 
 # -- partition and stitch ----------------------------------------------------------------------------
 
 
+# With more parts than this, sorting costs less than looking for each.
+_MANY_PARTS = 64
+
+
 def _partition_shape(op: Operation) -> list[TensorShape]:
     data, parts = op._inputs[0].shape, op._inputs[1].shape
     one = UNKNOWN
@@ -243,7 +247,12 @@ def _dynamic_partition(ctx: Any, data: Any, partitions: Any, *, num_partitions: 
     if not np.all(ok):
         where, value = first_bad(ok, partitions)
         raise invalid(f"partitions{where} = {value} is not in [0, {num_partitions})")
-    return tuple(data[partitions == i] for i in range(num_partitions))
+    rows, flat = data.reshape((partitions.size, *data.shape[n:])), partitions.reshape(-1)
+    if num_partitions > _MANY_PARTS:
+        order = np.argsort(flat, kind="stable")
+        ends = np.cumsum(np.bincount(flat, minlength=num_partitions))
+        return tuple(rows[some] for some in np.split(order, ends[:-1]))
+    return tuple(rows.take(np.flatnonzero(flat == i), 0) for i in range(num_partitions))
 
 
 @gradient("DynamicPartition")

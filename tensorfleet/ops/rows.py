@@ -12,8 +12,11 @@ from tensorfleet import errors
 FUSED: dict[str, Callable] = {}
 # So few rows that have been changed before are changed again one by one.
 _FEW = 16
-# When an index occurs more often than this, one pass per occurrence costs more than `ufunc.at`.
+# When an index occurs more often than this, one pass per occurrence costs more than `ufunc.at`; of wide rows, when
+# there are fewer elements than this for each pass.
 _MANY_TIMES = 16
+_WIDE = 32
+_WORTH_A_PASS = 2048
 
 
 def check_rows(indices: np.ndarray, count: int, message: str = "") -> np.ndarray:
@@ -75,7 +78,9 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
         rows[flat] = new  # the last of several rows for one index remains
         return
     order, occurrence = _occurrences(flat)
-    if isinstance(combine, np.ufunc) and occurrence.max() >= _MANY_TIMES:
+    times, width = int(occurrence.max()) + 1, rows[0].size
+    most = max(_MANY_TIMES, flat.size * width // _WORTH_A_PASS if width >= _WIDE else 0)
+    if isinstance(combine, np.ufunc) and times > most:
         combine.at(rows, flat, updates)
         return
     for k in range(int(occurrence.max()) + 1):

@@ -17,6 +17,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import first_bad, is_numpy, static_value
 from tensorfleet.ops.elementwise import INTS, POSITIVE, REAL, bracketed, constant_like, is_whole, where, wide
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.rows import accumulate
 from tensorfleet.shapes import TensorShape
 
 _ROWS = np.concatenate([REAL, REAL * 2])
@@ -251,9 +252,9 @@ def _scatter(xp: Any, data: Any, ids: Any, num: Any, kind: str, start: Any, chec
     shape = (count + 1, *data.shape[ids.ndim :])
     if is_numpy(xp):
         out = np.full(shape, start, w.dtype)
-        getattr(np, {"add": "add", "multiply": "multiply", "max": "maximum", "min": "minimum"}[kind]).at(
-            out, places, rows
-        )
+        combine = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}[kind]
+        if places.size:
+            accumulate(combine, out, places, rows)
     else:
         out = getattr(xp.full(shape, start, w.dtype).at[places], kind)(rows)
     return out[:count].astype(data.dtype)
