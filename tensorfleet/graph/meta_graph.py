@@ -181,7 +181,9 @@ def _write_collection(meta: Any, name: str, items: list, scope: str | None) -> N
     target = meta.collection_def[name]
     if name in _PROTO_COLLECTIONS and all(hasattr(i, "to_proto") for i in items):
         protos = [i.to_proto(scope) if scope else i.to_proto() for i in items]
-        target.bytes_list.value.extend(p.SerializeToString() for p in protos if p is not None)
+        target.bytes_list.value.extend(
+            p.SerializeToString(deterministic=True) for p in protos if p is not None
+        )
     elif items and all(isinstance(i, (Tensor, Operation)) or hasattr(i, "to_proto") for i in items):
         inside = (i.name for i in items if not scope or i.name.startswith(scope))
         target.node_list.value.extend(strip_scope(name, scope) for name in inside)

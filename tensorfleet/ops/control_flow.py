@@ -66,7 +66,8 @@ def cond(
             context = CondContext(pred_id, pivot, branch)
             with context:
                 results.append(_branch(context, fn))
-            graph.add_to_collection(GraphKeys.COND_CONTEXT, context)
+            if context.outer_context is None:
+                graph.add_to_collection(GraphKeys.COND_CONTEXT, context)
         merged = _merged(results[0], results[1])
         if (
             not strict

@@ -41,6 +41,9 @@ class ControlFlowContext:
         self._known: set[Tensor] = set()  # tensors that may be used inside as they are
         self._captured: dict[Tensor, Tensor] = {}  # tensors from outside, and what stands for them inside
         self._pivot: Any = None
+        self._nested: list[ControlFlowContext] = []
+        if self._outer is not None:
+            self._outer._nested.append(self)
 
     @property
     def name(self) -> str:
@@ -193,6 +196,19 @@ class CondContext(ControlFlowContext):
         """True."""
         return True
 
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """This branch as a `CondContextDef`; None if it is not in the scope that is exported."""
+        from tensorfleet.ops.control_flow_protos import cond_to_proto
+
+        return cond_to_proto(self, export_scope)
+
+    @staticmethod
+    def from_proto(context_def: Any, import_scope: str | None = None) -> CondContext:
+        """The branch that a `CondContextDef` describes in the current graph."""
+        from tensorfleet.ops.control_flow_protos import cond_from_proto
+
+        return cond_from_proto(context_def, import_scope)
+
     def AddValue(self, tensor: Tensor) -> Tensor:
         """What stands for a tensor inside this branch: the tensor behind a Switch."""
         if tensor in self._known:
@@ -268,6 +284,19 @@ class WhileContext(ControlFlowContext):
     def IsWhileContext(self) -> bool:
         """True."""
         return True
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """This loop as a `WhileContextDef`; None if it is not in the scope that is exported."""
+        from tensorfleet.ops.control_flow_protos import while_to_proto
+
+        return while_to_proto(self, export_scope)
+
+    @staticmethod
+    def from_proto(context_def: Any, import_scope: str | None = None) -> WhileContext:
+        """The loop that a `WhileContextDef` describes in the current graph."""
+        from tensorfleet.ops.control_flow_protos import while_from_proto
+
+        return while_from_proto(context_def, import_scope)
 
     def GetControlPivot(self) -> Any:
         """What operations without inputs wait for."""

@@ -58,7 +58,8 @@ def while_loop(
             cond, body, loop_vars, shape_invariants = _counted(
                 cond, body, loop_vars, shape_invariants, maximum_iterations, alone
             )
-        get_default_graph().add_to_collection(GraphKeys.WHILE_CONTEXT, context)
+        if context.outer_context is None:
+            get_default_graph().add_to_collection(GraphKeys.WHILE_CONTEXT, context)
         found = build(context, cond, body, loop_vars, shape_invariants)
         if maximum_iterations is not None:
             return found[1][0] if single and return_same_structure else found[1]
