@@ -24,7 +24,8 @@ _FINDERS: dict[str, Callable[[str], Any]] = {}
 INSTEAD = {
     "estimator": "TensorFleet has no estimators: build the graph and train it in tf.train.MonitoredTrainingSession, "
     "or see docs/compatibility.md",
-    "keras": "TensorFleet has no Keras: tf.layers and tf.contrib.layers have its layers, or see docs/compatibility.md",
+    "keras": "TensorFleet has Keras's layers and losses, not its training: build a loss and train it in a session, or see "
+    "docs/compatibility.md",
     "distribute": "TensorFleet has no strategies: tf.train.replica_device_setter and tf.train.SyncReplicasOptimizer do "
     "their work, or see docs/compatibility.md",
 }

@@ -29,6 +29,7 @@ STAGES = [
         "contrib",
         "feature_column",
         "distributions",
+        "keras",
         "seq2seq",
         "profiler",
         "tutorials",

@@ -1,0 +1,231 @@
+"""`tf.keras.layers.Layer`: named by name scopes, with resource variables, and trained in the learning phase."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tensorfleet import dtypes, nest
+from tensorfleet.api import find
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.keras import state
+from tensorfleet.keras.getting import constraint as constraint_of
+from tensorfleet.keras.getting import initializer as initializer_of
+from tensorfleet.keras.getting import regularizer as regularizer_of
+from tensorfleet.keras.getting import serialized
+from tensorfleet.layers.base import Layer as Scoped
+from tensorfleet.layers.specs import check_inputs, snake_case
+from tensorfleet.variables.initializers import GlorotUniform, Zeros
+from tensorfleet.variables.scope import get_variable_scope
+from tensorfleet.variables.variable import VariableAggregation, VariableSynchronization
+
+_SHAPES = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size", "weights")
+
+
+class Layer(Scoped):
+    """Base of Keras's layers.
+
+    A layer of your own makes its variables with `add_weight` in `build(input_shape)`, which runs at the first
+    call, and computes in `call(inputs)`. A `training` argument of `call` is the learning phase unless given.
+    """
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        dynamic: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        given = {key: kwargs.pop(key) for key in _SHAPES if key in kwargs}
+        name = name or state.unique_name(snake_case(type(self).__name__))
+        super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
+        self._dynamic = dynamic
+        self._scope = get_variable_scope()
+        self._batch_input_shape = _batch_shape(given)
+        self._initial_weights = given.get("weights")
+        self.supports_masking = False
+
+    @property
+    def name_scope(self) -> Any:
+        """A name scope to put operations beside the layer's own."""
+        return name_scope(self.name)
+
+    @contextmanager
+    def _inside(self, reuse: Any) -> Iterator[Any]:
+        """Variables are named by the name scope they are made in."""
+        yield self._scope
+
+    def add_weight(  # type: ignore[override]
+        self,
+        name: str | None = None,
+        shape: Any = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        trainable: bool | None = None,
+        constraint: Any = None,
+        partitioner: Any = None,
+        use_resource: bool | None = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
+        **kwargs: Any,
+    ) -> Any:
+        """Makes a variable, named inside the layer."""
+        on_read = synchronization == VariableSynchronization.ON_READ
+        wanted = not on_read if trainable is None else trainable
+        kind = dtypes.as_dtype(dtype or self.dtype or state.floatx())
+        first = initializer_of(initializer)
+        if first is None:
+            first = GlorotUniform() if kind.is_floating else Zeros()
+        dims = [] if shape is None else [d for d in _dims(shape)]
+        made = find("Variable")(
+            lambda: first(dims, dtype=kind),
+            trainable=bool(wanted and self.trainable),
+            name=name or "Variable",
+            dtype=kind,
+            constraint=constraint_of(constraint),
+            use_resource=True if use_resource is None else use_resource,
+            synchronization=synchronization,
+            aggregation=aggregation,
+        )
+        made._keras_weight = True
+        (self._trainable_weights if wanted else self._non_trainable_weights).append(made)
+        if regularizer is not None:
+            self._regularize(made.op.name.rpartition("/")[2], [made], regularizer_of(regularizer))
+        return made
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Adds losses to the layer; the graph's collections stay as they are."""
+        for item in nest.flatten(losses):
+            loss = item() if callable(item) else item
+            if loss is not None:
+                self._losses.append(to_tensor(loss))
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Builds the layer if this is the first call, and applies it."""
+        inputs = nest.map_structure(_as_tensor, inputs)
+        flat = nest.flatten(inputs)
+        self._check_graph(flat)
+        known = inspect.signature(self.call).parameters
+        if "training" in known and kwargs.get("training") is None and not _is_positional(known, args):
+            kwargs["training"] = state.learning_phase()
+        with name_scope(self.name):
+            if not self.built:
+                self._first_call(inputs, flat)
+                if self._initial_weights is not None:
+                    self._start_with(self._initial_weights)
+            check_inputs(self.name, self.input_spec, flat)
+            outputs = self.call(inputs, *args, **kwargs)
+            if outputs is None:
+                raise ValueError(
+                    f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."
+                )
+            self._regularize_outputs(outputs)
+        self._remember(inputs, args, kwargs, outputs)
+        return outputs
+
+    def _start_with(self, values: list) -> None:
+        for variable, value in zip(self.weights, values, strict=True):
+            start = variable.assign(value)
+            variable._initializer_op = start if isinstance(start, Operation) else start.op
+
+    def _remember(self, inputs: Any, args: tuple, kwargs: dict, outputs: Any) -> None:
+        """How the outputs came about, for a `Model` made from them."""
+        if any(hasattr(t, "_keras_history") for t in nest.flatten(inputs)):
+            for i, output in enumerate(nest.flatten(outputs)):
+                if isinstance(output, Tensor) and not hasattr(output, "_keras_history"):
+                    output._keras_history = (self, inputs, args, kwargs, i)  # type: ignore[attr-defined]
+        self._last_input, self._last_output = inputs, outputs
+
+    @property
+    def input(self) -> Any:
+        """What it was last applied to."""
+        return self._last_input
+
+    @property
+    def output(self) -> Any:
+        """What that gave."""
+        return self._last_output
+
+    def get_weights(self) -> list:
+        """The values of all variables, from the session."""
+        return state.get_session().run(self.weights)
+
+    def set_weights(self, weights: list) -> None:
+        """Gives all variables values, in the session."""
+        with state.get_session().as_default():
+            super().set_weights(weights)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make the same layer again; functions by name."""
+        return {k: serialized(v) if k.endswith("activation") else v for k, v in super().get_config().items()}
+
+
+def _is_positional(known: Any, args: tuple) -> bool:
+    """Whether `training` was given by its place."""
+    return list(known).index("training") - 1 < len(args)
+
+
+def _batch_shape(given: dict[str, Any]) -> tuple | None:
+    if "batch_input_shape" in given:
+        return tuple(given["batch_input_shape"])
+    batch = given.get("batch_size")
+    if "input_shape" in given:
+        return (batch, *given["input_shape"])
+    if given.get("input_length") is not None and "input_dim" not in given:
+        return (batch, given["input_length"])
+    return (batch, given["input_dim"]) if given.get("input_dim") is not None else None
+
+
+def _dims(shape: Any) -> list[int]:
+    dims = (
+        shape.as_list()
+        if hasattr(shape, "as_list")
+        else list(shape)
+        if hasattr(shape, "__iter__")
+        else [shape]
+    )
+    return [int(getattr(d, "value", d)) for d in dims]
+
+
+def _as_tensor(value: Any) -> Any:
+    return value if value is None or isinstance(value, Tensor) else to_tensor(value)
+
+
+def Input(
+    shape: Any = None,
+    batch_size: int | None = None,
+    name: str | None = None,
+    dtype: Any = None,
+    sparse: bool = False,
+    tensor: Any = None,
+    ragged: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """A placeholder for a batch of inputs of this shape; or `tensor`, as an input of a `Model`."""
+    if tensor is None:
+        dims = kwargs.pop("batch_shape", None) or (None if shape is None else (batch_size, *_loose(shape)))
+        if dims is None:
+            raise ValueError("Please provide to Input either a `shape` or a `tensor` argument.")
+        kind = dtype or state.floatx()
+        made = find("sparse_placeholder" if sparse else "placeholder")(
+            kind, list(dims), name=name or _input_name()
+        )
+    else:
+        made = to_tensor(tensor)
+    part: Any = made if isinstance(made, Tensor) else made.values
+    part._keras_history = None
+    return made
+
+
+def _loose(shape: Any) -> list:
+    return shape.as_list() if hasattr(shape, "as_list") else list(shape)
+
+
+def _input_name() -> str:
+    return f"input_{state.get_uid('input')}"

@@ -1,0 +1,306 @@
+"""Keras's layers of numbers: dense, dropout, embeddings, shapes, activations, functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import find
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.keras import getting, state
+from tensorfleet.keras.base import Layer
+from tensorfleet.layers import core
+from tensorfleet.layers.options import given
+from tensorfleet.layers.specs import InputSpec, known_bool
+from tensorfleet.ops.control_flow import cond
+from tensorfleet.shapes import TensorShape
+
+
+def converted(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a constructor, out of its `locals()`, with names looked up."""
+    found = given(arguments)
+    for key, value in found.items():
+        if key.endswith("_initializer"):
+            found[key] = getting.initializer(value)
+        elif key.endswith("_regularizer"):
+            found[key] = getting.regularizer(value)
+        elif key.endswith("_constraint"):
+            found[key] = getting.constraint(value)
+        elif key == "activation" and value is not None:
+            found[key] = getting.activation(value)
+        elif key == "data_format" and value is None:
+            found[key] = state.image_data_format()
+    return found
+
+
+class Dense(Layer, core.Dense):
+    """`activation(inputs @ kernel + bias)`, over the last axis of the input."""
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**converted(locals()))
+
+
+class Dropout(Layer, core.Dropout):
+    """Zeroes a share `rate` of the input in training and scales up the rest; else passes it on."""
+
+    def __init__(self, rate: Any, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**converted(locals()))
+
+
+class _Noise(Layer):
+    """Something done in training only."""
+
+    def _trained(self, inputs: Tensor) -> Tensor:
+        return inputs
+
+    def call(self, inputs: Any, training: Any = None) -> Tensor:  # type: ignore[override]
+        """Does it when `training`, which may be a tensor."""
+        known = known_bool(training)
+        if known is None:
+            return cond(training, lambda: self._trained(inputs), lambda: find("identity")(inputs))
+        return self._trained(inputs) if known else find("identity")(inputs)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The input's shape."""
+        return input_shape
+
+
+class GaussianNoise(_Noise):
+    """Adds noise of a standard deviation in training."""
+
+    def __init__(self, stddev: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.stddev = stddev
+
+    def _trained(self, inputs: Tensor) -> Tensor:
+        return inputs + find("random_normal")(find("shape")(inputs), 0.0, self.stddev, inputs.dtype)
+
+
+class GaussianDropout(_Noise):
+    """Multiplies with noise of mean one in training, as strong as a dropout of `rate`."""
+
+    def __init__(self, rate: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rate = rate
+
+    def _trained(self, inputs: Tensor) -> Tensor:
+        deviation = math.sqrt(self.rate / (1.0 - self.rate))
+        return inputs * find("random_normal")(find("shape")(inputs), 1.0, deviation, inputs.dtype)
+
+
+class Flatten(Layer, core.Flatten):
+    """Makes one axis of all but the first."""
+
+    def __init__(self, data_format: Any = None, **kwargs: Any) -> None:
+        super().__init__(**converted(locals()))
+
+
+class Reshape(Layer):
+    """Gives each example another shape, of which one size may be -1."""
+
+    def __init__(self, target_shape: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.target_shape = tuple(target_shape)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Reshapes."""
+        made = find("reshape")(inputs, (find("shape")(inputs)[0], *self.target_shape))
+        made.set_shape(self.compute_output_shape(inputs.shape))
+        return made
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """The batch, then the target."""
+        dims = TensorShape(input_shape)
+        target = list(self.target_shape)
+        if -1 in target:
+            rest = -math.prod(target)
+            total = dims[1:].num_elements()
+            if total is not None and total % rest:
+                raise ValueError(
+                    f"total size of new array must be unchanged, input_shape = {dims[1:]}, output_shape = {target}"
+                )
+            target[target.index(-1)] = None if total is None else total // rest
+        return TensorShape([dims[0], *target])
+
+
+class Permute(Layer):
+    """Reorders the axes of each example, counted from 1."""
+
+    def __init__(self, dims: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.dims = tuple(dims)
+        if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
+            raise ValueError(
+                f"Invalid permutation `dims` for Permute Layer: {dims}. The set of indices in `dims` must be "
+                "consecutive and start from 1."
+            )
+        self.input_spec = InputSpec(ndim=len(self.dims) + 1)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Transposes."""
+        return find("transpose")(inputs, (0, *self.dims))
+
+
+class RepeatVector(Layer):
+    """Each vector `n` times, as a sequence."""
+
+    def __init__(self, n: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.n = n
+        self.input_spec = InputSpec(ndim=2)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Repeats."""
+        return find("tile")(find("expand_dims")(inputs, 1), [1, self.n, 1])
+
+
+class Activation(Layer):
+    """A function of Keras's activations by its name, or any function."""
+
+    def __init__(self, activation: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.activation = getting.activation(activation)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Applies it."""
+        return self.activation(inputs)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The input's shape."""
+        return input_shape
+
+
+class ReLU(Layer):
+    """`max(x, 0)`, with a slope below the threshold and a greatest value if wanted."""
+
+    def __init__(
+        self, max_value: float | None = None, negative_slope: float = 0, threshold: float = 0, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        if max_value is not None and max_value < 0.0:
+            raise ValueError("max_value of Relu layer cannot be negative value: " + str(max_value))
+        self.max_value, self.negative_slope, self.threshold = max_value, negative_slope, threshold
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Applies it."""
+        return getting.relu(inputs, self.negative_slope, self.max_value, self.threshold)
+
+
+class LeakyReLU(Layer):
+    """`x` above zero, `alpha * x` below."""
+
+    def __init__(self, alpha: float = 0.3, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.alpha = alpha
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Applies it."""
+        return find("nn.leaky_relu")(inputs, alpha=self.alpha)
+
+
+class ELU(Layer):
+    """`x` above zero, `alpha * (exp(x) - 1)` below."""
+
+    def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.alpha = alpha
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Applies it."""
+        return getting.elu(inputs, self.alpha)
+
+
+class Softmax(Layer):
+    """Numbers that sum to one along an axis."""
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Applies it."""
+        return find("nn.softmax")(inputs, axis=self.axis)
+
+
+class Lambda(Layer):
+    """Any function of tensors as a layer."""
+
+    def __init__(
+        self,
+        function: Callable,
+        output_shape: Any = None,
+        mask: Any = None,
+        arguments: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.function, self.arguments = function, arguments or {}
+
+    def call(self, inputs: Any) -> Any:  # type: ignore[override]
+        """Calls the function."""
+        return self.function(inputs, **self.arguments)
+
+
+class Embedding(Layer):
+    """A row of a table for each number."""
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        input_length: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if "input_shape" not in kwargs and "batch_input_shape" not in kwargs:
+            kwargs["input_shape"] = (input_length,)
+        super().__init__(activity_regularizer=getting.regularizer(activity_regularizer), **kwargs)
+        if mask_zero:
+            raise ValueError(
+                "Embedding does not support `mask_zero` here: give lengths to tf.nn.dynamic_rnn instead."
+            )
+        self.input_dim, self.output_dim, self.input_length = input_dim, output_dim, input_length
+        self.embeddings_initializer = getting.initializer(embeddings_initializer)
+        self.embeddings_regularizer = getting.regularizer(embeddings_regularizer)
+        self.embeddings_constraint = getting.constraint(embeddings_constraint)
+        self.mask_zero = mask_zero
+
+    def _first_call(self, inputs: Any, flat: list) -> None:
+        self._dtype = self._dtype or state.floatx()  # never the type of the numbers
+        super()._first_call(inputs, flat)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the table."""
+        self.embeddings = self.add_weight(
+            "embeddings",
+            (self.input_dim, self.output_dim),
+            initializer=self.embeddings_initializer,
+            regularizer=self.embeddings_regularizer,
+            constraint=self.embeddings_constraint,
+        )
+        self.built = True
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Looks up."""
+        if inputs.dtype.base_dtype not in (dtypes.int32, dtypes.int64):
+            inputs = find("cast")(inputs, dtypes.int32)
+        return find("nn.embedding_lookup")(self.embeddings, inputs)

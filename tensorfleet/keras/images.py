@@ -1,0 +1,350 @@
+"""Keras's layers of images and sequences: convolutions, poolings, batch normalization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.api import find
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.keras import state
+from tensorfleet.keras.base import Layer
+from tensorfleet.keras.dense import converted
+from tensorfleet.layers import conv_separable, conv_transpose, convolutional, normalization
+from tensorfleet.layers import pooling as poolings
+from tensorfleet.layers.specs import InputSpec, tuple_of
+from tensorfleet.shapes import TensorShape
+
+
+class Conv1D(Layer, convolutional.Conv1D):
+    """A convolution along a sequence, a bias, an activation."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**converted(locals()))
+
+
+class Conv2D(Layer, convolutional.Conv2D):
+    """A convolution over images, a bias, an activation."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = (1, 1),
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**converted(locals()))
+
+
+class Conv3D(Layer, convolutional.Conv3D):
+    """A convolution over volumes, a bias, an activation."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1, 1),
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = (1, 1, 1),
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**converted(locals()))
+
+
+class Conv2DTranspose(Layer, conv_transpose.Conv2DTranspose):
+    """The other way round: an image whose convolution would give the input."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: str = "valid",
+        data_format: str | None = None,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**converted(locals()))
+
+
+class SeparableConv2D(Layer, conv_separable.SeparableConv2D):
+    """A convolution of each channel alone, then one that mixes the channels."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = (1, 1),
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        pointwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**converted(locals()))
+
+
+class BatchNormalization(Layer, normalization.BatchNormalization):
+    """Gives each channel mean `beta` and deviation `gamma`, over the batch or, out of training, over all seen.
+
+    The moving averages change by the operations in `updates`: run them with each training step.
+    """
+
+    def __init__(
+        self,
+        axis: Any = -1,
+        momentum: float = 0.99,
+        epsilon: float = 0.001,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        moving_mean_initializer: Any = "zeros",
+        moving_variance_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        renorm: bool = False,
+        renorm_clipping: Any = None,
+        renorm_momentum: float = 0.99,
+        fused: bool | None = None,
+        trainable: bool = True,
+        virtual_batch_size: int | None = None,
+        adjustment: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**converted(locals()))
+
+
+def _pooling(name: str, base: type, size: Any, data_format: str | None, what: str) -> type:
+    def init(
+        self: Any,
+        pool_size: Any = size,
+        strides: Any = None,
+        padding: str = "valid",
+        data_format: str | None = data_format,
+        **kwargs: Any,
+    ) -> None:
+        options = dict(pool_size=pool_size, strides=strides, padding=padding, **kwargs)
+        options["data_format"] = data_format or state.image_data_format()
+        Layer.__init__(self, **options)
+
+    kind = type(name, (Layer, base), {"__init__": init, "__doc__": what, "__module__": __name__})
+    return kind
+
+
+_MAX, _MEAN = "The largest of each window.", "The mean of each window."
+MaxPooling1D = _pooling("MaxPooling1D", poolings.MaxPooling1D, 2, "channels_last", _MAX)
+MaxPooling2D = _pooling("MaxPooling2D", poolings.MaxPooling2D, (2, 2), None, _MAX)
+MaxPooling3D = _pooling("MaxPooling3D", poolings.MaxPooling3D, (2, 2, 2), None, _MAX)
+AveragePooling1D = _pooling("AveragePooling1D", poolings.AveragePooling1D, 2, "channels_last", _MEAN)
+AveragePooling2D = _pooling("AveragePooling2D", poolings.AveragePooling2D, (2, 2), None, _MEAN)
+AveragePooling3D = _pooling("AveragePooling3D", poolings.AveragePooling3D, (2, 2, 2), None, _MEAN)
+
+
+class _Global(Layer):
+    """One number for each channel of an example."""
+
+    _rank = 2
+    _function = "reduce_mean"
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.data_format = data_format or (state.image_data_format() if self._rank > 1 else "channels_last")
+        self.input_spec = InputSpec(ndim=self._rank + 2)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Reduces."""
+        first = 1 if self.data_format == "channels_last" else 2
+        return find(self._function)(inputs, list(range(first, first + self._rank)))
+
+
+class GlobalAveragePooling1D(_Global):
+    """The mean of each channel of a sequence."""
+
+    _rank = 1
+
+
+class GlobalAveragePooling2D(_Global):
+    """The mean of each channel of an image."""
+
+
+class GlobalMaxPooling1D(_Global):
+    """The largest of each channel of a sequence."""
+
+    _rank = 1
+    _function = "reduce_max"
+
+
+class GlobalMaxPooling2D(_Global):
+    """The largest of each channel of an image."""
+
+    _function = "reduce_max"
+
+
+class ZeroPadding2D(Layer):
+    """Zeros around images: a number, two for rows and columns, or two for each side."""
+
+    def __init__(self, padding: Any = (1, 1), data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.data_format = data_format or state.image_data_format()
+        both = (padding, padding) if isinstance(padding, int) else tuple(padding)
+        self.padding = tuple(tuple_of(side, 2, "padding entry") for side in both)
+        self.input_spec = InputSpec(ndim=4)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Pads."""
+        pads = [list(side) for side in self.padding]
+        last = self.data_format == "channels_last"
+        return find("pad")(inputs, [[0, 0], *pads, [0, 0]] if last else [[0, 0], [0, 0], *pads])
+
+
+class UpSampling2D(Layer):
+    """Larger images: each pixel repeated, or `interpolation="bilinear"`."""
+
+    def __init__(
+        self,
+        size: Any = (2, 2),
+        data_format: str | None = None,
+        interpolation: str = "nearest",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.size = tuple_of(size, 2, "size")
+        self.data_format = data_format or state.image_data_format()
+        if interpolation not in ("nearest", "bilinear"):
+            raise ValueError('`interpolation` argument should be one of `"nearest"` or `"bilinear"`.')
+        self.interpolation = interpolation
+        self.input_spec = InputSpec(ndim=4)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Resizes."""
+        first = self.data_format == "channels_first"
+        image = find("transpose")(inputs, (0, 2, 3, 1)) if first else inputs
+        known = image.shape.as_list()[1:3]
+        sizes = find("shape")(image)[1:3] * find("constant")(list(self.size))
+        name = "nearest_neighbor" if self.interpolation == "nearest" else "bilinear"
+        resize = find(f"image.resize_{name}")
+        made = resize(image, sizes, half_pixel_centers=True)
+        rows, columns = (None if d is None else d * n for d, n in zip(known, self.size, strict=True))
+        made.set_shape([inputs.shape[0].value, rows, columns, image.shape[3].value])
+        return find("transpose")(made, (0, 3, 1, 2)) if first else made
+
+
+class LayerNormalization(Layer):
+    """Gives each example mean `beta` and deviation `gamma` over some of its axes."""
+
+    def __init__(
+        self,
+        axis: Any = -1,
+        epsilon: float = 0.001,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(trainable=trainable, name=name, **kwargs)
+        self.axis, self.epsilon, self.center, self.scale = axis, epsilon, center, scale
+        self._beta = dict(
+            initializer=beta_initializer, regularizer=beta_regularizer, constraint=beta_constraint
+        )
+        self._gamma = dict(
+            initializer=gamma_initializer, regularizer=gamma_regularizer, constraint=gamma_constraint
+        )
+
+    def build(self, input_shape: Any) -> None:
+        """Makes gamma and beta."""
+        dims = TensorShape(input_shape).as_list()
+        given = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        self._axes = sorted(a % len(dims) for a in given)
+        sizes = [dims[a] for a in self._axes]
+        self._spread = [d if a in self._axes else 1 for a, d in enumerate(dims)]
+        self.gamma = self.add_weight("gamma", sizes, **self._gamma) if self.scale else None
+        self.beta = self.add_weight("beta", sizes, **self._beta) if self.center else None
+        self.built = True
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Normalizes."""
+        mean, variance = find("nn.moments")(inputs, self._axes, keep_dims=True)
+        scale, offset = (
+            None if v is None else find("reshape")(v, self._spread) for v in (self.gamma, self.beta)
+        )
+        made = find("nn.batch_normalization")(inputs, mean, variance, offset, scale, self.epsilon)
+        made.set_shape(inputs.shape)
+        return made
+
+
+MaxPool1D, MaxPool2D, MaxPool3D = MaxPooling1D, MaxPooling2D, MaxPooling3D
+AvgPool1D, AvgPool2D, AvgPool3D = AveragePooling1D, AveragePooling2D, AveragePooling3D
+Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
+Convolution2DTranspose, SeparableConvolution2D = Conv2DTranspose, SeparableConv2D
+GlobalAvgPool1D, GlobalAvgPool2D = GlobalAveragePooling1D, GlobalAveragePooling2D
+GlobalMaxPool1D, GlobalMaxPool2D = GlobalMaxPooling1D, GlobalMaxPooling2D

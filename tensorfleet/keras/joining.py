@@ -1,0 +1,138 @@
+"""Keras's layers of several inputs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api import find
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.keras.base import Layer
+
+
+class _Merge(Layer):
+    """One tensor of several of the same shape."""
+
+    _pair: Callable[[Any, Any], Any]
+
+    def _merged(self, inputs: list) -> Tensor:
+        return functools.reduce(type(self)._pair, inputs)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Merges."""
+        if not isinstance(inputs, (list, tuple)) or len(inputs) < 2:
+            raise ValueError(f"A merge layer should be called on a list of at least 2 inputs. Got {inputs}")
+        return self._merged(list(inputs))
+
+
+class Add(_Merge):
+    """The sum."""
+
+    _pair = staticmethod(lambda a, b: a + b)
+
+
+class Subtract(_Merge):
+    """The first less the second."""
+
+    _pair = staticmethod(lambda a, b: a - b)
+
+
+class Multiply(_Merge):
+    """The product."""
+
+    _pair = staticmethod(lambda a, b: a * b)
+
+
+class Maximum(_Merge):
+    """The larger of each pair."""
+
+    _pair = staticmethod(lambda a, b: find("maximum")(a, b))
+
+
+class Minimum(_Merge):
+    """The smaller of each pair."""
+
+    _pair = staticmethod(lambda a, b: find("minimum")(a, b))
+
+
+class Average(_Merge):
+    """The mean."""
+
+    def _merged(self, inputs: list) -> Tensor:
+        return functools.reduce(lambda a, b: a + b, inputs) / len(inputs)
+
+
+class Concatenate(_Merge):
+    """One behind the other, along an axis."""
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def _merged(self, inputs: list) -> Tensor:
+        return find("concat")(inputs, self.axis)
+
+
+class Dot(_Merge):
+    """The products of two tensors' vectors along an axis of each, scaled to length one if `normalize`."""
+
+    def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axes, self.normalize = axes, normalize
+
+    def _merged(self, inputs: list) -> Tensor:
+        first, second = inputs
+        axes = [self.axes] * 2 if isinstance(self.axes, int) else list(self.axes)
+        axes = [a % len(t.shape) for a, t in zip(axes, inputs, strict=True)]
+        if self.normalize:
+            normalized = find("nn.l2_normalize")
+            first, second = (normalized(t, axis=a) for t, a in zip(inputs, axes, strict=True))
+        if len(first.shape) == len(second.shape) == 2:
+            return find("reduce_sum")(first * second, 1, keepdims=True)
+        return find("matmul")(
+            first,
+            second,
+            transpose_a=axes[0] != len(first.shape) - 1,
+            transpose_b=axes[1] == len(second.shape) - 1,
+        )
+
+
+def add(inputs: list, **kwargs: Any) -> Tensor:
+    """The sum of tensors."""
+    return Add(**kwargs)(inputs)
+
+
+def subtract(inputs: list, **kwargs: Any) -> Tensor:
+    """The first tensor less the second."""
+    return Subtract(**kwargs)(inputs)
+
+
+def multiply(inputs: list, **kwargs: Any) -> Tensor:
+    """The product of tensors."""
+    return Multiply(**kwargs)(inputs)
+
+
+def average(inputs: list, **kwargs: Any) -> Tensor:
+    """The mean of tensors."""
+    return Average(**kwargs)(inputs)
+
+
+def maximum(inputs: list, **kwargs: Any) -> Tensor:
+    """The larger of each pair."""
+    return Maximum(**kwargs)(inputs)
+
+
+def minimum(inputs: list, **kwargs: Any) -> Tensor:
+    """The smaller of each pair."""
+    return Minimum(**kwargs)(inputs)
+
+
+def concatenate(inputs: list, axis: int = -1, **kwargs: Any) -> Tensor:
+    """Tensors one behind the other, along an axis."""
+    return Concatenate(axis=axis, **kwargs)(inputs)
+
+
+def dot(inputs: list, axes: Any, normalize: bool = False, **kwargs: Any) -> Tensor:
+    """The products of two tensors' vectors along an axis of each."""
+    return Dot(axes=axes, normalize=normalize, **kwargs)(inputs)

@@ -1,0 +1,145 @@
+"""Where the names of `tf.keras` are; each file is read when one of its names is used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from tensorfleet.api import find, publish_lazily, publish_module
+
+_LAYERS = {
+    "base": "Layer Input",
+    "dense": """
+        Activation Dense Dropout ELU Embedding Flatten GaussianDropout GaussianNoise Lambda LeakyReLU Permute ReLU
+        RepeatVector Reshape Softmax
+    """,
+    "images": """
+        AveragePooling1D AveragePooling2D AveragePooling3D AvgPool1D AvgPool2D AvgPool3D BatchNormalization Conv1D
+        Conv2D Conv2DTranspose Conv3D Convolution1D Convolution2D Convolution2DTranspose Convolution3D
+        GlobalAveragePooling1D GlobalAveragePooling2D GlobalAvgPool1D GlobalAvgPool2D GlobalMaxPool1D
+        GlobalMaxPool2D GlobalMaxPooling1D GlobalMaxPooling2D LayerNormalization MaxPool1D MaxPool2D MaxPool3D
+        MaxPooling1D MaxPooling2D MaxPooling3D SeparableConv2D SeparableConvolution2D UpSampling2D ZeroPadding2D
+    """,
+    "joining": """
+        Add Average Concatenate Dot Maximum Minimum Multiply Subtract add average concatenate dot maximum minimum
+        multiply subtract
+    """,
+    "recurrent": "Bidirectional GRU LSTM SimpleRNN TimeDistributed",
+}
+_LOSSES = {
+    "binary_crossentropy": "",
+    "categorical_crossentropy": "",
+    "hinge": "",
+    "kullback_leibler_divergence": "KLD kld",
+    "logcosh": "",
+    "mean_absolute_error": "MAE mae",
+    "mean_absolute_percentage_error": "MAPE mape",
+    "mean_squared_error": "MSE mse",
+    "mean_squared_logarithmic_error": "MSLE msle",
+    "poisson": "",
+    "sparse_categorical_crossentropy": "",
+    "squared_hinge": "",
+}
+_LOSS_CLASSES = """
+    BinaryCrossentropy CategoricalCrossentropy Hinge KLDivergence LogCosh Loss MeanAbsoluteError
+    MeanAbsolutePercentageError MeanSquaredError MeanSquaredLogarithmicError Poisson SparseCategoricalCrossentropy
+    SquaredHinge
+"""
+_STATE = """
+    batch_set_value clear_session dot epsilon floatx get_session get_uid get_value image_data_format int_shape
+    is_keras_tensor learning_phase manual_variable_initialization placeholder set_epsilon set_floatx
+    set_image_data_format set_learning_phase set_session set_value variable
+"""
+# Functions of the backend that are the graph's own.
+_BACKEND = {
+    "abs": "abs",
+    "argmax": "argmax",
+    "cast": "cast",
+    "exp": "exp",
+    "expand_dims": "expand_dims",
+    "log": "log",
+    "max": "reduce_max",
+    "maximum": "maximum",
+    "mean": "reduce_mean",
+    "min": "reduce_min",
+    "minimum": "minimum",
+    "permute_dimensions": "transpose",
+    "pow": "pow",
+    "reshape": "reshape",
+    "shape": "shape",
+    "sqrt": "sqrt",
+    "square": "square",
+    "stack": "stack",
+    "stop_gradient": "stop_gradient",
+    "sum": "reduce_sum",
+    "tanh": "tanh",
+    "tile": "tile",
+    "sigmoid": "sigmoid",
+    "relu": "nn.relu",
+    "softmax": "nn.softmax",
+    "l2_normalize": "nn.l2_normalize",
+    "one_hot": "one_hot",
+    "concatenate": "concat",
+}
+
+_TABLE: dict[str, tuple[str, str]] = {}
+
+
+def _add(module: str, file: str, names: str, public: str = "") -> None:
+    for name in names.split():
+        _TABLE[f"keras.{module}{'.' if module else ''}{public or name}"] = (file, name)
+
+
+for _file, _names in _LAYERS.items():
+    _add("layers", _file, _names)
+for _name, _short in _LOSSES.items():
+    for _public in (_name, *_short.split()):
+        for _module in ("losses", "metrics"):
+            _TABLE[f"keras.{_module}.{_public}"] = ("penalties", _name)
+_add("losses", "penalties", _LOSS_CLASSES)
+_add("metrics", "penalties", "binary_accuracy categorical_accuracy sparse_categorical_accuracy")
+_add("backend", "state", _STATE)
+_add("backend", "penalties", "binary_crossentropy categorical_crossentropy sparse_categorical_crossentropy")
+_add("", "base", "Input")
+_add("", "containers", "Model Sequential")
+_add("models", "containers", "Model Sequential")
+_add("utils", "helpers", "normalize to_categorical")
+_add("activations", "getting", "elu exponential hard_sigmoid linear relu softmax")
+_add("activations", "getting", "activation", "get")
+_add("initializers", "getting", "initializer", "get")
+_add("regularizers", "getting", "L1L2 Regularizer l1 l1_l2 l2")
+_add("regularizers", "getting", "regularizer", "get")
+_add("constraints", "getting", "MaxNorm NonNeg UnitNorm")
+for _public, _name in {"max_norm": "MaxNorm", "non_neg": "NonNeg", "unit_norm": "UnitNorm"}.items():
+    _add("constraints", "getting", _name, _public)
+_add("constraints", "getting", "constraint", "get")
+
+
+def _load(name: str) -> Any:
+    file, leaf = _TABLE[name.removeprefix("python.")]
+    return getattr(importlib.import_module(f"tensorfleet.keras.{file}"), leaf)
+
+
+publish_lazily(_load, *_TABLE, *(f"python.{name}" for name in _TABLE))
+
+
+def _borrowed(name: str) -> Any:
+    *_, module, leaf = name.split(".")
+    return find(_BORROWED[f"{module}.{leaf}"])
+
+
+_BORROWED = {f"backend.{name}": target for name, target in _BACKEND.items()}
+_BORROWED |= {
+    f"activations.{name}": f"nn.{name}" for name in ("selu", "sigmoid", "softplus", "softsign", "tanh")
+}
+_CLASSES = (
+    "constant identity ones orthogonal variance_scaling zeros random_normal random_uniform truncated_normal"
+)
+for _name in _CLASSES.split():
+    _camel = "".join(part.title() for part in _name.split("_"))
+    _BORROWED[f"initializers.{_camel}"] = _BORROWED[f"initializers.{_name}"] = f"initializers.{_name}"
+_SCALED = "glorot_normal glorot_uniform he_normal he_uniform lecun_normal lecun_uniform"
+for _name in _SCALED.split():
+    _BORROWED[f"initializers.{_name}"] = f"initializers.{_name}"
+publish_lazily(_borrowed, *(f"{root}{name}" for name in _BORROWED for root in ("keras.", "python.keras.")))
+publish_module("contrib.keras", "keras")

@@ -1,0 +1,227 @@
+"""`tf.keras.losses` and the functions of `tf.keras.metrics`: one number for each example, true values first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import find
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.keras import state
+
+
+def _pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+    predicted = to_tensor(y_pred)
+    return find("cast")(y_true, predicted.dtype.base_dtype), predicted
+
+
+def _mean(value: Any) -> Tensor:
+    return find("reduce_mean")(value, -1)
+
+
+def _clipped(x: Tensor) -> Tensor:
+    return find("clip_by_value")(x, state.epsilon(), 1.0 - state.epsilon())
+
+
+def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of squared differences."""
+    true, predicted = _pair(y_true, y_pred)
+    return _mean(find("squared_difference")(predicted, true))
+
+
+def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of absolute differences."""
+    true, predicted = _pair(y_true, y_pred)
+    return _mean(find("abs")(predicted - true))
+
+
+def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of absolute differences, in percent of the true values."""
+    true, predicted = _pair(y_true, y_pred)
+    size = find("maximum")(find("abs")(true), state.epsilon())
+    return 100.0 * _mean(find("abs")((true - predicted) / size))
+
+
+def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of squared differences of logarithms."""
+    true, predicted = (find("log")(find("maximum")(v, state.epsilon()) + 1.0) for v in _pair(y_true, y_pred))
+    return _mean(find("squared_difference")(predicted, true))
+
+
+def _smooth(true: Tensor, smoothing: Any, classes: Any) -> Tensor:
+    return true if not smoothing else true * (1.0 - smoothing) + smoothing / classes
+
+
+def binary_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0
+) -> Tensor:
+    """The mean cross entropy of yes-or-no answers."""
+    true, predicted = _pair(y_true, y_pred)
+    true = _smooth(true, label_smoothing, 2)
+    if from_logits:
+        return _mean(find("nn.sigmoid_cross_entropy_with_logits")(labels=true, logits=predicted))
+    safe, small = _clipped(predicted), state.epsilon()
+    log = find("log")
+    return _mean(-(true * log(safe + small) + (1 - true) * log(1 - safe + small)))
+
+
+def categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0
+) -> Tensor:
+    """The cross entropy of classes, given as rows of probabilities."""
+    true, predicted = _pair(y_true, y_pred)
+    true = _smooth(true, label_smoothing, find("cast")(find("shape")(true)[-1], predicted.dtype))
+    if from_logits:
+        return find("nn.softmax_cross_entropy_with_logits_v2")(labels=true, logits=predicted)
+    predicted = _clipped(predicted / find("reduce_sum")(predicted, -1, keepdims=True))
+    return -find("reduce_sum")(true * find("log")(predicted), -1)
+
+
+def sparse_categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, axis: int = -1
+) -> Tensor:
+    """The cross entropy of classes, given as numbers."""
+    predicted = to_tensor(y_pred)
+    logits = predicted if from_logits else find("log")(_clipped(predicted))
+    labels = find("cast")(y_true, dtypes.int64)
+    rank, labels_rank = logits.shape.ndims, labels.shape.ndims
+    if axis not in (-1, (rank or 0) - 1):
+        order = [a for a in range(rank or 0) if a != axis % (rank or 1)]
+        logits = find("transpose")(logits, [*order, axis % (rank or 1)])
+    if rank is not None and labels_rank == rank:
+        labels = find("squeeze")(labels, [-1])
+    return find("nn.sparse_softmax_cross_entropy_with_logits")(labels=labels, logits=logits)
+
+
+def hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of `max(1 - true * predicted, 0)`, with labels 0 read as -1."""
+    true, predicted = _signs(y_true, y_pred)
+    return _mean(find("maximum")(1.0 - true * predicted, 0.0))
+
+
+def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of squares of the hinge loss."""
+    true, predicted = _signs(y_true, y_pred)
+    return _mean(find("square")(find("maximum")(1.0 - true * predicted, 0.0)))
+
+
+def _signs(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+    true, predicted = _pair(y_true, y_pred)
+    binary = find("reduce_all")(find("logical_or")(find("equal")(true, 0), find("equal")(true, 1)))
+    return find("cond")(binary, lambda: 2.0 * true - 1.0, lambda: find("identity")(true)), predicted
+
+
+def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Tensor:
+    """The divergence of the predicted distribution from the true one."""
+    true, predicted = (find("clip_by_value")(v, state.epsilon(), 1.0) for v in _pair(y_true, y_pred))
+    return find("reduce_sum")(true * find("log")(true / predicted), -1)
+
+
+def poisson(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of `predicted - true * log(predicted)`."""
+    true, predicted = _pair(y_true, y_pred)
+    return _mean(predicted - true * find("log")(predicted + state.epsilon()))
+
+
+def logcosh(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean logarithm of the hyperbolic cosine of differences."""
+    true, predicted = _pair(y_true, y_pred)
+    x = predicted - true
+    return _mean(x + find("nn.softplus")(-2.0 * x) - find("log")(find("cast")(2.0, x.dtype)))
+
+
+# -- the share of right answers -------------------------------------------------------------------------
+
+
+def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
+    """The share of answers on the right side of the threshold."""
+    true, predicted = _pair(y_true, y_pred)
+    sides = find("cast")(find("greater")(predicted, threshold), predicted.dtype)
+    return _mean(find("cast")(find("equal")(true, sides), dtypes.float32))
+
+
+def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+    """Whether the largest probability is that of the right class, given as a row."""
+    same = find("equal")(find("argmax")(y_true, -1), find("argmax")(y_pred, -1))
+    return find("cast")(same, state.floatx())
+
+
+def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+    """Whether the largest probability is that of the right class, given as a number."""
+    labels, predicted = to_tensor(y_true), to_tensor(y_pred)
+    if labels.shape.ndims == predicted.shape.ndims:
+        labels = find("squeeze")(labels, [-1])
+    return find("cast")(
+        find("equal")(find("cast")(labels, dtypes.int64), find("argmax")(predicted, -1)), state.floatx()
+    )
+
+
+# -- classes ------------------------------------------------------------------------------------------
+
+
+class Loss:
+    """Base of losses: `call` gives one number for each example, which `reduction` makes one of."""
+
+    def __init__(self, reduction: str = "auto", name: str | None = None) -> None:
+        if reduction not in ("auto", "none", "sum", "sum_over_batch_size"):
+            raise ValueError(f"Invalid Reduction Key {reduction}.")
+        self.reduction, self.name = reduction, name
+
+    def call(self, y_true: Any, y_pred: Any) -> Tensor:
+        """The loss of each example."""
+        raise AssertionError("A loss of one's own defines `call`.")
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        """The loss: the mean over all examples unless `reduction` says otherwise."""
+        with find("name_scope")(self.name, type(self).__name__):
+            losses = self.call(y_true, y_pred)
+            if sample_weight is not None:
+                weights = find("cast")(sample_weight, losses.dtype)
+                if weights.shape.ndims == (losses.shape.ndims or 0) + 1:
+                    weights = find("squeeze")(weights, [-1])
+                losses = losses * weights
+            if self.reduction == "none":
+                return losses
+            total = find("reduce_sum")(losses)
+            if self.reduction == "sum":
+                return total
+            return find("div_no_nan")(total, find("cast")(find("size")(losses), losses.dtype))
+
+
+def _class(name: str, function: Callable, **defaults: Any) -> type:
+    """The class of a loss, whose options come before `reduction` as in Keras."""
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        names = [*defaults, "reduction", "name"]
+        given = {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
+        odd = set(given) - set(names)
+        if odd:
+            raise TypeError(f"{name} got an unexpected keyword argument {sorted(odd)[0]!r}")
+        Loss.__init__(self, given.pop("reduction", "auto"), given.pop("name", function.__name__))
+        self._options = given
+
+    def call(self: Any, y_true: Any, y_pred: Any) -> Tensor:
+        return function(y_true, y_pred, **self._options)
+
+    body = {"__init__": init, "call": call, "__doc__": function.__doc__, "__module__": __name__}
+    return type(name, (Loss,), body)
+
+
+MeanSquaredError = _class("MeanSquaredError", mean_squared_error)
+MeanAbsoluteError = _class("MeanAbsoluteError", mean_absolute_error)
+MeanAbsolutePercentageError = _class("MeanAbsolutePercentageError", mean_absolute_percentage_error)
+MeanSquaredLogarithmicError = _class("MeanSquaredLogarithmicError", mean_squared_logarithmic_error)
+BinaryCrossentropy = _class("BinaryCrossentropy", binary_crossentropy, from_logits=False, label_smoothing=0)
+CategoricalCrossentropy = _class(
+    "CategoricalCrossentropy", categorical_crossentropy, from_logits=False, label_smoothing=0
+)
+SparseCategoricalCrossentropy = _class(
+    "SparseCategoricalCrossentropy", sparse_categorical_crossentropy, from_logits=False
+)
+Hinge = _class("Hinge", hinge)
+SquaredHinge = _class("SquaredHinge", squared_hinge)
+KLDivergence = _class("KLDivergence", kullback_leibler_divergence)
+Poisson = _class("Poisson", poisson)
+LogCosh = _class("LogCosh", logcosh)

@@ -1,0 +1,306 @@
+"""Keras's recurrent layers: `SimpleRNN`, `GRU`, `LSTM`, and what wraps layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api import find
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.keras import getting
+from tensorfleet.keras.base import Layer
+from tensorfleet.layers.options import given
+from tensorfleet.layers.specs import InputSpec
+from tensorfleet.shapes import TensorShape
+
+
+class _Cell:
+    """One step of a recurrent layer, as `tf.nn.dynamic_rnn` takes it."""
+
+    def __init__(self, step: Callable, units: int, states: int) -> None:
+        self._step = step
+        self.output_size = units
+        self.state_size: Any = units if states == 1 else (units,) * states
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """The first state."""
+        sizes = self.state_size if isinstance(self.state_size, tuple) else (self.state_size,)
+        made = tuple(find("zeros")(find("stack")([batch_size, n]), dtype) for n in sizes)
+        return made if isinstance(self.state_size, tuple) else made[0]
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
+        """The output and the next state."""
+        return self._step(inputs, state)
+
+
+class _Recurrent(Layer):
+    """A sequence to its last output, or to all of them."""
+
+    _gates = 1
+    _states = 1
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "tanh",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        for what, value in dict(
+            dropout=dropout, recurrent_dropout=recurrent_dropout, stateful=stateful
+        ).items():
+            if value:
+                raise ValueError(
+                    f"{type(self).__name__} does not support `{what}` here: use tf.nn.dynamic_rnn with the cells of "
+                    "tf.nn.rnn_cell, DropoutWrapper among them."
+                )
+        super().__init__(activity_regularizer=getting.regularizer(activity_regularizer), **kwargs)
+        self.units, self.use_bias = int(units), use_bias
+        self.activation = getting.activation(activation)
+        self.kernel_initializer, self.recurrent_initializer = kernel_initializer, recurrent_initializer
+        self.bias_initializer = bias_initializer
+        self.kernel_regularizer, self.recurrent_regularizer = kernel_regularizer, recurrent_regularizer
+        self.bias_regularizer = bias_regularizer
+        self.kernel_constraint, self.recurrent_constraint = kernel_constraint, recurrent_constraint
+        self.bias_constraint = bias_constraint
+        self.return_sequences, self.return_state = return_sequences, return_state
+        self.go_backwards, self.unroll = go_backwards, unroll
+        self.input_spec = InputSpec(ndim=3)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the kernels and the bias, all gates side by side."""
+        width = TensorShape(input_shape)[-1].value
+        columns = self.units * self._gates
+        self.kernel = self._weight("kernel", (width, columns), "kernel")
+        self.recurrent_kernel = self._weight("recurrent_kernel", (self.units, columns), "recurrent")
+        self.bias = self._weight("bias", (columns,), "bias") if self.use_bias else None
+        self.built = True
+
+    def _weight(self, name: str, dims: tuple, part: str) -> Any:
+        options = {w: getattr(self, f"{part}_{w}") for w in ("initializer", "regularizer", "constraint")}
+        return self.add_weight(name, dims, **options)
+
+    def _projected(self, inputs: Tensor) -> Tensor:
+        made = find("matmul")(inputs, self.kernel)
+        return made if self.bias is None else find("nn.bias_add")(made, self.bias)
+
+    def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
+        raise AssertionError
+
+    def call(  # type: ignore[override]
+        self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
+    ) -> Any:
+        """Runs through the sequence."""
+        if self.go_backwards:
+            inputs = find("reverse")(inputs, [1])
+        cell = _Cell(self._step, self.units, self._states)
+        first = initial_state
+        if isinstance(first, (list, tuple)):
+            first = tuple(first) if self._states > 1 else first[0]
+        outputs, state = find("nn.dynamic_rnn")(cell, inputs, initial_state=first, dtype=inputs.dtype)
+        last = state[0] if self._states > 1 else state
+        result = outputs if self.return_sequences else last
+        if not self.return_state:
+            return result
+        return [result, *(state if self._states > 1 else [state])]
+
+
+class SimpleRNN(_Recurrent):
+    """Each output is the next state: `activation(inputs @ kernel + state @ recurrent_kernel + bias)`."""
+
+    def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
+        made = self.activation(self._projected(inputs) + find("matmul")(state, self.recurrent_kernel))
+        return made, made
+
+
+class GRU(_Recurrent):
+    """Gated recurrent units, the gates in the order update, reset, new."""
+
+    _gates = 3
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "hard_sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        implementation: int = 1,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        reset_after: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        options = given(locals())
+        if options.pop("reset_after"):
+            raise ValueError("GRU does not support `reset_after` here.")
+        del options["implementation"], options["recurrent_activation"]
+        super().__init__(**options)
+        self.recurrent_activation = getting.activation(recurrent_activation)
+
+    def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
+        matmul, n = find("matmul"), self.units
+        update, reset, new = find("split")(self._projected(inputs), 3, axis=1)
+        past = find("convert_to_tensor")(self.recurrent_kernel)
+        z = self.recurrent_activation(update + matmul(state, past[:, :n]))
+        r = self.recurrent_activation(reset + matmul(state, past[:, n : 2 * n]))
+        candidate = self.activation(new + matmul(r * state, past[:, 2 * n :]))
+        made = z * state + (1 - z) * candidate
+        return made, made
+
+
+class LSTM(_Recurrent):
+    """Long short-term memory, the gates in the order input, forget, cell, output."""
+
+    _gates = 4
+    _states = 2
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "hard_sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        unit_forget_bias: bool = True,
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        implementation: int = 1,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        options = given(locals())
+        del options["implementation"], options["recurrent_activation"], options["unit_forget_bias"]
+        super().__init__(**options)
+        self.recurrent_activation = getting.activation(recurrent_activation)
+        self.unit_forget_bias = unit_forget_bias
+
+    def _weight(self, name: str, dims: tuple, part: str) -> Any:
+        if name == "bias" and self.unit_forget_bias:
+            plain, n = getting.initializer(self.bias_initializer), self.units
+
+            def initial(shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+                ones = find("ones_initializer")()([n], dtype=dtype)
+                return find("concat")([plain([n], dtype=dtype), ones, plain([n * 2], dtype=dtype)], 0)
+
+            return self.add_weight(
+                name,
+                dims,
+                initializer=initial,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        return super()._weight(name, dims, part)
+
+    def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
+        hidden, cell = state
+        both = self._projected(inputs) + find("matmul")(hidden, self.recurrent_kernel)
+        i, f, new, o = find("split")(both, 4, axis=1)
+        gate = self.recurrent_activation
+        cell = gate(f) * cell + gate(i) * self.activation(new)
+        made = gate(o) * self.activation(cell)
+        return made, (made, cell)
+
+
+class Bidirectional(Layer):
+    """A recurrent layer forwards and a copy of it backwards, joined by `merge_mode` (None: a list of both)."""
+
+    def __init__(
+        self, layer: Any, merge_mode: str | None = "concat", weights: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(weights=weights, **kwargs)
+        if merge_mode not in ("sum", "mul", "ave", "concat", None):
+            raise ValueError(
+                'Invalid merge mode. Merge mode should be one of {"sum", "mul", "ave", "concat", None}'
+            )
+        self.merge_mode = merge_mode
+        config = layer.get_config()
+        name = layer.name
+        self.forward_layer = type(layer)(**{**config, "name": f"forward_{name}"})
+        backwards = not layer.go_backwards
+        self.backward_layer = type(layer)(**{**config, "name": f"backward_{name}", "go_backwards": backwards})
+
+    def call(self, inputs: Any, training: Any = None) -> Any:  # type: ignore[override]
+        """Runs both ways."""
+        first, second = self.forward_layer(inputs), self.backward_layer(inputs)
+        if self.forward_layer.return_sequences:
+            second = find("reverse")(second, [1])
+        joined: dict[str | None, Callable] = {
+            "concat": lambda: find("concat")([first, second], -1),
+            "sum": lambda: first + second,
+            "ave": lambda: (first + second) / 2,
+            "mul": lambda: first * second,
+            None: lambda: [first, second],
+        }
+        return joined[self.merge_mode]()
+
+
+class TimeDistributed(Layer):
+    """Another layer, applied to each step of a sequence."""
+
+    def __init__(self, layer: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.layer = layer
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the layer's variables, named by this one."""
+        dims = TensorShape(input_shape)
+        if not self.layer.built:
+            self.layer.build(TensorShape([dims[0]]).concatenate(dims[2:]))
+            self.layer.built = True
+        self.built = True
+
+    def call(self, inputs: Any, training: Any = None) -> Tensor:  # type: ignore[override]
+        """Applies it to all steps at once."""
+        sizes = find("shape")(inputs)
+        flat = find("reshape")(inputs, find("concat")([[-1], sizes[2:]], 0))
+        flat.set_shape([None, *inputs.shape.as_list()[2:]])
+        made = self.layer(flat)
+        rest = made.shape.as_list()[1:]
+        result = find("reshape")(made, find("concat")([sizes[:2], find("shape")(made)[1:]], 0))
+        result.set_shape([*inputs.shape.as_list()[:2], *rest])
+        return result

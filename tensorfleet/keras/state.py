@@ -1,0 +1,186 @@
+"""`tf.keras.backend`: the session, the learning phase, and what layers take for granted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.api import find
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import GraphKeys, get_default_graph
+
+_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
+_session: list[Any] = [None]
+_manual = [False]
+
+
+def floatx() -> str:
+    """The type of variables by default."""
+    return _settings["floatx"]
+
+
+def set_floatx(value: str) -> None:
+    """Sets the type of variables by default."""
+    if value not in ("float16", "float32", "float64"):
+        raise ValueError(f"Unknown floatx type: {value}")
+    _settings["floatx"] = value
+
+
+def epsilon() -> float:
+    """A small number that keeps divisions and logarithms finite."""
+    return _settings["epsilon"]
+
+
+def set_epsilon(value: float) -> None:
+    """Sets that number."""
+    _settings["epsilon"] = value
+
+
+def image_data_format() -> str:
+    """Where the channels of images are by default."""
+    return _settings["image_data_format"]
+
+
+def set_image_data_format(data_format: str) -> None:
+    """Sets where the channels of images are: "channels_last" or "channels_first"."""
+    if data_format not in ("channels_last", "channels_first"):
+        raise ValueError(f"Unknown data_format: {data_format}")
+    _settings["image_data_format"] = data_format
+
+
+def learning_phase() -> Any:
+    """Whether layers train: what was set, or a tensor of the graph that is false unless it is fed."""
+    graph: Any = get_default_graph()
+    phase = graph.__dict__.get("_keras_learning_phase")
+    if phase is None:
+        with graph.as_default(), find("name_scope")(None), find("control_dependencies")(None):
+            phase = find("placeholder_with_default")(False, [], name="keras_learning_phase")
+        graph._keras_learning_phase = phase
+    return phase
+
+
+def set_learning_phase(value: int) -> None:
+    """Layers made from now on train (1), or do not (0)."""
+    if value not in (0, 1):
+        raise ValueError("Expected learning phase to be 0 or 1.")
+    graph: Any = get_default_graph()
+    graph._keras_learning_phase = int(value)
+
+
+def set_session(session: Any) -> None:
+    """Sets the session that `get_session` gives."""
+    _session[0] = session
+
+
+def get_session(op_input_list: Any = ()) -> Any:
+    """The default session, else the one that was set or made for the default graph.
+
+    Variables that layers made since start in it, unless `manual_variable_initialization` says otherwise.
+    """
+    found = find("get_default_session")()
+    if found is None:
+        found = _session[0]
+        if found is None or found.graph is not get_default_graph():
+            found = _session[0] = find("Session")()
+    if not _manual[0]:
+        with found.graph.as_default():
+            _start(found)
+    return found
+
+
+def _start(session: Any) -> None:
+    """Initializes variables of layers that have no value yet, each once."""
+    graph = session.graph
+    variables = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if _is_new(v)]
+    if not variables:
+        return
+    known = session.run([v.is_initialized() for v in variables])
+    session.run([v.initializer for v, has in zip(variables, known, strict=True) if not has])
+    for variable in variables:
+        variable._keras_started = True
+
+
+def _is_new(variable: Any) -> bool:
+    return getattr(variable, "_keras_weight", False) and not getattr(variable, "_keras_started", False)
+
+
+def manual_variable_initialization(value: bool) -> None:
+    """Whether the user initializes variables, and `get_session` does not."""
+    _manual[0] = bool(value)
+
+
+def clear_session() -> None:
+    """Forgets the session, the default graph, and the names of layers."""
+    find("reset_default_graph")()
+    _session[0] = None
+
+
+def get_uid(prefix: str = "") -> int:
+    """The next number for a name in this graph, from 1 on."""
+    counts = get_default_graph().__dict__.setdefault("_keras_uids", {})
+    counts[prefix] = counts.get(prefix, 0) + 1
+    return counts[prefix]
+
+
+def unique_name(base: str) -> str:
+    """`dense`, `dense_1`, ... in each graph."""
+    number = get_uid(base)
+    return base if number == 1 else f"{base}_{number - 1}"
+
+
+def get_value(x: Any) -> Any:
+    """The value of a variable or tensor, in the session."""
+    return x.eval(session=get_session())
+
+
+def set_value(x: Any, value: Any) -> None:
+    """Gives a variable a value, in the session."""
+    x.load(value, get_session())
+
+
+def batch_set_value(tuples: Any) -> None:
+    """Gives several variables values."""
+    for variable, value in tuples:
+        set_value(variable, value)
+
+
+def is_keras_tensor(x: Any) -> bool:
+    """Whether a tensor came from `Input` or from a layer."""
+    if not isinstance(x, Tensor):
+        raise ValueError(
+            f"Unexpectedly found an instance of type `{type(x)}`. Expected a symbolic tensor instance."
+        )
+    return hasattr(x, "_keras_history")
+
+
+def int_shape(x: Any) -> tuple | None:
+    """The shape as a tuple, None where it is not known."""
+    dims = x.shape
+    return None if dims.ndims is None else tuple(dims.as_list())
+
+
+def dot(x: Any, y: Any) -> Tensor:
+    """The product of matrices; of the last axis of `x` and the second to last of `y` for higher ranks."""
+    if x.shape.ndims is not None and x.shape.ndims > 2:
+        return find("tensordot")(x, y, [[x.shape.ndims - 1], [max(y.shape.ndims - 2, 0)]])
+    return find("matmul")(x, y)
+
+
+def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Any:
+    """A variable with this first value."""
+    made = find("Variable")(
+        value, dtype=dtype or floatx(), name=name, constraint=constraint, use_resource=True
+    )
+    made._keras_weight = True
+    return made
+
+
+def placeholder(
+    shape: Any = None,
+    ndim: int | None = None,
+    dtype: Any = None,
+    sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """A placeholder of a shape, or of so many dimensions."""
+    dims = shape if shape is not None else [None] * ndim if ndim else None
+    return find("sparse_placeholder" if sparse else "placeholder")(dtype or floatx(), dims, name=name)
