@@ -10,7 +10,7 @@ from tensorfleet.api import export, find
 from tensorfleet.contrib.arg_scope import add_arg_scope
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import GraphKeys, add_to_collection, device, get_collection
-from tensorfleet.variables.scope import VariableScope, get_variable, get_variable_scope
+from tensorfleet.variables.scope import VariableScope, get_variable
 
 
 @export("contrib.framework.variable")
@@ -346,8 +346,3 @@ def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None)
 def assert_global_step(global_step_tensor: Any) -> None:
     """Raises TypeError when a tensor cannot count steps."""
     find("train.assert_global_step")(global_step_tensor)
-
-
-def current_reuse(reuse: Any) -> Any:
-    """What a layer passes on: its own wish, else the scope's."""
-    return reuse if reuse is not None else get_variable_scope().reuse

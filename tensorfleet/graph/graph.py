@@ -51,11 +51,6 @@ class Graph(Collections):
         return len(self._ops)
 
     @property
-    def structure_version(self) -> tuple[int, int]:
-        """Changes with every operation added and every edit of one: the key of cached plans."""
-        return len(self._ops), self._edits
-
-    @property
     def seed(self) -> int | None:
         """The graph-level random seed."""
         return self._seed

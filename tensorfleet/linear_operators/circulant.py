@@ -210,15 +210,8 @@ class LinearOperatorCirculant(_Circulant):
         is_square: bool | None = True,
         name: str = "LinearOperatorCirculant",
     ) -> None:
-        super().__init__(
-            spectrum,
-            input_output_dtype,
-            is_non_singular,
-            is_self_adjoint,
-            is_positive_definite,
-            is_square,
-            name,
-        )
+        hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
+        super().__init__(spectrum, input_output_dtype, *hints, name)
 
 
 class LinearOperatorCirculant2D(_Circulant):
@@ -236,15 +229,8 @@ class LinearOperatorCirculant2D(_Circulant):
         is_square: bool | None = True,
         name: str = "LinearOperatorCirculant2D",
     ) -> None:
-        super().__init__(
-            spectrum,
-            input_output_dtype,
-            is_non_singular,
-            is_self_adjoint,
-            is_positive_definite,
-            is_square,
-            name,
-        )
+        hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
+        super().__init__(spectrum, input_output_dtype, *hints, name)
 
 
 class LinearOperatorCirculant3D(_Circulant):
@@ -262,12 +248,5 @@ class LinearOperatorCirculant3D(_Circulant):
         is_square: bool | None = True,
         name: str = "LinearOperatorCirculant3D",
     ) -> None:
-        super().__init__(
-            spectrum,
-            input_output_dtype,
-            is_non_singular,
-            is_self_adjoint,
-            is_positive_definite,
-            is_square,
-            name,
-        )
+        hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
+        super().__init__(spectrum, input_output_dtype, *hints, name)

@@ -49,6 +49,10 @@ def _declare(public: str, label: bool, prediction: bool, what: str) -> Callable:
             value, update = _count(hits, w)
             return collect(value, update, metrics_collections, updates_collections)
 
+    return _published(metric, public, what)
+
+
+def _published(metric: Callable, public: str, what: str) -> Callable:
     metric.__name__ = metric.__qualname__ = public
     metric.__doc__ = what
     return export(f"metrics.{public}")(metric)
@@ -64,37 +68,28 @@ def _share(hits: Any, misses: Any, name: str) -> Tensor:
     return where(apply("Greater", hits + misses, 0.0), apply("RealDiv", hits, hits + misses), 0.0, name)
 
 
-@export("metrics.precision")
-def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Of all that were predicted true, the share that are."""
-    with variable_scope(name, "precision", (predictions, labels, weights)):
-        p, y, w = fitted(cast(predictions, dtypes.bool_), cast(labels, dtypes.bool_), weights)
-        right, new_right = true_positives(y, p, w)
-        wrong, new_wrong = false_positives(y, p, w)
-        value, update = _share(right, wrong, "value"), _share(new_right, new_wrong, "update_op")
-        return collect(value, update, metrics_collections, updates_collections)
+def _declare_share(public: str, others: Callable, what: str) -> Callable:
+    """The metric that is the share of true positives among those and `others`."""
+
+    def metric(
+        labels: Any,
+        predictions: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Pair:
+        with variable_scope(name, public, (predictions, labels, weights)):
+            p, y, w = fitted(cast(predictions, dtypes.bool_), cast(labels, dtypes.bool_), weights)
+            right, new_right = true_positives(y, p, w)
+            wrong, new_wrong = others(y, p, w)
+            value, update = _share(right, wrong, "value"), _share(new_right, new_wrong, "update_op")
+            return collect(value, update, metrics_collections, updates_collections)
+
+    return _published(metric, public, what)
 
 
-@export("metrics.recall")
-def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Of all that are true, the share that were predicted so."""
-    with variable_scope(name, "recall", (predictions, labels, weights)):
-        p, y, w = fitted(cast(predictions, dtypes.bool_), cast(labels, dtypes.bool_), weights)
-        right, new_right = true_positives(y, p, w)
-        missed, new_missed = false_negatives(y, p, w)
-        value, update = _share(right, missed, "value"), _share(new_right, new_missed, "update_op")
-        return collect(value, update, metrics_collections, updates_collections)
+precision = _declare_share(
+    "precision", false_positives, "Of all that were predicted true, the share that are."
+)
+recall = _declare_share("recall", false_negatives, "Of all that are true, the share that were predicted so.")

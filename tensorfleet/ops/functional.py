@@ -170,6 +170,37 @@ def scan(
         return nest.pack_sequence_as(like, _stacked(arrays, known))
 
 
+def _fold(
+    backwards: bool, fn: Callable, elems: Any, initializer: Any, name: str | None, **options: Any
+) -> Any:
+    _callable(fn)
+    with name_scope(name, "foldr" if backwards else "foldl", nest.flatten(elems)):
+        tensors = _elements(elems)
+        count, _ = _count(tensors)
+        inputs = _spread(tensors, count)
+
+        def slices(i: Any) -> Any:
+            return nest.pack_sequence_as(elems, [a.read(i) for a in inputs])
+
+        def forth(i: Tensor, held: Any) -> list:
+            given = slices(i)
+            return [i + 1, fn(held, given)]
+
+        def back(i: Tensor, held: Any) -> list:
+            i = i - 1
+            return [i, fn(held, slices(i))]
+
+        if initializer is not None:
+            state, start = initializer, count if backwards else constant(0)
+        elif backwards:
+            start = count - 1
+            state = slices(start)
+        else:
+            state, start = slices(0), constant(1)
+        going, step = (lambda i, _: i > 0, back) if backwards else (lambda i, _: i < count, forth)
+        return while_loop(going, step, [start, state], maximum_iterations=count, **options)[1]
+
+
 @export("foldl")
 def foldl(
     fn: Callable,
@@ -181,31 +212,8 @@ def foldl(
     name: str | None = None,
 ) -> Any:
     """The last of `a = fn(a, x)` for the slices x of `elems`, from the first to the last."""
-    _callable(fn)
-    with name_scope(name, "foldl", nest.flatten(elems)):
-        tensors = _elements(elems)
-        count, _ = _count(tensors)
-        inputs = _spread(tensors, count)
-        if initializer is None:
-            state = nest.pack_sequence_as(elems, [a.read(0) for a in inputs])
-            start = constant(1)
-        else:
-            state, start = initializer, constant(0)
-
-        def compute(i: Tensor, held: Any) -> list:
-            given = nest.pack_sequence_as(elems, [a.read(i) for a in inputs])
-            return [i + 1, fn(held, given)]
-
-        found = while_loop(
-            lambda i, _: i < count,
-            compute,
-            [start, state],
-            parallel_iterations=parallel_iterations,
-            back_prop=back_prop,
-            swap_memory=swap_memory,
-            maximum_iterations=count,
-        )
-        return found[1]
+    options = dict(parallel_iterations=parallel_iterations, back_prop=back_prop, swap_memory=swap_memory)
+    return _fold(False, fn, elems, initializer, name, **options)
 
 
 @export("foldr")
@@ -219,29 +227,5 @@ def foldr(
     name: str | None = None,
 ) -> Any:
     """The last of `a = fn(a, x)` for the slices x of `elems`, from the last to the first."""
-    _callable(fn)
-    with name_scope(name, "foldr", nest.flatten(elems)):
-        tensors = _elements(elems)
-        count, _ = _count(tensors)
-        inputs = _spread(tensors, count)
-        if initializer is None:
-            start = count - 1
-            state = nest.pack_sequence_as(elems, [a.read(start) for a in inputs])
-        else:
-            state, start = initializer, count
-
-        def compute(i: Tensor, held: Any) -> list:
-            i = i - 1
-            given = nest.pack_sequence_as(elems, [a.read(i) for a in inputs])
-            return [i, fn(held, given)]
-
-        found = while_loop(
-            lambda i, _: i > 0,
-            compute,
-            [start, state],
-            parallel_iterations=parallel_iterations,
-            back_prop=back_prop,
-            swap_memory=swap_memory,
-            maximum_iterations=count,
-        )
-        return found[1]
+    options = dict(parallel_iterations=parallel_iterations, back_prop=back_prop, swap_memory=swap_memory)
+    return _fold(True, fn, elems, initializer, name, **options)

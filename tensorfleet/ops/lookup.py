@@ -39,9 +39,8 @@ def tables_initializer(name: str = "init_all_tables") -> Operation:
     return group(*fillers, name=name) if fillers else no_op(name=name)
 
 
-@export("contrib.lookup.LookupInterface", "python.ops.lookup_ops.LookupInterface")
-class LookupInterface:
-    """What all tables have: types, a name, `size` and `lookup`."""
+class _Typed:
+    """The types of keys and values."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
@@ -56,6 +55,11 @@ class LookupInterface:
     def value_dtype(self) -> DType:
         """The type of the values."""
         return self._value_dtype
+
+
+@export("contrib.lookup.LookupInterface", "python.ops.lookup_ops.LookupInterface")
+class LookupInterface(_Typed):
+    """What all tables have: types, a name, `size` and `lookup`."""
 
     @property
     def name(self) -> str:
@@ -175,22 +179,8 @@ class StaticHashTable(InitializableLookupTableBase):
 
 
 @export("contrib.lookup.TableInitializerBase", "python.ops.lookup_ops.TableInitializerBase")
-class TableInitializerBase:
+class TableInitializerBase(_Typed):
     """What fills a table."""
-
-    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
-        self._key_dtype = dtypes.as_dtype(key_dtype)
-        self._value_dtype = dtypes.as_dtype(value_dtype)
-
-    @property
-    def key_dtype(self) -> DType:
-        """The type of the keys."""
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> DType:
-        """The type of the values."""
-        return self._value_dtype
 
     @property
     def _shared_name(self) -> str:

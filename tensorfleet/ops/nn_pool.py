@@ -291,7 +291,7 @@ op(
     f"{_SQUARE}{_SOLID}; T: {_NARROW} = float; TInput: {_NARROW} = float",
     shape=_like(0),
     examples=[case(_V, _V, _V, grad=False, ksize=[1] * 5, strides=[1] * 5, padding="SAME")],
-)(_kernel(pool_kernels.max_pool_grad))
+)(_kernel(pool_kernels.max_pool3d_grad))
 
 
 @gradient("MaxPool3DGrad")

@@ -232,6 +232,13 @@ def _scaled(drawn: Tensor, mean: Any, stddev: Any, scope: str) -> Tensor:
     return apply("AddV2", apply("Mul", drawn, stddev, name="mul"), mean, name=scope)
 
 
+def _normal(op_type: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: Any, scope: str) -> Tensor:
+    dims = _shape_tensor(shape)
+    centre, spread = to_tensor(mean, dtype, name="mean"), to_tensor(stddev, dtype, name="stddev")
+    drawn = apply(op_type, dims, dtype=dtypes.as_dtype(dtype), **_seeds(seed))
+    return _scaled(drawn, centre, spread, scope)
+
+
 @export("random_normal", "random.normal")
 def random_normal(
     shape: Any,
@@ -243,11 +250,7 @@ def random_normal(
 ) -> Tensor:
     """Normally distributed numbers."""
     with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
-        dims = _shape_tensor(shape)
-        centre = to_tensor(mean, dtype, name="mean")
-        spread = to_tensor(stddev, dtype, name="stddev")
-        drawn = apply("RandomStandardNormal", dims, dtype=dtypes.as_dtype(dtype), **_seeds(seed))
-        return _scaled(drawn, centre, spread, scope)
+        return _normal("RandomStandardNormal", shape, mean, stddev, dtype, seed, scope)
 
 
 @export("truncated_normal", "random.truncated_normal")
@@ -261,11 +264,7 @@ def truncated_normal(
 ) -> Tensor:
     """Normally distributed numbers, drawn again where farther than two standard deviations from the mean."""
     with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
-        dims = _shape_tensor(shape)
-        centre = to_tensor(mean, dtype, name="mean")
-        spread = to_tensor(stddev, dtype, name="stddev")
-        drawn = apply("TruncatedNormal", dims, dtype=dtypes.as_dtype(dtype), **_seeds(seed))
-        return _scaled(drawn, centre, spread, scope)
+        return _normal("TruncatedNormal", shape, mean, stddev, dtype, seed, scope)
 
 
 @export("random_shuffle", "random.shuffle")

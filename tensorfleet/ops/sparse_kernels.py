@@ -98,11 +98,3 @@ def check_sparse(indices: Any, values: Any, shape: Any, what: str = "Input") -> 
             f"{what} of {len(values)} values has indices of shape {bracketed(indices.shape)} and a dense shape of "
             f"{len(shape)} dimensions: they must agree"
         )
-
-
-def nothing_like(values: np.ndarray, count: int) -> np.ndarray:
-    """`count` zeros (empty bytes, False) of the type of `values`."""
-    made = np.zeros(count, values.dtype)
-    if values.dtype == object:
-        made.fill(b"")
-    return made

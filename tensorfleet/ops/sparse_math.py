@@ -26,7 +26,6 @@ from tensorfleet.shapes import TensorShape
 _A = (np.array([[0, 1], [1, 0], [2, 2]], np.int64), np.array([1.5, 2.5, 3.5]), np.array([3, 4], np.int64))
 _B = (np.array([[0, 1], [1, 1]], np.int64), np.array([-1.25, 5.5]), np.array([3, 4], np.int64))
 _NONE = (np.zeros((0, 2), np.int64), np.zeros(0, np.float32), np.array([3, 4], np.int64))
-_INTS = tuple(x.astype(np.int64) for x in _A)
 
 
 def _same_place(a: tuple, b: tuple) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

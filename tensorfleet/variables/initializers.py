@@ -121,9 +121,8 @@ class RandomUniform(Initializer):
         return random_ops.random_uniform(shape, self.minval, self.maxval, dtype or self.dtype, seed=self.seed)
 
 
-@export("random_normal_initializer", "initializers.random_normal")
-class RandomNormal(Initializer):
-    """Normally distributed numbers."""
+class _Normal(Initializer):
+    _draw: Callable
 
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
@@ -132,21 +131,21 @@ class RandomNormal(Initializer):
         self.dtype = _float(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return random_ops.random_normal(shape, self.mean, self.stddev, dtype or self.dtype, seed=self.seed)
+        return type(self)._draw(shape, self.mean, self.stddev, dtype or self.dtype, seed=self.seed)
+
+
+@export("random_normal_initializer", "initializers.random_normal")
+class RandomNormal(_Normal):
+    """Normally distributed numbers."""
+
+    _draw = staticmethod(random_ops.random_normal)
 
 
 @export("truncated_normal_initializer", "initializers.truncated_normal")
-class TruncatedNormal(Initializer):
+class TruncatedNormal(_Normal):
     """Normally distributed numbers within two standard deviations of the mean."""
 
-    def __init__(
-        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
-    ) -> None:
-        self.mean, self.stddev, self.seed = mean, stddev, seed
-        self.dtype = _float(dtype)
-
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return random_ops.truncated_normal(shape, self.mean, self.stddev, dtype or self.dtype, seed=self.seed)
+    _draw = staticmethod(random_ops.truncated_normal)
 
 
 @export("uniform_unit_scaling_initializer", "initializers.uniform_unit_scaling")

@@ -90,3 +90,9 @@ def test_windows_that_do_not_fit_are_refused():
         tf.nn.max_pool(tf.constant(X), [1, 9, 9, 1], [1, 1, 1, 1], "VALID")
     with pytest.raises(ValueError, match="Shape must be rank 4 but is rank 3"):
         tf.nn.avg_pool(tf.constant(X[0]), 2, 2, "VALID")
+
+
+def test_in_three_dimensions_all_of_equal_maxima_get_the_gradient(session):
+    x = tf.ones([1, 2, 2, 2, 1])
+    y = tf.nn.max_pool3d(x, [1, 2, 2, 2, 1], [1, 2, 2, 2, 1], "VALID")
+    assert session.run(tf.gradients(y, x)[0]).ravel().tolist() == [1.0] * 8
