@@ -42,6 +42,7 @@ class LoopItem:
         items = (*self.cond.items, *self.body.items)
         heavy = any(getattr(item, "compiler", None) is not None and item.compiler.heavy for item in items)
         self.spent = _LONG if heavy else 0.0  # numpy is not even worth a try
+        self.pace: float | None = None  # seconds of an iteration on the host
         self._hold(self.traced is not None)
 
     def _hold(self, held: bool) -> None:
@@ -56,7 +57,7 @@ class LoopItem:
         variables = [values[s] for s in self.initial]
         fixed = [values[s] for s in self.fixed]
         if self.traced is not None and self.spent > _PATIENCE:
-            made = self.traced.run(variables, fixed, ctx.streams)
+            made = self.traced.run(variables, fixed, ctx.streams, self.pace, lambda: self._look(ctx))
             if made is not None:
                 for i, slot in self.results:
                     values[slot] = made[i]
@@ -78,15 +79,10 @@ class LoopItem:
         lent = body.feed_slots[2 * n + len(fixed) :]
         turns = 0
         while True:
-            if ctx.reason is not None:
-                raise ctx.reason
+            self._look(ctx)
             turns += 1
             if not turns & 63 and time.monotonic() - started > _LONG:
                 self._hold(False)
-            if ctx.deadline is not None and time.monotonic() > ctx.deadline:
-                raise errors.DeadlineExceededError(
-                    None, self.op.start, "Timed out in a loop. Raise timeout_in_ms of tf.RunOptions."
-                )
             now = first.copy()
             for slot, value in zip(slots, variables, strict=True):
                 now[slot] = value
@@ -102,7 +98,17 @@ class LoopItem:
             for item in doing:
                 item.run(ctx, then)
             variables = [then[s] for s in nexts]
+        self.pace = max((time.monotonic() - started) / turns, 1e-9)
         return variables
+
+    def _look(self, ctx: StepContext) -> None:
+        """Raises if the loop is to end."""
+        if ctx.reason is not None:
+            raise ctx.reason
+        if ctx.deadline is not None and time.monotonic() > ctx.deadline:
+            raise errors.DeadlineExceededError(
+                None, self.op.start, "Timed out in a loop. Raise timeout_in_ms of tf.RunOptions."
+            )
 
 
 def _filled(program: Program, variables: int, fixed: list) -> list:

@@ -7,6 +7,8 @@ known while tracing: of an array always, of a stack when the loop's condition bo
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,8 +70,13 @@ class TracedLoop:
         self.programs: dict[Any, Any] = {}
         self.lock = threading.Lock()
 
-    def run(self, initial: list, fixed: list, streams: Any) -> list | None:
-        """The final values of the variables; None if the loop cannot, or not yet, run this way."""
+    def run(
+        self, initial: list, fixed: list, streams: Any, pace: float | None, look: Callable[[], None]
+    ) -> list | None:
+        """The final values of the variables; None if the loop cannot, or not yet, run this way.
+
+        `pace` is how many seconds an iteration has taken on the host. `look` is called now and then, to end the loop.
+        """
         state = [store.read() for store in self.stores]
         if any(v is None for v in state) or any(v is None for v in (*initial, *fixed)):
             return None
@@ -94,13 +101,14 @@ class TracedLoop:
         program = self.programs[key]
         if program is None:
             return None
+        if not program.turns:
+            program.turns = _FIRST_TURNS if pace is None else max(int(_FIRST_SECONDS / pace), 1)
         drawing = self.body.segment.rng_steps
         if not drawing:
-            return program.run(initial, fixed, contents, state, [])[0]
+            return program.run(initial, fixed, contents, state, [], look)[0]
         with self.lock:  # how far the streams move is known only after drawing from them
-            made, turns = program.run(
-                initial, fixed, contents, state, [streams.take(step.op, 0) for step in drawing]
-            )
+            taken = [streams.take(step.op, 0) for step in drawing]
+            made, turns = program.run(initial, fixed, contents, state, taken, look)
             if made is not None:
                 for step, blocks in zip(drawing, program.blocks, strict=True):
                     streams.take(step.op, blocks * turns)
@@ -136,6 +144,11 @@ class TracedLoop:
 
 _MOST = 16
 _LONGEST = 1 << 14
+# XLA cannot be interrupted: a loop is run so many iterations at a time, by what they took before.
+_FIRST_TURNS = 1 << 10
+_FIRST_SECONDS = 2.0  # of the host, which is slower
+_SECONDS = 0.2
+_FAILED = -1  # in place of the number of iterations: an operation has found an error
 
 
 class _Part:
@@ -212,14 +225,23 @@ class _Traced:
         self.written: list[tuple[int, bytes | None]] = []
         self.moved: list[int] = []
         self.blocks: list[int] = []
+        self.turns = 0  # how many iterations to run at a time
         self.call: Any = None
+        self._resume: Any = None
+        self._first: tuple[int, Any] | None = None
 
     def compiled(self, initial: list, contents: list, state: list) -> _Traced:
         """Compiles the loop for arguments like these."""
         streams = [np.zeros(6, np.uint32)] * len(self.loop.body.segment.rng_steps)
         args = self._arguments(initial, contents, state, streams)
-        self.call = self.jax.jit(self._trace).lower(*args).compile()
+        self.call = self.jax.jit(self._trace).lower(np.uint64(0), None, *args).compile()
         return self
+
+    def _go_on(self, limit: Any, carried: tuple, args: tuple) -> tuple:
+        """Runs on, to a later limit: another program, which few loops are long enough to need."""
+        if self._resume is None:
+            self._resume = self.jax.jit(self._trace).lower(limit, carried, *args).compile()
+        return self._resume(limit, carried, *args)
 
     def _arguments(self, initial: list, contents: list, state: list, streams: list) -> tuple:
         from tensorfleet.runtime.devices import jax_device
@@ -229,8 +251,12 @@ class _Traced:
         device = jax_device(self.loop.device, True) if "CPU" not in self.loop.device else None
         return args if device is None else self.jax.device_put(args, device)
 
-    def _trace(self, initial: list, arrays: list, state: list, streams: list) -> tuple:
+    def _trace(
+        self, limit: Any, carried: tuple | None, initial: list, arrays: list, state: list, streams: list
+    ) -> tuple:
+        """The loop up to `limit` iterations, from its start or from what was `carried` so far."""
         loop, jax, jnp = self.loop, self.jax, self.jnp
+        self.written, self.moved = [], []
         held = dict(zip(loop.variables, state, strict=True))
         fixed = [self._fixed(i, a) for i, a in enumerate(arrays)]
         start = tuple(jnp.asarray(v) for v in initial)
@@ -259,7 +285,7 @@ class _Traced:
 
         def go_on(carry: tuple) -> Any:
             put(carry)
-            return jnp.reshape(test(carry[0])[0], ())
+            return jnp.reshape(test(carry[0])[0], ()) & (carry[4] < limit)
 
         def step(carry: tuple) -> tuple:
             put(carry)
@@ -277,10 +303,11 @@ class _Traced:
                 ok = ok & flag
             return (new, *taken(), ok, carry[4] + 1)
 
-        carry = (start, *taken(), jnp.array(True), jnp.zeros((), np.uint64))
-        variables, buffers, counts, ok, turns = jax.lax.while_loop(go_on, step, carry)
-        checks = [ok] if checked else []
-        return list(variables), list(buffers), list(counts), checks, [turns] if streams else []
+        begin = (start, *taken(), jnp.zeros((), np.int64)) if carried is None else carried
+        carry = (*begin[:3], jnp.array(True), begin[3].astype(np.uint64))
+        *rest, ok, turns = jax.lax.while_loop(go_on, step, carry)
+        turns = turns.astype(np.int64)
+        return (*rest, jnp.where(ok, turns, _FAILED) if checked else turns)
 
     def _fixed(self, i: int, arrays: list) -> Any:
         value = self.fixed[i]
@@ -331,14 +358,31 @@ class _Traced:
             if store.written or (source is not None and shape is not None and id(store) not in before):
                 self.written.append((k, source))
 
-    def run(self, initial: list, fixed: list, contents: list, state: list, streams: list) -> tuple:
+    def run(
+        self,
+        initial: list,
+        fixed: list,
+        contents: list,
+        state: list,
+        streams: list,
+        look: Callable[[], None],
+    ) -> tuple:
         """Runs the program: (variables, iterations); None when a check failed, which the host then explains."""
         args = self._arguments(initial, contents, state, streams)
-        variables, buffers, counts, ok, turns = self.call(*args)
-        for v in variables[:1]:
-            v.block_until_ready()
-        if ok and not ok[0]:
+        if self._first is None or self._first[0] != self.turns:  # to make one takes a while
+            self._first = self.turns, self.jnp.asarray(np.uint64(self.turns))
+        limit, first = self._first
+        began = time.monotonic()
+        carried = self.call(first, None, *args)
+        while (turns := np.asarray(carried[3]).item()) >= limit:
+            look()
+            now = time.monotonic()
+            self.turns = max(int(self.turns * _SECONDS / max(now - began, 1e-3)), 1)
+            began, limit = now, turns + self.turns
+            carried = self._go_on(np.uint64(limit), carried, args)
+        if turns == _FAILED:
             return None, 0
+        variables, buffers, counts, _ = carried
         ends = {k: int(count) for k, count in zip(self.moved, counts, strict=True)}
         if any(count < 0 for count in ends.values()):
             return None, 0  # it took more than one run of the forward loop had left
@@ -351,7 +395,7 @@ class _Traced:
         for k, count in ends.items():
             if (k, None) not in self.written:
                 fixed[k].shorten(count)
-        return variables, int(turns[0]) if turns else 0
+        return variables, turns
 
 
 def _store(fixed: list, k: int, source: bytes | None) -> Any:
