@@ -294,7 +294,8 @@ def _parse_single_example(
 ) -> tuple:
     batch = Batch(flat_strings(serialized), None)
     dense = zip(dense_keys, Tdense, dense_shapes, defaults, strict=True)
-    dense_values = [_dense_or_padded(batch, *each)[0] for each in dense]
+    # An ellipsis keeps a scalar an array.
+    dense_values = [_dense_or_padded(batch, *each)[0, ...] for each in dense]
     sparse = [batch.sparse(k, t) for k, t in zip(sparse_keys, sparse_types, strict=True)]
     indices, shapes = [s[0][:, 1:] for s in sparse], [s[2][1:] for s in sparse]
     return (*indices, *(s[1] for s in sparse), *shapes, *dense_values)

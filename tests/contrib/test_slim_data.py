@@ -1,0 +1,114 @@
+"""Datasets of record files, as slim reads them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+slim = tf.contrib.slim
+decoder = slim.tfexample_decoder
+
+
+def picture(i):
+    return np.full((2, 3, 3), i, np.uint8)
+
+
+@pytest.fixture
+def files(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        encoded = tf.image.encode_png(image := tf.placeholder(tf.uint8, [2, 3, 3]))
+        for part in range(2):
+            with tf.python_io.TFRecordWriter(str(tmp_path / f"part-{part}")) as writer:
+                for i in (part, part + 2):
+                    png = session.run(encoded, {image: picture(i)})
+                    feature = {
+                        "image/encoded": tf.train.Feature(bytes_list=tf.train.BytesList(value=[png])),
+                        "image/format": tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"png"])),
+                        "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[i])),
+                        "words": tf.train.Feature(int64_list=tf.train.Int64List(value=range(i))),
+                        **{
+                            f"box/{side}": tf.train.Feature(float_list=tf.train.FloatList(value=[i, 1.0]))
+                            for side in ("ymin", "xmin", "ymax", "xmax")
+                        },
+                    }
+                    example = tf.train.Example(features=tf.train.Features(feature=feature))
+                    writer.write(example.SerializeToString())
+    return str(tmp_path / "part-*")
+
+
+def dataset(files):
+    features = {
+        "image/encoded": tf.FixedLenFeature((), tf.string, default_value=""),
+        "image/format": tf.FixedLenFeature((), tf.string, default_value="raw"),
+        "label": tf.FixedLenFeature([1], tf.int64),
+        "words": tf.VarLenFeature(tf.int64),
+        **{f"box/{side}": tf.VarLenFeature(tf.float32) for side in ("ymin", "xmin", "ymax", "xmax")},
+    }
+    items = {
+        "image": decoder.Image(shape=[2, 3, 3]),
+        "label": decoder.Tensor("label", shape=[]),
+        "words": decoder.Tensor("words"),
+        "boxes": decoder.BoundingBox(prefix="box/"),
+        "twice": decoder.ItemHandlerCallback("label", lambda tensors: tensors["label"] * 2),
+    }
+    return slim.dataset.Dataset(
+        data_sources=files,
+        reader=tf.TFRecordReader,
+        decoder=decoder.TFExampleDecoder(features, items),
+        num_samples=4,
+        items_to_descriptions={"image": "a picture"},
+        num_classes=4,
+    )
+
+
+def test_examples_are_read_and_decoded(files):
+    data = dataset(files)
+    assert data.num_classes == 4
+    provider = slim.dataset_data_provider.DatasetDataProvider(
+        data, num_readers=2, shuffle=False, num_epochs=1
+    )
+    assert provider.num_samples() == 4
+    assert provider.list_items() == ["image", "label", "words", "boxes", "twice", "record_key"]
+    got = provider.get(["image", "label", "words", "boxes", "twice"])
+    assert got[0].shape.as_list() == [2, 3, 3]
+    seen = []
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coord)
+        for _ in range(4):
+            image, label, words, boxes, twice = session.run(got)
+            np.testing.assert_array_equal(image, picture(label))
+            assert words.tolist() == list(range(label)) and twice.tolist() == [2 * label]
+            assert boxes.tolist() == [[label] * 4, [1.0] * 4]
+            seen.append(int(label))
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(got)
+        coord.request_stop()
+        coord.join(threads)
+    assert sorted(seen) == [0, 1, 2, 3]
+
+
+def test_a_single_pass_keeps_the_order(files):
+    _, value = slim.parallel_reader.single_pass_read(
+        sorted(slim.parallel_reader.get_data_files(files)), tf.TFRecordReader
+    )
+    label = tf.parse_single_example(value, {"label": tf.FixedLenFeature([], tf.int64)})["label"]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coord)
+        assert [int(session.run(label)) for _ in range(4)] == [0, 2, 1, 3]
+        coord.request_stop()
+        coord.join(threads)
+
+
+def test_mistakes_are_named(tmp_path):
+    with pytest.raises(ValueError, match="No data files found"):
+        slim.parallel_reader.get_data_files(str(tmp_path / "none*"))
+    with pytest.raises(ValueError, match="are not provided"):
+        slim.data_provider.DataProvider({"a": tf.zeros([])}, 1).get(["b"])
+    with pytest.raises(ValueError, match="Cannot specify both"):
+        decoder.Tensor("t", shape_keys="s", shape=[1])
