@@ -21,11 +21,16 @@ from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _A, _B = REAL.astype(np.float64), np.arange(6.0).reshape(3, 2) / 4 - 0.5
 _C = COMPLEX.reshape(1, 3)
+_TINY = 4  # rows and columns of matrices that are multiplied number by number
 
 
 def _product(xp: Any, a: Any, b: Any) -> Any:
     if is_numpy(xp):
         return product(wide(a), wide(b)).astype(a.dtype, copy=False)
+    inner = a.shape[-1]
+    if a.ndim > 2 and max(a.shape[-2], b.shape[-1], inner) <= _TINY and inner and a.dtype.itemsize > 2:
+        # XLA would call its product for each of them; this is one loop over all.
+        return sum(a[..., :, k, None] * b[..., k, None, :] for k in range(inner))
     return xp.matmul(a, b)
 
 
