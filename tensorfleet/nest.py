@@ -29,6 +29,8 @@ def flatten(structure: Any, expand_composites: bool = False) -> list:
 
 def _parts(atom: Any) -> list:
     """The tensors of a composite such as IndexedSlices."""
+    if hasattr(atom, "nested_row_splits"):
+        return [atom.flat_values, *atom.nested_row_splits]
     names = [n for n in ("indices", "values", "dense_shape") if hasattr(atom, "values") and hasattr(atom, n)]
     return [getattr(atom, n) for n in names if getattr(atom, n) is not None] if len(names) == 3 else [atom]
 
@@ -67,6 +69,9 @@ def _pack(structure: Any, atoms: Iterator, expand_composites: bool) -> Any:
     parts = _parts(structure) if expand_composites else [structure]
     if len(parts) == 1:
         return next(atoms)
+    if hasattr(structure, "nested_row_splits"):
+        values, *splits = [next(atoms) for _ in parts]
+        return type(structure).from_nested_row_splits(values, splits, validate=False)
     indices, values, *shape = [next(atoms) for _ in parts]
     return type(structure)(indices=indices, values=values, dense_shape=shape[0] if shape else None)
 

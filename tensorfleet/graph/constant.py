@@ -32,7 +32,10 @@ def of_shape(op: Operation) -> np.ndarray | None:
     """What one of `SHAPE_OPS` gives, when the static shape tells."""
     shape = op._inputs[0].shape
     if op.type == "VariableShape":
-        shape = op._inputs[0]._op._attrs.get("shape") or TensorShape(None)
+        source = op._inputs[0]._op
+        while source.type == "Identity":
+            source = source._inputs[0]._op
+        shape = source._attrs.get("shape") or TensorShape(None)
     if op.type == "Rank":
         return None if shape.rank is None else np.array(shape.rank, np.int32)
     if not shape.is_fully_defined():

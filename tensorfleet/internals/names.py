@@ -158,6 +158,7 @@ publish(
     "python.ops.variables._try_guard_against_uninitialized_dependencies",
 )
 publish(VariableAggregation, "python.ops.variables.VariableAggregationV2")
+publish(lambda source_t, target_t: None, "python.ops.custom_gradient.copy_handle_data")
 publish(PartitionInfo, "python.ops.variable_scope._PartitionInfo")
 publish(False, "python.ops.variable_scope._DEFAULT_USE_RESOURCE")
 publish(collections.abc, "python.util.compat.collections_abc")

@@ -12,10 +12,11 @@ from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Tensor
-from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
+from tensorfleet.graph.operation import CompositeTensor, IndexedSlices, Tensor
+from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_default_graph, name_scope
 from tensorfleet.losses import weights as loss_weights
 from tensorfleet.metrics import base as metrics
+from tensorfleet.ops.control_flow_context import switch
 from tensorfleet.shapes import TensorShape, as_shape
 from tensorfleet.variables.variable import ResourceVariable
 
@@ -232,3 +233,54 @@ def hessian_vector_product(ys: Any, xs: Any, v: Any) -> list:
     gradients, multiply, stop = find("gradients"), find("multiply"), find("stop_gradient")
     pairs = zip(gradients(ys, xs), v, strict=True)
     return gradients([multiply(g, stop(each)) for g, each in pairs if g is not None], xs)
+
+
+@export("python.ops.control_flow_ops._Identity")
+def _identity_or_ref(data: Any, name: str | None = None) -> Any:
+    """A tensor again; the reference of a variable stays one."""
+    if isinstance(data, CompositeTensor):
+        return find("identity")(data, name)
+    tensor = to_tensor(data, as_ref=True)
+    return apply("RefIdentity" if tensor.dtype._is_ref_dtype else "Identity", tensor, name=name)
+
+
+@export("python.ops.control_flow_ops._SwitchRefOrTensor")
+def _switch_ref_or_tensor(data: Any, pred: Any, name: str = "Switch") -> tuple:
+    """A tensor, or the reference of a variable, in two branches, where the tensor is."""
+    tensor = to_tensor(data, as_ref=True)
+    with colocate_with(tensor.op, ignore_existing=True):
+        return tuple(switch(tensor, pred, name))
+
+
+@export("python.ops.embedding_ops.embedding_lookup_v2")
+def embedding_lookup_v2(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Tensor:
+    """Rows of a table whose parts hold consecutive rows."""
+    return find("nn.embedding_lookup")(params, ids, "div", name, max_norm=max_norm)
+
+
+@export("python.ops.embedding_ops.embedding_lookup_sparse_v2")
+def embedding_lookup_sparse_v2(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    combiner: str | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Combined rows of a table whose parts hold consecutive rows."""
+    return find("nn.embedding_lookup_sparse")(params, sp_ids, sp_weights, "div", name, combiner, max_norm)
+
+
+@export("python.ops.embedding_ops.safe_embedding_lookup_sparse_v2")
+def safe_embedding_lookup_sparse_v2(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str = "mean",
+    default_id: Any = None,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Combined rows of a table whose parts hold consecutive rows; rows without ids get a default."""
+    lookup = find("nn.safe_embedding_lookup_sparse")
+    return lookup(embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name, "div", max_norm)

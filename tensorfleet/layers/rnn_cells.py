@@ -110,10 +110,18 @@ class RNNCell(Layer):
         """A state of zeros for a batch like `inputs`, or of the size and type given."""
         if inputs is not None:
             inputs = find("convert_to_tensor")(inputs, name="inputs")
-            if batch_size is None:
-                batch_size = find("shape")(inputs)[0]
-            if dtype is None:
-                dtype = inputs.dtype
+            rows = inputs.shape.as_list()[0] if inputs.shape.rank else None
+            if batch_size is not None and _known(batch_size) != rows:
+                raise ValueError(
+                    "batch size from input tensor is different from the input param. Input tensor batch: "
+                    f"{rows}, batch_size: {batch_size}"
+                )
+            if dtype is not None and inputs.dtype != dtype:
+                raise ValueError(
+                    "dtype from input tensor is different from the input param. Input tensor dtype: "
+                    f"{inputs.dtype}, dtype: {dtype}"
+                )
+            batch_size, dtype = rows or find("shape")(inputs)[0], inputs.dtype
         if batch_size is None or dtype is None:
             raise ValueError(
                 "batch_size and dtype cannot be None while constructing initial state: "
@@ -136,7 +144,16 @@ class LayerCell(RNNCell):
 
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Runs the cell on a batch of inputs, from a state."""
+        for given in nest.flatten([inputs, state]):
+            dtype = getattr(given, "dtype", None)
+            if isinstance(dtype, dtypes.DType) and not (dtype.is_floating or dtype.is_complex):
+                raise ValueError(f"RNN cell only supports floating point inputs, but saw dtype: {dtype}")
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
+
+
+def _known(size: Any) -> int | None:
+    value = constant_value(size) if isinstance(size, Tensor) else size
+    return None if value is None else int(value)
 
 
 def _activation(given: Any) -> Callable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,15 +46,34 @@ def embedding_lookup(
     is row i // n of part i % n ("mod"), or the parts hold consecutive rows ("div"). With `max_norm`, longer
     rows are scaled down to that length.
     """
+    return lookup_and_transform(params, ids, partition_strategy, name, max_norm)
+
+
+@export("python.ops.embedding_ops._embedding_lookup_and_transform")
+def lookup_and_transform(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    max_norm: Any = None,
+    transform_fn: Callable | None = None,
+) -> Tensor:
+    """`embedding_lookup`, and then a function of the rows, one vector of ids at a time, where each part is."""
     parts = parts_of(params)
     with name_scope(name, "embedding_lookup", [*parts, ids]) as scope:
         tables = [_table(p, i, len(parts)) for i, p in enumerate(parts)]
         rows = to_tensor(ids, name="ids")
-        if len(tables) == 1:
+        if len(tables) == 1 and (transform_fn is None or rows.shape.rank == 1):
             with colocate_with(_element(tables[0])):
-                found = gather(tables[0], rows, name=scope)
-                return apply("Identity", _clipped(found, rows, max_norm))
-        return _clipped(_from_parts(tables, rows, partition_strategy, scope), rows, max_norm)
+                found = _clipped(gather(tables[0], rows, name=scope), rows, max_norm)
+                return apply("Identity", transform_fn(found) if transform_fn else found)
+        if transform_fn is None:
+            return _clipped(_from_parts(tables, rows, partition_strategy, scope), rows, max_norm)
+
+        def transformed(found: Tensor, taken: Tensor) -> Tensor:
+            return transform_fn(_clipped(found, taken, max_norm))
+
+        return _from_parts(tables, rows, partition_strategy, scope, transformed)
 
 
 def _table(part: Any, position: int, count: int) -> Any:
@@ -75,7 +95,9 @@ def _clipped(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
     return clip_by_norm(rows, max_norm, axes=list(range(ids.shape.rank, rows.shape.rank)))
 
 
-def _from_parts(tables: list, ids: Tensor, strategy: str, name: str) -> Tensor:
+def _from_parts(
+    tables: list, ids: Tensor, strategy: str, name: str, transform: Callable | None = None
+) -> Tensor:
     count = len(tables)
     flat = apply("Reshape", ids, [-1])
     positions = apply("Range", 0, size(flat), 1, name="range")
@@ -91,12 +113,14 @@ def _from_parts(tables: list, ids: Tensor, strategy: str, name: str) -> Tensor:
     found = []
     for table, rows in zip(tables, rows_of, strict=True):
         with colocate_with(_element(table)):
-            found.append(gather(table, rows))
+            taken = gather(table, rows)
+            found.append(transform(taken, rows) if transform else taken)
     joined = apply("ParallelDynamicStitch", places, found, name=name)
     element = TensorShape(None)
-    for table in tables:
-        element = element.merge_with(table.shape[1:])
-    inner = np.array(element.as_list(), np.int32) if element.is_fully_defined() else shape(tables[0])[1:]
+    for made in found if transform else tables:
+        element = element.merge_with(made.shape[1:])
+    of = joined if transform else tables[0]
+    inner = np.array(element.as_list(), np.int32) if element.is_fully_defined() else shape(of)[1:]
     result = apply("Reshape", joined, apply("ConcatV2", [shape(ids), inner], 0, name="concat"))
     result.set_shape(ids.shape.concatenate(element))
     return result

@@ -61,6 +61,8 @@ def embedding_lookup_sparse(
             segments = cast(segments, dtypes.int32)
         unique, where = apply("Unique", ids.values)
         rows = embedding_lookup(parts, unique, partition_strategy=partition_strategy, max_norm=max_norm)
+        if rows.dtype in (dtypes.float16, dtypes.bfloat16):
+            rows = cast(rows, dtypes.float32)  # sums of many rows need the digits
         if weights is None:
             return apply(_WITHOUT_WEIGHTS[combiner], rows, where, segments, name=scope)
         return _weighted(rows, where, segments, weights.values, combiner, scope)

@@ -47,12 +47,13 @@ def _fed_only(xp: Any, *, op: Operation) -> Any:
     raise errors.InvalidArgumentError(
         None,
         op,
-        f"You must feed a value for placeholder tensor '{op.name}' with dtype {_c_name(dtype)}{known}. "
+        f"You must feed a value for placeholder tensor '{op.name}' with dtype {c_name(dtype)}{known}. "
         "Add it to the feed_dict of this run.",
     )
 
 
-def _c_name(dtype: dtypes.DType) -> str:
+def c_name(dtype: dtypes.DType) -> str:
+    """A type as messages from the kernels call it."""
     return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)
 
 

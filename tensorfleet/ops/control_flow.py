@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensorfleet import dtypes, nest
 from tensorfleet.api import export
@@ -23,7 +23,19 @@ from tensorfleet.ops.tensor_array import TensorArray, with_flow
 def _switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> tuple:
     """`data` as it is in two branches: (when `pred` is false, when it is true)."""
     with name_scope(name, "Switch", [data, pred]) as scope:
+        if isinstance(data, CompositeTensor):
+            parts = [switch(t, pred) for t in nest.flatten(data, expand_composites=True)]
+            return tuple(
+                nest.pack_sequence_as(data, [p[i] for p in parts], expand_composites=True) for i in (0, 1)
+            )
         return tuple(switch(to_tensor(data, dtype, name="data"), pred, name=scope))
+
+
+class Merged(NamedTuple):
+    """What a merge gives."""
+
+    output: Any
+    value_index: Tensor
 
 
 @export("python.ops.control_flow_ops.merge")
@@ -31,8 +43,14 @@ def merge(inputs: Any, name: str | None = None) -> Any:
     """Whichever of the tensors there is, and its position."""
     if any(t is None for t in inputs):
         raise ValueError(f"At least one of the merge inputs is None: {inputs}")
+    if any(isinstance(t, CompositeTensor) for t in inputs):
+        with name_scope(name, "Merge"):
+            parts = [nest.flatten(t, expand_composites=True) for t in inputs]
+            found = [apply("Merge", list(same)) for same in zip(*parts, strict=True)]
+            whole = nest.pack_sequence_as(inputs[0], [f[0] for f in found], expand_composites=True)
+            return Merged(whole, found[0][1])
     found = apply("Merge", list(inputs), name=name)
-    return found[0], found[1]
+    return Merged(found[0], found[1])
 
 
 @export("cond")

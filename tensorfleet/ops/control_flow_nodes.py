@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import SCALAR, same_as_input, scalar
 from tensorfleet.shapes import TensorShape
 
@@ -81,6 +81,23 @@ def _enter(xp: Any, data: Any) -> Any:
 @op("RefEnter", "data: Ref(T) -> output: Ref(T)", _ENTER, shape=same_as_input, stateful=True)
 def _ref_enter(xp: Any, data: Any) -> Any:
     return ()
+
+
+@op(
+    "RefIdentity",
+    "input: Ref(T) -> output: Ref(T)",
+    "T: type",
+    shape=same_as_input,
+    host=True,
+    stateful=True,
+)
+def _ref_identity(ctx: Any, data: Any) -> Any:
+    return ()
+
+
+@gradient("RefIdentity")
+def _ref_identity_grad(op: Operation, grad: Any) -> Any:
+    return grad
 
 
 @op("Exit", "data: T -> output: T", "T: type", shape=same_as_input, stateful=True)

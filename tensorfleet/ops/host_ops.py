@@ -21,7 +21,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import get_default_graph, name_scope
-from tensorfleet.ops.basic import unknown_like
+from tensorfleet.ops.basic import c_name, unknown_like
 from tensorfleet.ops.common import SCALAR, same_as_input
 from tensorfleet.ops.interrupting import Background, Call
 
@@ -111,13 +111,9 @@ def _result(name: str, position: int, value: Any, expected: dtypes.DType) -> np.
         odd = next(v for v in array.ravel() if not isinstance(v, (bytes, str)))
         raise errors.InternalError(None, None, f"Unsupported object type {type(odd).__name__}")
     if got != expected:
-        text = f"{position}-th value returned by {name} is {_c_name(got)}, but expects {_c_name(expected)}"
+        text = f"{position}-th value returned by {name} is {c_name(got)}, but expects {c_name(expected)}"
         raise errors.InvalidArgumentError(None, None, text)
     return array
-
-
-def _c_name(dtype: dtypes.DType) -> str:
-    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)
 
 
 _PY_FUNC = ("input: list(Tin) -> output: list(Tout)", "token: string; Tin: list(type); Tout: list(type)")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops.basic import c_name
 from tensorfleet.ops.common import SCALAR, UNKNOWN, scalar, unknown
 from tensorfleet.ops.tensor_array_store import ArrayStore, StackStore
 from tensorfleet.shapes import TensorShape
 
+_numbers = itertools.count()
 _FLOW = np.zeros((), np.float32)
 _FLOW.flags.writeable = False
 _HOST: dict[str, Any] = {"host": True, "stateful": True}
@@ -36,7 +39,7 @@ def _tensor_array(
     identical_element_shapes: bool,
     tensor_array_name: bytes,
 ) -> Any:
-    name = tensor_array_name.decode() or ctx.op.name
+    name = f"{tensor_array_name.decode() or ctx.op.name}_{next(_numbers)}"
     store = ArrayStore(
         dtype, int(size), element_shape, dynamic_size, clear_after_read, identical_element_shapes, name
     )
@@ -78,8 +81,7 @@ def _write(ctx: Any, handle: Any, index: Any, value: Any, flow: Any, *, op: Any)
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Could not write to TensorArray index {int(index)} because the value dtype is {dtype.name} but "
-            f"TensorArray dtype is {handle.dtype.name}.",
+            f"TensorArray dtype is {c_name(handle.dtype)} but Op is trying to write dtype {c_name(dtype)}.",
         )
     handle.write(int(index), value)
     return _FLOW
@@ -102,7 +104,7 @@ def _same_type(handle: ArrayStore, dtype: Any) -> None:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"TensorArray dtype is {handle.dtype.name} but Op requested dtype {dtype.name}.",
+            f"TensorArray dtype is {c_name(handle.dtype)} but Op requested dtype {c_name(dtype)}.",
         )
 
 

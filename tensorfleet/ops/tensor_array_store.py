@@ -62,6 +62,9 @@ class ArrayStore:
         #: all elements as one array, if there is one: those marked written that are None in `elements` are here
         self.dense: Any = None
 
+    def _wrong(self, text: str) -> errors.OpError:
+        return _refuse(f"TensorArray {self.name}: {text}")
+
     def _open(self) -> None:
         if self.closed:
             raise _refuse(f"TensorArray {self.name} has already been closed.")
@@ -71,10 +74,10 @@ class ArrayStore:
         self._open()
         size = len(self.elements)
         if index < 0:
-            raise _refuse(f"Tried to write to index {index} but array size is: {size}")
+            raise self._wrong(f"Tried to write to index {index} but array size is: {size}")
         if index >= size:
             if not self.dynamic:
-                raise _refuse(
+                raise self._wrong(
                     f"Tried to write to index {index} but array is not resizeable and size is: {size}"
                 )
             more = index + 1 - size
@@ -87,16 +90,18 @@ class ArrayStore:
         flags = self.flags[index]
         if self.adds and self.elements[index] is not None:
             if self.elements[index].shape != value.shape:
-                raise _refuse(
+                raise self._wrong(
                     f"Could not aggregate to TensorArray index {index} because the existing shape is "
                     f"{_text(self.elements[index].shape)} but the new input shape is {_text(value.shape)}."
                 )
             self.elements[index] = np.add(self.elements[index], value)
             return
         if "r" in flags:
-            raise _refuse(f"Could not write to TensorArray index {index} because it has already been read.")
+            raise self._wrong(
+                f"Could not write to TensorArray index {index} because it has already been read."
+            )
         if "w" in flags:
-            raise _refuse(
+            raise self._wrong(
                 f"Could not write to TensorArray index {index} because it has already been written to."
             )
         self.elements[index] = value
@@ -109,7 +114,7 @@ class ArrayStore:
             len(known) != value.ndim
             or any(k is not None and k != d for k, d in zip(known, value.shape, strict=True))
         ):
-            raise _refuse(
+            raise self._wrong(
                 f"Could not write to TensorArray index {index} because the value shape is {_text(value.shape)} "
                 f"which is incompatible with the TensorArray's inferred element shape: {self.shape} (consider "
                 "setting infer_shape=False)."
@@ -122,10 +127,10 @@ class ArrayStore:
         self._open()
         size = len(self.elements)
         if not 0 <= index < size:
-            raise _refuse(f"Tried to read from index {index} but array size is: {size}")
+            raise self._wrong(f"Tried to read from index {index} but array size is: {size}")
         flags = self.flags[index]
         if "c" in flags:
-            raise _refuse(
+            raise self._wrong(
                 f"Could not read index {index} twice because it was cleared after a previous read (perhaps try "
                 "setting clear_after_read = false?)."
             )
@@ -143,7 +148,7 @@ class ArrayStore:
         if shape is None and self.shape.is_fully_defined():
             shape = tuple(self.shape.as_list())
         if shape is None:
-            raise _refuse(
+            raise self._wrong(
                 f"Could not read from TensorArray index {index}.  Furthermore, the element shape is not fully "
                 f"defined: {self.shape}.  It is possible you are working with a resizeable TensorArray and "
                 "stop_gradients is not allowing the gradients to be written.  If you set the full element_shape "

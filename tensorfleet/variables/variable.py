@@ -173,6 +173,8 @@ class ResourceVariable(Variable):
         self._dtype, self._shape = attrs["dtype"], attrs["shape"]
         name = prepend_scope(variable_def.snapshot_name, import_scope)
         self._graph_element = get_default_graph().as_graph_element(name)
+        if self._graph_element.op.type == "Identity":
+            self._cached = self._graph_element
 
     def _read(self) -> Tensor:
         with colocate_with(self._variable.op):
@@ -204,6 +206,15 @@ class ResourceVariable(Variable):
         """The operation that initializes the variable."""
         return self._initializer_op
 
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise NotImplementedError(
+            "__deepcopy__() is only available when eager execution is enabled: make another variable instead."
+        )
+
+    @property
+    def _cached_value(self) -> Tensor | None:
+        return self._cached
+
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value."""
         return apply("VarIsInitializedOp", self._variable, name=name)
@@ -219,7 +230,7 @@ class ResourceVariable(Variable):
         return self._graph_element
 
     def _read_name(self) -> str:
-        return self._graph_element.name
+        return (self._graph_element if self._cached is None else self._cached).name
 
     def _AsTensor(self) -> Tensor:
         return self.value()
@@ -260,23 +271,26 @@ class ResourceVariable(Variable):
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Makes `value` the new value."""
-        tensor = to_tensor(value, self._dtype)
-        self._shape.assert_is_compatible_with(tensor.shape)
-        return self._written(apply("AssignVariableOp", self._variable, tensor, name=name), read_value)
+        with self.graph.as_default():
+            tensor = to_tensor(value, self._dtype)
+            self._shape.assert_is_compatible_with(tensor.shape)
+            return self._written(apply("AssignVariableOp", self._variable, tensor, name=name), read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds to the value."""
-        tensor = to_tensor(delta, self._dtype)
-        return self._written(apply("AssignAddVariableOp", self._variable, tensor, name=name), read_value)
+        with self.graph.as_default():
+            tensor = to_tensor(delta, self._dtype)
+            return self._written(apply("AssignAddVariableOp", self._variable, tensor, name=name), read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts from the value."""
-        tensor = to_tensor(delta, self._dtype)
-        return self._written(apply("AssignSubVariableOp", self._variable, tensor, name=name), read_value)
+        with self.graph.as_default():
+            tensor = to_tensor(delta, self._dtype)
+            return self._written(apply("AssignSubVariableOp", self._variable, tensor, name=name), read_value)
 
     def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
         if not isinstance(delta, IndexedSlices):

@@ -269,3 +269,18 @@ def test_a_saved_state_goes_on():
     (o, s, kept), _ = run([outs[-1], state, saver.saved["s"]])
     assert np.array_equal(o, s)
     assert np.array_equal(s, kept)
+
+
+def test_cells_refuse_integers_and_a_batch_that_is_not_the_inputs():
+    with tf.Graph().as_default():
+        cell = tf.nn.rnn_cell.GRUCell(2)
+        with pytest.raises(ValueError, match="RNN cell only supports floating"):
+            cell(tf.zeros([3, 4], tf.int32), tf.zeros([3, 2]))
+        inputs = tf.placeholder(tf.float32, [None, 4])
+        for size in (5, tf.constant(5)):
+            with pytest.raises(ValueError, match="batch size from input tensor is different"):
+                cell.get_initial_state(inputs, size)
+        with pytest.raises(ValueError, match="dtype from input tensor is different"):
+            cell.get_initial_state(inputs, dtype=tf.float64)
+        assert cell.get_initial_state(inputs).shape.as_list() == [None, 2]
+        assert cell.get_initial_state(tf.zeros([3, 4]), 3, tf.float32).shape == [3, 2]

@@ -424,3 +424,36 @@ def test_cond_joins_slices_with_indices_of_two_types():
         )
         assert made.indices.dtype == tf.int64
         assert [sess.run(made.indices, {pred: p}).tolist() for p in (True, False)] == [[0], [1]]
+
+
+def test_cond_gives_ragged_tensors():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        rows = tf.ragged.constant([[1, 2], [3]])
+        pred = tf.placeholder(tf.bool, [])
+        made = tf.cond(pred, lambda: tf.concat([rows, rows], axis=0), lambda: rows)
+        assert sess.run(made, {pred: True}).to_list() == [[1, 2], [3], [1, 2], [3]]
+        assert sess.run(made, {pred: False}).to_list() == [[1, 2], [3]]
+
+
+def test_switch_and_merge_take_slices():
+    from tensorfleet.python.ops import control_flow_ops
+
+    with tf.Graph().as_default(), tf.Session() as sess:
+        slices = tf.IndexedSlices(tf.constant([1.0, 2.0]), tf.constant([3, 5]))
+        merged = control_flow_ops.merge(control_flow_ops.switch(slices, tf.constant(True)))
+        assert sess.run(merged.output.indices).tolist() == [3, 5]
+        assert sess.run(merged.value_index) == 1
+
+
+def test_the_reference_of_a_variable_goes_through_identity_and_switch():
+    from tensorfleet.python.ops import control_flow_ops
+
+    with tf.Graph().as_default(), tf.Session() as sess:
+        v = tf.Variable(7)
+        again = control_flow_ops._Identity(v)
+        assert (again.op.type, again.dtype) == ("RefIdentity", tf.int32._as_ref)
+        sess.run(v.initializer)
+        assert sess.run(tf.assign(again, 9)) == 9
+        taken = control_flow_ops._SwitchRefOrTensor(v._ref(), tf.constant(True))[1]
+        assert sess.run(tf.assign_add(taken, 1)) == 10
+        assert sess.run(v) == 10

@@ -282,3 +282,15 @@ def test_a_variable_may_be_made_with_an_open_shape():
         session.run(tf.global_variables_initializer())
         assert session.run(v).shape == (1, 1)
         assert session.run(grown).shape == (2, 1)
+
+
+def test_a_resource_variable_is_assigned_in_its_own_graph_and_never_copied():
+    import copy
+
+    with tf.Graph().as_default() as own:
+        v = tf.get_variable("v", initializer=1.0, use_resource=True)
+        cached = tf.get_variable("c", initializer=1.0, use_resource=True, caching_device="/cpu:0")
+        assert tf.Variable(variable_def=cached.to_proto())._cached_value is cached._cached_value
+    assert {v.assign(2.0).graph, v.assign_add(2.0).graph, v.assign_sub(2.0).graph} == {own}
+    with pytest.raises(NotImplementedError, match="eager execution"):
+        copy.deepcopy(v)
