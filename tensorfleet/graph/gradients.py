@@ -47,7 +47,10 @@ def gradients(
     unconnected_gradients: Any = UnconnectedGradients.NONE,
 ) -> list:
     """The derivative of the sum of `ys` with respect to each of `xs`: Tensors, IndexedSlices or None."""
-    unconnected = UnconnectedGradients(unconnected_gradients)
+    try:
+        unconnected = UnconnectedGradients(unconnected_gradients)
+    except ValueError:
+        raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}") from None
     ys, xs = listed(ys), listed(xs)
     stops = listed(stop_gradients) if stop_gradients is not None else []
     given = [None] * len(ys) if grad_ys is None else listed(grad_ys)
@@ -337,7 +340,23 @@ class _Walk:
                 for g in dense[1:]:
                     total = apply("AddN", [total, g])
                 return total
-            return apply("AddN", dense)
+            return _added([_added(same, same[0]._op) for same in _by_device(dense)])
+
+
+def _by_device(tensors: list[Tensor]) -> list[list[Tensor]]:
+    """Tensors in groups of those on one device."""
+    groups: dict[str, list[Tensor]] = {}
+    for t in tensors:
+        groups.setdefault(t.device, []).append(t)
+    return [groups[device] for device in sorted(groups)]
+
+
+def _added(tensors: list[Tensor], beside: Operation | None = None) -> Tensor:
+    """The sum of tensors, made beside an operation whatever is around."""
+    if len(tensors) == 1:
+        return tensors[0]
+    with nullcontext() if beside is None else colocate_with(beside, ignore_existing=True):
+        return apply("AddN", tensors)
 
 
 def vjp(op: Operation, *grads: Any) -> list:

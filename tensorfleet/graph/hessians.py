@@ -41,7 +41,9 @@ def hessians(
             for k in range(size):
                 element = apply("Reshape", apply("Slice", flat, [k], [1]), [])
                 row = gradients(element, [x], **options)[0]
-                rows.append(apply("ZerosLike", value) if row is None else row)
+                if row is None:
+                    raise ValueError(f"None values not supported: the gradient by {value.name} is constant.")
+                rows.append(row)
             dims = value.shape.as_list()
             found.append(apply("Reshape", apply("Pack", rows), [*dims, *dims]))
     return found

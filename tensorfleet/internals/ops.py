@@ -284,3 +284,12 @@ def safe_embedding_lookup_sparse_v2(
     """Combined rows of a table whose parts hold consecutive rows; rows without ids get a default."""
     lookup = find("nn.safe_embedding_lookup_sparse")
     return lookup(embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name, "div", max_norm)
+
+
+@export("python.ops.template._skip_common_stack_elements")
+def _skip_common_stack_elements(stacktrace: list, base_case: list) -> list:
+    """A stack without the outer calls that it shares with another, but at least its innermost."""
+    for i, (trace, base) in enumerate(zip(stacktrace, base_case, strict=False)):
+        if trace != base:
+            return stacktrace[i:]
+    return stacktrace[-1:]

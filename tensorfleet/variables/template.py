@@ -127,6 +127,17 @@ class Template:
         return self._collected(GraphKeys.TRAINABLE_VARIABLES)
 
     @property
+    def non_trainable_variables(self) -> list:
+        """The variables made so far that are not trained."""
+        trained = {id(v) for v in self.trainable_variables}
+        return [v for v in self.variables if id(v) not in trained]
+
+    @property
+    def non_trainable_weights(self) -> list:
+        """The variables made so far that are not trained."""
+        return self.non_trainable_variables
+
+    @property
     def trainable_weights(self) -> list:
         """The trainable variables made so far."""
         return self.trainable_variables

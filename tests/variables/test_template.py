@@ -53,3 +53,14 @@ def test_a_variable_in_parts():
         assert np.concatenate(sess.run(parts)).shape == (4, 2)
     with pytest.raises(ValueError, match="must have the length"):
         tf.create_partitioned_variables([4, 2], [2], tf.ones_initializer())
+
+
+def test_a_template_tells_what_it_does_not_train():
+    def both():
+        return tf.get_variable("a", []), tf.get_variable("b", [], trainable=False)
+
+    with tf.Graph().as_default():
+        made = tf.make_template("t", both)
+        a, b = made()
+        assert [v is a for v in made.trainable_variables] == [True]
+        assert [v is b for v in made.non_trainable_variables] == [True]
