@@ -6,10 +6,11 @@ before memory is taken for it, and a graph that is refused leaves nothing behind
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
 MOST_DIMENSIONS = 254
@@ -45,7 +46,7 @@ def check_graph_def(graph_def: Any, mapped: Collection[str] = ()) -> None:
     numbers = _by_name(nodes)
     ops = [node.op for node in nodes]
     # What is quick to see comes first: a graph that is refused should cost little.
-    _check_order(nodes, ops, [_sources(node, numbers, ops, mapped) for node in nodes])
+    _check_order(nodes, ops, *_edges(nodes, numbers, ops, mapped))
     for node in nodes:
         attrs = node.attr
         for key in attrs:
@@ -81,19 +82,39 @@ def check_name(name: str) -> None:
 # -- inputs -------------------------------------------------------------------------------------------
 
 
+def _edges(
+    nodes: list[Any], numbers: dict[str, int], ops: list[str], mapped: Collection[str]
+) -> tuple[list[int], list[int]]:
+    """The nodes that must be made before each node, all in one list, and how many of them belong to each."""
+    found: list[int] = []
+    counts: list[int] = []
+    for i, node in enumerate(nodes):
+        before = len(found)
+        plain = not mapped and ops[i] not in _MERGES
+        controls = False
+        for text in node.input if plain else ():
+            number = numbers.get(text)
+            if number is None and text[:1] == "^":
+                number = numbers.get(text[1:])
+                controls = True
+            elif controls:
+                number = None
+            if number is None:
+                plain = False
+                break
+            found.append(number)
+        if not plain:  # not written in the simplest way, which is rare
+            found[before:] = _sources(node, numbers, ops, mapped)
+        counts.append(len(found) - before)
+    return found, counts
+
+
 def _sources(node: Any, numbers: dict[str, int], ops: list[str], mapped: Collection[str]) -> list[int]:
     """The nodes that must be made before a node."""
-    inputs = node.input
-    if not inputs:
-        return []
     merges = node.op in _MERGES
-    if not mapped and not merges:
-        known = _known(inputs, numbers)
-        if known is not None:
-            return known
     found: list[int] = []
     controls = False
-    for text in inputs:
+    for text in node.input:
         parts = _INPUT.fullmatch(text)
         if parts is None:
             raise ValueError(f"Node '{node.name}': '{text[:200]}' is not the name of an input")
@@ -115,31 +136,15 @@ def _sources(node: Any, numbers: dict[str, int], ops: list[str], mapped: Collect
     return found
 
 
-def _known(inputs: Iterable[str], numbers: dict[str, int]) -> list[int] | None:
-    """The nodes of inputs, if all are written in the simplest way, as they almost always are."""
-    found: list[int] = []
-    controls = False
-    for text in inputs:
-        number = numbers.get(text)
-        if number is None and text[:1] == "^":
-            number = numbers.get(text[1:])
-            controls = True
-        elif controls:
-            return None
-        if number is None:
-            return None
-        found.append(number)
-    return found
-
-
-def _check_order(nodes: list[Any], ops: list[str], sources: list[list[int]]) -> None:
+def _check_order(nodes: list[Any], ops: list[str], sources: list[int], left: list[int]) -> None:
     """Raises for nodes that wait for each other, and for loops inside loops beyond the limit."""
-    left = [len(needed) for needed in sources]
     ready = [i for i, n in enumerate(left) if not n]
     users: list[list[int]] = [[] for _ in nodes] if ready else []
-    for user, needed in enumerate(sources if ready else ()):
-        for source in needed:
-            users[source].append(user)
+    if ready:
+        needed = iter(sources)
+        for user, count in enumerate(left):
+            for source in itertools.islice(needed, count):
+                users[source].append(user)
     depth = [0] * len(nodes)
     for i in ready:
         inside = depth[i] + _INSIDE.get(ops[i], 0)
