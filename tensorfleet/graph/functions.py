@@ -132,6 +132,7 @@ def _remakable(op: Operation) -> bool:
         "MatchingFiles",
         "Merge",
         "PyFunc",
+        "EagerPyFunc",
         "Switch",
     )
 

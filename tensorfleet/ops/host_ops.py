@@ -53,7 +53,8 @@ _RAISED: tuple[tuple[tuple[type[BaseException], ...], Callable[..., errors.OpErr
 )
 
 
-def _call(step: Any, token: bytes, args: list, types: list[dtypes.DType]) -> tuple:
+def call_by_token(step: Any, token: bytes, args: list, types: list[dtypes.DType]) -> tuple:
+    """The results of a function for arrays, checked for their types."""
     name = token.decode()
     function = _functions.get(token)
     if function is None:
@@ -121,12 +122,12 @@ _PY_FUNC = ("input: list(Tin) -> output: list(Tout)", "token: string; Tin: list(
 
 @op("PyFunc", *_PY_FUNC, shape=unknown_like, host=True, stateful=True)
 def _py_func(ctx: Any, args: list, *, token: bytes, Tout: list) -> tuple:
-    return _call(ctx.step, token, args, Tout)
+    return call_by_token(ctx.step, token, args, Tout)
 
 
 @op("PyFuncStateless", *_PY_FUNC, shape=unknown_like, host=True)
 def _py_func_stateless(ctx: Any, args: list, *, token: bytes, Tout: list) -> tuple:
-    return _call(ctx.step, token, args, Tout)
+    return call_by_token(ctx.step, token, args, Tout)
 
 
 not_differentiable("PyFunc", "PyFuncStateless")
@@ -139,18 +140,29 @@ def py_func(func: Callable, inp: Any, Tout: Any, stateful: bool = True, name: st
     `func` gets one array (or scalar, or bytes) per tensor of `inp` and gives values of the types `Tout`: a
     type or a list of them. With `stateful=False` it must depend on nothing but its arguments. No gradient.
     """
-    return _operation(_Function(func, False), inp, Tout, stateful, name)
+    return _operation(register_function(func), inp, Tout, stateful, name)
 
 
 def waiting_func(func: Callable, inp: Any, Tout: Any) -> Any:
     """A `py_func` of ours, which gets the step before its arguments and sees to its deadline itself."""
-    return _operation(_Function(func, True), inp, Tout, True, None)
+    return _operation(register_function(func, waits=True), inp, Tout, True, None)
 
 
-def _operation(function: _Function, inp: Any, Tout: Any, stateful: bool, name: str | None) -> Any:
+def register_function(call: Callable, waits: bool = False) -> bytes:
+    """The token of a function that the operations of the default graph may call."""
+    function = _Function(call, waits)
     token = f"pyfunc_{next(_tokens)}_{_process}{os.getpid()}".encode()
     _functions[token] = function
     get_default_graph().__dict__.setdefault("_py_funcs", []).append(function)
+    return token
+
+
+def function_of(token: bytes) -> Callable:
+    """The function that was registered with a token."""
+    return _functions[token].call
+
+
+def _operation(token: bytes, inp: Any, Tout: Any, stateful: bool, name: str | None) -> Any:
     several = isinstance(Tout, (list, tuple))
     types = [dtypes.as_dtype(t) for t in (Tout if several else [Tout])]
     kind = "PyFunc" if stateful else "PyFuncStateless"

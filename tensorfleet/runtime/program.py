@@ -320,7 +320,7 @@ def _may_last(item: Any) -> bool:
     item = item.item if isinstance(item, Guarded) else item
     if item.blocks or isinstance(item, LoopItem):
         return True
-    return type(item) is HostItem and item.op.type in ("PyFunc", "PyFuncStateless")
+    return type(item) is HostItem and item.op.type in ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 
 
 def _takes(item: Any) -> bool:
