@@ -384,7 +384,7 @@ def strip_scope(name: str, export_scope: str | None) -> str:
     prefix = export_scope.rstrip("/") + "/"
     for mark in ("loc:@", "^", ""):
         if name.startswith(mark + prefix):
-            return mark + name[len(mark + prefix) :]
+            return mark + name[len(mark + prefix) :].lstrip("/")
     return name
 
 

@@ -13,7 +13,7 @@ from tensorfleet.graph import registry
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import export_graph, import_graph_def, op_def, prepend_scope, strip_scope
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.io.whole_files import whole_file
 from tensorfleet.platform import logging
 from tensorfleet.platform.versions import GIT_VERSION
@@ -27,6 +27,16 @@ _UNBOUND = "unbound_inputs"
 def register_proto_function(name: Any, proto_type: str, to_proto: Callable, from_proto: Callable) -> None:
     """Declares how the items of a collection are written into MetaGraphs."""
     _PROTO_COLLECTIONS[name] = (proto_type, to_proto, from_proto)
+
+
+def to_proto_function(collection_name: Any) -> Callable | None:
+    """What writes the items of a collection, if it was declared."""
+    return _PROTO_COLLECTIONS[collection_name][1] if collection_name in _PROTO_COLLECTIONS else None
+
+
+def from_proto_function(collection_name: Any) -> Callable | None:
+    """What reads the items of a collection, if it was declared."""
+    return _PROTO_COLLECTIONS[collection_name][2] if collection_name in _PROTO_COLLECTIONS else None
 
 
 @export("train.export_meta_graph")
@@ -63,6 +73,8 @@ def export_meta_graph(
         if collection:
             graph.clear_collection(collection)
             graph.get_collection_ref(collection).extend(unbound)
+    if clear_extraneous_savers:
+        _drop_other_savers(meta.graph_def, saver_def)
     if clear_devices:
         for node in meta.graph_def.node:
             node.device = ""
@@ -72,10 +84,25 @@ def export_meta_graph(
     names = graph.get_all_collection_keys() if collection_list is None else collection_list
     for name in names:
         add_collection_def(meta, name, graph, export_scope)
+    if clear_extraneous_savers:
+        meta.collection_def.pop(GraphKeys.SAVERS, None)
+        if saver_def is not None:
+            meta.collection_def[GraphKeys.SAVERS].bytes_list.value.append(saver_def.SerializeToString())
     if filename:
         folder, base = os.path.split(filename)
         write_graph(meta, folder, base, as_text)
     return meta
+
+
+def _drop_other_savers(graph_def: Any, saver_def: Any) -> None:
+    """Removes the operations of all savers but one, or of all."""
+    scopes = {n.name.rpartition("/")[0] for n in graph_def.node if n.op == "SaveV2"}
+    if saver_def is not None:
+        scopes.discard(saver_def.filename_tensor_name.rpartition("/")[0])
+    kept = [n for n in graph_def.node if not any(n.name.startswith(f"{scope}/") for scope in scopes if scope)]
+    kept = [type(n).FromString(n.SerializeToString()) for n in kept]
+    del graph_def.node[:]
+    graph_def.node.extend(kept)
 
 
 def _describe(meta: Any, strip: bool) -> None:
@@ -169,6 +196,11 @@ def add_collection_def(
     meta_graph_def: Any, key: str, graph: Graph | None = None, export_scope: Any = None
 ) -> None:
     """Writes a collection into a `MetaGraphDef`, when its items have a written form."""
+    if not isinstance(key, (str, bytes)):
+        logging.warning(
+            "Only collections with string type keys will be serialized. This key has %s", type(key)
+        )
+        return
     items = (graph or get_default_graph()).get_collection(key)
     try:
         _write_collection(meta_graph_def, key, items, export_scope)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import dtypes
+from tensorfleet import dtypes, errors
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry
 from tensorfleet.shapes import TensorShape, as_shape
@@ -159,7 +159,7 @@ class Operation:
     def get_attr(self, name: str) -> Any:
         """The value of an attribute; ValueError when there is none of that name."""
         if name not in self._attrs:
-            raise ValueError(f"No attr named '{name}' in operation '{self._name}' of type {self.type}.")
+            raise ValueError(f"Operation '{self._name}' has no attr named '{name}'.")
         return self._attrs[name]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
@@ -192,6 +192,10 @@ class Operation:
                 self._control_inputs.append(op)
         self.graph._touched()
 
+    @property
+    def _control_outputs(self) -> list[Operation]:
+        return [op for op in self.graph._ops if self in op._control_inputs]
+
     def _remove_all_control_inputs(self) -> None:
         self.graph._check_not_finalized()
         self._control_inputs.clear()
@@ -200,6 +204,14 @@ class Operation:
     def _update_input(self, index: int, tensor: Tensor) -> None:
         self.graph._check_not_finalized()
         inputs = list(self._inputs)
+        if index >= len(inputs):
+            raise errors.OutOfRangeError(
+                None,
+                None,
+                f"Cannot update edge. Input index [{index}] is greater than the number of total inputs [{len(inputs)}].",
+            )
+        if tensor.graph is not self.graph:
+            raise ValueError(f"{tensor} must be from the same graph as {self!r}.")
         inputs[index]._consumers.remove(self)
         inputs[index] = tensor
         tensor._consumers.append(self)
@@ -307,6 +319,9 @@ class Tensor:
     def shape(self) -> TensorShape:
         """What is known of the shape while the graph is built."""
         return self._shape
+
+    def _shape_tuple(self) -> tuple | None:
+        return None if self.shape.rank is None else tuple(self.shape.as_list())
 
     def get_shape(self) -> TensorShape:
         """What is known of the shape while the graph is built."""
@@ -467,6 +482,9 @@ class IndexedSlices(CompositeTensor):
     def consumers(self) -> list[Operation]:
         """The operations that take `values` or `indices`."""
         return self.values.consumers() + self.indices.consumers()
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self.values, self.indices, self.dense_shape)
 
     def __str__(self) -> str:
         shape = f", dense_shape={self._dense_shape}" if self._dense_shape is not None else ""

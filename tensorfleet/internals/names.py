@@ -12,7 +12,8 @@ from tensorfleet.devices import DeviceSpec, canonical_name, merge_device
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
-from tensorfleet.graph.meta_graph import register_proto_function
+from tensorfleet.graph.meta_graph import from_proto_function, register_proto_function, to_proto_function
+from tensorfleet.graph.operation import CompositeTensor
 from tensorfleet.graph.scopes import default_session, graph_of
 from tensorfleet.graph.subgraph import _node_name
 from tensorfleet.layers import rnn, rnn_cells, specs
@@ -23,6 +24,7 @@ from tensorfleet.ops.basic import with_dependencies
 from tensorfleet.ops.indexing import slice_helper
 from tensorfleet.ops.queues import type_list
 from tensorfleet.ops.session_tensors import TensorHandle
+from tensorfleet.ops.type_specs import IndexedSlicesSpec
 from tensorfleet.platform import logging
 from tensorfleet.session.fetches import IndexedSlicesValue
 from tensorfleet.shapes import TensorShape, as_dimension, as_shape
@@ -31,6 +33,7 @@ from tensorfleet.variables import initializers
 from tensorfleet.variables.base import Variable, VariableAggregation
 from tensorfleet.variables.creation import create_variable
 from tensorfleet.variables.getter import Store, store_of
+from tensorfleet.variables.guard import guarded
 from tensorfleet.variables.partitioned import PartitionedVariable, PartitionInfo
 from tensorfleet.variables.scope import _ReuseMode
 from tensorfleet.variables.template import Template
@@ -152,9 +155,8 @@ publish(
     "python.ops.variable_scope.default_variable_creator",
     "python.ops.variable_scope.variable",
 )
-# Here the initial value of a variable waits for the variables it is made of without being rewritten.
 publish(
-    lambda name, initial_value: initial_value,
+    lambda name, initial_value: guarded(initial_value, name),
     "python.ops.variables._try_guard_against_uninitialized_dependencies",
 )
 publish(VariableAggregation, "python.ops.variables.VariableAggregationV2")
@@ -177,6 +179,8 @@ publish(
     "python.framework.ops.IndexedSlicesValue",
     "python.framework.indexed_slices.IndexedSlicesValue",
 )
+publish(IndexedSlicesSpec, "python.framework.indexed_slices.IndexedSlicesSpec")
+publish(CompositeTensor, "python.framework.composite_tensor.CompositeTensor")
 publish(with_dependencies, "python.ops.control_flow_ops.with_dependencies")
 publish(Variable, "python.ops.variables.VariableV1", "python.ops.variable_v1.VariableV1")
 publish(RefVariable, "python.ops.variables.RefVariable", "python.ops.ref_variable.RefVariable")
@@ -193,6 +197,8 @@ publish(contextlib.contextmanager, "python.util.tf_contextlib.contextmanager")
 for _create in (slots.create_slot, slots.create_slot_with_initializer, slots.create_zeros_slot):
     publish(_create, f"python.training.slot_creator.{_create.__name__}")
 publish(register_proto_function, "python.framework.ops.register_proto_function")
+publish(to_proto_function, "python.framework.ops.get_to_proto_function")
+publish(from_proto_function, "python.framework.ops.get_from_proto_function")
 publish(type_list, "python.ops.data_flow_ops._as_type_list")
 # The module that this package logs with, so that a test which replaces a function in it sees what is logged.
 publish(logging, "python.platform.tf_logging")

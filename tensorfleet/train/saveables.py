@@ -74,10 +74,17 @@ class ResourceSaveable(SaveableObject):
 
     def __init__(self, variable: ResourceVariable, slice_spec: str, name: str) -> None:
         self._variable = variable
-        tensor = variable._graph_element
+        tensor = self._read_to_cpu if slice_spec else variable._graph_element
         super().__init__(
             variable.handle, [SaveSpec(tensor, slice_spec, name, variable.dtype, variable.device)], name
         )
+
+    def _read_to_cpu(self) -> Tensor:
+        """A part's value, on the CPU of its task: files are written there."""
+        with device(self._variable.device):
+            value = self._variable.read_value()
+            with device("/device:CPU:0"):
+                return apply("Identity", value)
 
     def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
         """Assigns the restored value."""
@@ -155,7 +162,7 @@ def saveables_of(var_list: Any) -> list[SaveableObject]:
                 saveable.op if isinstance(saveable.op, Operation) else getattr(saveable.op, "op", saveable.op)
             )
             if op in seen:
-                raise ValueError(f"The same saveable will be restored with two names: {name}")
+                raise ValueError(f"The same saveable will be restored with two names: {saveable.name}")
             seen.add(op)
             found.append(saveable)
     return found

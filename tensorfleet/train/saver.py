@@ -13,6 +13,7 @@ from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.meta_graph import (
+    add_collection_def,
     export_meta_graph,
     import_meta_graph_def,
     register_proto_function,
@@ -302,6 +303,10 @@ class Saver:
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
         """The Saver of operations in the graph that a `SaverDef` names."""
         return Saver(saver_def=saver_def, name=import_scope)
+
+    def _add_collection_def(self, meta_graph_def: Any, key: Any, export_scope: str | None = None) -> None:
+        """Writes a collection into a `MetaGraphDef`, when its items have a written form."""
+        add_collection_def(meta_graph_def, key, export_scope=export_scope)
 
     def export_meta_graph(
         self,

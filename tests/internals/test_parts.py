@@ -237,3 +237,55 @@ def test_products_with_second_derivatives_and_shapes_of_messages():
     (product,) = gradients_impl._hessian_vector_product([x * x * x], [x], [tf.constant([1.0, 2.0])])
     assert run(product).tolist() == [12, 36]
     assert tensor_util.ShapeEquals(tf.make_tensor_proto([[1, 2]]), [1, 2])
+
+
+def test_what_an_op_costs_is_what_was_registered_for_its_type():
+    ops = tf.python.framework.ops
+
+    @ops.RegisterStatistics("CostsSeven", "flops")
+    def seven(graph, node):
+        return ops.OpStats("flops", 7)
+
+    with pytest.raises(KeyError, match="already"):
+        ops.RegisterStatistics("CostsSeven", "flops")(seven)
+    node = tf.NodeDef(op="CostsSeven", name="n")
+    total = ops.OpStats("flops")
+    total += ops.get_stats_for_node_def(tf.get_default_graph(), node, "flops")
+    total += ops.get_stats_for_node_def(tf.get_default_graph(), node, "flops")
+    assert total.value == 14
+    assert ops.get_stats_for_node_def(tf.get_default_graph(), node, "bytes").value is None
+    with pytest.raises(ValueError, match="bytes"):
+        total += ops.OpStats("bytes", 1)
+
+
+def test_how_a_collection_is_written_can_be_asked_for():
+    ops = tf.python.framework.ops
+    v = tf.Variable(1.0, name="v")
+    write, read = ops.get_to_proto_function("variables"), ops.get_from_proto_function("variables")
+    assert read(write(v)).name == "v:0"
+    assert ops.get_to_proto_function("unheard of") is None
+
+
+def test_an_input_that_is_not_there_cannot_be_replaced():
+    x = tf.constant(1)
+    with pytest.raises(tf.errors.OutOfRangeError, match=r"Input index \[1\] is greater than"):
+        x.op._update_input(1, x)
+    y = x + 1
+    with tf.Graph().as_default():
+        other = tf.constant(2)
+    with pytest.raises(ValueError, match="must be from the same graph"):
+        y.op._update_input(0, other)
+
+
+def test_small_things_that_operations_and_tensors_know():
+    x = tf.placeholder(tf.float32, [2, None])
+    assert x._shape_tuple() == (2, None)
+    assert tf.placeholder(tf.float32)._shape_tuple() is None
+    with tf.control_dependencies([x]):
+        y = tf.constant(1.0, name="y")
+    assert x.op._control_outputs == [y.op]
+    with pytest.raises(ValueError, match="Operation 'y' has no attr named 'nothing'"):
+        y.op.get_attr("nothing")
+    rows = -tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 3]))
+    assert run(rows.values).tolist() == [[-1.0], [-2.0]]
+    assert tf.python.framework.ops.strip_name_scope("a//b/c", "a") == "b/c"

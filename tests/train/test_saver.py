@@ -386,3 +386,33 @@ def test_meta_graphs_are_imported_side_by_side(path):
             saver.restore(session, path)
         assert [v.name for v in tf.global_variables()] == ["in/v:0", "in_1/v:0", "x/v:0", "x/y/v:0"]
         assert [r.tolist() for r in session.run(tf.get_collection("out"))] == [[2, 4]] * 4
+
+
+def test_other_savers_can_be_left_out_of_a_meta_graph():
+    savers = [tf.train.Saver([tf.Variable(1.0, name=n)], name=f"saver_{n}") for n in ("a", "b")]
+    for saver in savers:
+        tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
+    whole = savers[1].export_meta_graph()
+    meta = savers[1].export_meta_graph(clear_extraneous_savers=True)
+    assert len(whole.collection_def["savers"].bytes_list.value) == 2
+    assert len(meta.collection_def["savers"].bytes_list.value) == 1
+    names = {n.name.split("/")[0] for n in whole.graph_def.node}
+    assert names - {n.name.split("/")[0] for n in meta.graph_def.node} == {"saver_a"}
+
+
+def test_a_part_of_a_variable_is_saved_from_the_cpu_of_its_task():
+    with tf.device("/job:ps/device:GPU:0"):
+        whole = tf.get_variable("v", [4, 2], partitioner=tf.fixed_size_partitioner(2), use_resource=True)
+    tf.train.Saver({"v": whole})
+    save = tf.get_default_graph().get_operation_by_name("save/SaveV2")
+    assert [t.device for t in save.inputs[3:]] == ["/job:ps/device:CPU:0"] * 2
+
+
+def test_collections_without_a_written_form_are_left_out():
+    saver = tf.train.Saver([tf.Variable(1.0)])
+    meta = tf.MetaGraphDef()
+    for key, items in ((saver, [3]), ("mixed", [3, 3.5])):
+        for item in items:
+            tf.add_to_collection(key, item)
+        saver._add_collection_def(meta, key)
+    assert not meta.collection_def
