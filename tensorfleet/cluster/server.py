@@ -268,6 +268,7 @@ class Server:
                 channel.handed = asker
                 told = json.dumps({"events": collector.events}).encode() if collector is not None else b""
                 channel.send(wire.OK, told, results)
+                channel.after = stage
                 if not asker.taken:
                     channel.handed = None
             elif frame.kind == wire.STOP:

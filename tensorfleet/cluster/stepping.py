@@ -178,6 +178,7 @@ class Run:
             if self.deadline is not None:
                 channel.sock.settimeout(self._left() / 1000)
             channel.send(wire.RUN, fields, given)
+            channel.after = work.number
         except TimeoutError:
             late = self._late()
             self._drop(fd)

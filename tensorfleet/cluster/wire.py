@@ -47,6 +47,7 @@ _AT_ONCE = int(socket.MSG_DONTWAIT)
 _PEEK = int(socket.MSG_PEEK) | _AT_ONCE
 _CLOSED_IN_CHILDREN = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
 _MOMENT = 300e-6  # seconds
+_MOST_REMEMBERED = 1000
 _SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
 _MOST_PIECES = 512  # a system call takes only so many
 
@@ -243,6 +244,9 @@ class Channel:
         self.owner = ""  # whose it is, where it was accepted
         #: what the last reply on it took from queues, until it is known to have arrived
         self.handed: Any = None
+        #: what was asked or answered last: it tells how soon the next frame comes
+        self.after: Any = None
+        self._slow: set = set()  # after these it took longer than is worth watching
         self._secure = hasattr(sock, "pending")  # speaks TLS
         self._sent = self._received = 0
         self._buffer = bytearray(1 << 16)
@@ -414,11 +418,20 @@ class Channel:
         return found
 
     def _read(self, view: memoryview) -> int:
-        """Some bytes, as soon as there are any."""
+        """Some bytes, as soon as there are any. What was slow to come the last time is not watched for."""
         if self._secure or self.sock.gettimeout() is not None:
             return self._receive(view, 0)
-        got = watchfully(lambda: self._receive_now(view))
-        return self._receive(view, 0) if got is None else got
+        began = time.monotonic()
+        got = None if self.after in self._slow else watchfully(lambda: self._receive_now(view))
+        if got is None:
+            got = self._receive(view, 0)
+            if time.monotonic() - began > _MOMENT:
+                if len(self._slow) > _MOST_REMEMBERED:
+                    self._slow.clear()
+                self._slow.add(self.after)
+            else:
+                self._slow.discard(self.after)
+        return got
 
     def _receive_now(self, view: memoryview) -> int | None:
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -54,14 +56,40 @@ def test_an_error_while_looking_ends_the_watch() -> None:
     assert not wire._watching.locked()
 
 
-def test_a_frame_that_comes_much_later_is_received_all_the_same() -> None:
-    near, far = socket.socketpair()
-    here, there = wire.Channel(near), wire.Channel(far)
-    try:
-        later = threading.Timer(0.05, lambda: there.send(wire.PING, b"text"))
-        later.start()
+@pytest.fixture
+def channels() -> Iterator[tuple[wire.Channel, wire.Channel]]:
+    here, there = (wire.Channel(s) for s in socket.socketpair())
+    yield here, there
+    here.close()
+    there.close()
+
+
+def test_what_was_slow_to_come_is_not_watched_for_again(
+    channels: tuple, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = channels
+    watched: list[str] = []
+
+    def watchfully(look: Callable) -> Any:
+        watched.append(here.after)
+        return look()
+
+    monkeypatch.setattr(wire, "watchfully", watchfully)
+    for after, delay in [("slow", 0.05), ("quick", 0), ("slow", 0), ("quick", 0), ("slow", 0)]:
+        here.after = after
+        later = threading.Timer(delay, lambda: there.send(wire.PING, b"text"))
+        if delay:
+            later.start()
+        else:
+            there.send(wire.PING, b"text")
         assert here.receive().fields == b"text"
-        later.join()
-    finally:
-        here.close()
-        there.close()
+    # The second time it came at once, which shows without watching.
+    assert watched == ["slow", "quick", "quick", "slow"]
+
+
+def test_a_frame_that_comes_much_later_is_received_all_the_same(channels: tuple) -> None:
+    here, there = channels
+    later = threading.Timer(0.05, lambda: there.send(wire.PING, b"text"))
+    later.start()
+    assert here.receive().fields == b"text"
+    later.join()
