@@ -119,7 +119,7 @@ class Take(Attempt):
         if queue.closed and size < missing:
             return self._end(queue, size, missing)
         available = min(missing, size if queue.closed else size - queue.min_after)
-        if available <= 0:
+        if available <= 0 or (queue.at_once and available < missing and size < queue.capacity):
             return STUCK
         for _ in range(available):
             self.taken.append(queue.pop())
@@ -163,6 +163,7 @@ class Queue:
 
     kind = "FIFOQueue"
     counted = "current"
+    at_once = False  # whether several are taken when all are there, as far as they find room
 
     def __init__(
         self, name: str, capacity: int, types: Sequence[DType], shapes: Sequence[TensorShape]
@@ -435,9 +436,13 @@ def _random_words(seeds: tuple[int, int]) -> Any:
 
 
 class PriorityQueue(Queue):
-    """Gives the element with the smallest first component; of equal ones, the one put in first."""
+    """Gives the element with the smallest first component; of equal ones, the one put in first.
+
+    What comes while several are waited for may have to go before those that are there.
+    """
 
     kind = "PriorityQueue"
+    at_once = True
 
     def __init__(
         self, name: str, capacity: int, types: Sequence[DType], shapes: Sequence[TensorShape]

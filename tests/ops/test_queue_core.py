@@ -204,3 +204,23 @@ def test_threads_that_really_block(kind):
             for i in range(4):
                 mine = [v for v in out if v // 50 == i]
                 assert mine == sorted(mine)
+
+
+def test_the_most_urgent_goes_first_even_if_it_comes_while_others_are_waited_for():
+    queue, several = priority(5), Take(3)
+    assert not queue.submit(several)
+    queue.submit(Put(queue.rows([np.array([5, 7])])))
+    assert not several.done and queue.size() == 2  # they stay in until all are there
+    behind = Take(1)
+    assert not queue.submit(behind)
+    queue.submit(Put(queue.rows([np.array([1, 9])])))
+    assert several.done and [int(a[0][row]) for _, _, (a, row) in several.taken] == [1, 5, 7]
+    assert behind.done and queue.size() == 0
+
+
+def test_more_than_a_priority_queue_can_hold_pass_through_it():
+    queue, several = priority(2), Take(3)
+    queue.submit(several)
+    putting = Put(queue.rows([np.array([3, 2, 1])]))
+    queue.submit(putting)
+    assert putting.done and several.done and len(several.taken) == 3

@@ -14,21 +14,26 @@ pytestmark = pytest.mark.peers
 PATIENCE = 60
 
 
+KINDS = {
+    "fifo": lambda tf, n: tf.FIFOQueue(n, [tf.int64], [[]]),
+    "padding": lambda tf, n: tf.PaddingFIFOQueue(n, [tf.int64], [[]]),
+    "shuffle": lambda tf, n: tf.RandomShuffleQueue(n, 2, [tf.int64], [[]], seed=3),
+    "priority": lambda tf, n: tf.PriorityQueue(n, [tf.int64], [[]]),
+}
+
+
 class Line:
     """A queue of numbers in one of the libraries, and a session in which several threads use it."""
 
     def __init__(self, module, kind="fifo", capacity=10):
         self.tf = module
         with module.Graph().as_default() as graph:
-            if kind == "fifo":
-                queue = module.FIFOQueue(capacity, [module.int64], [[]])
-            else:
-                queue = module.RandomShuffleQueue(capacity, 2, [module.int64], [[]], seed=3)
+            queue = KINDS[kind](module, capacity)
             self.numbers, self.count = module.placeholder(module.int64), module.placeholder(module.int32)
             names = module.FIFOQueue(5, [module.string], [[]])
             self.name = module.placeholder(module.string)
             self.ops = {
-                "put": queue.enqueue_many([self.numbers]),
+                "put": queue.enqueue_many([self.numbers] * len(queue.dtypes)),
                 "take": queue.dequeue(),
                 "many": queue.dequeue_many(self.count),
                 "up_to": queue.dequeue_up_to(self.count),
@@ -151,6 +156,27 @@ def a_shuffling_queue_keeps_some(line):
     return sorted(waiting.result()), line("size"), line("close"), line("size"), line("many", 3)
 
 
+def a_shuffling_queue_gives_the_rest_when_it_is_closed(line):
+    waiting = line.behind("up_to", 5)
+    line("put", [1, 2, 3])
+    line.until_size(2)  # as many as stay
+    line("close")
+    return sorted(waiting.result()), line("size"), line("take")
+
+
+def a_time_limit_ends_the_waiting(line):
+    found = [line("take", timeout=100), line("put", [1, 2]), line("put", [3], timeout=100), line("size")]
+    return [*found, line("up_to", 1) and None, line("size"), line("put", [4], timeout=10_000), line("size")]
+
+
+def the_most_urgent_goes_first_whenever_it_comes(line):
+    waiting = line.behind("many", 3)
+    line("put", [5, 7])
+    found = [line("size")]
+    line("put", [1])
+    return [*found, waiting.result(), line("size"), line("put", [9, 8]), line("many", 2)]
+
+
 def a_reader_waits_for_a_name(line, tmp_path):
     (tmp_path / "lines").write_text("one\ntwo\n")
     waiting = line.behind("read")
@@ -158,21 +184,26 @@ def a_reader_waits_for_a_name(line, tmp_path):
     return waiting.result(), line("read"), line("read", timeout=300)
 
 
+IN_ORDER = ["fifo", "padding"]
+SORTED = ["fifo", "padding", "priority"]
 CASES = [
-    (closing_gives_back_what_a_batch_had, "fifo", 10),
-    (closing_ends_up_to_with_what_there_is, "fifo", 10),
-    (the_first_that_waits_is_served_first, "fifo", 10),
-    (who_puts_first_goes_in_first, "fifo", 2),
-    (cancelling_leaves_what_is_in, "fifo", 2),
-    (closing_lets_pending_puts_finish, "fifo", 2),
-    (a_batch_larger_than_the_queue_passes_through, "fifo", 2),
-    (closing_the_session_ends_the_waiting, "fifo", 10),
+    *((closing_gives_back_what_a_batch_had, kind, 10) for kind in IN_ORDER),
+    *((closing_ends_up_to_with_what_there_is, kind, 10) for kind in IN_ORDER),
+    *((the_first_that_waits_is_served_first, kind, 10) for kind in IN_ORDER),
+    *((who_puts_first_goes_in_first, kind, 2) for kind in SORTED),
+    *((cancelling_leaves_what_is_in, kind, 2) for kind in SORTED),
+    *((closing_lets_pending_puts_finish, kind, 2) for kind in SORTED),
+    *((a_batch_larger_than_the_queue_passes_through, kind, 2) for kind in IN_ORDER),
+    *((closing_the_session_ends_the_waiting, kind, 10) for kind in IN_ORDER),
+    *((a_time_limit_ends_the_waiting, kind, 2) for kind in SORTED),
+    (the_most_urgent_goes_first_whenever_it_comes, "priority", 10),
     (a_shuffling_queue_keeps_some, "shuffle", 10),
+    (a_shuffling_queue_gives_the_rest_when_it_is_closed, "shuffle", 10),
     (a_reader_waits_for_a_name, "fifo", 10),
 ]
 
 
-@pytest.mark.parametrize(("story", "kind", "capacity"), CASES, ids=[c[0].__name__ for c in CASES])
+@pytest.mark.parametrize(("story", "kind", "capacity"), CASES, ids=[f"{c[0].__name__}-{c[1]}" for c in CASES])
 def test_waiting(tensorflow, tmp_path, story, kind, capacity):
     more = (tmp_path,) if story is a_reader_waits_for_a_name else ()
     ours = story(Line(tf, kind, capacity), *more)
