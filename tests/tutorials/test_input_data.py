@@ -136,3 +136,11 @@ def test_the_tutorials_network_learns(bundled):
             names = [v.op.name for v in tf.trainable_variables()]
     assert names[:2] == ["hidden1/weights", "hidden1/biases"]
     assert names[-1] == "softmax_linear/biases"
+
+
+def test_a_dataset_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = tf.contrib.learn.datasets.load_dataset("mnist")
+    assert found.train.images.shape[1] == 784
+    with pytest.raises(ValueError, match="Name of dataset is not found: iris"):
+        tf.contrib.learn.datasets.load_dataset("iris")
