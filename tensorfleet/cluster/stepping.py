@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import select
 import socket
@@ -222,7 +223,8 @@ class Run:
             except BaseException as e:
                 result = e
             self._finished.put((i, result))
-            bell.send(b"\0")
+            with contextlib.suppress(OSError):  # nobody waits for a step that has failed meanwhile
+                bell.send(b"\0")
 
         self._threads += 1
         name = f"tensorfleet-stage-{i}"
