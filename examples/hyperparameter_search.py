@@ -97,7 +97,7 @@ def places(trials: list[Trial]) -> list[str]:
 
 def show(trials: list[Trial]) -> None:
     """A table of all choices: the accuracy that each reached, and in how many steps."""
-    print("learning rate " + "".join(f"   width {width:<8d}" for width in WIDTHS))
+    print("learning rate " + "".join(f"   width {width:<7d}" for width in WIDTHS))
     for rate in LEARNING_RATES:
         cells = [t for t in trials if t.learning_rate == rate]
         print(f"{rate:13g} " + "".join(f"   {t.reached:.4f} ({t.steps:4d})" for t in cells))

@@ -9,6 +9,7 @@ import pytest
 
 from tensorfleet.ops import conv_kernels as conv
 from tensorfleet.ops.windows import output_size
+from tests.support.kernels import both_lives
 
 DRAW = np.random.RandomState(7)
 
@@ -73,29 +74,6 @@ def by_loops(x, w, dy, strides, dilations, padding):
         dw[(*tap, slice(None), outs[g])] += padded[there].T @ dy[here]
     inner = tuple(slice(lo, lo + n) for (lo, _), n in zip(pads, x.shape[1:-1], strict=True))
     return y, dx[(slice(None), *inner)], dw
-
-
-def both_lives(kernel, *args, **attrs):
-    """What the kernel gives in numpy, checked against what it gives under jit."""
-    plain = kernel(np, *args, **attrs)
-    dynamic = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
-
-    def traced(*values):
-        full = list(args)
-        for i, v in zip(dynamic, values, strict=True):
-            full[i] = v
-        return kernel(jnp, *full, **attrs)
-
-    compiled = np.asarray(jax.jit(traced)(*(args[i] for i in dynamic)))
-    assert plain.dtype == compiled.dtype
-    np.testing.assert_allclose(plain, compiled, rtol=1e-6, atol=1e-6)
-    return plain
-
-
-@pytest.fixture(autouse=True)
-def _x64():
-    with jax.enable_x64(True):
-        yield
 
 
 @pytest.fixture(params=["patches", "one example at a time", "tap by tap"])
@@ -187,9 +165,10 @@ def test_every_float_type_is_kept_and_summed_with_enough_bits(dtype):
     y = conv.conv2d(np, x, w, **attrs)
     assert y.dtype == dtype
     assert (y == np.array(100, dtype)).all()
-    for kernel, args in every_kernel(x, w, np.ones_like(y)):
-        for xp in (np, jnp):
-            assert kernel(xp, *args, **attrs).dtype == dtype
+    with jax.enable_x64(True):
+        for kernel, args in every_kernel(x, w, np.ones_like(y)):
+            for xp in (np, jnp):
+                assert kernel(xp, *args, **attrs).dtype == dtype
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])

@@ -2,12 +2,11 @@
 
 import itertools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tensorfleet.ops import pool_kernels as pool
+from tests.support.kernels import both_lives
 
 DRAW = np.random.RandomState(3)
 
@@ -64,30 +63,6 @@ def output_shape(case):
 def first_maximum(x, covered):
     values = [x[p] for p in covered]
     return covered[values.index(max(values))]
-
-
-def both_lives(kernel, *args, **attrs):
-    """What the kernel gives in numpy, checked against what it gives under jit."""
-    plain = kernel(np, *args, **attrs)
-    dynamic = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
-
-    def traced(*values):
-        full = list(args)
-        for i, v in zip(dynamic, values, strict=True):
-            full[i] = v
-        return kernel(jnp, *full, **attrs)
-
-    compiled = jax.jit(traced)(*(args[i] for i in dynamic))
-    for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(compiled), strict=True):
-        assert a.dtype == b.dtype
-        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
-    return plain
-
-
-@pytest.fixture(autouse=True)
-def _x64():
-    with jax.enable_x64(True):
-        yield
 
 
 @pytest.fixture(params=["distinct", "ties", "all equal", "negative infinity"])

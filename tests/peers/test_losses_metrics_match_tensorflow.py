@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -40,16 +38,6 @@ REDUCTIONS = ["none", "weighted_sum", "weighted_mean", "weighted_sum_over_batch_
 REDUCTIONS += ["weighted_sum_by_nonzero_weights"]
 
 
-@pytest.fixture(scope="module")
-def theirs():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import tensorflow
-
-        tensorflow.compat.v1.disable_v2_behavior()
-        return tensorflow.compat.v1
-
-
 def _loss(tf, make, shape):
     with tf.Graph().as_default():
         p = tf.placeholder(tf.float32, shape)
@@ -60,8 +48,8 @@ def _loss(tf, make, shape):
             return described, session.run([loss, gradient], {p: LOGITS})
 
 
-def _same_loss(theirs, make, shape):
-    (named, ours), (their_names, others) = _loss(tensorfleet, make, shape), _loss(theirs, make, shape)
+def _same_loss(tensorflow, make, shape):
+    (named, ours), (their_names, others) = _loss(tensorfleet, make, shape), _loss(tensorflow, make, shape)
     assert named == their_names
     for a, b in zip(ours, others, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
@@ -70,7 +58,7 @@ def _same_loss(theirs, make, shape):
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("name", LOSSES)
-def test_weighted_losses_and_gradients_equal(theirs, name, weights, reduction):
+def test_weighted_losses_and_gradients_equal(tensorflow, name, weights, reduction):
     given = WEIGHTS[weights]
     if name in ONE_PER_ROW:
         if weights == "all":
@@ -78,32 +66,32 @@ def test_weighted_losses_and_gradients_equal(theirs, name, weights, reduction):
         if weights == "rows" and name == "softmax":
             given = given[:, 0]
     make = lambda tf, p: LOSSES[name](tf, p, weights=given, reduction=reduction)  # noqa: E731
-    _same_loss(theirs, make, [4, 3])
+    _same_loss(tensorflow, make, [4, 3])
 
 
 @pytest.mark.parametrize("weights", ["one", "zero", "rows", "all"])
-def test_mean_pairwise_squared_error_equals(theirs, weights):
+def test_mean_pairwise_squared_error_equals(tensorflow, weights):
     make = lambda tf, p: tf.losses.mean_pairwise_squared_error(LABELS, p, WEIGHTS[weights])  # noqa: E731
-    _same_loss(theirs, make, [4, 3])
+    _same_loss(tensorflow, make, [4, 3])
 
 
-def test_losses_of_batches_of_unknown_size_equal(theirs):
+def test_losses_of_batches_of_unknown_size_equal(tensorflow):
     def make(tf, p):
         y = tf.placeholder_with_default(LABELS, [None, 3])
         w = tf.placeholder_with_default(WEIGHTS["rows"], [None, 1])
         return tf.losses.mean_squared_error(y, p, w, scope="mine")
 
-    _same_loss(theirs, make, [None, 3])
+    _same_loss(tensorflow, make, [None, 3])
 
 
-def test_the_total_loss_equals(theirs):
+def test_the_total_loss_equals(tensorflow):
     def make(tf, p):
         tf.losses.mean_squared_error(LABELS, p)
         tf.losses.huber_loss(LABELS, p)
         tf.get_variable("w", [2], initializer=tf.ones_initializer(), regularizer=tf.nn.l2_loss)
         return tf.losses.get_total_loss(add_regularization_losses=False)
 
-    _same_loss(theirs, make, [4, 3])
+    _same_loss(tensorflow, make, [4, 3])
 
 
 # -- metrics -------------------------------------------------------------------------------------------
@@ -190,11 +178,11 @@ def _measure(tf, make, weighted, size):
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("size", [6, None])
 @pytest.mark.parametrize("name", METRICS)
-def test_metrics_over_batches_equal(theirs, name, weighted, size):
+def test_metrics_over_batches_equal(tensorflow, name, weighted, size):
     if name == "mean_tensor" and size is None:
         pytest.skip("needs a known shape")
     described, ours = _measure(tensorfleet, METRICS[name], weighted, size)
-    their_description, others = _measure(theirs, METRICS[name], weighted, size)
+    their_description, others = _measure(tensorflow, METRICS[name], weighted, size)
     assert described == their_description
     for a, b in zip(ours, others, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

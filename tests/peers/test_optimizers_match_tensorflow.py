@@ -36,16 +36,6 @@ OPTIMIZERS = {
 START = np.linspace(-1, 1, 10).reshape(5, 2).astype(np.float32)
 
 
-@pytest.fixture(scope="module")
-def theirs():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import tensorflow
-
-        tensorflow.compat.v1.disable_v2_behavior()
-        return tensorflow.compat.v1
-
-
 def _loss(tf, sparse, resource):
     w = tf.get_variable("net/w", initializer=START, use_resource=resource)
     b = tf.get_variable("b", initializer=np.float32(0.3), use_resource=resource)
@@ -92,11 +82,11 @@ def _train(tf, make, sparse, resource, counted):
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_ten_steps_and_names_equal(theirs, name, sparse, resource):
+def test_ten_steps_and_names_equal(tensorflow, name, sparse, resource):
     make = OPTIMIZERS[name]
     counted = "descent" not in name
     names, described, history = _train(tensorfleet, make, sparse, resource, counted)
-    their_names, their_description, their_history = _train(theirs, make, sparse, resource, counted)
+    their_names, their_description, their_history = _train(tensorflow, make, sparse, resource, counted)
     assert described == their_description
     if not name.startswith("ftrl"):  # TensorFlow 2 has a parameter more there, which 1.15 has not
         assert names == their_names

@@ -40,16 +40,6 @@ BUILT_OTHERWISE = {
 }
 
 
-@pytest.fixture(scope="module")
-def theirs():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import tensorflow
-
-        tensorflow.compat.v1.disable_v2_behavior()
-        return tensorflow.compat.v1
-
-
 def _schedule(tf, make):
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(7)
@@ -63,10 +53,10 @@ def _schedule(tf, make):
 
 
 @pytest.mark.parametrize("name", [*SCHEDULES, *BUILT_OTHERWISE])
-def test_schedule_equals(theirs, name):
+def test_schedule_equals(tensorflow, name):
     make = SCHEDULES.get(name) or BUILT_OTHERWISE[name]
     names, dtype, values = _schedule(tensorfleet, make)
-    their_names, their_dtype, their_values = _schedule(theirs, make)
+    their_names, their_dtype, their_values = _schedule(tensorflow, make)
     assert dtype == their_dtype
     if name in SCHEDULES:
         assert names == their_names
@@ -108,16 +98,16 @@ def _averages(tf, resource, **arguments):
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("arguments", [{}, {"num_updates": 3}, {"zero_debias": True}], ids=str)
-def test_moving_averages_equal(theirs, arguments, resource):
+def test_moving_averages_equal(tensorflow, arguments, resource):
     names, described, history = _averages(tensorfleet, resource, **arguments)
-    their_names, their_description, their_history = _averages(theirs, resource, **arguments)
+    their_names, their_description, their_history = _averages(tensorflow, resource, **arguments)
     assert described == their_description
     assert names == their_names
     np.testing.assert_allclose(history, their_history, rtol=1e-5)
 
 
 @pytest.mark.parametrize("zero_debias", [False, True])
-def test_assigned_moving_average_equals(theirs, zero_debias):
+def test_assigned_moving_average_equals(tensorflow, zero_debias):
     from tensorflow.python.training import moving_averages as their_module
 
     def run(tf, module):
@@ -131,7 +121,7 @@ def test_assigned_moving_average_equals(theirs, zero_debias):
                 return names, [session.run(update).copy() for _ in range(5)]
 
     names, values = run(tensorfleet, moving_averages)
-    their_names, their_values = run(theirs, their_module)
+    their_names, their_values = run(tensorflow, their_module)
     assert names == their_names
     np.testing.assert_allclose(values, their_values, rtol=1e-5)
 
@@ -200,7 +190,7 @@ SCENES += [_gated]
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda f: f.__name__.strip("_"))
-def test_graph_around_the_optimizer_equals(theirs, scene):
+def test_graph_around_the_optimizer_equals(tensorflow, scene):
     def run(tf):
         with tf.Graph().as_default() as graph, warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -224,7 +214,7 @@ def test_graph_around_the_optimizer_equals(theirs, scene):
             return names, variables, slices, controls, values
 
     names, variables, slices, controls, values = run(tensorfleet)
-    their_names, their_variables, their_slices, their_controls, their_values = run(theirs)
+    their_names, their_variables, their_slices, their_controls, their_values = run(tensorflow)
     assert variables == their_variables
     assert slices == their_slices
     if scene is not _with_constraint:  # where ours reads the updated variable by an op of its own
