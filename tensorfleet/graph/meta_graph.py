@@ -175,6 +175,8 @@ def _keep_scope(graph_def: Any, scope: str) -> list[str]:
                 node.input[i] = f"{mark}${_UNBOUND}_{source}"
                 unbound[node.input[i]] = None
         _keep_places(node, prefix, scope)
+        if node.op in ("Enter", "RefEnter"):  # loops are told apart by names in the same scope
+            node.attr["frame_name"].s = strip_scope(node.attr["frame_name"].s.decode(), scope).encode()
     del graph_def.node[:]
     graph_def.node.extend(kept)
     return list(unbound)

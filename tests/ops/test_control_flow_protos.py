@@ -74,3 +74,14 @@ def test_only_contexts_of_the_scope_are_exported_with_it():
     assert first.to_proto("two") is None
     assert first.to_proto("one").context_name == "cond/cond_text"
     assert first.to_proto().pred_name == "one/cond/pred_id:0"
+
+
+def test_a_loop_exported_from_the_scope_it_was_imported_to_is_the_same():
+    model()
+    meta = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(meta, import_scope="inside")
+        again = tf.train.export_meta_graph(export_scope="inside")
+    frames = [[n.attr["frame_name"].s for n in m.graph_def.node if n.op == "Enter"] for m in (meta, again)]
+    assert frames[0] == frames[1]
+    assert again.collection_def["while_context"] == meta.collection_def["while_context"]
