@@ -172,7 +172,7 @@ def addresses(host: str, port: int, seconds: float) -> list:
     if not lookup.done.wait(seconds):
         raise TimeoutError(f"looking up the name {host} took longer than {seconds:.1f} s")
     _lookups.pop((host, port), None)
-    return lookup.result()
+    return lookup.outcome()
 
 
 def _is_ours(sock: socket.socket) -> bool:

@@ -38,7 +38,7 @@ class _Iterator:
                 self._coming = Background(next, [self._made], "generator")
             step.wait(self._coming.done, "for a generator, which has not returned in time")
             come, self._coming = self._coming, None
-            return come.result()
+            return come.outcome()
         except Interrupted:
             raise errors.CancelledError(None, None, "The iterator was destroyed.") from None
 

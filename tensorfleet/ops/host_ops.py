@@ -89,7 +89,7 @@ def _called(step: Any, name: str, function: _Function, args: list) -> Any:
     except BaseException:
         call.stop()
         raise
-    return call.result()
+    return call.outcome()
 
 
 def _as_op_error(e: Exception) -> errors.OpError:

@@ -72,7 +72,7 @@ class Background:
             self._outcome = None, e
         self.done.set()
 
-    def result(self) -> Any:
+    def outcome(self) -> Any:
         """What the function returned; raises what it raised."""
         result, error = self._outcome
         if error is not None:

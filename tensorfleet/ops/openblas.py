@@ -63,7 +63,7 @@ def _numpy_in_one_thread() -> Iterator[None]:
     with _lock:
         _inside += 1
         if _inside == 1:
-            _before = [library.get() for library in libraries]
+            _before = [library.threads() for library in libraries]
             for library in libraries:
                 library.set(1)
     try:
@@ -83,7 +83,7 @@ class _OpenBlas:
         loaded = ctypes.CDLL(path)
         names = [(f"{prefix}openblas_", suffix) for prefix in ("scipy_", "") for suffix in ("64_", "")]
         prefix, suffix = next(n for n in names if hasattr(loaded, f"{n[0]}set_num_threads{n[1]}"))
-        self.get = getattr(loaded, f"{prefix}get_num_threads{suffix}")
+        self.threads = getattr(loaded, f"{prefix}get_num_threads{suffix}")
         self.set = getattr(loaded, f"{prefix}set_num_threads{suffix}")
 
 

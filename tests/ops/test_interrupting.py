@@ -225,4 +225,4 @@ def test_a_call_is_interrupted_once():
         call.stop()
     assert call.done.wait(SECONDS) and loop.ended.is_set()
     with pytest.raises(Interrupted):
-        call.result()
+        call.outcome()

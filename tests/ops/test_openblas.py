@@ -15,7 +15,7 @@ def threads(monkeypatch):
     class Library:
         now, history = 4, []
 
-        def get(self):
+        def threads(self):
             return self.now
 
         def set(self, n):
