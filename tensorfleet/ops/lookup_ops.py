@@ -205,10 +205,16 @@ def _initialize(ctx: Any, table: Any, keys: Any, values: Any) -> None:
     table.replace(keys, values)
 
 
+def _one_file(op: Operation) -> list:
+    op._inputs[1].shape.with_rank(0)
+    return []
+
+
 @op(
     "InitializeTableFromTextFileV2",
     "table_handle: resource, filename: string ->",
     "key_index: int; value_index: int; vocab_size: int = -1; delimiter: string = '\t'; offset: int = 0",
+    shape=_one_file,
     host=True,
     stateful=True,
 )

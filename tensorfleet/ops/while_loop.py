@@ -13,6 +13,7 @@ from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph, name_scope
 from tensorfleet.ops.control_flow_context import WhileContext, switch
 from tensorfleet.ops.tensor_array import TensorArray, with_flow
+from tensorfleet.ops.type_specs import TensorSpec
 from tensorfleet.shapes import TensorShape
 
 
@@ -140,7 +141,10 @@ def _flow(value: Any) -> Any:
 def _next(context: WhileContext, value: Any, merged: Tensor) -> Tensor:
     if isinstance(value, Operation):
         raise TypeError(f"The body of a loop returned the operation '{value.name}' where a tensor is needed.")
-    tensor = context.AddValue(to_tensor(value))
+    tensor = to_tensor(value)
+    if tensor.dtype._is_ref_dtype and not merged.dtype._is_ref_dtype:
+        tensor = apply("Identity", tensor)
+    tensor = context.AddValue(tensor)
     if tensor.dtype.base_dtype != merged.dtype.base_dtype:
         raise TypeError(
             f"The loop variable {merged._op._inputs[0]._op._inputs[0].name} enters the loop with type "
@@ -152,11 +156,11 @@ def _next(context: WhileContext, value: Any, merged: Tensor) -> Tensor:
 
 def _invariants(originals: list, loop_vars: Any, shapes: Any) -> list:
     """For every tensor of the loop variables, the shape asked for, or None."""
-    if shapes is None:
-        return [None] * len(nest.flatten([_flow(v) for v in originals], expand_composites=True))
     found: list = []
-    given = nest.flatten(shapes)
+    given = [None] * len(originals) if shapes is None else nest.flatten(shapes)
     for value, shape in zip(originals, given, strict=True):
+        if isinstance(shape, TensorSpec):
+            shape = shape.shape
         if shape is not None and not isinstance(shape, TensorShape):
             raise TypeError(f"shape_invariants must be TensorShapes, not {shape!r}")
         parts = nest.flatten(_flow(value), expand_composites=True)
@@ -167,12 +171,26 @@ def _invariants(originals: list, loop_vars: Any, shapes: Any) -> list:
     return found
 
 
+def _by_rank(value: Any) -> list:
+    """The shapes of the parts of a composite that may hold more or fewer values after a step."""
+    parts = nest.flatten(value, expand_composites=True)
+    if type(value).__name__ == "SparseTensor":
+        rank = parts[0].shape.as_list()[1] if parts[0].shape.rank == 2 else None
+        return [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
+    if hasattr(value, "nested_row_splits"):
+        values, rows, *inner = parts
+        open_ended = TensorShape([None]).concatenate(values.shape[1:])
+        return [open_ended, rows.shape, *(TensorShape([None]) for _ in inner)]
+    return [None] * len(parts)
+
+
 def _composite(value: Any, shape: TensorShape | None) -> list:
     """The shapes of the parts of IndexedSlices or a SparseTensor, from the shape of the whole."""
     if shape is None:
-        return [None] * len(nest.flatten(value, expand_composites=True))
+        return _by_rank(value)
     if type(value).__name__ == "SparseTensor":
-        return [TensorShape([None, shape.rank]), TensorShape([None]), TensorShape([shape.rank])]
+        rank = shape.as_list()[0] if shape.rank == 1 else None  # the invariant is that of `dense_shape`
+        return [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
     rest = TensorShape([None]).concatenate(shape[1:]) if shape.rank else shape
     return [TensorShape([None]), rest, TensorShape([shape.rank])][
         : len(nest.flatten(value, expand_composites=True))

@@ -457,3 +457,40 @@ def test_the_reference_of_a_variable_goes_through_identity_and_switch():
         taken = control_flow_ops._SwitchRefOrTensor(v._ref(), tf.constant(True))[1]
         assert sess.run(tf.assign_add(taken, 1)) == 10
         assert sess.run(v) == 10
+
+
+def test_loops_let_sparse_and_ragged_tensors_grow():
+    def go_on(i, _):
+        return i < 3
+
+    with tf.Graph().as_default(), tf.Session() as sess:
+        sparse = tf.SparseTensor([[0], [3]], [2.0, 4.0], [10])
+
+        def more(i, x):
+            one = tf.SparseTensor(tf.cast(tf.fill([1, 1], i), tf.int64), tf.ones([1]), x.dense_shape)
+            return i + 1, tf.sparse_add(x, one)
+
+        assert sess.run(tf.while_loop(go_on, more, [0, sparse])[1]).indices.ravel().tolist() == [0, 1, 2, 3]
+        with pytest.raises(ValueError, match="is not compatible with"):
+            tf.while_loop(go_on, more, [0, sparse], [tf.TensorShape([]), tf.TensorShape([5])])
+        ragged = tf.ragged.constant([[1], [2, 3]])
+        grown = tf.while_loop(go_on, lambda i, x: (i + 1, tf.concat([x, x[:, :1]], axis=1)), [0, ragged])[1]
+        assert sess.run(grown).to_list() == [[1, 1, 1, 1], [2, 3, 2, 2, 2]]
+
+
+def test_loops_take_tensor_specs_as_invariants_and_updated_variables_as_values():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        specs = [tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)]
+        made = tf.while_loop(
+            lambda i, _: i < 3, lambda i, x: (i + 1, tf.tile(x, [2])), [0, tf.constant([7])], specs
+        )
+        assert sess.run(made[1]).tolist() == [7] * 8
+        v = tf.Variable([3.0, 4.0, 5.0])
+        written = tf.while_loop(
+            lambda i, _: i < 3,
+            lambda i, _: (i + 1, tf.scatter_update(v, i, 10.0)),
+            [tf.constant(0), tf.identity(v)],
+            parallel_iterations=1,
+        )
+        sess.run(v.initializer)
+        assert sess.run(written[1]).tolist() == [10.0] * 3

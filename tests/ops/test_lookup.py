@@ -196,3 +196,16 @@ def test_mutable_tables_are_saved_with_the_variables(tmp_path, make):
         tf.train.Saver().restore(session, path)
         assert session.run(made.size()) == 2
         assert session.run(made.lookup(tf.constant(["b"]))).tolist() == rows[:1].tolist()
+
+
+def test_a_table_is_read_from_one_file():
+    with tf.Graph().as_default():
+        start = tf.lookup.TextFileInitializer(
+            tf.constant(["a.txt", "b.txt"]),
+            tf.string,
+            tf.lookup.TextFileIndex.WHOLE_LINE,
+            tf.int64,
+            tf.lookup.TextFileIndex.LINE_NUMBER,
+        )
+        with pytest.raises(ValueError, match="rank 0"):
+            tf.lookup.StaticHashTable(start, -1)
