@@ -10,6 +10,7 @@ from tensorfleet.api import publish_lazily
 _MODULES = {
     "options": ("ProfileOptionBuilder",),
     "profile": ("GraphNodeProto", "MultiGraphNodeProto", "profile"),
+    "model_analyzer": ("print_model_analysis", "TRAINABLE_VARS_PARAMS_STAT_OPTIONS", "FLOAT_OPS_OPTIONS"),
 }
 
 
@@ -19,5 +20,6 @@ def _load(full: str) -> Any:
     return getattr(importlib.import_module(f"tensorfleet.profiler.{module}"), name)
 
 
-for _names in _MODULES.values():
-    publish_lazily(_load, *(f"profiler.{n}" for n in _names))
+for _module, _names in _MODULES.items():
+    _place = "contrib.tfprof.model_analyzer" if _module == "model_analyzer" else "profiler"
+    publish_lazily(_load, *(f"{_place}.{n}" for n in _names))

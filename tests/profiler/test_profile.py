@@ -54,3 +54,11 @@ def test_the_report_is_printed_or_written(graph, capsys, tmp_path):
     tf.profiler.profile(graph, options=options)
     assert (tmp_path / "p").read_text() == printed.rstrip("\n")
     assert capsys.readouterr().out == ""
+
+
+def test_the_profiler_by_its_old_names(graph):
+    analyzer = tf.contrib.tfprof.model_analyzer
+    options = {**analyzer.TRAINABLE_VARS_PARAMS_STAT_OPTIONS, "output": "none"}
+    old = analyzer.print_model_analysis(graph, tfprof_options=options)
+    new = tf.profiler.profile(graph, options=options)
+    assert old.total_parameters == new.total_parameters > 0
