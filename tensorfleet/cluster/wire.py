@@ -219,8 +219,8 @@ def watchfully(look: Callable[[], Any]) -> Any:
     Most answers come within a fraction of a millisecond, and a sleeping thread takes as long again to wake up. Whoever
     else could run goes first, and one thread of a process watches at a time.
     """
-    found = look()
-    if found is not None or not _SEVERAL_CORES or not _watching.acquire(blocking=False):
+    found, watching = look(), _watching
+    if found is not None or not _SEVERAL_CORES or not watching.acquire(blocking=False):
         return found
     try:
         until = time.monotonic() + _MOMENT
@@ -229,7 +229,7 @@ def watchfully(look: Callable[[], Any]) -> Any:
             found = look()
         return found
     finally:
-        _watching.release()
+        watching.release()
 
 
 # -- sending and receiving ----------------------------------------------------------------------------
