@@ -82,6 +82,6 @@ def test_a_loop_exported_from_the_scope_it_was_imported_to_is_the_same():
     with tf.Graph().as_default():
         tf.train.import_meta_graph(meta, import_scope="inside")
         again = tf.train.export_meta_graph(export_scope="inside")
-    frames = [[n.attr["frame_name"].s for n in m.graph_def.node if n.op == "Enter"] for m in (meta, again)]
+    frames = [{n.name: n.attr["frame_name"].s for n in m.graph_def.node} for m in (meta, again)]
     assert frames[0] == frames[1]
     assert again.collection_def["while_context"] == meta.collection_def["while_context"]
