@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from array import array as numbers
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -68,9 +70,11 @@ class Table:
         with self.lock:
             get = self.entries.get
             if not self.value_shape:
-                return np.fromiter([get(k, fallback) for k in rows], kind, len(rows)).reshape(
-                    self.outer(keys)
-                )
+                values = list(map(get, rows, repeat(fallback)))
+                # Numpy would take the numbers out of the list one by one.
+                whole = kind == np.int64 and values
+                made = np.array(numbers("q", values)) if whole else np.fromiter(values, kind, len(rows))
+                return made.reshape(self.outer(keys))
             found = np.empty((len(rows), *self.value_shape), kind)
             for i, key in enumerate(rows):
                 found[i] = get(key, fallback)
