@@ -15,6 +15,7 @@ _TABLE_LIMIT = 1 << 20  # largest range whose log-uniform probabilities are kept
 _AHEAD_BLOCKS = 2048  # blocks drawn at once for the coming executions of a small sampler
 _AHEAD_ENTRIES = 1024
 _SAMPLES_AT_ONCE = 1 << 13  # of gamma and Poisson
+_FEW = 256  # candidates that are told apart sooner without numpy
 _ahead: dict[tuple, np.ndarray] = {}
 
 
@@ -52,6 +53,14 @@ def _pick(first_draws, num_sampled, unique):
     """(candidates, tries) taken in order from `first_draws(count)`, where -1 is a rejected draw."""
     count = num_sampled + num_sampled // 4 + 16 if unique else num_sampled + 4
     while True:
+        if unique and num_sampled > _FEW:
+            drawn = first_draws(count)
+            drawn = drawn[drawn != -1]
+            firsts = np.sort(np.unique(drawn, return_index=True)[1])[:num_sampled]
+            if len(firsts) == num_sampled:
+                return drawn[firsts].astype(np.int64), int(firsts[-1]) + 1
+            count *= 2
+            continue
         draws = first_draws(count).tolist()
         distinct = dict.fromkeys(draws)
         if -1 in distinct:
