@@ -70,7 +70,7 @@ class Table:
         with self.lock:
             get = self.entries.get
             if not self.value_shape:
-                values = list(map(get, rows, repeat(fallback)))
+                values: list[Any] = list(map(get, rows, repeat(fallback)))
                 # Numpy would take the numbers out of the list one by one.
                 whole = kind == np.int64 and values
                 made = np.array(numbers("q", values)) if whole else np.fromiter(values, kind, len(rows))
