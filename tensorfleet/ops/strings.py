@@ -214,17 +214,11 @@ _TO_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/"
 
 @_elementwise("EncodeBase64", "pad: bool = false", pad=True)
 def _encode(ctx: Any, strings: Any, *, pad: bool) -> Any:
-    array = np.asarray(strings, object)
-    # All of them end to end, each filled up to whole groups of three bytes, are coded at once.
-    texts = array.ravel().tolist()
-    lengths = [len(s) for s in texts]
-    filled = b"".join([s + b"\0" * (-n % 3) for s, n in zip(texts, lengths, strict=True)])
-    coded = binascii.b2a_base64(filled, newline=False).translate(_TO_URL)
-    made, at = [], 0
-    for n in lengths:
-        made.append(coded[at : at + (4 * n + 2) // 3] + (b"=" * (-n % 3) if pad else b""))
-        at += (n + 2) // 3 * 4
-    return np.fromiter(made, object, len(made)).reshape(array.shape)
+    def encode(s: bytes) -> bytes:
+        made = binascii.b2a_base64(s, newline=False).translate(_TO_URL)
+        return made if pad else made.rstrip(b"=")
+
+    return each(encode, strings)
 
 
 @op(
