@@ -18,11 +18,13 @@ from pathlib import Path
 from types import ModuleType
 
 from tensorfleet.api import INSTEAD
+from tensorfleet.launch.old_names import put_back, take_away
 
 _US = "tensorfleet"
 _THEM = "tensorflow"
 # Holds a package `tensorflow` that installs the alias: for the processes a script starts itself.
 _STAND_IN = Path(__file__).parent / "stand_in"
+_old_names: list[tuple[ModuleType, str]] = []  # of numpy and Python, there while the alias is
 
 
 def install() -> None:
@@ -34,6 +36,7 @@ def install() -> None:
         raise RuntimeError("tensorflow is imported already: install TensorFleet's alias before that.")
     sys.meta_path.insert(0, _Finder())
     sys.meta_path.append(_LastFinder())
+    _old_names[:] = put_back()
     paths = [str(_STAND_IN), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
 
@@ -41,6 +44,7 @@ def install() -> None:
 def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_Finder, _LastFinder))]
+    take_away(_old_names)
     for name in [n for n in sys.modules if n == _THEM or n.startswith(_THEM + ".")]:
         del sys.modules[name]
     rest = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p not in ("", str(_STAND_IN))]

@@ -1,0 +1,90 @@
+"""Names that numpy and Python had when TensorFlow 1 scripts were written, for scripts that run without a change.
+
+Only what is gone is put back, and only in processes where `import tensorflow` gives TensorFleet.
+"""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+import fractions
+import inspect
+import math
+import time
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class ArgSpec(NamedTuple):
+    """What `inspect.getargspec` gave."""
+
+    args: list[str]
+    varargs: str | None
+    keywords: str | None
+    defaults: tuple | None
+
+
+def _getargspec(func: Any) -> ArgSpec:
+    return ArgSpec(*inspect.getfullargspec(func)[:4])
+
+
+def _asscalar(a: Any) -> Any:
+    return a.item()
+
+
+_NUMPY = {
+    "int": int,
+    "long": int,
+    "float": float,
+    "complex": complex,
+    "object": object,
+    "str": str,
+    "unicode": str,
+    "bool": bool,
+    "bool8": np.bool_,
+    "float_": np.float64,
+    "complex_": np.complex128,
+    "singlecomplex": np.complex64,
+    "string_": np.bytes_,
+    "unicode_": np.str_,
+    "Inf": np.inf,
+    "Infinity": np.inf,
+    "infty": np.inf,
+    "PINF": np.inf,
+    "NINF": -np.inf,
+    "NaN": np.nan,
+    "product": np.prod,
+    "cumproduct": np.cumprod,
+    "sometrue": np.any,
+    "alltrue": np.all,
+    "round_": np.round,
+    "mat": np.asmatrix,
+    "asscalar": _asscalar,
+}
+_ABSTRACT = {name: getattr(collections.abc, name) for name in collections.abc.__all__}
+_OTHERS: list[tuple[ModuleType, dict[str, Any]]] = [
+    (collections, _ABSTRACT),
+    (fractions, {"gcd": math.gcd}),
+    (inspect, {"ArgSpec": ArgSpec, "getargspec": _getargspec}),
+    (time, {"clock": time.process_time}),
+]
+
+
+def put_back() -> list[tuple[ModuleType, str]]:
+    """Gives modules the names they have lost, and returns which."""
+    found = []
+    for module, names in [(np, _NUMPY), *_OTHERS]:
+        for name, value in names.items():
+            if name not in vars(module):
+                setattr(module, name, value)
+                found.append((module, name))
+    return found
+
+
+def take_away(names: list[tuple[ModuleType, str]]) -> None:
+    """Undoes `put_back`."""
+    for module, name in names:
+        if name in vars(module):
+            delattr(module, name)

@@ -1,0 +1,53 @@
+"""Scripts that use what numpy and Python no longer have."""
+
+import collections
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+
+from tensorfleet.launch import alias
+
+SCRIPT = """
+    import collections, inspect, time
+    import numpy as np
+    import tensorflow as tf
+
+    began = time.clock()
+    x = tf.placeholder(np.float, [None])
+    counts = np.zeros(3, dtype=np.int)
+    names = np.array(["a", "b"], dtype=np.object)
+    assert isinstance([], collections.Iterable)
+    assert inspect.getargspec(lambda a, b=1: a).args == ["a", "b"]
+    with tf.Session() as sess:
+        total = np.asscalar(sess.run(tf.reduce_sum(x), {x: np.ones(3, np.float_)}))
+    print(x.dtype.name, counts.dtype.kind, names.dtype.kind, total, np.NaN != np.NaN, time.clock() >= began)
+"""
+
+
+def test_a_script_that_uses_them_runs(tmp_path):
+    script = tmp_path / "old.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    done = subprocess.run(
+        [sys.executable, "-m", "tensorfleet", str(script)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["float32", "i", "O", "3.0", "True", "True"]
+
+
+def test_they_go_with_the_alias_and_change_nothing_that_is_there():
+    before = {module: set(vars(module)) for module in (np, collections, time)}
+    kept = np.prod, collections.OrderedDict, time.time
+    alias.install()
+    try:
+        assert (np.int, np.NINF, time.clock) == (int, -np.inf, time.process_time)
+    finally:
+        alias.uninstall()
+    assert {module: set(vars(module)) for module in (np, collections, time)} == before
+    assert (np.prod, collections.OrderedDict, time.time) == kept
