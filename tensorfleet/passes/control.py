@@ -13,7 +13,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import OpSpec
-from tensorfleet.passes.plan import Guard, Plan, variable_of
+from tensorfleet.passes.plan import Guard, Plan, read_of, variable_of
 
 _ENTERS = ("Enter", "RefEnter")
 _EXITS = ("Exit", "RefExit")
@@ -86,6 +86,7 @@ class Loop(Operation):
             op._inputs[op.input_list(u)[0]] for op in ops for u in op.spec.updates if op.spec.updates
         ]
         self.cond, self.body = self._plans(plan, ops, frame, frames)
+        self._share_memory()
 
     def _plans(self, plan: Plan, ops: list[Operation], frame: Frame, frames: dict) -> tuple[Plan, Plan]:
         variables = self.variables
@@ -117,6 +118,17 @@ class Loop(Operation):
             nested=True,
         )
         return cond, body
+
+    def _share_memory(self) -> None:
+        """Lets the loop see what it does itself to reference variables that were read before it."""
+        changed = {variable_of(t) for t in self.updated if t.dtype._is_ref_dtype}
+        read = {inside: read_of(inside._op) for _, inside in self.fixed} if changed else {}
+        for plan in (self.cond, self.body):
+            for op in plan.ops:
+                for i, t in enumerate(op._inputs):
+                    variable = read.get(t)
+                    if variable is not None and variable in changed:
+                        plan.live[(op, i)] = variable
 
 
 _SPEC = OpSpec("Loop", (), (), {}, kernel=lambda: None, kernel_attrs=(), host=True, stateful=True)

@@ -9,7 +9,7 @@ an update, its argument becomes a live view of the variable instead.
 from __future__ import annotations
 
 from tensorfleet.graph.operation import Operation
-from tensorfleet.passes.plan import Plan, updated_by, variable_of
+from tensorfleet.passes.plan import Plan, read_of, updated_by, variable_of
 
 
 def order(plan: Plan) -> Plan:
@@ -28,7 +28,7 @@ def order(plan: Plan) -> Plan:
             before |= seen.get(plan.inside.get(c, c), 0)
         if before:
             for i, t in enumerate(op._inputs):
-                variable = None if t in fed else _read_of(t._op)
+                variable = None if t in fed else read_of(t._op)
                 if variable is not None and before & bits.get(variable, 0):
                     plan.live[(op, i)] = variable
         seen[op] = before | _own(op, bits)
@@ -53,10 +53,3 @@ def _own(op: Operation, bits: dict[Operation, int]) -> int:
         if variable is not None:
             mine |= bits.get(variable, 0)
     return mine
-
-
-def _read_of(op: Operation) -> Operation | None:
-    """The variable whose memory an operation's output shares: that of a plain read."""
-    if op.type == "Identity" and op._inputs[0].dtype._is_ref_dtype:
-        return variable_of(op._inputs[0])
-    return None

@@ -150,3 +150,12 @@ def variable_of(tensor: Tensor) -> Operation | None:
             op = op._inputs[0]._op
         else:
             return None
+
+
+def read_of(op: Operation) -> Operation | None:
+    """The variable whose memory an operation's output shares: that of a plain read, also inside a loop."""
+    while op.type == "Enter" and op._attrs["is_constant"]:
+        op = op._inputs[0]._op
+    if op.type == "Identity" and op._inputs[0].dtype._is_ref_dtype:
+        return variable_of(op._inputs[0])
+    return None

@@ -119,6 +119,32 @@ def while_that_never_runs(tf):
 
 
 @case
+def while_that_tests_what_it_changes(tf):
+    v = tf.get_variable("v", initializer=0, use_resource=False)
+
+    def body(i):
+        one, two = (lambda n=n: tf.identity(tf.assign_add(v, n)) for n in (1, 2))
+        some = tf.cond(i < 3, one, two)
+        with tf.control_dependencies([some]):
+            return i + 1
+
+    return [tf.while_loop(lambda i: tf.less(v, 8), body, [0], parallel_iterations=1)], {}
+
+
+@case
+def while_that_adds_up_what_it_changes(tf):
+    v, total = (tf.get_variable(n, initializer=0, use_resource=False) for n in "vt")
+
+    def body(i):
+        with tf.control_dependencies([tf.assign_add(v, 1)]):
+            more = tf.assign_add(total, v)
+        with tf.control_dependencies([more]):
+            return i + tf.identity(total)
+
+    return [tf.while_loop(lambda i: i < 50, body, [0], parallel_iterations=1)], {}
+
+
+@case
 def while_in_while(tf):
     x, w = x_of(tf), x_of(tf, name="w")
 
