@@ -258,6 +258,8 @@ class _Projecting(LayerCell):
 class EmbeddingWrapper(_Projecting):
     """A cell whose inputs are symbols, which are embedded."""
 
+    _takes_symbols = True
+
     def __init__(
         self,
         cell: Any,

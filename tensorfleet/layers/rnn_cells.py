@@ -142,9 +142,11 @@ class RNNCell(Layer):
 class LayerCell(RNNCell):
     """A cell that makes its variables in `build`."""
 
+    _takes_symbols = False
+
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Runs the cell on a batch of inputs, from a state."""
-        for given in nest.flatten([inputs, state]):
+        for given in nest.flatten(state if self._takes_symbols else [inputs, state]):
             dtype = getattr(given, "dtype", None)
             if isinstance(dtype, dtypes.DType) and not (dtype.is_floating or dtype.is_complex):
                 raise ValueError(f"RNN cell only supports floating point inputs, but saw dtype: {dtype}")
