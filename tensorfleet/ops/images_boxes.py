@@ -336,7 +336,7 @@ def _combined_nms(
     each = np.broadcast_to(boxes.swapaxes(1, 2), (batch, classes, *boxes.shape[1::2])).reshape(
         -1, boxes.shape[1], 4
     )
-    by_class = np.ascontiguousarray(scores.swapaxes(1, 2)).reshape(len(each), -1)
+    by_class = np.ascontiguousarray(scores.swapaxes(1, 2)).reshape(len(each), scores.shape[1])
     if len(each):
         _check_boxes(each[0], by_class[0], float(threshold))
     kept = _keep_apart(_Boxes(each).overlaps, by_class, int(per_class), float(threshold), float(least))

@@ -48,7 +48,7 @@ def _generate_vocab_remapping(
 @op(
     "LoadAndRemapMatrix",
     "ckpt_path: string, old_tensor_name: string, row_remapping: int64, col_remapping: int64, "
-    "initializing_values: float32 -> output_matrix: float32",
+    "initializing_values: float -> output_matrix: float",
     "num_rows: int; num_cols: int; max_rows_in_memory: int = -1",
     shape=lambda op: _matrix_shape(op),
     host=True,

@@ -97,6 +97,7 @@ from tensorfleet.protos.meta_graph_pb2 import SavedModel as SavedModel
 from tensorfleet.protos.meta_graph_pb2 import SaverDef as SaverDef
 from tensorfleet.protos.meta_graph_pb2 import SignatureDef as SignatureDef
 from tensorfleet.protos.meta_graph_pb2 import TensorInfo as TensorInfo
+from tensorfleet.protos.object_graph_pb2 import RegisteredSaver as RegisteredSaver
 from tensorfleet.protos.object_graph_pb2 import TrackableObjectGraph as TrackableObjectGraph
 from tensorfleet.protos.queue_runner_pb2 import QueueRunnerDef as QueueRunnerDef
 from tensorfleet.protos.rewriter_config_pb2 import AutoParallelOptions as AutoParallelOptions

@@ -69,6 +69,7 @@ MODULE_OF = {
     "QueueRunnerDef": "queue_runner_pb2",
     "RPCOptions": "config_pb2",
     "RegisteredGradient": "graph_pb2",
+    "RegisteredSaver": "object_graph_pb2",
     "ResourceHandleProto": "tensor_pb2",
     "RewriterConfig": "rewriter_config_pb2",
     "RunMetadata": "config_pb2",

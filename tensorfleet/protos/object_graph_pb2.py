@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import wrappers_pb2 as google_dot_protobuf_dot_wrappers__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%tensorfleet/protos/object_graph.proto\x12\x0btensorfleet\x1a\x1egoogle/protobuf/wrappers.proto\"\xa8\x05\n\x14TrackableObjectGraph\x12@\n\x05nodes\x18\x01 \x03(\x0b\x32\x31.tensorfleet.TrackableObjectGraph.TrackableObject\x1a\xcd\x04\n\x0fTrackableObject\x12S\n\x08\x63hildren\x18\x01 \x03(\x0b\x32\x41.tensorfleet.TrackableObjectGraph.TrackableObject.ObjectReference\x12V\n\nattributes\x18\x02 \x03(\x0b\x32\x42.tensorfleet.TrackableObjectGraph.TrackableObject.SerializedTensor\x12_\n\x0eslot_variables\x18\x03 \x03(\x0b\x32G.tensorfleet.TrackableObjectGraph.TrackableObject.SlotVariableReference\x12\x39\n\x15has_checkpoint_values\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.BoolValue\x1a\x36\n\x0fObjectReference\x12\x0f\n\x07node_id\x18\x01 \x01(\x05\x12\x12\n\nlocal_name\x18\x02 \x01(\t\x1aK\n\x10SerializedTensor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tfull_name\x18\x02 \x01(\t\x12\x16\n\x0e\x63heckpoint_key\x18\x03 \x01(\t\x1al\n\x15SlotVariableReference\x12!\n\x19original_variable_node_id\x18\x01 \x01(\x05\x12\x11\n\tslot_name\x18\x02 \x01(\t\x12\x1d\n\x15slot_variable_node_id\x18\x03 \x01(\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%tensorfleet/protos/object_graph.proto\x12\x0btensorfleet\x1a\x1egoogle/protobuf/wrappers.proto\"\xe0\x05\n\x14TrackableObjectGraph\x12@\n\x05nodes\x18\x01 \x03(\x0b\x32\x31.tensorfleet.TrackableObjectGraph.TrackableObject\x1a\x85\x05\n\x0fTrackableObject\x12S\n\x08\x63hildren\x18\x01 \x03(\x0b\x32\x41.tensorfleet.TrackableObjectGraph.TrackableObject.ObjectReference\x12V\n\nattributes\x18\x02 \x03(\x0b\x32\x42.tensorfleet.TrackableObjectGraph.TrackableObject.SerializedTensor\x12_\n\x0eslot_variables\x18\x03 \x03(\x0b\x32G.tensorfleet.TrackableObjectGraph.TrackableObject.SlotVariableReference\x12\x36\n\x10registered_saver\x18\x04 \x01(\x0b\x32\x1c.tensorfleet.RegisteredSaver\x12\x39\n\x15has_checkpoint_values\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.BoolValue\x1a\x36\n\x0fObjectReference\x12\x0f\n\x07node_id\x18\x01 \x01(\x05\x12\x12\n\nlocal_name\x18\x02 \x01(\t\x1aK\n\x10SerializedTensor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tfull_name\x18\x02 \x01(\t\x12\x16\n\x0e\x63heckpoint_key\x18\x03 \x01(\t\x1al\n\x15SlotVariableReference\x12!\n\x19original_variable_node_id\x18\x01 \x01(\x05\x12\x11\n\tslot_name\x18\x02 \x01(\t\x12\x1d\n\x15slot_variable_node_id\x18\x03 \x01(\x05\"4\n\x0fRegisteredSaver\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0bobject_name\x18\x02 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,13 +33,15 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tensorfleet.protos.object_g
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_TRACKABLEOBJECTGRAPH']._serialized_start=87
-  _globals['_TRACKABLEOBJECTGRAPH']._serialized_end=767
+  _globals['_TRACKABLEOBJECTGRAPH']._serialized_end=823
   _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT']._serialized_start=178
-  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT']._serialized_end=767
-  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_OBJECTREFERENCE']._serialized_start=526
-  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_OBJECTREFERENCE']._serialized_end=580
-  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_SERIALIZEDTENSOR']._serialized_start=582
-  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_SERIALIZEDTENSOR']._serialized_end=657
-  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_SLOTVARIABLEREFERENCE']._serialized_start=659
-  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_SLOTVARIABLEREFERENCE']._serialized_end=767
+  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT']._serialized_end=823
+  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_OBJECTREFERENCE']._serialized_start=582
+  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_OBJECTREFERENCE']._serialized_end=636
+  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_SERIALIZEDTENSOR']._serialized_start=638
+  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_SERIALIZEDTENSOR']._serialized_end=713
+  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_SLOTVARIABLEREFERENCE']._serialized_start=715
+  _globals['_TRACKABLEOBJECTGRAPH_TRACKABLEOBJECT_SLOTVARIABLEREFERENCE']._serialized_end=823
+  _globals['_REGISTEREDSAVER']._serialized_start=825
+  _globals['_REGISTEREDSAVER']._serialized_end=877
 # @@protoc_insertion_point(module_scope)

@@ -9,7 +9,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 class TrackableObjectGraph(_message.Message):
     __slots__ = ("nodes",)
     class TrackableObject(_message.Message):
-        __slots__ = ("children", "attributes", "slot_variables", "has_checkpoint_values")
+        __slots__ = ("children", "attributes", "slot_variables", "registered_saver", "has_checkpoint_values")
         class ObjectReference(_message.Message):
             __slots__ = ("node_id", "local_name")
             NODE_ID_FIELD_NUMBER: _ClassVar[int]
@@ -38,12 +38,22 @@ class TrackableObjectGraph(_message.Message):
         CHILDREN_FIELD_NUMBER: _ClassVar[int]
         ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
         SLOT_VARIABLES_FIELD_NUMBER: _ClassVar[int]
+        REGISTERED_SAVER_FIELD_NUMBER: _ClassVar[int]
         HAS_CHECKPOINT_VALUES_FIELD_NUMBER: _ClassVar[int]
         children: _containers.RepeatedCompositeFieldContainer[TrackableObjectGraph.TrackableObject.ObjectReference]
         attributes: _containers.RepeatedCompositeFieldContainer[TrackableObjectGraph.TrackableObject.SerializedTensor]
         slot_variables: _containers.RepeatedCompositeFieldContainer[TrackableObjectGraph.TrackableObject.SlotVariableReference]
+        registered_saver: RegisteredSaver
         has_checkpoint_values: _wrappers_pb2.BoolValue
-        def __init__(self, children: _Optional[_Iterable[_Union[TrackableObjectGraph.TrackableObject.ObjectReference, _Mapping]]] = ..., attributes: _Optional[_Iterable[_Union[TrackableObjectGraph.TrackableObject.SerializedTensor, _Mapping]]] = ..., slot_variables: _Optional[_Iterable[_Union[TrackableObjectGraph.TrackableObject.SlotVariableReference, _Mapping]]] = ..., has_checkpoint_values: _Optional[_Union[_wrappers_pb2.BoolValue, _Mapping]] = ...) -> None: ...
+        def __init__(self, children: _Optional[_Iterable[_Union[TrackableObjectGraph.TrackableObject.ObjectReference, _Mapping]]] = ..., attributes: _Optional[_Iterable[_Union[TrackableObjectGraph.TrackableObject.SerializedTensor, _Mapping]]] = ..., slot_variables: _Optional[_Iterable[_Union[TrackableObjectGraph.TrackableObject.SlotVariableReference, _Mapping]]] = ..., registered_saver: _Optional[_Union[RegisteredSaver, _Mapping]] = ..., has_checkpoint_values: _Optional[_Union[_wrappers_pb2.BoolValue, _Mapping]] = ...) -> None: ...
     NODES_FIELD_NUMBER: _ClassVar[int]
     nodes: _containers.RepeatedCompositeFieldContainer[TrackableObjectGraph.TrackableObject]
     def __init__(self, nodes: _Optional[_Iterable[_Union[TrackableObjectGraph.TrackableObject, _Mapping]]] = ...) -> None: ...
+
+class RegisteredSaver(_message.Message):
+    __slots__ = ("name", "object_name")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    object_name: str
+    def __init__(self, name: _Optional[str] = ..., object_name: _Optional[str] = ...) -> None: ...

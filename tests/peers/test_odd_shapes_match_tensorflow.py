@@ -64,7 +64,8 @@ class Both:
 
     def expected(self):
         """TensorFlow's values, or None where it has none."""
-        feed = {self.theirs.get_tensor_by_name(t.name): v for t, v in self.feed.items()}
+        # Copies: what TensorFlow does in place it does to an array that is fed, if that is aligned.
+        feed = {self.theirs.get_tensor_by_name(t.name): np.array(v) for t, v in self.feed.items()}
         with self.tensorflow.Session(graph=self.theirs) as session:
             try:
                 return session.run(self.their_op.outputs, feed)

@@ -16,7 +16,10 @@ def described(graph) -> list:
     for op in graph.get_operations():
         if not op.name.startswith(INSIDE):
             inputs = [i.name.replace("/read:0", ":0") for i in op.inputs]
-            found.append((op.name, op.type, inputs, sorted(c.name for c in op.control_inputs), op.device))
+            device = op.device
+            if op.type == "FIFOQueueV2":  # TensorFlow 2 adds what 1.15 did not
+                device = device.removesuffix("/device:CPU:*")
+            found.append((op.name, op.type, inputs, sorted(c.name for c in op.control_inputs), device))
     return found
 
 
