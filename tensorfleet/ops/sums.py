@@ -28,10 +28,10 @@ from tensorfleet.shapes import TensorShape, as_shape, broadcast_shape
     examples=[case([REAL, REAL * 2, -REAL]), case([INTS]), case([POSITIVE, POSITIVE])],
 )
 def _add_n(xp: Any, inputs: list) -> Any:
-    return _total(xp, inputs)
+    return _total(inputs)
 
 
-def _total(xp: Any, inputs: list) -> Any:
+def _total(inputs: list) -> Any:
     total = inputs[0]
     for i, x in enumerate(inputs[1:], 1):
         if x.shape != total.shape:
@@ -41,7 +41,7 @@ def _total(xp: Any, inputs: list) -> Any:
                 "Inputs to operation of type AddN must have the same size and shape.  Input 0: "
                 f"{bracketed(total.shape)} != input {i}: {bracketed(x.shape)}",
             )
-        total = xp.add(total, x)
+        total = total + x  # for numpy's scalars ten times faster than its function
     return total
 
 
@@ -53,7 +53,7 @@ def _total(xp: Any, inputs: list) -> Any:
     examples=[case([REAL, REAL * 2], shape=TensorShape((2, 3)))],
 )
 def _accumulate_n(xp: Any, inputs: list) -> Any:
-    return _total(xp, inputs)
+    return _total(inputs)
 
 
 @gradient("AddN", "AccumulateNV2")

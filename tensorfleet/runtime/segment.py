@@ -7,7 +7,7 @@ values, new values go out, and they become visible together when the segment has
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,19 @@ class Step:
     An argument or result code >= 0 is a slot of the segment's values; ~code is the index of a variable.
     """
 
-    __slots__ = ("args", "choices", "guard", "kernel", "op", "outs", "rng", "static", "updates", "variables")
+    __slots__ = (
+        "args",
+        "choices",
+        "guard",
+        "kernel",
+        "op",
+        "outs",
+        "plain",
+        "rng",
+        "static",
+        "updates",
+        "variables",
+    )
 
     def __init__(self, op: Operation, args: list[int], outs: list[int | None], updates: list[int]) -> None:
         self.op = op
@@ -45,6 +57,14 @@ class Step:
         self.rng: int | None = None
         self.guard: tuple[tuple[int, bool], ...] = ()
         self.choices: list[tuple[tuple[int, bool], ...]] | None = None
+        # The kernel itself, once it is known whether nothing else is to be done in numpy.
+        self.plain: Callable | bool | None = False
+
+    def find_plain(self) -> Callable | None:
+        """The kernel's short way, if all this step does is to take values and make one."""
+        alone = self.rng is None and not self.variables and not self.updates
+        self.plain = self.kernel.in_numpy() if alone and len(self.outs) == 1 else None
+        return self.plain
 
 
 def _hands_on(op: Operation) -> bool:
@@ -253,6 +273,12 @@ class Segment:
         step: Any = None
         try:
             for step in steps:
+                if jnp is None:
+                    plain = step.find_plain() if step.plain is False else step.plain
+                    if plain is not None:
+                        result = plain(*[values[a] for a in step.args])
+                        values[step.outs[0]] = result[0] if type(result) in (tuple, list) else result
+                        continue
                 args = [values[a] if a >= 0 else state[~a] for a in step.args]
                 if step.variables:
                     _need_initialized(step, args)
