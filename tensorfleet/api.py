@@ -22,8 +22,8 @@ _FINDERS: dict[str, Callable[[str], Any]] = {}
 
 # What to do without a whole part of TensorFlow that is not there.
 INSTEAD = {
-    "estimator": "TensorFleet has no estimators: build the graph and train it in tf.train.MonitoredTrainingSession, "
-    "or see docs/compatibility.md",
+    "estimator": "TensorFleet has not every estimator: give tf.estimator.Estimator a model_fn of your own, or see "
+    "docs/compatibility.md",
     "keras": "TensorFleet has Keras's layers and losses, not its training: build a loss and train it in a session, or see "
     "docs/compatibility.md",
     "distribute": "TensorFleet has no strategies: tf.train.replica_device_setter and tf.train.SyncReplicasOptimizer do "

@@ -28,6 +28,7 @@ STAGES = [
         "fleet",
         "contrib",
         "feature_column",
+        "estimator",
         "distributions",
         "keras",
         "seq2seq",

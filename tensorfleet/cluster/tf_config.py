@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tensorfleet.cluster.spec import ClusterSpec
@@ -29,6 +29,7 @@ class TFConfig:
     task_index: int | None = None
     rpc_layer: str | None = None
     environment: str | None = None
+    fields: dict[str, Any] = field(default_factory=dict, compare=False)  # everything, as it was written
 
     @property
     def is_chief(self) -> bool:
@@ -87,7 +88,7 @@ def _checked(found: dict, source: str) -> TFConfig:
     except TypeError as e:
         raise ValueError(f"'cluster' in {source} maps job names to lists of addresses. {e}") from None
     config = TFConfig(
-        spec, task.get("type"), _index(task, source), found.get("rpc_layer"), found.get("environment")
+        spec, task.get("type"), _index(task, source), found.get("rpc_layer"), found.get("environment"), found
     )
     _check_member(config, source)
     return config

@@ -204,7 +204,7 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
 
 
 @export("set_random_seed", "random.set_random_seed")
-def set_random_seed(seed: int) -> None:
+def set_random_seed(seed: int | None) -> None:
     """Sets the graph-level seed, from which each random op derives its own."""
     get_default_graph().seed = seed
 

@@ -1,0 +1,37 @@
+"""The names under `tf.estimator`; the modules are loaded when one of them is first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from tensorfleet.api import publish_lazily
+
+_MODULES = {
+    "run_config": "RunConfig",
+    "spec": "ModeKeys EstimatorSpec",
+    "estimator": "Estimator",
+    "warm_starting": "WarmStartSettings",
+    "outputs": "export.ExportOutput export.ClassificationOutput export.RegressionOutput export.PredictOutput",
+    "receivers": """
+        export.ServingInputReceiver export.TensorServingInputReceiver export.build_parsing_serving_input_receiver_fn
+        export.build_raw_serving_input_receiver_fn experimental.build_raw_supervised_input_receiver_fn
+    """,
+}
+# Names of `tf.contrib.learn`.
+_LEARN = {"RunConfig": "learn_config", "ModeKeys": "learn_config", "TaskType": "learn_config"}
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def _find(full: str) -> Any:
+    module = importlib.import_module(f"tensorfleet.estimator.{_HOME[full.removeprefix('estimator.')]}")
+    return getattr(module, full.rpartition(".")[2])
+
+
+def _find_learn(full: str) -> Any:
+    name = full.rpartition(".")[2]
+    return getattr(importlib.import_module(f"tensorfleet.estimator.{_LEARN[name]}"), name)
+
+
+publish_lazily(_find, *(f"estimator.{name}" for name in _HOME))
+publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))

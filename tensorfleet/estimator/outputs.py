@@ -1,0 +1,190 @@
+"""What a model gives when it serves: `tf.estimator.export.PredictOutput` and its relatives, and their signatures."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.sparse_tensor import SparseTensor
+from tensorfleet.platform import logging
+from tensorfleet.saved_model import names
+from tensorfleet.saved_model.signatures import (
+    classification_signature_def,
+    is_valid_signature,
+    predict_signature_def,
+    regression_signature_def,
+)
+from tensorfleet.variables.variable import Variable
+
+DEFAULT_KEY = names.DEFAULT_SIGNATURE
+
+
+class ExportOutput(abc.ABC):
+    """What a model gives under one signature of a SavedModel."""
+
+    __metaclass__ = abc.ABCMeta  # TensorFlow's has this name of Python 2
+
+    @abc.abstractmethod
+    def as_signature_def(self, receiver_tensors: dict) -> Any:
+        """The `SignatureDef` from these inputs to this output."""
+
+
+def _only_examples(receiver_tensors: dict, what: str) -> Any:
+    if len(receiver_tensors) != 1:
+        raise ValueError(
+            f"{what} input must be a single string Tensor; got {receiver_tensors}. A model that takes tensors of other "
+            "kinds gives a PredictOutput."
+        )
+    ((_, examples),) = receiver_tensors.items()
+    if not isinstance(examples, Tensor) or examples.dtype != dtypes.string:
+        raise ValueError(f"{what} input must be a single string Tensor; got {receiver_tensors}")
+    return examples
+
+
+class ClassificationOutput(ExportOutput):
+    """Scores, classes or both for each `tf.Example`: `scores` float [batch, n], `classes` strings [batch, n]."""
+
+    def __init__(self, scores: Any = None, classes: Any = None) -> None:
+        if scores is None and classes is None:
+            raise ValueError("At least one of scores and classes must be set.")
+        for value, kind, what in ((scores, "floating", "scores"), (classes, "string", "classes")):
+            right = isinstance(value, Tensor) and (
+                value.dtype.is_floating if kind == "floating" else value.dtype == dtypes.string
+            )
+            if value is not None and not right:
+                raise ValueError(
+                    f"Classification {what} must be a {'float32' if kind == 'floating' else kind} Tensor; got {value}"
+                )
+        self._scores = scores
+        self._classes = classes
+
+    @property
+    def scores(self) -> Any:
+        """The score of each class."""
+        return self._scores
+
+    @property
+    def classes(self) -> Any:
+        """The names of the classes."""
+        return self._classes
+
+    def as_signature_def(self, receiver_tensors: dict) -> Any:
+        """A signature to classify serialized `tf.Example`s."""
+        return classification_signature_def(
+            _only_examples(receiver_tensors, "Classification"), self._classes, self._scores
+        )
+
+
+class RegressionOutput(ExportOutput):
+    """A float for each `tf.Example`."""
+
+    def __init__(self, value: Any) -> None:
+        if not (isinstance(value, Tensor) and value.dtype.is_floating):
+            raise ValueError(f"Regression output value must be a float32 Tensor; got {value}")
+        self._value = value
+
+    @property
+    def value(self) -> Any:
+        """The float."""
+        return self._value
+
+    def as_signature_def(self, receiver_tensors: dict) -> Any:
+        """A signature to regress serialized `tf.Example`s."""
+        return regression_signature_def(_only_examples(receiver_tensors, "Regression"), self._value)
+
+
+class PredictOutput(ExportOutput):
+    """Any tensors, by name; a single tensor is called "output"."""
+
+    def __init__(self, outputs: Any) -> None:
+        outputs = outputs if isinstance(outputs, dict) else {"output": outputs}
+        for key, value in outputs.items():
+            if not isinstance(key, (str, tuple)):
+                raise ValueError(f"Prediction output key must be a string or tuple of strings; got {key}.")
+            if not isinstance(value, (Tensor, SparseTensor, Variable)):
+                raise ValueError(f"Prediction output value must be a Tensor; got {value}")
+        self._outputs = {"/".join(k) if isinstance(k, tuple) else k: v for k, v in outputs.items()}
+
+    @property
+    def outputs(self) -> dict:
+        """The tensors by name."""
+        return self._outputs
+
+    def as_signature_def(self, receiver_tensors: dict) -> Any:
+        """A signature from any tensors to any tensors."""
+        return predict_signature_def(receiver_tensors, self._outputs)
+
+
+class SupervisedOutput(ExportOutput):
+    """The loss, predictions and metrics of a model that is exported to be trained or evaluated."""
+
+    def __init__(self, method: str, loss: Any, predictions: Any, metrics: dict) -> None:
+        self._method = method
+        self._outputs = {"loss": loss}
+        if isinstance(predictions, dict):
+            self._outputs.update({f"predictions/{name}": value for name, value in predictions.items()})
+        else:
+            self._outputs["predictions"] = predictions
+        for name, (value, update) in metrics.items():
+            self._outputs[f"metrics/{name}/value"] = value
+            self._outputs[f"metrics/{name}/update_op"] = update
+
+    def as_signature_def(self, receiver_tensors: dict) -> Any:
+        """A signature of TensorFlow's own kind for training or evaluation."""
+        made = predict_signature_def(receiver_tensors, self._outputs)
+        made.method_name = self._method
+        return made
+
+
+def checked_outputs(outputs: Any, predictions: Any) -> dict:
+    """The outputs of a model that predicts, one of them under the default key."""
+    if outputs is None:
+        outputs = {DEFAULT_KEY: PredictOutput(predictions)}
+    if not isinstance(outputs, dict):
+        raise TypeError(f"export_outputs must be dict, given: {outputs}")
+    for value in outputs.values():
+        if not isinstance(value, ExportOutput):
+            raise TypeError(f"Values in export_outputs must be ExportOutput objects. Given: {outputs}")
+    if len(outputs) == 1:
+        ((_, value),) = outputs.items()
+        outputs.setdefault(DEFAULT_KEY, value)
+    elif DEFAULT_KEY not in outputs:
+        raise ValueError(
+            "Multiple export_outputs were provided, but none of them is specified as the default. Do this by naming one "
+            "of them with signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY."
+        )
+    return outputs
+
+
+def signatures(receiver_tensors: Any, outputs: dict, alternatives: Any, serving: bool) -> dict:
+    """The signatures of a model: one for each output, and for each output with each alternative of the inputs."""
+    inputs = receiver_tensors if isinstance(receiver_tensors, dict) else {"input": receiver_tensors}
+    made, refused = {}, {}
+    for key, output in outputs.items():
+        name = key or "None"
+        try:
+            signature = output.as_signature_def(inputs)
+        except ValueError as e:
+            refused[name] = str(e)
+            continue
+        made[name] = signature
+    if alternatives is not None:
+        if not isinstance(alternatives, dict):
+            raise ValueError(
+                "receiver_tensors_alternatives must be a dict {alternative_name: receiver_tensors}"
+            )
+        for alternative, tensors in alternatives.items():
+            given = tensors if isinstance(tensors, dict) else {"input": tensors}
+            for key, output in outputs.items():
+                name = f"{alternative}:{key or 'None'}"
+                try:
+                    made[name] = output.as_signature_def(given)
+                except ValueError as e:
+                    refused[name] = str(e)
+    for name, reason in refused.items():
+        logging.warning("Signature %s is left out of the exported model: %s", name, reason)
+    if not serving:
+        return made
+    return {name: signature for name, signature in made.items() if is_valid_signature(signature)}
