@@ -128,32 +128,6 @@ def assert_broadcastable(weights: Any, values: Any) -> Any:
     return find("no_op")(name="static_scalar_check_success")
 
 
-@export("python.ops.confusion_matrix.remove_squeezable_dimensions")
-def remove_squeezable_dimensions(
-    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-    """Drops the last dimension of one of the two when that is what their ranks differ by."""
-    with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
-        p, want = to_tensor(predictions), to_tensor(labels)
-        squeeze = find("squeeze")
-        if p.shape.ndims is not None and want.shape.ndims is not None:
-            difference = p.shape.ndims - want.shape.ndims
-            if difference == expected_rank_diff + 1 and p.shape[-1].is_compatible_with(1):
-                p = squeeze(p, [-1])
-            elif difference == expected_rank_diff - 1 and want.shape[-1].is_compatible_with(1):
-                want = squeeze(want, [-1])
-            return want, p
-        cond, equal = find("cond"), find("equal")
-        difference = find("rank")(p) - find("rank")(want)
-        if p.shape.ndims is None or p.shape[-1].is_compatible_with(1):
-            p = cond(equal(expected_rank_diff + 1, difference), lambda x=p: squeeze(x, [-1]), lambda x=p: x)
-        if want.shape.ndims is None or want.shape[-1].is_compatible_with(1):
-            want = cond(
-                equal(expected_rank_diff - 1, difference), lambda x=want: squeeze(x, [-1]), lambda x=want: x
-            )
-        return want, p
-
-
 publish(
     lambda predictions, labels, weights: metrics.fitted(predictions, labels, weights),
     "python.ops.metrics_impl._remove_squeezable_dimensions",

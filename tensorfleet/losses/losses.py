@@ -12,8 +12,9 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, name_scope
 from tensorfleet.losses.util import add_loss
 from tensorfleet.losses.weights import broadcast_weights, check_broadcastable
+from tensorfleet.nn.ranks import remove_squeezable_dimensions, shorter_weights
 from tensorfleet.ops.array_build import ones_like, range_, zeros_like
-from tensorfleet.ops.array_shape import rank, size, squeeze
+from tensorfleet.ops.array_shape import rank, size
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.compare import where
 from tensorfleet.ops.math_binary import div_no_nan
@@ -349,17 +350,7 @@ def sparse_softmax_cross_entropy(
     """The cross entropy of labels given as numbers of classes."""
     _required(labels=labels, logits=logits)
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", (logits, labels, weights)) as inner:
-        y, p, factor = _without_last_one(to_tensor(labels), to_tensor(logits), weights)
+        y, p = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
+        factor = shorter_weights(weights, y)
         losses = sparse_softmax_cross_entropy_with_logits(labels=y, logits=p, name="xentropy")
         return compute_weighted_loss(losses, factor, inner, loss_collection, reduction=reduction)
-
-
-def _without_last_one(labels: Tensor, logits: Tensor, weights: Any) -> tuple[Tensor, Tensor, Any]:
-    """Labels and weights of shape [batch, 1] count as [batch]."""
-    ours, theirs = labels.shape.ndims, logits.shape.ndims
-    if ours is not None and theirs is not None and ours == theirs and labels.shape[-1].is_compatible_with(1):
-        labels = squeeze(labels, [-1])
-    weights = to_tensor(weights, None if hasattr(weights, "dtype") else dtypes.float32)
-    if theirs is not None and weights.shape.ndims == theirs and weights.shape[-1].is_compatible_with(1):
-        weights = squeeze(weights, [-1])
-    return labels, logits, weights

@@ -8,8 +8,8 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
+from tensorfleet.nn.ranks import fitted_weights, remove_squeezable_dimensions
 from tensorfleet.ops.array_build import zeros
-from tensorfleet.ops.array_shape import expand_dims, squeeze
 from tensorfleet.ops.math_binary import div_no_nan
 from tensorfleet.variables.creation import create_variable
 from tensorfleet.variables.variable import Variable, VariableAggregation, VariableSynchronization
@@ -48,23 +48,8 @@ def fitted(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, An
     """Drops (or, for weights, adds) a last dimension of 1 where ranks differ by one."""
     p = to_tensor(predictions)
     if labels is not None:
-        labels = to_tensor(labels)
-        ours, theirs = p.shape.ndims, labels.shape.ndims
-        if ours is not None and theirs is not None:
-            if ours - theirs == 1 and p.shape[-1].is_compatible_with(1):
-                p = squeeze(p, [-1])
-            elif theirs - ours == 1 and labels.shape[-1].is_compatible_with(1):
-                labels = squeeze(labels, [-1])
+        labels, p = remove_squeezable_dimensions(labels, p)
         p.shape.assert_is_compatible_with(labels.shape)
     if weights is not None:
-        weights = _fitted_weights(to_tensor(weights), p)
+        weights = fitted_weights(weights, p)
     return p, labels, weights
-
-
-def _fitted_weights(weights: Tensor, values: Tensor) -> Tensor:
-    ours, theirs = weights.shape.ndims, values.shape.ndims
-    if ours is None or theirs is None or ours == 0:
-        return weights
-    if ours - theirs == 1 and weights.shape[-1].is_compatible_with(1):
-        return squeeze(weights, [-1])
-    return expand_dims(weights, [-1]) if theirs - ours == 1 else weights

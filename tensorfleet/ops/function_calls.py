@@ -112,8 +112,11 @@ class _Function:
             def run(*arguments: Tensor) -> None:
                 result.append(self._call(*arguments))
 
-            name = str(self._options.get("func_name") or getattr(self._call, "__name__", "function"))
+            chosen = self._options.get("func_name")
+            name = str(chosen or getattr(self._call, "__name__", "function"))
             body, _ = trace(run, name, [(t, UNKNOWN) for t in types])
+            if chosen and name not in graph._functions:
+                body.name = name  # what the program chose is kept
             with body.as_default():
                 flat = result[0] if isinstance(result[0], (list, tuple)) else [result[0]]
                 outputs = [to_tensor(t) for t in flat if t is not None]

@@ -29,7 +29,9 @@ def _elements(elems: Any) -> list[Tensor]:
     tensors = [to_tensor(e, name="elem") for e in flat]
     for t in tensors:
         if t.shape.rank == 0:
-            raise ValueError(f"Elements in elems must be 1+ dimensional Tensors, not scalars: {t.name}")
+            if len(tensors) == 1:
+                raise ValueError(f"elems must be a 1+ dimensional Tensor, not a scalar: {t.name}")
+            raise ValueError(f"elements in elems must be 1+ dimensional Tensors, not scalars: {t.name}")
     return tensors
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from tensorfleet import dtypes, errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import to_tensor
@@ -41,6 +42,10 @@ def _truth(xp: Any, cond: Any) -> Any:
     return bool(value) if isinstance(value, (bytes, str, np.generic)) else xp.asarray(value) != 0
 
 
+def _refuse(text: str) -> NoReturn:
+    raise errors.InvalidArgumentError(None, None, text)
+
+
 _IF = (
     "cond: Tcond, input: list(Tin) -> output: list(Tout)",
     "Tcond: type; Tin: list(type); Tout: list(type); then_branch: func; else_branch: func; "
@@ -71,6 +76,10 @@ _WHILE = (
 
 def _while(xp: Any, args: list, *, cond: Any, body: Any, op: Operation, check: Any) -> tuple:
     test, step = find_function(op.graph, cond), find_function(op.graph, body)
+    if len(test.outputs) != 1:
+        _refuse(f"Expected a single scalar return value from WhileOp cond, got {len(test.outputs)} tensors.")
+    if len(step.outputs) != len(args):
+        _refuse(f"While loop body returned {len(step.outputs)} arguments. Expected: {len(args)}.")
     if _known(args):
         values: Sequence[Any] = args
         while _truth(np, call_body(np, test, values, check)[0]):
@@ -101,11 +110,20 @@ for _name in ("While", "StatelessWhile"):
 def _for(
     xp: Any, start: Any, limit: Any, delta: Any, args: list, *, body: Any, op: Operation, check: Any
 ) -> tuple:
+    for word, value in (("start", start), ("limit", limit), ("delta", delta)):
+        if np.ndim(value):
+            _refuse(f"{word} must be a scalar, but {list(np.shape(value))}")
+    first, last, by = int(start), int(limit), int(delta)
+    if (last - first) * by < 0 or (by == 0 and first != last):
+        _refuse(f"Invalid start/limit/delta: {first} {last} {by}")
     step = find_function(op.graph, body)
-    values: Sequence[Any] = args
-    for i in range(int(start), int(limit), int(delta)):
-        values = call_body(xp, step, [np.int32(i), *values], check)
-    return tuple(values)
+    own = len(args) - len(step.captures)
+    if len(step.outputs) != own:
+        _refuse(f"For loop body returned {len(step.outputs)} arguments. Expected: {own}")
+    values, around = args[:own], args[own:]
+    for i in range(first, last, by) if by else ():
+        values = list(call_body(xp, step, [np.int32(i), *values, *around], check))
+    return (*values, *around)
 
 
 not_differentiable("If", "StatelessIf", "While", "StatelessWhile", "For")
@@ -158,10 +176,15 @@ def For(
     hostmem: Any = None,
     rewrite_with_while: bool | None = None,
 ) -> list:
-    """Applies a function of a counter and values to the values, once for each number of a range."""
+    """Applies a function of a counter and values to the values, once for each number of a range.
+
+    What the function takes from around it stays the same in all rounds.
+    """
     tensors = [to_tensor(x) for x in inputs]
-    counted = _named(body, [to_tensor(np.int32(0)), *tensors])
-    return apply_op("For", start, limit, delta, tensors, body=counted, name=name).outputs
+    counted = body._body([dtypes.int32, *(t.dtype.base_dtype for t in tensors)])[0]
+    around = list(counted.captures)
+    made = apply_op("For", start, limit, delta, [*tensors, *around], body=counted.name, name=name)
+    return made.outputs[: len(tensors)]
 
 
 def _listed(results: Any) -> list:
@@ -189,3 +212,9 @@ def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) ->
     count = len(f.declared_input_types)
     args = [to_tensor(x) for x in input[:count]]
     return gradients(_listed(f(*args)), args, [to_tensor(x) for x in input[count:]])
+
+
+@export("python.ops.functional_ops.Gradient")
+def Gradient(inputs: Any, f: Any, name: str | None = None) -> list:
+    """The gradients of a function with respect to its arguments, as `symbolic_gradient` gives them."""
+    return symbolic_gradient(inputs, f.declared_input_types, f, name)

@@ -74,3 +74,79 @@ def test_a_branch_takes_nothing_from_around():
 
     with pytest.raises(ValueError, match="uses tensors from around it"):
         functional_ops.If(tf.constant(True), [1.0], taking, plus_one)
+
+
+def test_a_counted_loop_may_use_tensors_from_around_it():
+    weight = tf.Variable(3.0)
+
+    @Defun(tf.int32, tf.float32, tf.float32)
+    def add(i, x, y):
+        return x + tf.cast(i, tf.float32) * weight, y + weight
+
+    results = functional_ops.For(1, 4, 1, [0.0, 10.0], add)
+    with tf.Session() as s:
+        s.run(weight.initializer)
+        assert s.run(results) == [18.0, 19.0]
+        s.run(weight.assign(1.0))
+        assert s.run(results) == [6.0, 13.0]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "phrase"),
+    [
+        (([0], 10, 1), "start must be a scalar"),
+        ((0, 10, -1), "Invalid start/limit/delta: 0 10 -1"),
+        ((0, 10, 0), "Invalid start/limit/delta"),
+    ],
+)
+def test_a_counted_loop_refuses_bounds_that_it_cannot_reach(bounds, phrase):
+    @Defun(tf.int32, tf.float32)
+    def keep(i, x):
+        return x
+
+    results = functional_ops.For(*bounds, [0.0], keep)
+    with tf.Session() as s, pytest.raises(tf.errors.InvalidArgumentError, match=phrase):
+        s.run(results)
+
+
+def test_loops_refuse_functions_with_another_number_of_results():
+    @Defun(tf.float32)
+    def two(x):
+        return x, x
+
+    @Defun(tf.int32, tf.float32)
+    def counted(i, x):
+        return x, x
+
+    cases = [
+        (functional_ops.While([1.0], two, plus_one), "Expected a single scalar return value.*got 2 tensors"),
+        (functional_ops.While([1.0], below_fifty, two), "While loop body returned 2 arguments. Expected: 1"),
+        (functional_ops.For(0, 2, 1, [1.0], counted), "For loop body returned 2 arguments. Expected: 1"),
+    ]
+    with tf.Session() as s:
+        for results, phrase in cases:
+            with pytest.raises(tf.errors.InvalidArgumentError, match=phrase):
+                s.run(results)
+
+
+def test_the_gradient_of_a_function_inside_another():
+    @Defun(tf.float32)
+    def cube(x):
+        return x * x * x
+
+    @Defun(tf.float32)
+    def slope(x):
+        return functional_ops.Gradient([x, 1.0], cube)[0]
+
+    with tf.Session() as s:
+        assert s.run(slope(tf.constant(2.0))) == 12.0
+
+
+def test_a_name_chosen_for_a_function_is_kept():
+    @Defun(tf.float32, func_name="Doubled")
+    def f(x):
+        return x * 2.0
+
+    f(tf.constant(1.0))
+    names = [g.signature.name for g in tf.get_default_graph().as_graph_def().library.function]
+    assert "Doubled" in names

@@ -358,3 +358,11 @@ def test_those_who_share_must_agree(sess, first, second, text):
     sess.run(first("q").queue_ref.op)
     with pytest.raises(tf.errors.InvalidArgumentError, match=f"Shared queue 'q'.*{text}"):
         sess.run(second("q").queue_ref.op)
+
+
+def test_one_who_shares_without_a_seed_takes_any(sess):
+    first = tf.RandomShuffleQueue(1, 0, tf.float32, [()], seed=5, shared_name="q")
+    sess.run(first.enqueue(1.0))
+    tf.set_random_seed(None)
+    second = tf.RandomShuffleQueue(1, 0, tf.float32, [()], shared_name="q")
+    assert sess.run(second.dequeue()) == 1.0
