@@ -21,7 +21,7 @@ from tensorfleet.cluster.shipping import found
 from tensorfleet.cluster.thinning import full, is_full, thin
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.graphdef import import_graph_def
+from tensorfleet.graph.importing import extend_graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.ops.accumulator_core import most
 from tensorfleet.passes.partition import elsewhere, standing
@@ -127,8 +127,7 @@ class _Session:
             fresh = type(graph_def)(versions=graph_def.versions, library=graph_def.library)
             fresh.node.extend(n for n in graph_def.node if n.name not in have)
             mapping = self._known_inputs(fresh)
-        with self.graph.as_default():
-            import_graph_def(fresh, mapping, name="")
+        extend_graph(self.graph, fresh, mapping)
 
     def _known_inputs(self, fresh: Any) -> dict[str, Any]:
         """What new nodes take from those that are here already."""

@@ -120,16 +120,22 @@ def _check_inputs(spec: OpSpec, tensors: Sequence[Tensor], attrs: dict[str, Any]
         expected += [(dtype, arg.is_ref)] * min(_arg_length(arg, attrs), len(tensors) + 1)
     if len(expected) != len(tensors):
         raise ValueError(
-            f"NodeDef expected inputs '{', '.join(d.name for d, _ in expected[:16])}' do not match {len(tensors)} inputs "
+            f"NodeDef expected inputs '{', '.join(_told(*e) for e in expected[:16])}' do not match {len(tensors)} inputs "
             f"specified; Op<name={spec.name}>; NodeDef: '{name}'"
         )
     for i, ((dtype, is_ref), tensor) in enumerate(zip(expected, tensors, strict=True)):
         if tensor.dtype.base_dtype != dtype.base_dtype or (is_ref and not tensor.dtype._is_ref_dtype):
-            wanted = dtype._as_ref.name if is_ref else dtype.name
+            passed = _told(tensor.dtype.base_dtype, tensor.dtype._is_ref_dtype)
             raise ValueError(
-                f"Input {i} of node {name} was passed {tensor.dtype.name} from {tensor.name} incompatible with expected "
-                f"{wanted}."
+                f"Input {i} of node {name} was passed {passed} from {tensor.name} incompatible with expected "
+                f"{_told(dtype, is_ref)}."
             )
+
+
+def _told(dtype: DType, is_ref: bool) -> str:
+    """The name that messages about nodes have for a type."""
+    name = {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)
+    return f"{name}_ref" if is_ref else name
 
 
 def _infer_from_tensors(arg: Arg, rest: Sequence[Tensor], known: dict[str, Any]) -> None:

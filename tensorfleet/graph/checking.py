@@ -117,7 +117,7 @@ def _sources(node: Any, numbers: dict[str, int], ops: list[str], mapped: Collect
     for text in node.input:
         parts = _INPUT.fullmatch(text)
         if parts is None:
-            raise ValueError(f"Node '{node.name}': '{text[:200]}' is not the name of an input")
+            raise ValueError(f"Node '{node.name}': Unknown input node '{text[:200]}'")
         controlling = text[0] == "^"
         if controls and not controlling:
             raise ValueError(f"Node '{node.name}': Control dependencies must come after regular dependencies")
@@ -126,7 +126,7 @@ def _sources(node: Any, numbers: dict[str, int], ops: list[str], mapped: Collect
         if mapped and (text if controlling or index else f"{text}:0") in mapped:
             continue
         if controlling and index:
-            raise ValueError(f"Node '{node.name}': '{text[:200]}' is not the name of an input")
+            raise ValueError(f"Node '{node.name}': Unknown input node '{text[:200]}'")
         number = numbers.get(source)
         if number is None:
             raise ValueError(f"Node '{node.name}': Unknown input node '{text[:200]}'")

@@ -38,6 +38,7 @@ class FunctionGraph(Graph):
         self._copied: dict[Operation, Operation] = {}
         # Functions called inside are the outer graph's too.
         self._functions = outer._functions
+        self._function_gradients = outer._function_gradients
         if "_py_funcs" in outer.__dict__:
             self.__dict__["_py_funcs"] = outer.__dict__["_py_funcs"]
 

@@ -42,6 +42,8 @@ class Graph(Collections):
         self._gradient_overrides: dict[str, str] = {}
         self._scoped_attrs: dict[str, Any] = {}
         self._building_function = False
+        self._versions: Any = None
+        self._function_gradients: dict[str, str] = {}
 
     # -- what is in it --
 
@@ -426,6 +428,6 @@ class Graph(Collections):
     @property
     def graph_def_versions(self) -> Any:
         """The `VersionDef` written into this graph's GraphDef."""
-        from tensorfleet.graph.graphdef import versions
+        from tensorfleet.graph.graphdef import graph_versions
 
-        return versions()
+        return graph_versions(self)

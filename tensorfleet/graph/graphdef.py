@@ -1,26 +1,21 @@
-"""Graphs as `GraphDef`: out to TensorBoard and TensorFlow, in from either."""
+"""Graphs as `GraphDef`: out to TensorBoard and TensorFlow; what it is made of, in from either."""
 
 from __future__ import annotations
 
 import itertools
-import re
 from typing import Any
 
 import numpy as np
 
 from tensorfleet import dtypes
-from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry
-from tensorfleet.graph.apply import add_raw
-from tensorfleet.graph.checking import check_graph_def
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor_proto import array_of, proto_of
 from tensorfleet.shapes import TensorShape
 
-_PRODUCER = 134  # the GraphDef version of TensorFlow 1.15
+GRAPH_DEF_VERSION = 134  # the GraphDef version of TensorFlow 1.15
 _MIN_CONSUMER = 0
 
 
@@ -28,7 +23,15 @@ def versions() -> Any:
     """The `VersionDef` of the graphs written here."""
     from tensorfleet.protos import VersionDef
 
-    return VersionDef(producer=_PRODUCER, min_consumer=_MIN_CONSUMER)
+    return VersionDef(producer=GRAPH_DEF_VERSION, min_consumer=_MIN_CONSUMER)
+
+
+def graph_versions(graph: Graph) -> Any:
+    """The `VersionDef` of a graph: that of what was imported into it, if anything was."""
+    found = versions()
+    if graph._versions is not None:
+        found.CopyFrom(graph._versions)
+    return found
 
 
 # -- attributes ---------------------------------------------------------------------------------------
@@ -182,7 +185,7 @@ def export_graph(graph: Graph, from_version: int | None = None, add_shapes: bool
     """A graph as a `GraphDef`."""
     from tensorfleet.protos import GraphDef
 
-    proto = GraphDef(versions=versions())
+    proto = GraphDef(versions=graph_versions(graph))
     # Other threads may be adding operations: whatever one here was given as input is further on in the list.
     for op in itertools.islice(graph._ops, from_version or 0, None):
         proto.node.add().CopyFrom(node_def(op, add_shapes))
@@ -191,187 +194,6 @@ def export_graph(graph: Graph, from_version: int | None = None, add_shapes: bool
 
         add_library(proto, graph)
     return proto
-
-
-# -- in -----------------------------------------------------------------------------------------------
-
-
-@export("import_graph_def", "graph_util.import_graph_def")
-def import_graph_def(
-    graph_def: Any,
-    input_map: Any = None,
-    return_elements: Any = None,
-    name: str | None = None,
-    op_dict: Any = None,
-    producer_op_list: Any = None,
-) -> list | None:
-    """Adds the nodes of a `GraphDef` to the default graph, under the scope `name` ("import" by default)."""
-    graph_def = _as_graph_def(graph_def)
-    if not isinstance(input_map or {}, dict):
-        raise TypeError("input_map must be a dictionary mapping strings to Tensor objects.")
-    mapping = {_tensor_name(k): v for k, v in (input_map or {}).items()}
-    graph = get_default_graph()
-    check_graph_def(graph_def, mapping)
-    for function in graph_def.library.function:
-        graph._functions.setdefault(function.signature.name, function)  # read when it is first called
-    with graph.name_scope("import" if name is None else name) as scope:
-        return _Import(graph, graph_def, mapping, scope).run(return_elements)
-
-
-def _as_graph_def(graph_def: Any) -> Any:
-    from tensorfleet.protos import GraphDef
-
-    if isinstance(graph_def, GraphDef):
-        return graph_def
-    if hasattr(graph_def, "SerializeToString") and type(graph_def).__name__ == "GraphDef":
-        return GraphDef.FromString(graph_def.SerializeToString())  # one made by TensorFlow itself
-    raise TypeError(f"Argument `graph_def` must be a GraphDef proto, but got {type(graph_def).__name__}.")
-
-
-_MERGES = ("Merge", "RefMerge")
-_NEXTS = ("NextIteration", "RefNextIteration")
-
-
-def _tensor_name(name: str) -> str:
-    return name if name.startswith("^") or ":" in name else name + ":0"
-
-
-class _Import:
-    """One call of `import_graph_def`."""
-
-    def __init__(self, graph: Graph, graph_def: Any, mapping: dict[str, Any], scope: str) -> None:
-        self.graph = graph
-        self.nodes = {node.name: node for node in graph_def.node}
-        self.mapping = mapping
-        self.used: set[str] = set()
-        self.prefix = scope.rstrip("/")
-        self.made: dict[str, Operation] = {}
-        #: (operation, input, what it comes from) of the edges that lead back to the start of a loop
-        self.back: list[tuple[Operation, int, str]] = []
-
-    def run(self, return_elements: Any) -> list | None:
-        """Adds every node after its inputs, then looks up what is to be returned."""
-        for name in self.nodes:
-            self._add(name)
-        for op, i, text in self.back:
-            source, _, index = text.partition(":")
-            op._update_input(i, self._output(op.name, source, index))
-        unused = [k for k in self.mapping if k not in self.used]
-        if unused:
-            raise ValueError(
-                f"Attempted to map inputs that were not found in graph_def: [{', '.join(unused)}]"
-            )
-        if return_elements is None:
-            return None
-        return [self._element(e) for e in return_elements]
-
-    def _element(self, name: str) -> Any:
-        op_name, _, index = name.partition(":")
-        if op_name not in self.made:
-            raise ValueError(f"return_element {name!r} not found in graph_def.")
-        op = self.made[op_name]
-        return op._outputs[int(index)] if index else op
-
-    def _add(self, name: str) -> None:
-        stack = [name]
-        while stack:
-            current = stack[-1]
-            if current in self.made:
-                stack.pop()
-                continue
-            missing = [n for n in self._needs(self.nodes[current]) if n not in self.made]
-            if missing:
-                stack.extend(missing)
-                continue
-            self.made[current] = self._make(self.nodes[current])
-            stack.pop()
-
-    def _needs(self, node: Any) -> list[str]:
-        return [
-            text.lstrip("^").partition(":")[0]
-            for text in node.input
-            if _tensor_name(text) not in self.mapping and not self._leads_back(node, text)
-        ]
-
-    def _leads_back(self, node: Any, text: str) -> bool:
-        """Whether an input closes a loop: it is set when everything is made."""
-        if node.op not in _MERGES or text.startswith("^"):
-            return False
-        source = self.nodes.get(text.partition(":")[0])
-        return source is not None and source.op in _NEXTS
-
-    def _output(self, user: str, source: str, index: str) -> Tensor:
-        outputs = self.made[source]._outputs
-        i = int(index or 0)
-        if i >= len(outputs):
-            raise ValueError(
-                f"Node '{user}': Connecting to invalid output {i} of source node {source} which has {len(outputs)} outputs."
-            )
-        return outputs[i]
-
-    def _make(self, node: Any) -> Operation:
-        inputs: list[Tensor] = []
-        controls: list[Operation] = []
-        back: list[tuple[int, str]] = []
-        for text in node.input:
-            if self._leads_back(node, text):
-                if not inputs:
-                    raise ValueError(f"Node '{node.name}': a loop must be entered before it goes round.")
-                back.append((len(inputs), text))
-                inputs.append(inputs[0])
-                continue
-            mapped = self.mapping.get(_tensor_name(text))
-            if mapped is not None:
-                self.used.add(_tensor_name(text))
-                if text.startswith("^"):
-                    controls.append(mapped if isinstance(mapped, Operation) else mapped.op)
-                else:
-                    inputs.append(_mapped_tensor(mapped))
-            elif text.startswith("^"):
-                controls.append(self.made[text[1:]])
-            else:
-                source, _, index = text.partition(":")
-                inputs.append(self._output(node.name, source, index))
-        attrs = {k: attr_from_proto(v) for k, v in node.attr.items() if k != "_output_shapes"}
-        attrs = {k: v for k, v in attrs.items() if v is not None}
-        spec = registry.get(node.op)
-        if node.op == "Const" and node.attr["value"].tensor.dtype != node.attr["dtype"].type:
-            raise ValueError(f"Node '{node.name}': its value is of another type than it says.")
-        attrs = {k: v for k, v in attrs.items() if k in spec.attrs or k.startswith("_")}
-        if self.prefix and "_class" in attrs:
-            attrs["_class"] = [
-                re.sub(rb"^loc:@", b"loc:@" + self.prefix.encode() + b"/", c) for c in attrs["_class"]
-            ]
-        # Inside the scope the node's own name is unique; the trailing slash makes it final.
-        full = f"{self.prefix}/{node.name}" if self.prefix else node.name
-        if full in self.graph._by_name:
-            full = self.graph.unique_name(node.name)
-        else:
-            self.graph._names_in_use.setdefault(full.lower(), 1)
-        try:
-            op = add_raw(self.graph, node.op, inputs, attrs, full + "/")
-        except (ArithmeticError, LookupError, AttributeError, RecursionError) as e:
-            # What the shape function of an op says to attributes that the op's own Python functions never give it.
-            raise ValueError(f"Node '{node.name}' ({node.op}) does not make sense: {e!r}") from e
-        if node.device:
-            from tensorfleet.devices import merged
-
-            op._device = merged(op._device, node.device) if op._device else node.device
-            op._set_device(op._device)
-        if controls:
-            op._add_control_inputs(controls)
-        if back:
-            # What comes round may have another shape than what went in.
-            told = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()
-            op._outputs[0]._shape = TensorShape(told[0]) if told else TensorShape(None)
-            self.back += [(op, i, text) for i, text in back]
-        return op
-
-
-def _mapped_tensor(value: Any) -> Tensor:
-    from tensorfleet.graph.convert import to_tensor
-
-    return to_tensor(value)
 
 
 # -- scopes of exported names -------------------------------------------------------------------------

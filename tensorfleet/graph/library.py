@@ -14,7 +14,8 @@ from tensorfleet import dtypes
 from tensorfleet.graph import registry
 from tensorfleet.graph.functions import FunctionGraph
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.graphdef import attr_from_proto, import_graph_def, node_def, versions
+from tensorfleet.graph.graphdef import attr_from_proto, node_def, versions
+from tensorfleet.graph.importing import extend_graph
 from tensorfleet.graph.operation import Operation, Tensor, arg_count
 
 # -- out ----------------------------------------------------------------------------------------------
@@ -26,6 +27,8 @@ def add_library(proto: Any, graph: Graph, ops: Iterable[Operation] | None = None
     for name in names:
         body = graph._functions[name]
         proto.library.function.add().CopyFrom(function_def(body) if isinstance(body, FunctionGraph) else body)
+        if name in graph._function_gradients:
+            proto.library.gradient.add(function_name=name, gradient_func=graph._function_gradients[name])
 
 
 def _used(graph: Graph, ops: Iterable[Operation]) -> list[str]:
@@ -36,6 +39,8 @@ def _used(graph: Graph, ops: Iterable[Operation]) -> list[str]:
         if name in found or name not in graph._functions:
             continue
         found.append(name)
+        if name in graph._function_gradients:
+            stack.append(graph._function_gradients[name])
         body = graph._functions[name]
         if isinstance(body, FunctionGraph):
             stack += [inner for op in body._ops for inner in _named(op)]
@@ -110,7 +115,7 @@ def body_of(graph: Graph, proto: Any) -> FunctionGraph:
             tensor = made.add_input(dtypes.as_dtype(arg.type), _shape_of(proto, i), arg.name)
             mapping[f"{arg.name}:0"] = tensor
         used = {text if ":" in text else f"{text}:0" for n in plain.node for text in n.input}
-        import_graph_def(plain, {k: v for k, v in mapping.items() if k in used}, name="")
+        extend_graph(made, plain, {k: v for k, v in mapping.items() if k in used})
         for arg in proto.signature.output_arg:
             text = _plain(proto.ret[arg.name], nodes)
             name = text if ":" in text else f"{text}:0"

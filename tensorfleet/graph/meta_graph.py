@@ -11,7 +11,8 @@ from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.graph import registry
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.graphdef import export_graph, import_graph_def, op_def, prepend_scope, strip_scope
+from tensorfleet.graph.graphdef import export_graph, op_def, prepend_scope, strip_scope
+from tensorfleet.graph.importing import import_graph_def
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.io.whole_files import whole_file

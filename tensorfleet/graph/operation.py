@@ -95,6 +95,14 @@ class Operation:
         return list(self._outputs)
 
     @property
+    def _input_types(self) -> list[DType]:
+        types: list[DType] = []
+        for arg in self.spec.inputs:
+            taken = self._inputs[len(types) : len(types) + arg_count(arg, self._attrs)]
+            types += [t.dtype._as_ref if arg.is_ref else t.dtype.base_dtype for t in taken]
+        return types
+
+    @property
     def control_inputs(self) -> list[Operation]:
         """The operations that must run before this one."""
         return list(self._control_inputs)

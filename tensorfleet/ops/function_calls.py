@@ -13,10 +13,11 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, add_function, find_function, trace
+from tensorfleet.graph.gradients import vjp
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.registry import op
+from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.ops.common import UNKNOWN
 from tensorfleet.shapes import TensorShape
@@ -37,6 +38,16 @@ def _called_shapes(op: Operation) -> list[TensorShape]:
 )
 def _partitioned_call(xp: Any, args: list, *, f: Any, op: Operation, check: Any) -> tuple:
     return call_body(xp, find_function(op.graph, f), args, check)
+
+
+@gradient("PartitionedCall")
+def _partitioned_call_grad(op: Operation, *grads: Any) -> Any:
+    told = op.graph._function_gradients.get(str(op._attrs["f"]))
+    if told is None:
+        return vjp(op, *grads)
+    body = find_function(op.graph, told)
+    types = [t.dtype.base_dtype for t in body.outputs]
+    return list(apply_op("PartitionedCall", [*op.inputs, *grads], f=told, Tout=types)._outputs)
 
 
 def call_body(xp: Any, body: FunctionGraph, args: Sequence[Any], check: Any) -> tuple:
@@ -123,6 +134,7 @@ class _Function:
                 body.outputs = [t if t.graph is body else body.capture(t) for t in outputs]
             _kernels(body)  # refuses what cannot be called
             add_function(body)
+            self._add_gradient(body)
             found = self._bodies[key] = (body, result[0])
         return found
 
@@ -143,6 +155,15 @@ class _Function:
         if not made._outputs:
             return made
         return list(made._outputs) if isinstance(result, (list, tuple)) else made._outputs[0]
+
+    def _add_gradient(self, body: FunctionGraph) -> None:
+        """Says in the graph's library which function `grad_func` is the gradient of this one."""
+        backward = self._options.get("grad_func")
+        if isinstance(backward, _Function) and not body.captures:
+            types = [t.dtype.base_dtype for t in (*body.inputs, *body.outputs)]
+            made = backward._body(types)[0]
+            if not made.captures:
+                body.outer._function_gradients[body.name] = made.name
 
     def _gradient(self) -> Callable | None:
         if self._options.get("python_grad_func") is not None:

@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.graphdef import import_graph_def
+from tensorfleet.graph.importing import import_graph_def
 from tensorfleet.graph.meta_graph import read_meta_graph_file
 from tensorfleet.graph.subgraph import convert_variables_to_constants
 from tensorfleet.saved_model import names

@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.graph import registry
+from tensorfleet.graph.graphdef import GRAPH_DEF_VERSION
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.raw_ops import positional
 from tensorfleet.shapes import TensorShape
@@ -144,6 +145,17 @@ def _test_attr(xp: Any, *, T: Any) -> Any:
 @_op("GraphDefVersion", "-> version: int32", shape=_scalar, host=True, stateful=True)
 def _graph_def_version(ctx: Any) -> Any:
     return np.int32(ctx.op.graph.graph_def_versions.producer)
+
+
+def _older_version(op: Operation) -> TensorShape:
+    if op.graph.graph_def_versions.producer != GRAPH_DEF_VERSION - 1:
+        raise ValueError("Wrong graph version for shape")
+    return TensorShape([])
+
+
+@_op("RequiresOlderGraphVersion", "-> version: int32", shape=_older_version, host=True, stateful=True)
+def _requires_older_version(ctx: Any) -> Any:
+    return _graph_def_version(ctx)
 
 
 @_op("KernelLabel", "-> result: string", shape=_scalar, host=True)

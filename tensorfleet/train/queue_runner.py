@@ -171,7 +171,9 @@ class QueueRunner:
             self._exceptions_raised = []
         prefix = f"QueueRunnerThread-{self.name}"
         made = [
-            threading.Thread(target=self._run, args=(sess, op, coord), name=f"{prefix}-{op.name}")
+            threading.Thread(
+                target=self._run, args=(sess, op, coord), name=f"{prefix}-{getattr(op, 'name', op)}"
+            )
             for op in self._enqueue_ops
         ]
         if coord is not None:

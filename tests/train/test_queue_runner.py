@@ -156,3 +156,11 @@ def test_runners_travel_with_metagraphs_into_scopes():
             sess.run(out)
         coord.request_stop()
         coord.join(threads)
+
+
+def test_an_operation_given_by_name_that_is_not_there_is_reported_by_its_thread(session):
+    runner = tf.train.QueueRunner(tf.FIFOQueue(2, tf.float32), ["not there"])
+    (thread,) = runner.create_threads(session, start=True)
+    assert thread.name.endswith("-not there")
+    thread.join()
+    assert "Operation not in the graph" in str(runner.exceptions_raised[0])
