@@ -12,6 +12,8 @@ _MODULES = {
     "spec": "ModeKeys EstimatorSpec",
     "estimator": "Estimator",
     "warm_starting": "WarmStartSettings",
+    "training": "TrainSpec EvalSpec train_and_evaluate",
+    "exporters": "Exporter FinalExporter LatestExporter BestExporter",
     "outputs": "export.ExportOutput export.ClassificationOutput export.RegressionOutput export.PredictOutput",
     "receivers": """
         export.ServingInputReceiver export.TensorServingInputReceiver export.build_parsing_serving_input_receiver_fn
