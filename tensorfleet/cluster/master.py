@@ -20,6 +20,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.cluster import wire
+from tensorfleet.cluster.looping import DividedLoop, carries_handle, handles_inside, is_handle
 from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import ClusterPlacer, task_name
 from tensorfleet.cluster.shipping import Shipment, Sources, named
@@ -29,9 +30,19 @@ from tensorfleet.cluster.thinning import is_full, wire_type
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.accumulator_core import most
-from tensorfleet.passes.control import find_guards, frames
+from tensorfleet.passes.control import find_guards, find_inert, frames, lift_loops, loop_name
 from tensorfleet.passes.fold import fold
-from tensorfleet.passes.partition import Stage, conditions, elsewhere, ends, partition, task_of
+from tensorfleet.passes.partition import (
+    MASTER,
+    Entangled,
+    Stage,
+    conditions,
+    elsewhere,
+    ends,
+    partition,
+    standing,
+    task_of,
+)
 from tensorfleet.passes.plan import Branches, Plan
 from tensorfleet.passes.prune import prune
 from tensorfleet.runtime.engine import CLOSED, Engine
@@ -140,14 +151,45 @@ class ClusterEngine:
             if self._edits != self.graph._edits:
                 self._start_over()
             plan = Plan(self.graph, tuple(fetches), tuple(targets), tuple(feeds))
-            for one in (prune, fold, self.placer.place):
-                plan = one(plan)
-            groups = frames(plan.ops)
-            together = self.placer.gather(plan, groups)
-            if len(together) < len(groups):
-                plan.guards, plan.merges = find_guards(plan)
-            self._placements.tell(plan, self.placer.placed)
-            return self._build(plan, partition(plan, together))
+            return self._divided(prune(plan), {})
+
+    def _divided(self, plan: Plan, handles: dict[Tensor, Tensor]) -> ClusterProgram:
+        """The program of a pruned plan, or of a part of a loop, which takes some `handles` from outside."""
+        for one in (fold, self.placer.place):
+            plan = one(plan)
+        groups = frames(plan.ops)
+        together = self.placer.gather(plan, groups)
+        self._placements.tell(plan, self.placer.placed)
+        shared = {name for name in map(loop_name, groups) if name is not None}
+        shared -= {loop_name(group) for group in together}
+        if shared:
+            lift_loops(plan, shared)
+            plan.devices.update(dict.fromkeys(plan.loops, f"{MASTER}/device:CPU:0"))
+        if len(together) + len(shared) < len(groups):
+            plan.guards, plan.merges = find_guards(plan)
+        try:
+            stages = partition(plan, together)
+        except Entangled:  # a branch has a loop inside: each of its operations is told whether it runs
+            plan.guards, plan.merges = find_guards(plan)
+            stages = partition(plan, [group for group in together if loop_name(group) is not None])
+        return self._build(plan, stages, handles)
+
+    def _loop_of(
+        self, plan: Plan, loop: Any, slots: dict[Tensor, int], handles: dict[Tensor, Tensor]
+    ) -> DividedLoop:
+        carried = carries_handle(loop)
+        if carried is not None:
+            raise errors.UnimplementedError(
+                None,
+                loop.start,
+                f"The loop '{loop.name}' works on several tasks and hands on '{carried.name}', which one of them keeps, from "
+                "iteration to iteration. Use it in the loop without making it a loop variable.",
+            )
+        inside = handles_inside(loop, handles)
+        for part in (loop.cond, loop.body):
+            find_inert(part)
+        cond, body = self._divided(loop.cond, inside), self._divided(loop.body, inside)
+        return DividedLoop(loop, cond, body, slots, plan.guards.get(loop, frozenset()))
 
     def _start_over(self) -> None:
         """Operations that other tasks know of have been changed: tells them everything anew."""
@@ -157,7 +199,7 @@ class ClusterEngine:
             self._shipments.clear()
             self.handle = secrets.token_hex(8)
 
-    def _build(self, plan: Plan, stages: list[Stage]) -> ClusterProgram:
+    def _build(self, plan: Plan, stages: list[Stage], handles: dict[Tensor, Tensor]) -> ClusterProgram:
         home = {t: stage for stage in stages for t in stage.outputs}
         slots: dict[Tensor, int] = {}
         for t in (*plan.feeds, *plan.fetches):
@@ -170,11 +212,15 @@ class ClusterEngine:
         for i, step in enumerate(steps):
             stage = step.stage
             step.total = totals[stage.task]
-            if stage.task == self._own:
+            if stage.task == MASTER:
+                step.program = self._loop_of(plan, stage.ops[0], slots, handles)
+                step.outs = [slots.setdefault(t, len(slots)) for t in stage.ops[0]._outputs]
+                after = stage.after
+            elif stage.task == self._own:
                 self._build_local(plan, step, slots)
                 after = stage.after
             else:
-                after = self._build_remote(plan, step, stages, home, slots, told)
+                after = self._build_remote(plan, step, stages, home, slots, told, handles)
             step.waits = len(after)
             for j in after:
                 steps[j].followers.append(i)
@@ -194,18 +240,31 @@ class ClusterEngine:
         known = {t: plan.constants[t] for t in _given_to(plan, stage) if t in plan.constants}
         branches = _branches(plan, stage) if plan.guards else None
         step.program = self._engine.program(
-            stage.outputs, ends(stage), stage.inputs, elsewhere(stage.ops), known, branches
+            stage.outputs,
+            ends(stage),
+            stage.inputs,
+            elsewhere(stage.ops),
+            known,
+            branches,
+            (_with_standing(plan, stage), self._seen_live(plan, stage)) if plan.nested else None,
         )
         step.ins = [slots.setdefault(t, len(slots)) for t in stage.inputs]
         step.outs = [slots.setdefault(t, len(slots)) for t in stage.outputs]
 
     def _build_remote(
-        self, plan: Plan, step: Work, stages: list[Stage], home: dict, slots: dict, told: dict
+        self,
+        plan: Plan,
+        step: Work,
+        stages: list[Stage],
+        home: dict,
+        slots: dict,
+        told: dict,
+        handles: dict[Tensor, Tensor],
     ) -> list[int]:
         stage = step.stage
         step.number = next(self._stages)
         step.peer = self._peer_of(*task_parts(stage.task))
-        sources = Sources(stage, home, self._own)
+        sources = Sources(stage, home, self._own, handles)
         step.ins = [slots.setdefault(t, len(slots)) for t in sources.given]
         users: dict[Tensor, set[str]] = {}
         for other in stages:
@@ -213,15 +272,18 @@ class ClusterEngine:
                 for t in other.inputs:
                     if home.get(t) is stage:
                         users.setdefault(t, set()).add(other.task)
-        reply, keep = [], []
+        reply, keep, hold = [], [], []
         push: dict[str, list[str]] = {}
         for t in stage.outputs:
             tasks = users.get(t, set())
-            if t in plan.fetches or self._own in tasks:
+            if MASTER in tasks and is_handle(t):
+                hold.append(t.name)
+                tasks = tasks - {MASTER}
+            if t in plan.fetches or not tasks.isdisjoint((self._own, MASTER)):
                 reply.append(t)
             if stage.task in tasks:
                 keep.append(t.name)
-            for task in tasks - {stage.task, self._own}:
+            for task in tasks - {stage.task, self._own, MASTER}:
                 push.setdefault(task, []).append(t.name)
         step.outs = [slots.setdefault(t, len(slots)) for t in reply]
         thin: list[str] = []
@@ -230,16 +292,22 @@ class ClusterEngine:
             step.thin = [i for i, t in enumerate(sources.given) if is_full(t) and t not in own]
             step.full = [i for i, t in enumerate(reply) if is_full(t)]
             thin = [t.name for t in stage.outputs if is_full(t) and t not in own]
-        known = [t for t in _given_to(plan, stage) if t in plan.constants and not self._has(stage, t)]
+        known = [t for t in _given_to(plan, stage) if t in plan.constants]
+        if not plan.nested:
+            known = [t for t in known if not self._has(stage, t)]
+        ops = _with_standing(plan, stage) if plan.nested else stage.ops
+        step.holds = bool(hold)
         registered = {
             "id": step.number,
-            "ops": [op.name for op in stage.ops],
+            "ops": [op.name for op in ops],
             "targets": [op.name for op in ends(stage)],
             "given": [t.name for t in sources.given],
             "kept": [t.name for t in sources.kept],
             "awaited": [t.name for t in sources.awaited],
             "reply": [t.name for t in reply],
             "keep": keep,
+            "hold": hold,
+            "held": [[t.name, handles[t].name] for t in sources.held],
             "push": [{"task": k, "address": self._address(k), "names": v} for k, v in push.items()],
             "known": [t.name for t in known],
             "wire": self.wire,
@@ -247,12 +315,25 @@ class ClusterEngine:
         }
         if plan.guards:
             registered["branches"] = named(_branches(plan, stage))
-        told.setdefault(stage.task, []).append((registered, stage, {t: plan.constants[t] for t in known}))
+        live = self._seen_live(plan, stage)
+        if plan.nested:
+            registered["live"] = [[op.name, i, variable.name] for (op, i), variable in live.items()]
+        values = {t: plan.constants[t] for t in known}
+        told.setdefault(stage.task, []).append((registered, [*ops, *live.values()], stage, values))
         # What another task pushes here need not be over before this stage is asked for; all else must be.
         pushed = {j for j in stage.after for t in sources.awaited if home[t] is stages[j]}
         elsewhere_done = elsewhere(stage.ops)
         waited = {i for i, s in enumerate(stages) if not elsewhere_done.isdisjoint(s.ops)}
         return [j for j in stage.after if j not in pushed or j in waited]
+
+    def _seen_live(self, plan: Plan, stage: Stage) -> dict[tuple[Operation, int], Operation]:
+        """The inputs of a stage in a loop that share the memory of a variable of its task."""
+        found = {key: variable for key, variable in plan.live.items() if key[0] in set(stage.ops)}
+        return {
+            (op, i): variable
+            for (op, i), variable in found.items()
+            if all(task_of(self.placer.device_of(o)) == stage.task for o in (variable, op._inputs[i]._op))
+        }
 
     def _has(self, stage: Stage, tensor: Tensor) -> bool:
         """Whether a stage's task knows a constant by itself."""
@@ -270,9 +351,9 @@ class ClusterEngine:
             shipment = self._shipments[task] = Shipment(self.graph, task, self.placer)
         known: dict[Tensor, Any] = {}
         ops: list[Operation] = []
-        for _, stage, values in registered:
+        for _, used, stage, values in registered:
             known.update(values)
-            ops += stage.ops
+            ops += used
             ops += [t._op for t in (*stage.inputs, *values)]
         nodes = shipment.nodes(ops)
         job, index = task_parts(task)
@@ -287,7 +368,7 @@ class ClusterEngine:
             create=create,
             owner=self._owner,
             known=[t.name for t in known],
-            stages=[told for told, _, _ in registered],
+            stages=[told for told, *_ in registered],
         )
 
     # -- running --------------------------------------------------------------------------------------
@@ -359,6 +440,13 @@ class ClusterEngine:
 def _given_to(plan: Plan, stage: Stage) -> dict[Tensor, None]:
     """What the operations of a stage look at, in order."""
     return dict.fromkeys(t for op in stage.ops for t in (*op._inputs, *conditions(plan, op)))
+
+
+def _with_standing(plan: Plan, stage: Stage) -> list[Operation]:
+    """The operations of a stage in a loop, with those that make what it uses of its own task."""
+    inside = set(plan.ops)
+    used = dict.fromkeys(t._op for op in stage.ops for t in op._inputs)
+    return [*(op for op in used if op in inside and standing(op) and op not in stage.ops), *stage.ops]
 
 
 def _branches(plan: Plan, stage: Stage) -> Branches:

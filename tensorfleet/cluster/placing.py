@@ -8,9 +8,10 @@ from tensorfleet import errors
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.control import frames_of, is_variable, loop_name
 from tensorfleet.passes.partition import task_of
 from tensorfleet.passes.place import Placer
-from tensorfleet.passes.plan import Plan
+from tensorfleet.passes.plan import Plan, variable_of
 
 
 def task_name(job: str, index: int) -> str:
@@ -58,33 +59,56 @@ class ClusterPlacer(Placer):
     def gather(self, plan: Plan, groups: list[list[Operation]]) -> list[list[Operation]]:
         """Brings the operations of every group (a branch, a loop) to one task: that of the state they change.
 
-        Returns the groups that are on one task now. Branches that change state on several stay where they are.
+        Returns the groups that are on one task now. Those that change or read state of several stay where they are.
         """
         apart: set[Operation] = set()
+        here = set(plan.ops)
         for group in _sharing(plan, groups):
             tasks = [task_of(plan.devices[op]) for op in group]
-            held = {
-                t for op, t in zip(group, tasks, strict=True) if op.spec.updates or _uses_lasting_resource(op)
-            }
+            held = {task for op, task in zip(group, tasks, strict=True) if _is_bound(op, here)}
+            if any(op.type in _ENTERS for op in group):
+                held |= {task_of(self.device_of(v)) for op in group for v in _variables(op)}
             held |= {self._gathered[op] for op in group if op in self._gathered}
             if len(held) > 1:
-                entered = next((op for op in group if op.type in ("Enter", "RefEnter")), None)
-                if entered is not None:
-                    raise errors.UnimplementedError(
-                        None,
-                        entered,
-                        f"The loop around '{entered.name}' changes state on several tasks ({', '.join(sorted(held))}). "
-                        "Change each outside of it, or place all of it on one task.",
-                    )
-                self._gathered.update(zip(group, tasks, strict=True))
                 apart.update(group)
                 continue
             task = held.pop() if held else max(sorted(set(tasks)), key=tasks.count)
             for op in group:
                 self._gathered[op] = task
-                if task_of(plan.devices[op]) != task:
-                    plan.devices[op] = self.placed[op] = next(n for n in self.names if task_of(n) == task)
-        return [group for group in groups if apart.isdisjoint(group)]
+                self._move(plan, op, task)
+        if apart:
+            self._leave(plan, apart)
+        return [group for group in groups if apart.isdisjoint(group) or self._is_one_loop(plan, group)]
+
+    def _leave(self, plan: Plan, apart: set[Operation]) -> None:
+        """Remembers where operations of groups on several tasks are. Those that read a variable go to it."""
+        depths = {op: len(frame) for op, frame in frames_of(plan.ops).items()}
+        for op in plan.ops:
+            if op not in apart:
+                continue
+            if depths[op]:
+                variables = _variables(op)
+                tasks = {task_of(self.device_of(v)) for v in variables}
+                if len(tasks) > 1:
+                    names = " and ".join(sorted(v.name for v in variables))
+                    raise errors.UnimplementedError(
+                        None,
+                        op,
+                        f"'{op.name}' in a loop takes the variables {names} themselves, which are on different tasks. "
+                        "Read them with read_value() in the loop.",
+                    )
+                if tasks:
+                    self._move(plan, op, tasks.pop())
+            if depths[op] < 2:  # a loop in a loop may still come together
+                self._gathered[op] = task_of(plan.devices[op])
+
+    def _move(self, plan: Plan, op: Operation, task: str) -> None:
+        if task_of(plan.devices[op]) != task:
+            plan.devices[op] = self.placed[op] = next(n for n in self.names if task_of(n) == task)
+
+    def _is_one_loop(self, plan: Plan, group: list[Operation]) -> bool:
+        """Whether a group is a loop on one task, though what it shares an array with is not."""
+        return loop_name(group) is not None and len({task_of(plan.devices[op]) for op in group}) == 1
 
     def _match(self, op: Operation) -> str:
         wanted = DeviceSpec.from_string(op._device)
@@ -107,6 +131,8 @@ class ClusterPlacer(Placer):
 
 # What lives for one step only, and goes where the loop that fills it goes.
 _OF_A_STEP = ("StackV2", "TensorArrayV3", "TensorArrayGradV3")
+_SEEN = ("PyFunc", "EagerPyFunc", "Print", "Stage", "Unstage", "MapStage", "MapUnstage", "OrderedMap")
+_ENTERS = ("Enter", "RefEnter")
 _PASSING = ("Enter", "Switch", "Identity", "Merge", "Exit")
 
 
@@ -122,8 +148,18 @@ def _handles(op: Operation) -> list[Tensor]:
     return [t for t in (*op._inputs, *op._outputs) if t.dtype.name == "resource"]
 
 
-def _uses_lasting_resource(op: Operation) -> bool:
-    return any(_maker(t).type not in _OF_A_STEP for t in _handles(op))
+def _is_bound(op: Operation, here: set[Operation]) -> bool:
+    """Whether an operation can run on its own task only: it has state there, or does something that is seen there."""
+    if op.spec.updates or op.type.startswith(_SEEN) or any(t.dtype._is_ref_dtype for t in op._outputs):
+        return True
+    makers = [_maker(t) for t in _handles(op)]
+    return any(m.type not in _OF_A_STEP or m not in here for m in makers)
+
+
+def _variables(op: Operation) -> set[Operation]:
+    """The variables from outside that an operation in a loop is given as such."""
+    entered = [t for t in op._inputs if t._op.type in _ENTERS and is_variable(t)]
+    return {v for t in entered for v in (variable_of(t),) if v is not None}
 
 
 def _sharing(plan: Plan, groups: list[list[Operation]]) -> list[list[Operation]]:

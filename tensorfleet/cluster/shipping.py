@@ -9,7 +9,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import attr_to_proto, node_def, versions
 from tensorfleet.graph.library import add_library
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.partition import Stage, task_of
+from tensorfleet.passes.partition import MASTER, Stage, task_of
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Branches, Guard
 
@@ -97,13 +97,19 @@ def found(told: dict[str, dict], graph: Graph) -> Branches:
 class Sources:
     """Where each input of a remote stage comes from, and where each output goes."""
 
-    def __init__(self, stage: Stage, home: dict[Tensor, Stage], own: str | None) -> None:
+    def __init__(
+        self, stage: Stage, home: dict[Tensor, Stage], own: str | None, handles: dict[Tensor, Tensor]
+    ) -> None:
         self.given: list[Tensor] = []
         self.kept: list[Tensor] = []
         self.awaited: list[Tensor] = []
+        #: handles that came into the loop that the stage is in, which the task keeps
+        self.held = [t for t in stage.inputs if t in handles]
         for t in stage.inputs:
             maker = home.get(t)
-            if maker is None or maker.task == own:
+            if t in handles:
+                continue
+            if maker is None or maker.task in (own, MASTER):
                 self.given.append(t)
             elif maker.task == stage.task:
                 self.kept.append(t)

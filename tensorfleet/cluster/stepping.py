@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import queue
 import select
 import socket
 import struct
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensorfleet import errors
@@ -17,11 +18,13 @@ from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer, failure
 from tensorfleet.cluster.thinning import full, thin
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.passes.partition import Stage
+from tensorfleet.passes.partition import MASTER, Stage
 from tensorfleet.passes.plan import Plan
 
 # session, step, stage, how many stages of the step the task has, milliseconds left (0: no limit), whether to trace
 RUN_FIELDS = struct.Struct("<16sQIII?")
+# The iterations of loops are steps with numbers of their own, of which these bits are the number of the whole step.
+WHOLE_STEP = (1 << 40) - 1
 SETTLING_SECONDS = 2.0  # how long the rest of a failed step may take to stop
 
 
@@ -41,6 +44,8 @@ class Work:
         self.full: list[int] = []
         self.followers: list[int] = []
         self.waits = 0
+        #: whether the peer keeps handles of this stage until the whole step is over
+        self.holds = False
         self.takes = any(op.type.startswith("QueueDequeue") for op in stage.ops)
 
 
@@ -64,9 +69,19 @@ class Run:
     """One step under way."""
 
     def __init__(
-        self, engine: Any, program: ClusterProgram, number: int, deadline: float | None, collector: Any
+        self,
+        engine: Any,
+        program: ClusterProgram,
+        number: int,
+        deadline: float | None,
+        collector: Any,
+        whole: Run | None = None,
     ) -> None:
         self.engine = engine
+        #: the step that this one is an iteration in
+        self._whole = self if whole is None else whole
+        self._iterations = itertools.count(1)
+        self._holding: set[Peer] = set()
         self.program = program
         self.number = number
         self.deadline = deadline
@@ -103,10 +118,22 @@ class Run:
             raise self._failed(e) from None
         finally:
             self._over = True
+            self._let_go()
             if self._bell is not None:
                 for end in self._bell:
                     end.close()
         return [values[s] for s in program.fetches]
+
+    def inner(self, program: ClusterProgram, feeds: Sequence[Any]) -> list:
+        """Runs an iteration of a loop, which ends with this step."""
+        whole = self._whole
+        number = next(whole._iterations) * (WHOLE_STEP + 1) + whole.number
+        run = Run(self.engine, program, number, self.deadline, self.collector, whole)
+        self._began(run)
+        try:
+            return run.go(feeds)
+        finally:
+            self._contexts.remove(run)
 
     def cancel(self, reason: errors.OpError) -> None:
         """Ends the step from another thread."""
@@ -122,7 +149,13 @@ class Run:
             return
         while not self._over and time.monotonic() < limit:
             time.sleep(0.005)
+        self._force()
+
+    def _force(self) -> None:
         self._forced = True
+        for ctx in list(self._contexts):
+            if isinstance(ctx, Run):
+                ctx._force()
         for _, _, channel in list(self._asked.values()):
             channel.shut()
 
@@ -169,6 +202,8 @@ class Run:
             self.collector is not None,
         )
         self._started.add(at)
+        if work.holds:
+            self._whole._holding.add(at)
         channel = at.acquire(self.deadline)
         fd = channel.fileno()
         self._asked[fd] = i, at, channel
@@ -198,6 +233,8 @@ class Run:
     def _local(self, i: int) -> list:
         work = self.program.work[i]
         values = self.values
+        if work.stage.task == MASTER:
+            return work.program.run(self)
         return self.engine._engine.run(
             work.program,
             [values[s] for s in work.ins],
@@ -342,8 +379,16 @@ class Run:
             return self.reason
         return error
 
+    def _let_go(self) -> None:
+        """Tells those who keep handles for this step that it is over."""
+        holding, self._holding = self._holding, set()
+        self._tell(holding, "The step is over.")
+
     def _cancel_remote(self, why: str) -> None:
-        for at in list(self._started):
+        self._tell(list(self._started), why)
+
+    def _tell(self, peers: Iterable[Peer], why: str) -> None:
+        for at in peers:
             if at.gone:  # and the step with it: to ask would only take time
                 continue
             try:

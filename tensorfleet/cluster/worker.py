@@ -18,6 +18,7 @@ from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.shipping import found
+from tensorfleet.cluster.stepping import WHOLE_STEP
 from tensorfleet.cluster.thinning import full, is_full, thin
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.graph import Graph
@@ -40,8 +41,10 @@ class _Stage:
         self.given = len(told["given"])
         self.kept = told["kept"]
         self.awaited = told["awaited"]
-        feeds = [graph.get_tensor_by_name(n) for n in (*told["given"], *self.kept, *self.awaited)]
-        wanted = dict.fromkeys([*told["reply"], *told["keep"]])
+        self.held = [name for _, name in told.get("held", ())]
+        held = [name for name, _ in told.get("held", ())]
+        feeds = [graph.get_tensor_by_name(n) for n in (*told["given"], *self.kept, *self.awaited, *held)]
+        wanted = dict.fromkeys([*told["reply"], *told["keep"], *told.get("hold", ())])
         for push in told["push"]:
             wanted.update(dict.fromkeys(push["names"]))
         place = {name: i for i, name in enumerate(wanted)}
@@ -54,18 +57,25 @@ class _Stage:
             elsewhere(ops),
             {graph.get_tensor_by_name(n): v for n, v in known.items()},
             found(told["branches"], graph) if "branches" in told else None,
+            (ops, _seen_live(told["live"], graph)) if "live" in told else None,
         )
         self.wire = told["wire"]
         self.thin = {place[n] for n in told["thin"]}
         self.full = [i for i, t in enumerate(feeds) if is_full(t)] if self.wire else []
         self.reply = [place[n] for n in told["reply"]]
         self.keep = [(n, place[n]) for n in told["keep"]]
+        self.hold = [(n, place[n]) for n in told.get("hold", ())]
         self.push = [
             (p["task"], p["address"], p["names"], [place[n] for n in p["names"]]) for p in told["push"]
         ]
-        self.alone = not (self.kept or self.awaited or self.keep)
+        self.alone = not (self.kept or self.awaited or self.keep or self.hold or self.held)
         #: whether what it takes from queues goes nowhere but into the reply
-        self.returnable = not (self.keep or self.push) and _only_takes(ops)
+        self.returnable = not (self.keep or self.push or self.hold) and _only_takes(ops)
+
+
+def _seen_live(told: list, graph: Graph) -> dict[tuple[Operation, int], Operation]:
+    named = graph.get_operation_by_name
+    return {(named(op), int(i)): named(variable) for op, i, variable in told}
 
 
 def _only_takes(ops: list[Operation]) -> bool:
@@ -115,6 +125,8 @@ class _Session:
         self.stages: dict[int, _Stage] = {}
         self.lock = threading.Lock()
         self.steps: dict[int, _Step] = {}
+        #: what loops over several tasks use here, by the step they are in
+        self.handles: dict[int, dict[str, Any]] = {}
         self._pushes: set[tuple[int, wire.Channel]] = set()  # under way, by step
         self.cancelled: collections.OrderedDict[int, errors.OpError] = collections.OrderedDict()
         self._closed: errors.OpError | None = None
@@ -154,6 +166,12 @@ class _Session:
                 found.reason = self.cancelled.get(number)
             return found
 
+    def hold(self, number: int, handles: dict[str, Any]) -> None:
+        """Keeps handles for the loops of a step until it is cancelled, as it is in the end."""
+        with self.lock:
+            if number not in self.cancelled and self._closed is None:
+                self.handles.setdefault(number, {}).update(handles)
+
     def cancel(self, number: int, reason: errors.OpError) -> None:
         """Ends a step: what waits for it wakes up, what arrives for it is thrown away."""
         with self.lock:
@@ -161,6 +179,7 @@ class _Session:
             if len(self.cancelled) > _REMEMBERED:
                 self.cancelled.popitem(last=False)
             step = self.steps.pop(number, None)
+            self.handles.pop(number, None)
             pushes = [channel for n, channel in self._pushes if n == number]
         for channel in pushes:
             channel.shut()
@@ -194,6 +213,7 @@ class _Session:
         with self.lock:
             self._closed = reason
             steps, self.steps = list(self.steps.values()), {}
+            self.handles.clear()
             pushes = [channel for _, channel in self._pushes]
         for channel in pushes:
             channel.shut()
@@ -337,6 +357,8 @@ class Worker:
             feeds += self._await(step, stage.awaited, deadline)
             for i in stage.full:
                 feeds[i] = full(feeds[i])
+        if stage.held:
+            feeds += self._held(session, number, stage.held)
 
         def began(ctx: Any) -> None:
             ctx.asker = asker
@@ -359,11 +381,22 @@ class Worker:
                 asker.taken.clear()  # it has had its effect, or is on its way elsewhere
         for name, i in stage.keep:
             step.values[name] = results[i]
+        if stage.hold:
+            session.hold(number & WHOLE_STEP, {name: results[i] for name, i in stage.hold})
         step.done += 1
         if step.done >= total:
             with session.lock:
                 session.steps.pop(number, None)
         return results
+
+    def _held(self, session: _Session, number: int, names: list[str]) -> list:
+        """Handles that an earlier stage made for the loops of a step."""
+        with session.lock:
+            kept = session.handles.get(number & WHOLE_STEP, {})
+            missing = [n for n in names if n not in kept]
+            if missing:
+                raise errors.InvalidArgumentError(None, None, f"{self.task} does not have {missing[0]} here.")
+            return [kept[n] for n in names]
 
     def _await(self, step: _Step, names: list[str], deadline: float | None) -> list:
         """Values that other tasks push."""

@@ -7,7 +7,7 @@ all follows from the nodes (Switch, Merge, Enter, ...), so that graphs made else
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from tensorfleet import errors
@@ -30,13 +30,13 @@ def control(plan: Plan) -> Plan:
     resolved = any(op.type in _NODES for op in plan.ops)
     if resolved:
         if any(op.type in _ENTERS for op in plan.ops):
-            _lift_loops(plan)
+            lift_loops(plan)
         if plan.told:
             _guard_loops(plan)
         else:
             plan.guards, plan.merges = find_guards(plan)
     if resolved or plan.nested or plan.told:
-        _find_inert(plan)
+        find_inert(plan)
     return plan
 
 
@@ -210,16 +210,17 @@ def frames_of(ops: Iterable[Operation]) -> dict[Operation, Frame]:
     return found
 
 
-def _lift_loops(plan: Plan) -> None:
+def lift_loops(plan: Plan, chosen: Container[str] | None = None) -> None:
+    """Makes one operation of every outermost loop, or of those with the `chosen` names."""
     frames = frames_of(plan.ops)
     members: dict[Frame, list[Operation]] = {}
     for op in plan.ops:
-        if frames[op]:
+        if frames[op] and (chosen is None or frames[op][0] in chosen):
             members.setdefault(frames[op][:1], []).append(op)
     loops = {frame: Loop(plan, frame, ops, frames) for frame, ops in members.items()}
     plan.loops = list(loops.values())
     plan.inside = {op: loop for loop in loops.values() for op in loop.inside}
-    plan.ops = _in_order([op for op in plan.ops if not frames[op]] + plan.loops, plan)
+    plan.ops = _in_order([op for op in plan.ops if op not in plan.inside] + plan.loops, plan)
 
 
 def _in_order(ops: list[Operation], plan: Plan) -> list[Operation]:
@@ -238,7 +239,7 @@ def find_guards(plan: Plan) -> tuple[dict[Operation, Guard], dict[Operation, lis
     A loop is guarded as its entrance is, whether or not it has become one operation yet.
     """
     known = set(plan.feeds) | plan.constants.keys()
-    frames = {} if plan.loops or plan.nested else frames_of(plan.ops)
+    frames = frames_of(plan.ops) if any(op.type in _ENTERS for op in plan.ops) else {}
     guards: dict[Operation, Guard] = {}
     merges: dict[Operation, list[Guard]] = {}
     entered: dict[str, Guard] = {}
@@ -286,7 +287,7 @@ def condition(pred: Tensor, known: Any = ()) -> Tensor:
     return pred
 
 
-def _find_inert(plan: Plan) -> None:
+def find_inert(plan: Plan) -> None:
     """What may be waited for without waiting for any effect: constants behind it can be computed now."""
     inside = set(plan.ops)
     known = set(plan.feeds) | plan.constants.keys()
@@ -333,6 +334,11 @@ def frames(ops: Sequence[Operation]) -> list[list[Operation]]:
             passed.setdefault(own[0], 0)
             loops.setdefault((own[0], passed[own[0]] - (op.type in _MERGES and not preds)), []).append(op)
     return [group for group in loops.values() if len(group) > 1]
+
+
+def loop_name(group: list[Operation]) -> str | None:
+    """The name of the loop that a group is, or None if it is a cond."""
+    return next((op._attrs["frame_name"].decode() for op in group if op.type in _ENTERS), None)
 
 
 def _outer_conditions(

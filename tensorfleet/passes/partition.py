@@ -38,6 +38,14 @@ def task_of(device: str) -> str:
     return device.rpartition("/device:")[0]
 
 
+#: the task of what the master does itself: loops that are divided among tasks
+MASTER = ""
+
+
+class Entangled(errors.UnimplementedError):
+    """Of operations that must stay in one stage, some need what others outside make of what the rest made."""
+
+
 def partition(plan: Plan, groups: list[list[Operation]] | None = None) -> list[Stage]:
     """The stages of a plan that has been pruned, folded and placed, each after those it waits for.
 
@@ -92,6 +100,7 @@ class _Partition:
     def __init__(self, plan: Plan, groups: list[list[Operation]]) -> None:
         self.plan = plan
         self.known = set(plan.feeds) | plan.constants.keys()
+        self.inside = plan.inside
         self.tasks = {op: task_of(plan.devices[op]) for op in plan.ops}
         self.working = [op for op in plan.ops if not self._implied(op)]
         self.leader = {op: group[0] for group in groups for op in group}
@@ -106,15 +115,16 @@ class _Partition:
         return not any(
             self.tasks.get(user, task) != task
             for t in op._outputs
-            for user in t._consumers
-            if user in self.tasks
+            for user in (self.inside.get(c, c) for c in t._consumers)
+            if user in self.tasks and t in user._inputs
         ) and not any(t in self.plan.fetches for t in op._outputs)
 
     def _before(self, op: Operation) -> list[Operation]:
         found = dict.fromkeys(t._op for t in op._inputs if t not in self.known)
         found.update(dict.fromkeys(op._control_inputs))
         found.update(dict.fromkeys(p._op for p in conditions(self.plan, op) if p not in self.known))
-        return [b for b in found if b in self.tasks]
+        makers = dict.fromkeys(self.inside.get(b, b) for b in found)
+        return [b for b in makers if b in self.tasks]
 
     def stages(self) -> list[Stage]:
         """Levels first, then stages, then what passes between them."""
@@ -144,7 +154,7 @@ class _Partition:
             for j in stage.after:
                 followers.setdefault(j, []).append(i)
         for i, stage in enumerate(stages):
-            before = stage.after
+            before = stage.after if stage.task != MASTER else []
             if before and all(stages[j].task == stage.task and followers[j] == [i] for j in before):
                 parts = [*(stages[j] for j in before), stage]
                 one = Stage(stage.task, stage.level, blocks=any(p.blocks for p in parts))
@@ -153,7 +163,8 @@ class _Partition:
         return None
 
     def _key(self, op: Operation) -> tuple:
-        return self.tasks[op], self.levels[op], op._id if op.spec.blocks else None
+        alone = op.spec.blocks or self.tasks[op] == MASTER
+        return self.tasks[op], self.levels[op], op._id if alone else None
 
     def _step(self, before: Operation, op: Operation) -> int:
         if self.tasks[before] != self.tasks[op]:
@@ -197,7 +208,7 @@ class _Partition:
                     ready.append(follower)
         if len(found) != len(units):
             stuck = next(lead for lead, n in waiting.items() if n)
-            raise errors.UnimplementedError(
+            raise Entangled(
                 None,
                 stuck,
                 f"The branch or loop around '{stuck.name}' takes values from other tasks that themselves come out of it. Place "
@@ -241,6 +252,7 @@ class _Partition:
                 for p in conditions(self.plan, op):
                     self._take(p, i, stages, home, inputs, after)
                 for c in op._control_inputs:
+                    c = self.inside.get(c, c)
                     if home.get(c, i) != i:
                         after[home[c]] = None
             stage.inputs, stage.after = list(inputs), sorted(after)
@@ -251,7 +263,7 @@ class _Partition:
             for t in stage.inputs:
                 if t in self.known:
                     continue
-                j = home[t._op]
+                j = home[self.inside.get(t._op, t._op)]
                 if t not in stages[j].outputs:
                     stages[j].outputs.append(t)
 
@@ -262,7 +274,9 @@ class _Partition:
         if t in self.known:
             inputs[t] = None
             return
-        op = t._op
+        op = self.inside.get(t._op, t._op)
+        if op not in self.tasks and is_variable(t):  # it came into the loop that this plan is a part of
+            return
         same_task = self.tasks[op] == stages[i].task
         if home.get(op, i) == i or (same_task and standing(op)):
             return

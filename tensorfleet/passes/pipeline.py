@@ -12,7 +12,7 @@ from tensorfleet.passes.fold import fold
 from tensorfleet.passes.fuse import fuse
 from tensorfleet.passes.order import order
 from tensorfleet.passes.place import Placer
-from tensorfleet.passes.plan import Branches, Plan
+from tensorfleet.passes.plan import Branches, Inner, Plan, ordered
 from tensorfleet.passes.products import products
 from tensorfleet.passes.prune import prune
 
@@ -26,17 +26,24 @@ def make_plan(
     done: Iterable[Operation] = (),
     known: Mapping[Tensor, Any] | None = None,
     branches: Branches | None = None,
+    inner: Inner | None = None,
 ) -> Plan:
     """Plans one run: what must run, what is known, what sees updates, where each op goes, in which segments.
 
     As a part of a larger step it leaves out what is `done` elsewhere, is given values `known` beforehand, and perhaps
-    told which of its operations are in `branches`.
+    told which of its operations are in `branches`. As a part of a loop that is divided among tasks it is told its
+    operations: they are not what the fetches need, but what one iteration does.
     """
     plan = Plan(graph, tuple(fetches), tuple(targets), tuple(feeds), frozenset(done))
     plan.constants.update(known or {})
     if branches is not None:
         plan.guards, plan.merges, plan.told = dict(branches[0]), dict(branches[1]), True
-    return refine(prune(plan), placer)
+    if inner is None:
+        return refine(prune(plan), placer)
+    plan.nested = True
+    plan.ops = ordered(set(inner[0]), set(feeds) | plan.constants.keys())
+    plan.live.update(inner[1])
+    return refine(plan, placer)
 
 
 def refine(plan: Plan, placer: Placer) -> Plan:

@@ -14,6 +14,8 @@ from tensorfleet.graph.operation import Operation, Tensor
 Guard = frozenset[tuple[Tensor, bool]]
 #: the guards of operations, and those of the inputs of each Merge
 Branches = tuple[dict[Operation, Guard], dict[Operation, list[Guard]]]
+#: operations of a loop, and the inputs of theirs, (operation, position), that see variables as they are
+Inner = tuple[list[Operation], dict[tuple[Operation, int], Operation]]
 
 
 @dataclass
@@ -78,9 +80,9 @@ class Plan:
 
 def everything(plan: Plan) -> dict[Operation, str]:
     """All operations of a plan with their devices, those in loops and those computed while planning included."""
-    found = {op: device for op, device in plan.devices.items() if op not in plan.loops}
+    found = {op: plan.devices[loop] for loop in plan.loops for op in loop.inside}
+    found.update((op, device) for op, device in plan.devices.items() if op not in plan.loops)
     for loop in plan.loops:
-        found.update(dict.fromkeys(loop.inside, plan.devices[loop]))
         found.update(everything(loop.cond))
         found.update(everything(loop.body))
     return found

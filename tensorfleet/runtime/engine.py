@@ -15,7 +15,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.accumulator_core import most
 from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
-from tensorfleet.passes.plan import Branches
+from tensorfleet.passes.plan import Branches, Inner
 from tensorfleet.runtime import trace
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.placement_log import PlacementLog
@@ -86,10 +86,11 @@ class Engine:
         done: Iterable[Operation] = (),
         known: Mapping[Tensor, Any] | None = None,
         branches: Branches | None = None,
+        inner: Inner | None = None,
     ) -> Program:
         """Plans and builds the program for these fetches and feeds."""
         with self._planning:
-            plan = make_plan(self.graph, fetches, targets, feeds, self.placer, done, known, branches)
+            plan = make_plan(self.graph, fetches, targets, feeds, self.placer, done, known, branches, inner)
             self._placements.tell(plan, self.placer.placed)
             return Program(plan, self.resources)
 

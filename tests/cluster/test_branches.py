@@ -122,14 +122,16 @@ def test_stale_gradients_are_dropped_with_variables_on_two_servers(pair, session
     assert session.run([*pair, count]) == pytest.approx([0.36, 0.36, 2])
 
 
-def test_a_loop_that_changes_state_on_two_tasks_is_refused_by_name(pair, session):
-    a, b = pair
+def test_a_loop_in_a_branch_on_one_server(pair, session):
+    a, _ = pair
+    flag = tf.placeholder(tf.bool, [])
 
-    def body(i):
-        with tf.control_dependencies([a.assign_add(1.0), b.assign_add(1.0)]):
-            return i + 1
+    def update():
+        _, total = tf.while_loop(lambda i, _: i < 4, lambda i, s: (i + 1, s + 2.0), (0, 0.0))
+        return tf.identity(a.assign_add(total))
 
-    loop = tf.while_loop(lambda i: i < 3, body, [0])
+    result = tf.cond(flag, update, lambda: tf.constant(-1.0))
     session.run(tf.global_variables_initializer())
-    with pytest.raises(tf.errors.UnimplementedError, match=r"ps/replica:0/task:0.*place all of it on one"):
-        session.run(loop)
+    assert session.run(result, {flag: False}) == -1.0
+    assert session.run(result, {flag: True}) == 8.0
+    assert session.run(a) == 8.0
