@@ -109,8 +109,8 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
         full = f"{path}.{name}" if path else name
         source = full if full in _LAZY else _lent(path, name)
         found = None
-        if source is None and path in _FINDERS and not name.startswith("__"):
-            found = _FINDERS[path](name)
+        if source is None and not name.startswith("__"):
+            found = _FINDERS[path](name) if path in _FINDERS else _lent_module(path, name)
         if found is not None:
             setattr(module, name, found)
             return found
@@ -132,6 +132,15 @@ def _lent(module: str, name: str) -> str | None:
         full = f"{lender}.{name}" if lender else name
         if full in _NAMES or full in _LAZY:
             return full
+    return None
+
+
+def _lent_module(module: str, name: str) -> types.ModuleType | None:
+    """A module that a module has from another, such as `contrib.keras.layers`."""
+    package = __name__.partition(".")[0]
+    for lender in filter(None, _BORROWS.get(module, ())):
+        if (child := sys.modules.get(f"{package}.{lender}.{name}")) is not None:
+            return child
     return None
 
 

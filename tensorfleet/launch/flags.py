@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tensorfleet.launch.python2 import parse
+
 # What a task must be told, and what scripts call the flags for it; dashes count as underscores.
 _WHERE = r"(hosts?|address(es)?|addrs?|list|ips?|ip_ports?|servers?|nodes?|machines?|spec|urls?)"
 _JOBS = {"ps": r"(ps|param(eter)?_?servers?)", "worker": r"(workers?)", "chief": r"(chief|master)"}
@@ -170,7 +172,7 @@ def _modules(script: Path, depth: int, seen: set[Path]) -> Iterator[ast.Module]:
     seen.add(script)
     try:
         with tokenize.open(script) as file:
-            tree = ast.parse(file.read())
+            tree, _ = parse(file.read(), str(script))
     except (SyntaxError, UnicodeDecodeError, ValueError):
         return
     yield tree

@@ -9,8 +9,13 @@ import collections
 import collections.abc
 import fractions
 import inspect
+import itertools
 import math
+import os
+import string
+import sys
 import time
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -32,6 +37,10 @@ def _getargspec(func: Any) -> ArgSpec:
 
 def _asscalar(a: Any) -> Any:
     return a.item()
+
+
+def _join(words: Iterable[str], sep: str = " ") -> str:
+    return sep.join(words)
 
 
 _NUMPY = {
@@ -69,6 +78,11 @@ _OTHERS: list[tuple[ModuleType, dict[str, Any]]] = [
     (fractions, {"gcd": math.gcd}),
     (inspect, {"ArgSpec": ArgSpec, "getargspec": _getargspec}),
     (time, {"clock": time.process_time}),
+    (itertools, {"izip": zip, "imap": map, "ifilter": filter, "izip_longest": itertools.zip_longest}),
+    (os, {"getcwdu": os.getcwd}),
+    (string, {"letters": string.ascii_letters, "lowercase": string.ascii_lowercase, "join": _join}),
+    (string, {"uppercase": string.ascii_uppercase, "maketrans": str.maketrans}),
+    (sys, {"maxint": sys.maxsize}),
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import io
 import os
 import re
 import sys
@@ -11,41 +10,19 @@ import threading
 import tokenize
 import traceback
 from pathlib import Path
-from types import ModuleType, TracebackType
-from typing import Any, NoReturn
+from types import CodeType, ModuleType, TracebackType
+from typing import NoReturn
 
-from tensorfleet.launch import alias
+from tensorfleet.launch import alias, old_scripts
 
 # What Python says about statements that were right in Python 2.
 _OLD_SYNTAX = re.compile(
     r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
-    r"|leading zeros in decimal integer|invalid decimal literal|inconsistent use of tabs"
+    r"|parameters cannot be parenthesized|leading zeros in decimal integer|invalid decimal literal|inconsistent use of tabs"
 )
 _OLD_LINE = re.compile(
     r"^\s*(print|exec)\s+[^\s(=]|^\s*except\s+\w+\s*,|^\s*raise\s+\w+\s*,|<>|\b0[0-7]+\b|\b\d+[lL]\b|\bur['\"]|`"
 )
-_OLD_NAMES = {
-    "xrange": "range",
-    "raw_input": "input",
-    "unicode": "str",
-    "basestring": "str",
-    "long": "int",
-    "reduce": "functools.reduce",
-    "unichr": "chr",
-    "execfile": "exec(open(...).read())",
-}
-_OLD_MODULES = {
-    "cPickle": "pickle",
-    "Queue": "queue",
-    "urllib2": "urllib.request",
-    "ConfigParser": "configparser",
-    "StringIO": "io",
-    "commands": "subprocess",
-    "thread": "_thread",
-    "SocketServer": "socketserver",
-    "__builtin__": "builtins",
-}
-_OLD_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "in"}
 
 
 def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
@@ -57,9 +34,9 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
     sys.argv = [path, *arguments]
     sys.path.insert(0, str(Path(path).resolve().parent))
     _show_errors_of(path)
-    code = _compile(path)
     module = ModuleType("__main__")
     module.__dict__.update(__file__=path, __builtins__=builtins, __spec__=None, __cached__=None)
+    code = _compile(path, module, use_alias)
     sys.modules["__main__"] = module
     try:
         exec(code, module.__dict__)
@@ -89,16 +66,26 @@ def _note(error: BaseException, path: str) -> None:
     )
 
 
-def _compile(path: str) -> Any:
+def _compile(path: str, module: ModuleType, use_alias: bool) -> CodeType:
+    """The script's code; the names of Python 2 that it uses are put into its module."""
     try:
         with tokenize.open(path) as file:
             source = file.read()
-        return compile(source, path, "exec")
+        if not use_alias:
+            return compile(source, path, "exec")
+        old_scripts.install()
+        code, is_old = old_scripts.compile_script(source, path)
     except SyntaxError as error:
         report = _about_old_syntax(error)
         if report is None:
             raise
         _give_up(1, report)
+    module.__dict__.update(old_scripts.names_for(source, is_old))
+    if is_old:
+        print(
+            f"tensorfleet: {path} is Python 2 and runs as Python 3: see docs/migrating.md.", file=sys.stderr
+        )
+    return code
 
 
 def _about_old_syntax(error: SyntaxError) -> str | None:
@@ -114,14 +101,8 @@ def _about_old_syntax(error: SyntaxError) -> str | None:
     )
 
 
-def _about_old_names(error: BaseException) -> str | None:
-    """What a name that Python 3 no longer has is called there."""
-    if isinstance(error, NameError) and error.name in _OLD_NAMES:
-        return f"{error.name} is Python 2; in Python 3 it is {_OLD_NAMES[error.name]}."
-    if isinstance(error, ModuleNotFoundError) and error.name in _OLD_MODULES:
-        return f"The module {error.name} is Python 2's; in Python 3 it is {_OLD_MODULES[error.name]}."
-    if isinstance(error, AttributeError) and isinstance(error.obj, dict) and error.name in _OLD_METHODS:
-        return f"dict.{error.name} is Python 2; in Python 3 it is {_OLD_METHODS[error.name]}."
+def _about_old_text(error: BaseException) -> str | None:
+    """What to do about text that the script takes for bytes."""
     if isinstance(error, AttributeError) and isinstance(error.obj, str) and error.name == "decode":
         return "In Python 3 a str is text already: leave out .decode(...). Python 2 made it from bytes."
     return None
@@ -136,12 +117,23 @@ def _show_errors_of(path: str) -> None:
         start = trace
         while start is not None and start.tb_frame.f_code.co_filename != path:
             start = start.tb_next
-        lines = io.StringIO()
-        traceback.print_exception(kind, error, start or trace, file=lines)
-        old = _about_old_syntax(error) if isinstance(error, SyntaxError) else _about_old_names(error)
-        sys.stderr.write(lines.getvalue() + (f"{old}\n" if old else ""))
+        report = traceback.TracebackException(kind, error, start or trace)
+        report.stack = traceback.StackSummary.from_list(f for f in report.stack if not _is_ours(f.filename))
+        old = _about_old_syntax(error) if isinstance(error, SyntaxError) else _about_old_text(error)
+        text = report.format() if report.stack else report.format_exception_only()
+        sys.stderr.write("".join(text) + (f"{old}\n" if old else ""))
 
     sys.excepthook = show
+
+
+def _is_ours(file: str) -> bool:
+    """Whether a frame is of what starts scripts and loads their modules, which is nothing to a user."""
+    launch = Path(__file__).parent
+    return (
+        file.startswith("<frozen ")
+        or Path(file).parent == launch
+        or Path(file) == launch.parent / "__main__.py"
+    )
 
 
 def _give_up(code: int, message: str) -> NoReturn:

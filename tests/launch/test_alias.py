@@ -110,6 +110,14 @@ def test_processes_that_a_script_starts_have_the_alias_too():
     assert done.stdout.split() == ["tensorfleet", "tensorfleet.train"]
 
 
+def test_a_module_lent_by_another_is_imported_by_its_path():
+    from tensorflow.contrib.keras import models
+    from tensorflow.contrib.keras.layers import Dense
+
+    assert Dense is tf.keras.layers.Dense and models is tf.keras.models
+    assert tf.contrib.keras.layers is tf.keras.layers
+
+
 def test_uninstalling_leaves_nothing():
     alias.uninstall()
     assert "tensorflow" not in sys.modules

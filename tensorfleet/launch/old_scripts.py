@@ -1,0 +1,284 @@
+"""Scripts of Python 2's days run as they are: their names, modules and methods, and their meaning of `/`.
+
+A file that Python 3 can parse keeps Python 3's meaning, and finds `xrange`, `cPickle` or `dict.iteritems` besides. One that it
+cannot parse is a program in Python 2: it is translated, `/` of integers rounds down, and `range`, `map`, `zip` and
+`keys()` give lists. All this concerns the script and the modules that are its own, never installed packages.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import importlib.util
+import io
+import operator
+import os
+import pickle
+import re
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.launch.python2 import parse
+
+_OLD_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys"}
+_HAS_OLD_METHODS = re.compile(r"\.\s*(iteritems|itervalues|iterkeys|has_key)\b")
+_OLD_MODULES = {
+    "cPickle": "pickle",
+    "Queue": "queue",
+    "urllib2": "urllib.request",
+    "urlparse": "urllib.parse",
+    "httplib": "http.client",
+    "ConfigParser": "configparser",
+    "StringIO": "io",
+    "cStringIO": "io",
+    "commands": "subprocess",
+    "thread": "_thread",
+    "SocketServer": "socketserver",
+    "__builtin__": "builtins",
+    "copy_reg": "copyreg",
+}
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+def compile_script(source: str, path: str) -> tuple[CodeType, bool]:
+    """The code of a script, and whether it was one in Python 2."""
+    tree, is_old = parse(source, path)
+    if is_old:
+        tree = ast.fix_missing_locations(_OldMeaning(tree).visit(tree))
+    elif _HAS_OLD_METHODS.search(source):
+        tree = ast.fix_missing_locations(_OldMethods().visit(tree))
+    return compile(tree, path, "exec"), is_old
+
+
+class _OldMethods(ast.NodeTransformer):
+    """Calls of methods that dictionaries no longer have go through a function that knows what they did."""
+
+    _calls = {**{name: 0 for name in _OLD_METHODS}, "has_key": 1}
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        method = node.func
+        if not isinstance(method, ast.Attribute) or node.keywords:
+            return node
+        if self._calls.get(method.attr) != len(node.args):
+            return node
+        return _call("__old_method__", node, method.value, ast.Constant(method.attr), *node.args)
+
+
+class _OldMeaning(_OldMethods):
+    """What a program in Python 2 means where Python 3 has another meaning."""
+
+    _calls = {**_OldMethods._calls, "keys": 0, "values": 0, "items": 0, "next": 0}
+
+    def __init__(self, tree: ast.Module) -> None:
+        futures = [
+            node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        ]
+        self._divides = any(alias.name == "division" for node in futures for alias in node.names)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if self._divides or not isinstance(node.op, ast.Div):
+            return node
+        return _call("__old_division__", node, node.left, node.right)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        if self._divides or not isinstance(node.op, ast.Div) or not isinstance(node.target, ast.Name):
+            return node
+        now = ast.Name(node.target.id, ast.Load())
+        return ast.Assign([node.target], _call("__old_division__", node, now, node.value, ast.Constant(True)))
+
+
+def _call(function: str, place: ast.AST, *arguments: ast.expr) -> ast.Call:
+    return ast.copy_location(ast.Call(ast.Name(function, ast.Load()), list(arguments), []), place)
+
+
+def _old_division(x: Any, y: Any, in_place: bool = False) -> Any:
+    """`x / y`: of integers, rounded down."""
+    if _is_whole(x) and _is_whole(y):
+        return operator.ifloordiv(x, y) if in_place else x // y
+    return operator.itruediv(x, y) if in_place else x / y
+
+
+def _is_whole(x: Any) -> bool:
+    if isinstance(x, int):
+        return True
+    dtype = getattr(x, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "iu"
+    return bool(getattr(dtype, "is_integer", False))
+
+
+def _old_method(owner: Any, name: str, *arguments: Any) -> Any:
+    """What `owner.name(*arguments)` gave."""
+    if name == "next":
+        return owner.next() if hasattr(owner, "next") else next(owner)
+    if hasattr(owner, name):
+        found = getattr(owner, name)(*arguments)
+        return list(found) if isinstance(owner, dict) and name in ("keys", "values", "items") else found
+    if name == "has_key":
+        return arguments[0] in owner
+    return iter(getattr(owner, _OLD_METHODS[name])())
+
+
+def _list_of(function: Callable[..., Any]) -> Callable[..., list[Any]]:
+    return lambda *arguments: list(function(*arguments))
+
+
+def _cmp(x: Any, y: Any) -> int:
+    return (x > y) - (x < y)
+
+
+# What a script that mentions them finds, and what one in Python 2 finds instead of Python's own.
+_NAMES: dict[str, Any] = {
+    "xrange": range,
+    "unicode": str,
+    "basestring": str,
+    "raw_input": input,
+    "long": int,
+    "unichr": chr,
+    "reduce": functools.reduce,
+    "cmp": _cmp,
+    "file": open,
+    "reload": importlib.reload,
+}
+_LISTS = {function.__name__: _list_of(function) for function in (range, map, filter, zip)}
+_HELPERS = {"__old_method__": _old_method, "__old_division__": _old_division}
+
+
+def names_for(source: str, is_old: bool) -> dict[str, Any]:
+    """What a script's module has before its first line."""
+    names = {**_NAMES, **(_LISTS if is_old else {})}
+    helpers = _HELPERS if is_old or _HAS_OLD_METHODS.search(source) else {}
+    return {**{name: value for name, value in names.items() if name in source}, **helpers}
+
+
+class ScriptLoader(SourceFileLoader):
+    """Loads a module that belongs to a script."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        self._module = ModuleType(spec.name)
+        return self._module
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        source = importlib.util.decode_source(self.get_data(self.path))
+        code, is_old = self._compile(fullname, source)
+        self._module.__dict__.update(names_for(source, is_old))
+        return code
+
+    def _compile(self, fullname: str, source: str) -> tuple[CodeType | None, bool]:
+        try:
+            if not _HAS_OLD_METHODS.search(source):
+                return super().get_code(fullname), False  # from its cache, if there is one
+        except SyntaxError:
+            pass
+        return compile_script(source, self.path)
+
+
+class ScriptFinder(MetaPathFinder):
+    """Gives modules that are a script's own to `ScriptLoader`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or type(spec.loader) is not SourceFileLoader or not _is_own(spec.origin or ""):
+            return None
+        spec.loader = ScriptLoader(fullname, str(spec.origin))
+        return spec
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    ours = str(Path(__file__).parent.parent)
+    return tuple(
+        os.path.join(path, "") for path in (ours, *map(sysconfig.get_path, ("stdlib", "platstdlib")))
+    )
+
+
+def _is_own(file: str) -> bool:
+    """Whether a file is the script's, not an installed package's."""
+    return not file.startswith(_libraries()) and not any(part in Path(file).parts for part in _INSTALLED)
+
+
+class OldModules(MetaPathFinder):
+    """For imports by a script that nobody else answers: modules of Python 2, and those beside the importing file."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        importer = _importer()
+        loader = getattr(importer.get("__spec__"), "loader", None)
+        if path is not None or not (
+            importer.get("__name__") == "__main__" or isinstance(loader, ScriptLoader)
+        ):
+            return None
+        if fullname in _OLD_MODULES:
+            return ModuleSpec(fullname, _OldModule())
+        file = importer.get("__file__")
+        spec = PathFinder.find_spec(fullname, [os.path.dirname(os.path.abspath(file))]) if file else None
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = ScriptLoader(fullname, str(spec.origin))
+        return spec
+
+
+def _importer() -> dict[str, Any]:
+    """The names of the module whose import statement is being served."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and "importlib" in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame.f_globals
+
+
+class _OldModule(Loader):
+    """A module of Python 2, with all that its successor has."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = ModuleType(spec.name)
+        successor = importlib.import_module(_OLD_MODULES[spec.name])
+        module.__dict__.update({k: v for k, v in vars(successor).items() if not k.startswith("__")})
+        module.__dict__.update(_CHANGED.get(spec.name, {}))
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Everything is there already."""
+
+
+def _load(file: Any, **options: Any) -> Any:
+    """Reads a pickle, whichever Python wrote it and however the file was opened."""
+    binary: Any = getattr(file, "buffer", file) if isinstance(file, io.TextIOBase) else file
+    return pickle.load(binary, **{"encoding": "latin1", **options})
+
+
+def _loads(data: bytes, **options: Any) -> Any:
+    return pickle.loads(data, **{"encoding": "latin1", **options})
+
+
+def _string_io(initial: Any = "") -> Any:
+    """A file in memory, of text or of bytes as what it begins with."""
+    return io.BytesIO(initial) if isinstance(initial, bytes) else io.StringIO(initial)
+
+
+_CHANGED: dict[str, dict[str, Any]] = {
+    "cPickle": {"load": _load, "loads": _loads},
+    "StringIO": {"StringIO": _string_io},
+    "cStringIO": {"StringIO": _string_io},
+}
+
+
+def install() -> None:
+    """From here on modules of scripts are loaded as this file says."""
+    if not any(isinstance(finder, ScriptFinder) for finder in sys.meta_path):
+        at = next((i for i, f in enumerate(sys.meta_path) if f is PathFinder), len(sys.meta_path))
+        sys.meta_path.insert(at, ScriptFinder())
+        sys.meta_path.append(OldModules())

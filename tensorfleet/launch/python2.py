@@ -1,0 +1,211 @@
+"""Python 2 as Python 3: the text of a script that today's Python cannot parse, rewritten line for line.
+
+Only what Python 3 has no grammar for is changed here; no line moves, so tracebacks stay right. What a program in
+Python 2 means by `/`, `keys()` or `range` is the business of `old_scripts`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    r"""(?P<blank>[ \t\f\r]+|\\\r?\n)|(?P<comment>\#[^\n]*)|(?P<newline>\n)
+    |(?P<string>(?i:[ub]?r?)(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^\\'\n])*'|"(?:\\.|[^\\"\n])*"))
+    |(?P<number>0[xX][0-9a-fA-F]+[lL]?|0[bBoO][0-7]+[lL]?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[jJlL]?)
+    |(?P<name>[^\W\d]\w*)
+    |(?P<operator><>|>>=|<<=|>>|<<|\*\*=|//=|\*\*|//|[-+*/%&|^=<>!]=|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_HEADERS = {"if", "elif", "else", "while", "for", "try", "except", "finally", "with", "def", "class"}
+_PRINT_IS_A_FUNCTION = re.compile(
+    r"^from\s+__future__\s+import\s*(\([^)]*|[^\n]*)\bprint_function\b", re.MULTILINE
+)
+_TAB = 8
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of a statement; `depth` counts the brackets around it."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    depth: int
+
+
+Statement = list[Token]
+Edit = tuple[int, int, str]  # from, to, what to put there
+
+
+def parse(source: str, path: str) -> tuple[ast.Module, bool]:
+    """The program, and whether it is one in Python 2. Raises Python 3's SyntaxError for what is neither."""
+    try:
+        return ast.parse(source, path), False
+    except SyntaxError as error:
+        try:
+            return ast.parse(to_python_3(source), path), True
+        except SyntaxError:
+            pass
+        raise error.with_traceback(None) from None
+
+
+def to_python_3(source: str) -> str:
+    """The same program in Python 3's grammar; the same text where there is nothing to change."""
+    edits = list(_indents(source))
+    keep_print = _PRINT_IS_A_FUNCTION.search(source) is not None
+    for statement in _statements(source):
+        first = statement[0].text
+        if first in _REWRITTEN and not (first == "print" and keep_print):
+            edits += _REWRITTEN[first](statement)
+        edits += _pieces(statement)
+        edits += _lambdas(statement)
+    for start, end, text in sorted(edits, key=lambda edit: edit[:2], reverse=True):
+        source = source[:start] + text + "\n" * source.count("\n", start, end) + source[end:]
+    return source
+
+
+def _tokens(source: str) -> Iterator[Token]:
+    depth = 0
+    for match in _TOKEN.finditer(source):
+        kind, text = str(match.lastgroup), match[0]
+        if kind == "operator" and text in ")]}":
+            depth = max(0, depth - 1)
+        yield Token(kind, text, match.start(), match.end(), depth)
+        if kind == "operator" and text in "([{":
+            depth += 1
+
+
+def _statements(source: str) -> Iterator[Statement]:
+    """The simple statements and the headers of blocks, without blanks and comments."""
+    statement: Statement = []
+    lambdas = 0
+    for token in _tokens(source):
+        if token.kind in ("blank", "comment") or (token.kind == "newline" and token.depth):
+            continue
+        ends = token.kind == "newline" or (token.depth == 0 and token.text == ";")
+        if token.depth == 0 and token.text == ":":
+            ends = bool(statement) and statement[0].text in _HEADERS and not lambdas
+            lambdas = max(0, lambdas - 1)
+        lambdas += token.depth == 0 and token.text == "lambda"
+        if not ends:
+            statement.append(token)
+            continue
+        if statement:
+            yield statement
+        statement, lambdas = [], 0
+    if statement:
+        yield statement
+
+
+def _indents(source: str) -> Iterator[Edit]:
+    """Tabs at the beginning of lines reach to the next column of eight, whatever Python 3 thinks of it."""
+    at_start = True
+    for token in _tokens(source):
+        if at_start and token.kind == "blank" and "\t" in token.text:
+            yield token.start, token.end, token.text.expandtabs(_TAB)
+        at_start = token.kind == "newline"
+
+
+def _commas(tokens: Statement) -> list[int]:
+    return [i for i, token in enumerate(tokens) if token.text == "," and token.depth == 0]
+
+
+def _closing(tokens: Statement, opening: int) -> int:
+    """Where the bracket that `tokens[opening]` opens is closed."""
+    depth = tokens[opening].depth
+    return next((i for i in range(opening + 1, len(tokens)) if tokens[i].depth == depth), len(tokens))
+
+
+def _print(statement: Statement) -> list[Edit]:
+    word, *rest = statement
+    if not rest:
+        return [(word.end, word.end, "()")]
+    if rest[0].text in ("=", ".") or (rest[0].text == "(" and _closing(rest, 0) == len(rest) - 1):
+        return []
+    more = rest[-1].text == ","
+    if rest[0].text == ">>":
+        return _print_to(word, rest[1:], more)
+    end = ' end=" ")' if more else ")"
+    return [(word.end, rest[0].start, "("), (rest[-1].end, rest[-1].end, end)]
+
+
+def _print_to(word: Token, rest: Statement, more: bool) -> list[Edit]:
+    """`print >>file, values`, with the values after the file as in the statement."""
+    comma = next(iter(_commas(rest)), len(rest))
+    end = rest[-1].end
+    edits = [(word.end, rest[0].start, "(file=")]
+    if comma + 1 >= len(rest):
+        return [*edits, (rest[comma - 1].end, end, ")")]
+    values = ', end=" ", *(' if more else ", *("
+    return [*edits, (rest[comma].start, rest[comma + 1].start, values), (end, end, "))" if more else ",))")]
+
+
+def _exec(statement: Statement) -> list[Edit]:
+    word, *rest = statement
+    if not rest or (rest[0].text == "(" and _closing(rest, 0) == len(rest) - 1):
+        return []
+    places = [(token.start, token.end, ",") for token in rest if token.text == "in" and token.depth == 0]
+    return [(word.end, rest[0].start, "("), *places[:1], (rest[-1].end, rest[-1].end, ")")]
+
+
+def _except(statement: Statement) -> list[Edit]:
+    return [(statement[i].start, statement[i].end, " as") for i in _commas(statement)[:1]]
+
+
+def _raise(statement: Statement) -> list[Edit]:
+    commas = [statement[i] for i in _commas(statement)]
+    if not commas:
+        return []
+    end = statement[-1].end
+    middle = [(comma.start, comma.end, ").with_traceback(") for comma in commas[1:2]]
+    return [(commas[0].start, commas[0].end, "("), *middle, (end, end, ")")]
+
+
+_REWRITTEN: dict[str, Callable[[Statement], list[Edit]]] = {
+    "print": _print,
+    "exec": _exec,
+    "except": _except,
+    "raise": _raise,
+}
+
+
+def _pieces(statement: Statement) -> Iterator[Edit]:
+    """Numbers, strings and operators that are written otherwise now."""
+    quoted = False
+    for token in statement:
+        text = token.text
+        if text == "<>":
+            yield token.start, token.end, "!="
+        elif text == "`":
+            quoted = not quoted
+            yield token.start, token.end, "repr(" if quoted else ")"
+        elif token.kind == "number" and text[-1] in "lL":
+            yield token.start, token.end, text[:-1]
+        elif token.kind == "number" and re.fullmatch(r"0[0-7]*[1-7][0-7]*", text):
+            yield token.start, token.end, f"0o{text[1:]}"
+        elif token.kind == "string" and text[:2].lower() == "ur":
+            yield token.start, token.start + 1, ""
+
+
+def _lambdas(statement: Statement) -> Iterator[Edit]:
+    """`lambda (a, b): ...` takes its argument apart in an inner function."""
+    for i, token in enumerate(statement[:-2]):
+        if token.text != "lambda" or statement[i + 1].text != "(":
+            continue
+        close = _closing(statement, i + 1)
+        if close + 1 >= len(statement) or statement[close + 1].text != ":":
+            continue
+        end = close + 2
+        while end < len(statement) and not _ends_lambda(statement[end], token.depth):
+            end += 1
+        yield statement[i + 1].start, statement[i + 1].end, "parts: (lambda "
+        yield statement[close].start, statement[close].end, ""
+        yield statement[end - 1].end, statement[end - 1].end, ")(*parts)"
+
+
+def _ends_lambda(token: Token, depth: int) -> bool:
+    return token.depth < depth or (token.depth == depth and token.text in {",", ")", "]", "}"})

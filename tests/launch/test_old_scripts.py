@@ -1,0 +1,109 @@
+"""What scripts of Python 2's days find: names, modules, methods, and their meaning of `/`."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.launch.old_scripts import compile_script, names_for
+from tests.support import launching
+
+OLD = "print 1\n"  # makes a program one in Python 2
+
+
+def names_after(source):
+    code, is_old = compile_script(source, "train.py")
+    names = names_for(source, is_old)
+    exec(code, names)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("7 / 2", 3),
+        ("-7 / 2", -4),
+        ("7 / 2.0", 3.5),
+        ("range(2) + range(1)", [0, 1, 0]),
+        ("map(str, (1, 2))", ["1", "2"]),
+        ("zip((1, 2), (3, 4))[1]", (2, 4)),
+        ("filter(None, (0, 1))", [1]),
+        ("{'a': 1}.keys()[0]", "a"),
+        ("{'a': 1}.values() + {'b': 2}.items()", [1, ("b", 2)]),
+        ("iter([5]).next()", 5),
+    ],
+)
+def test_a_program_in_python_2_means_what_it_did(expression, value):
+    assert names_after(f"{OLD}x = {expression}\n")["x"] == value
+
+
+def test_arrays_and_tensors_divide_by_their_type():
+    half = names_after(OLD + "def half(x): return x / 2\n")["half"]
+    np.testing.assert_array_equal(half(np.array([3, 5])), [1, 2])
+    np.testing.assert_array_equal(half(np.array([3.0])), [1.5])
+    assert half(tf.constant(3)).op.type == "FloorDiv"
+    assert half(tf.constant(3.0)).op.type == "RealDiv"
+
+
+def test_a_division_in_place_stays_in_the_array():
+    pixels = np.array([255.0])
+    scale = names_after(OLD + "def scale(x):\n    x /= 255\n    return x\n")["scale"]
+    assert scale(pixels) is pixels and pixels[0] == 1
+    assert scale(510) == 2
+
+
+def test_division_from_the_future_is_python_3s():
+    assert names_after(f"from __future__ import division\n{OLD}x = 7 / 2\n")["x"] == 3.5
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("7 / 2", 3.5),
+        ("list(xrange(3))", [0, 1, 2]),
+        ("isinstance(u'a', unicode)", True),
+        ("reduce(lambda a, b: a + b, [1, 2])", 3),
+        ("sorted({'a': 1}.iteritems())", [("a", 1)]),
+        ("{'a': 1}.has_key('a')", True),
+        ("sum({'a': 1}.itervalues())", 1),
+    ],
+)
+def test_a_program_in_python_3_finds_the_names_besides(expression, value):
+    assert names_after(f"x = {expression}\n")["x"] == value
+
+
+def test_methods_of_the_same_name_are_called():
+    source = "class Table:\n    def iteritems(self): return 'mine'\nx = Table().iteritems()\n"
+    assert names_after(source)["x"] == "mine"
+
+
+def test_names_that_are_not_mentioned_stay_away():
+    assert names_for("x = 1\n", False) == {}
+
+
+def test_modules_of_python_2_are_there_for_a_script_and_its_modules(tmp_path):
+    (tmp_path / "data.pkl").write_bytes(b"\x80\x02U\x01\xe9.")  # a str of Python 2
+    nets = tmp_path / "nets"
+    nets.mkdir()
+    (nets / "__init__.py").write_text("")
+    (nets / "model.py").write_text("import sizes\nimport Queue\nFULL = Queue.Full\nSIZE = sizes.SIZE\n")
+    (nets / "sizes.py").write_text("print 'sizes'\nSIZE = 3\n")
+    (tmp_path / "train.py").write_text(
+        "import cPickle, StringIO, urllib2, ConfigParser\n"
+        "from nets import model\n"
+        "read = cPickle.load(open('data.pkl'))\n"
+        "print(ascii(read), StringIO.StringIO(u'x').read(), model.SIZE, model.FULL.__name__)\n"
+    )
+    done = launching.run(tmp_path, "train.py")
+    assert done.stdout == "sizes\n'\\xe9' x 3 Full\n", done.stderr
+
+
+def test_installed_packages_do_not_find_them(tmp_path):
+    package = tmp_path / "site-packages" / "lib"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "try:\n    import cPickle\n    FOUND = True\nexcept ImportError:\n    FOUND = False\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import sys\nsys.path.append('site-packages')\nimport lib\nprint(lib.FOUND)\n"
+    )
+    assert launching.run(tmp_path, "train.py").stdout == "False\n"
