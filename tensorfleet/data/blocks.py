@@ -5,7 +5,7 @@ A column is an array with one row per element, or, when the rows differ in shape
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,11 +54,11 @@ def boxed(value: Any) -> np.ndarray:
     return made
 
 
-def picked(column: Column, where: Any) -> Column:
-    """The rows at some positions."""
+def picked(column: Column, where: Any, make: Callable[..., np.ndarray] = empty) -> Column:
+    """The rows at some positions, in an array that `make` makes."""
     if isinstance(column, list):
         return [column[i] for i in where]
-    out = empty((len(where), *column.shape[1:]), column.dtype)
+    out = make((len(where), *column.shape[1:]), column.dtype)
     return column.take(where, 0, out, "clip")  # the positions are ours, and other modes copy twice
 
 

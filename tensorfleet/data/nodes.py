@@ -19,6 +19,7 @@ from tensorfleet.data.blocks import Block, Column, picked
 from tensorfleet.data.places import of_file
 from tensorfleet.io.records import RecordReader
 from tensorfleet.io.sources import Lines, Pieces
+from tensorfleet.ops.memory import Recycler
 
 
 class Run(abc.ABC):
@@ -141,19 +142,24 @@ class Rows(Run):
         self.where = where
         self.places = places
         self._ahead = _NOWHERE  # positions that are known already: many are found as fast as one
+        self._memory = [Recycler() for _ in columns]
 
     def next(self, n: int, step: Any) -> Block | None:
         """The rows at the next positions."""
-        if not self._ahead.size:
-            block = self.where.next(max(n, _POSITIONS), step)
+        while self._ahead.size < min(n, _POSITIONS):
+            block = self.where.next(n * max(1, _POSITIONS // n), step)
             if block is None:
-                return None
-            self._ahead = block.columns[0]
-            if self.columns and self._ahead.max() >= len(self.columns[0]):  # a restored place
+                break
+            (found,) = block.columns
+            if self.columns and found.max() >= len(self.columns[0]):  # a restored place
                 raise other_dataset()
+            self._ahead = np.concatenate([self._ahead, found]) if self._ahead.size else found
         positions, self._ahead = self._ahead[:n], self._ahead[n:]
+        if not positions.size:
+            return None
+        columns = [picked(c, positions, m.empty) for c, m in zip(self.columns, self._memory, strict=True)]
         places = None if self.places is None else picked(self.places, positions)
-        return Block(positions.size, [picked(c, positions) for c in self.columns], places)
+        return Block(positions.size, columns, places)
 
     def close(self) -> None:
         """Ends the positions."""

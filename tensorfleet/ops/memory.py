@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 
 _ALIGNMENT = 64
 _WORTH = 1 << 12  # bytes
+_MOST_KEPT = 1 << 22  # bytes of a piece; larger ones do not stay in the processor's cache anyway
+_PIECES = 3  # one is being read, one is not given back yet (JAX does that at its next call), one is free
 _first_byte: Any = ctypes.c_char.from_buffer
 
 
@@ -21,6 +24,41 @@ def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
         return np.empty(shape, dtype)
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     return np.ndarray(shape, dtype, memory, -_address(memory) % _ALIGNMENT)
+
+
+class Recycler:
+    """Makes arrays in memory that earlier ones have left, and that the processor still has at hand.
+
+    An array holds the memory it lies in, and so does all that was made of it without a copy (views, what JAX has
+    taken as it is). So the references to a piece of memory tell when nobody uses it any more.
+    """
+
+    __slots__ = ("_pieces",)
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[np.ndarray, int]] = []  # and where in them an array starts
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+        """A new array, as `empty` makes it. One thread at a time."""
+        size = math.prod(shape) * dtype.itemsize
+        if not _WORTH <= size <= _MOST_KEPT or dtype.hasobject:
+            return empty(shape, dtype)
+        for piece in self._pieces:
+            if len(piece[0]) == size + _ALIGNMENT and _references(piece) == _UNUSED:
+                return np.ndarray(shape, dtype, *piece)
+        self._pieces = [p for p in self._pieces if len(p[0]) == size + _ALIGNMENT]
+        memory = np.empty(size + _ALIGNMENT, np.uint8)
+        start = -_address(memory) % _ALIGNMENT
+        if len(self._pieces) < _PIECES:
+            self._pieces.append((memory, start))
+        return np.ndarray(shape, dtype, memory, start)
+
+
+def _references(piece: tuple[np.ndarray, int]) -> int:
+    return sys.getrefcount(piece[0])
+
+
+_UNUSED = _references((np.empty(0, np.uint8), 0))
 
 
 def aligned(value: Any) -> Any:

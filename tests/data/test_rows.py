@@ -6,7 +6,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.data.batches import gathered
 from tensorfleet.data.nodes import Slices
-from tensorfleet.data.transforms import shuffled
+from tensorfleet.data.transforms import repeated, shuffled
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +49,25 @@ def test_a_place_restored_into_fewer_rows_is_refused(tmp_path):
         with pytest.raises(tf.errors.InvalidArgumentError, match="another dataset than this one"):
             while True:
                 session.run(following)
+
+
+def test_batches_that_are_kept_stay_as_they_were():
+    images = np.arange(200.0 * 784).reshape(200, 784)
+    run = Slices([images], 200).start(None)
+    kept = [run.next(20, None).columns[0] for _ in range(10)]
+    np.testing.assert_array_equal(np.concatenate(kept), images)
+
+
+def test_a_batch_may_begin_in_one_round_and_end_in_the_next():
+    rows = repeated(Slices([np.arange(7)], 7), 3).start(None)
+    sizes, found = [], []
+    while (block := rows.next(5, None)) is not None:
+        sizes.append(block.size)
+        found += block.columns[0].tolist()
+    assert sizes == [5, 5, 5, 5, 1] and found == list(range(7)) * 3
+    assert rows.next(5, None) is None
+
+
+def test_more_rows_than_anyone_needs_at_once_come_as_they_are_found():
+    rows = repeated(Slices([np.arange(5000)], 5000), -1).start(None)
+    assert rows.next(1 << 40, None).size == 5000

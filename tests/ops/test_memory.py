@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensorfleet.ops.memory import aligned, empty
+from tensorfleet.ops.memory import Recycler, aligned, empty
 
 
 def start(array):
@@ -40,3 +40,47 @@ def test_what_does_not_is(dtype):
         np.testing.assert_array_equal(copy, array)
     small = whole[1:5]
     assert aligned(small) is small
+
+
+def test_memory_is_used_again_when_nobody_has_it():
+    made = Recycler()
+    first = made.empty((100, 50), np.dtype("f4"))
+    at = start(first)
+    assert at % 64 == 0
+    del first
+    assert start(made.empty((50, 100), np.dtype("i4"))) == at
+
+
+@pytest.mark.parametrize("hold", [lambda a: a, lambda a: a[3:7, ::2], lambda a: a.view("u1"), memoryview])
+def test_memory_that_somebody_has_is_left_alone(hold):
+    made = Recycler()
+    held = []
+    for _ in range(10):
+        new = made.empty((100, 50), np.dtype("f4"))
+        assert not any(np.may_share_memory(new, np.asarray(h)) for h in held)
+        held.append(hold(new))
+
+
+def test_memory_that_jax_took_as_it_is_is_left_alone():
+    jnp = pytest.importorskip("jax.numpy")
+    made = Recycler()
+    taken = []
+    for i in range(8):
+        array = made.empty((100, 50), np.dtype("f4"))
+        array[...] = i
+        taken.append(jnp.asarray(array))
+    assert [float(t[99, 49]) for t in taken] == list(range(8))
+
+
+@pytest.mark.parametrize("dtype, shape", [("f4", (3,)), ("O", (10_000,)), ("f4", (4096, 1024))])
+def test_what_is_small_or_large_or_objects_is_not_kept(dtype, shape):
+    made = Recycler()
+    assert made.empty(shape, np.dtype(dtype)).shape == shape and not made._pieces
+
+
+def test_other_sizes_replace_what_was_kept():
+    made = Recycler()
+    for size in (5_000, 6_000, 7_000, 5_000):
+        for _ in range(5):
+            assert made.empty((size,), np.dtype("u1")).shape == (size,)
+        assert [len(memory) for memory, _ in made._pieces] == [size + 64]
