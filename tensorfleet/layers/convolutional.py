@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.api import export
-from tensorfleet.graph.operation import Tensor
 from tensorfleet.layers.conv_base import Conv
-from tensorfleet.layers.options import applied, given
+from tensorfleet.layers.options import function_of, given
 from tensorfleet.variables.initializers import Zeros
 
 _ZEROS = Zeros()
@@ -41,30 +40,7 @@ class Conv1D(Conv):
         super().__init__(1, given(locals()))
 
 
-@export("layers.conv1d")
-def conv1d(
-    inputs: Any,
-    filters: int,
-    kernel_size: Any,
-    strides: Any = 1,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    dilation_rate: Any = 1,
-    activation: Any = None,
-    use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = _ZEROS,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
-) -> Tensor:
-    """Slides filters over a batch of sequences."""
-    return applied(Conv1D, locals())
+conv1d = export("layers.conv1d")(function_of(Conv1D, "conv1d"))
 
 
 @export("layers.Conv2D")
@@ -95,30 +71,7 @@ class Conv2D(Conv):
         super().__init__(2, given(locals()))
 
 
-@export("layers.conv2d")
-def conv2d(
-    inputs: Any,
-    filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1),
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    dilation_rate: Any = (1, 1),
-    activation: Any = None,
-    use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = _ZEROS,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
-) -> Tensor:
-    """Slides filters over a batch of images."""
-    return applied(Conv2D, locals())
+conv2d = export("layers.conv2d")(function_of(Conv2D, "conv2d"))
 
 
 @export("layers.Conv3D")
@@ -149,27 +102,4 @@ class Conv3D(Conv):
         super().__init__(3, given(locals()))
 
 
-@export("layers.conv3d")
-def conv3d(
-    inputs: Any,
-    filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1, 1),
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    dilation_rate: Any = (1, 1, 1),
-    activation: Any = None,
-    use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = _ZEROS,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
-) -> Tensor:
-    """Slides filters over a batch of volumes."""
-    return applied(Conv3D, locals())
+conv3d = export("layers.conv3d")(function_of(Conv3D, "conv3d"))

@@ -9,7 +9,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.layers.base import Layer
-from tensorfleet.layers.options import applied
+from tensorfleet.layers.options import function_of
 from tensorfleet.layers.specs import InputSpec, activation_of, data_format_of, known_bool
 from tensorfleet.nn.normalization import dropout as drop_out
 from tensorfleet.ops.array_shape import reshape, shape
@@ -101,25 +101,7 @@ class Dense(Layer):
         return known[:-1].concatenate(self.units)
 
 
-@export("layers.dense")
-def dense(
-    inputs: Any,
-    units: int,
-    activation: Any = None,
-    use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = _ZEROS,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
-) -> Tensor:
-    """`activation(inputs @ kernel + bias)`, with variables "name/kernel" and "name/bias"."""
-    return applied(Dense, locals())
+dense = export("layers.dense")(function_of(Dense, "dense"))
 
 
 @export("layers.Dropout")
