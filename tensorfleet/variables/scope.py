@@ -249,24 +249,7 @@ def get_variable(
     aggregation: Any = VariableAggregation.NONE,
 ) -> Any:
     """The variable of that name in the current scope: made, or found where the scope says reuse."""
-    return get_variable_scope().get_variable(
-        None,
-        name,
-        shape=shape,
-        dtype=dtype,
-        initializer=initializer,
-        regularizer=regularizer,
-        trainable=trainable,
-        collections=collections,
-        caching_device=caching_device,
-        partitioner=partitioner,
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        custom_getter=custom_getter,
-        constraint=constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
-    )
+    return get_variable_scope().get_variable(None, **locals())
 
 
 @export("get_local_variable")
@@ -288,24 +271,9 @@ def get_local_variable(
     aggregation: Any = VariableAggregation.NONE,
 ) -> Any:
     """Like `tf.get_variable`, for a variable that is local to the task and never saved."""
-    keys = [*(collections or []), GraphKeys.LOCAL_VARIABLES]
-    return get_variable(
-        name,
-        shape,
-        dtype,
-        initializer,
-        regularizer,
-        False,
-        keys,
-        caching_device,
-        partitioner,
-        validate_shape,
-        use_resource,
-        custom_getter,
-        constraint,
-        synchronization,
-        aggregation,
-    )
+    options = locals()
+    options |= {"trainable": False, "collections": [*(collections or []), GraphKeys.LOCAL_VARIABLES]}
+    return get_variable(**options)
 
 
 @export("variable_scope")

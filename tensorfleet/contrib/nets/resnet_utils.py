@@ -140,3 +140,29 @@ def residual_network(
             if num_classes is not None:
                 found["predictions"] = layer("softmax")(net, scope="predictions")
     return net, found
+
+
+def sized(network: Callable, unit: Callable, counts: tuple[int, int, int, int], name: str) -> Callable:
+    """The network with so many units in each of its four blocks."""
+
+    def build(
+        inputs: Any,
+        num_classes: int | None = None,
+        is_training: Any = True,
+        global_pool: bool = True,
+        output_stride: int | None = None,
+        reuse: Any = None,
+        scope: str = name,
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        blocks = [
+            block(unit, f"block{i + 1}", 64 * 2**i, count, 2 if i < 3 else 1)
+            for i, count in enumerate(counts)
+        ]
+        return network(
+            inputs, blocks, num_classes, is_training, global_pool, output_stride, reuse=reuse, scope=scope
+        )
+
+    build.__name__ = build.__qualname__ = name
+    build.__module__ = network.__module__
+    build.__doc__ = f"{3 * sum(counts) + 2} layers; the logits and the end points."
+    return build

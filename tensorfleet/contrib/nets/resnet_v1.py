@@ -13,6 +13,7 @@ from tensorfleet.contrib.nets.resnet_utils import (
     conv2d_same,
     residual_network,
     resnet_arg_scope,
+    sized,
     subsample,
 )
 from tensorfleet.graph.operation import Tensor
@@ -83,74 +84,7 @@ def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) ->
     return block(bottleneck, scope, base_depth, num_units, stride)
 
 
-def _of_size(
-    counts: tuple[int, int, int, int],
-    inputs: Any,
-    num_classes: int | None,
-    is_training: Any,
-    global_pool: bool,
-    output_stride: int | None,
-    reuse: Any,
-    scope: Any,
-) -> tuple[Tensor, dict[str, Tensor]]:
-    blocks = [
-        resnet_v1_block(f"block{i + 1}", 64 * 2**i, count, 2 if i < 3 else 1)
-        for i, count in enumerate(counts)
-    ]
-    return resnet_v1(
-        inputs, blocks, num_classes, is_training, global_pool, output_stride, reuse=reuse, scope=scope
-    )
-
-
-def resnet_v1_50(
-    inputs: Any,
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Any = None,
-    scope: str = "resnet_v1_50",
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """50 layers; the logits and the end points."""
-    return _of_size((3, 4, 6, 3), inputs, num_classes, is_training, global_pool, output_stride, reuse, scope)
-
-
-def resnet_v1_101(
-    inputs: Any,
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Any = None,
-    scope: str = "resnet_v1_101",
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """101 layers; the logits and the end points."""
-    return _of_size((3, 4, 23, 3), inputs, num_classes, is_training, global_pool, output_stride, reuse, scope)
-
-
-def resnet_v1_152(
-    inputs: Any,
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Any = None,
-    scope: str = "resnet_v1_152",
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """152 layers; the logits and the end points."""
-    return _of_size((3, 8, 36, 3), inputs, num_classes, is_training, global_pool, output_stride, reuse, scope)
-
-
-def resnet_v1_200(
-    inputs: Any,
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Any = None,
-    scope: str = "resnet_v1_200",
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """200 layers; the logits and the end points."""
-    return _of_size(
-        (3, 24, 36, 3), inputs, num_classes, is_training, global_pool, output_stride, reuse, scope
-    )
+resnet_v1_50 = sized(resnet_v1, bottleneck, (3, 4, 6, 3), "resnet_v1_50")
+resnet_v1_101 = sized(resnet_v1, bottleneck, (3, 4, 23, 3), "resnet_v1_101")
+resnet_v1_152 = sized(resnet_v1, bottleneck, (3, 8, 36, 3), "resnet_v1_152")
+resnet_v1_200 = sized(resnet_v1, bottleneck, (3, 24, 36, 3), "resnet_v1_200")
