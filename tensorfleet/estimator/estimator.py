@@ -25,7 +25,14 @@ from tensorfleet.estimator.run_config import EVALUATOR, MASTER, PS, WORKER, RunC
 from tensorfleet.estimator.spec import EstimatorSpec, ModeKeys, checked_hooks
 from tensorfleet.estimator.warm_starting import maybe_warm_start, settings_of
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.scopes import GraphKeys, add_to_collection, device, get_collection, set_random_seed
+from tensorfleet.graph.scopes import (
+    GraphKeys,
+    add_to_collection,
+    device,
+    get_collection,
+    get_default_graph,
+    set_random_seed,
+)
 from tensorfleet.internals.util import fn_args
 from tensorfleet.ops.basic import group
 from tensorfleet.platform import logging
@@ -328,7 +335,7 @@ class Estimator:
         set_random_seed(self._config.tf_random_seed)
         self._create_and_assert_global_step()
         features, _, input_hooks = self._input(input_fn, ModeKeys.PREDICT)
-        if not input_hooks and not get_collection(GraphKeys.QUEUE_RUNNERS):
+        if not _ends(input_hooks):
             logging.warning(
                 "Input graph does not use tf.data.Dataset or contain a QueueRunner. That means predict yields forever. "
                 "This is probably a mistake."
@@ -445,3 +452,10 @@ class Estimator:
         return saving.export(
             self, export_dir_base, input_receiver_fn_map, assets_extra, as_text, path, strip_default_attrs
         )
+
+
+def _ends(input_hooks: list) -> bool:
+    """Whether the input comes from where it may end: a dataset or a queue."""
+    operations = get_default_graph().get_operations()
+    iterates = any(op.type == "IteratorGetNext" for op in operations)
+    return bool(input_hooks or iterates or get_collection(GraphKeys.QUEUE_RUNNERS))

@@ -13,6 +13,12 @@ _MODULES = {
     "estimator": "Estimator",
     "warm_starting": "WarmStartSettings",
     "training": "TrainSpec EvalSpec train_and_evaluate",
+    "canned": """
+        DNNClassifier DNNRegressor LinearClassifier LinearRegressor DNNLinearCombinedClassifier
+        DNNLinearCombinedRegressor BaselineClassifier BaselineRegressor classifier_parse_example_spec
+        regressor_parse_example_spec
+    """,
+    "input_functions": "inputs.numpy_input_fn inputs.pandas_input_fn",
     "exporters": "Exporter FinalExporter LatestExporter BestExporter",
     "outputs": "export.ExportOutput export.ClassificationOutput export.RegressionOutput export.PredictOutput",
     "receivers": """

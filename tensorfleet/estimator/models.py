@@ -1,0 +1,257 @@
+"""The networks of ready-made models: deep, linear, both, or nothing but the labels' frequency."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api import find
+from tensorfleet.estimator.heads import Head, minimizes
+from tensorfleet.estimator.spec import EstimatorSpec, ModeKeys
+from tensorfleet.feature_column.using import input_layer, linear_model
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_collection
+from tensorfleet.ops.basic import group
+from tensorfleet.summary.summary import histogram, scalar
+from tensorfleet.train.global_step import get_global_step
+from tensorfleet.train.optimizer import Optimizer
+
+_OPTIMIZERS = {
+    "Adagrad": "AdagradOptimizer",
+    "Adam": "AdamOptimizer",
+    "Ftrl": "FtrlOptimizer",
+    "RMSProp": "RMSPropOptimizer",
+    "SGD": "GradientDescentOptimizer",
+}
+DNN_RATE, LINEAR_RATE, BASELINE_RATE, LINEAR_BESIDE_DNN_RATE = 0.05, 0.2, 0.3, 0.005
+_BIG = 64 << 20  # bytes from which an embedding is spread over parameter servers
+
+
+def optimizer_of(given: Any, rate: float) -> Any:
+    """An optimizer by its name, made by a function, or as it is."""
+    if isinstance(given, str):
+        if given not in _OPTIMIZERS:
+            raise ValueError(
+                f"Unsupported optimizer name: {given}. Supported names are: {tuple(sorted(_OPTIMIZERS))}"
+            )
+        return find(f"train.{_OPTIMIZERS[given]}")(learning_rate=rate)
+    made = given() if callable(given) else given
+    if not isinstance(made, Optimizer):
+        raise ValueError(f"The given object is not an Optimizer instance. Given: {made}")
+    return made
+
+
+def _partitioner(config: Any, smallest: int | None = None) -> Any:
+    """Variables are spread over the parameter servers when they are large."""
+    options = {} if smallest is None else {"min_slice_size": smallest}
+    return find("min_max_variable_partitioner")(max_partitions=max(config.num_ps_replicas, 1), **options)
+
+
+def _need_dictionary(features: Any) -> None:
+    if not isinstance(features, dict):
+        raise ValueError(f"features should be a dictionary of `Tensor`s. Given type: {type(features)}")
+
+
+def _deep(
+    features: dict,
+    mode: str,
+    units: int,
+    columns: Any,
+    hidden_units: Any,
+    activation_fn: Callable,
+    dropout: float | None,
+    batch_norm: bool,
+    partitioner: Any,
+) -> Tensor:
+    """The scores of a network of dense layers, in the variable scope that is open."""
+    layers, scope_of = find, find("variable_scope")
+    with scope_of("input_from_feature_columns", values=tuple(features.values()), partitioner=partitioner):
+        net = input_layer(features, columns)
+    training = mode == ModeKeys.TRAIN
+    for i, size in enumerate(hidden_units):
+        with scope_of(f"hiddenlayer_{i}", values=(net,)) as scope:
+            net = layers("layers.dense")(
+                net,
+                size,
+                activation=activation_fn,
+                kernel_initializer=find("glorot_uniform_initializer")(),
+                name=scope,
+            )
+            if dropout is not None and training:
+                net = layers("layers.dropout")(net, rate=dropout, training=True)
+            if batch_norm:
+                net = layers("layers.batch_normalization")(
+                    net, momentum=0.999, training=training, name=f"batchnorm_{i}"
+                )
+        _summarize(net, scope.name)
+    with scope_of("logits", values=(net,)) as scope:
+        scores = layers("layers.dense")(
+            net, units, kernel_initializer=find("glorot_uniform_initializer")(), name=scope
+        )
+    _summarize(scores, scope.name)
+    return scores
+
+
+def _summarize(values: Tensor, name: str) -> None:
+    scalar(f"{name}/fraction_of_zero_values", find("nn.zero_fraction")(values))
+    histogram(f"{name}/activation", values)
+
+
+def _linear(features: dict, units: int, columns: Any, sparse_combiner: str) -> Tensor:
+    """The scores of a linear model, in the variable scope that is open."""
+    variables: dict = {}
+    scores = linear_model(
+        features, columns, units=units, sparse_combiner=sparse_combiner, cols_to_vars=variables
+    )
+    bias = variables.pop("bias")[0]
+    if units > 1:
+        histogram("bias", bias)
+    else:
+        scalar("bias", bias[0])
+    weights = [find("reshape")(w, [-1]) for parts in variables.values() for w in parts]
+    scalar("fraction_of_zero_weights", find("nn.zero_fraction")(find("concat")(weights, 0)))
+    return scores
+
+
+def dnn_model_fn(
+    head: Head,
+    feature_columns: Any,
+    hidden_units: Any,
+    optimizer: Any,
+    activation_fn: Callable,
+    dropout: float | None,
+    batch_norm: bool,
+    input_layer_partitioner: Any,
+) -> Callable[..., EstimatorSpec]:
+    """A model function for a deep network."""
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        _need_dictionary(features)
+        chosen = optimizer_of(optimizer, DNN_RATE)
+        with find("variable_scope")("dnn", values=tuple(features.values()), partitioner=_partitioner(config)):
+            scores = _deep(
+                features,
+                mode,
+                head.logits_dimension,
+                feature_columns,
+                hidden_units,
+                activation_fn,
+                dropout,
+                batch_norm,
+                input_layer_partitioner or _partitioner(config, _BIG),
+            )
+            return head.spec(features, mode, scores, labels, minimizes(chosen))
+
+    return model_fn
+
+
+def linear_model_fn(
+    head: Head, feature_columns: Any, optimizer: Any, partitioner: Any, sparse_combiner: str
+) -> Callable[..., EstimatorSpec]:
+    """A model function for a linear model."""
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        _need_dictionary(features)
+        chosen = optimizer_of(optimizer, LINEAR_RATE)
+        spread = partitioner or _partitioner(config, _BIG)
+        with find("variable_scope")("linear", values=tuple(features.values()), partitioner=spread):
+            scores = _linear(features, head.logits_dimension, feature_columns, sparse_combiner)
+            return head.spec(features, mode, scores, labels, minimizes(chosen))
+
+    return model_fn
+
+
+def combined_model_fn(
+    head: Head,
+    linear_feature_columns: Any,
+    linear_optimizer: Any,
+    dnn_feature_columns: Any,
+    dnn_optimizer: Any,
+    dnn_hidden_units: Any,
+    dnn_activation_fn: Callable,
+    dnn_dropout: float | None,
+    batch_norm: bool,
+    input_layer_partitioner: Any,
+    linear_sparse_combiner: str,
+) -> Callable[..., EstimatorSpec]:
+    """A model function for a linear model and a deep network whose scores are added; each has an optimizer of its own."""
+    linear_columns, dnn_columns = list(linear_feature_columns or ()), list(dnn_feature_columns or ())
+    if not linear_columns and not dnn_columns:
+        raise ValueError("Either linear_feature_columns or dnn_feature_columns must be defined.")
+    if dnn_columns and not dnn_hidden_units:
+        raise ValueError("dnn_hidden_units must be defined when dnn_feature_columns is specified.")
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        _need_dictionary(features)
+        scope_of = find("variable_scope")
+        values = tuple(features.values())
+        spread = input_layer_partitioner or _partitioner(config, _BIG)
+        optimizers: dict[str, Any] = {}
+        parts = []
+        if dnn_columns:
+            optimizers["dnn"] = optimizer_of(dnn_optimizer, DNN_RATE)
+            with scope_of("dnn", values=values, partitioner=_partitioner(config)):
+                parts.append(
+                    _deep(
+                        features,
+                        mode,
+                        head.logits_dimension,
+                        dnn_columns,
+                        dnn_hidden_units,
+                        dnn_activation_fn,
+                        dnn_dropout,
+                        batch_norm,
+                        spread,
+                    )
+                )
+        if linear_columns:
+            rate = min(LINEAR_BESIDE_DNN_RATE, 1 / math.sqrt(len(linear_columns)))
+            optimizers["linear"] = optimizer_of(linear_optimizer, rate)
+            with scope_of("linear", values=values, partitioner=spread):
+                parts.append(_linear(features, head.logits_dimension, linear_columns, linear_sparse_combiner))
+        scores = parts[0] if len(parts) == 1 else parts[0] + parts[1]
+        return head.spec(features, mode, scores, labels, _minimizes_each(optimizers))
+
+    return model_fn
+
+
+def _minimizes_each(optimizers: dict[str, Any]) -> Callable[[Tensor], Any]:
+    """What trains each scope's variables with an optimizer of its own, and then counts the step."""
+
+    def train_op_fn(loss: Tensor) -> Any:
+        trains = [
+            optimizer.minimize(loss, var_list=get_collection(GraphKeys.TRAINABLE_VARIABLES, f"{scope}/"))
+            for scope, optimizer in optimizers.items()
+        ]
+        with control_dependencies([group(*trains)]):
+            return find("assign_add")(get_global_step(), 1).op
+
+    return train_op_fn
+
+
+def baseline_model_fn(head: Head, optimizer: Any) -> Callable[..., EstimatorSpec]:
+    """A model function for a model that looks at no feature: it learns the labels' mean."""
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        _need_dictionary(features)
+        chosen = optimizer_of(optimizer, BASELINE_RATE)
+        with find("variable_scope")("baseline", values=tuple(features.values())):
+            bias = find("get_variable")(
+                "bias", [head.logits_dimension], initializer=find("zeros_initializer")()
+            )
+            size = _batch_size(features)
+            scores = find("tile")(find("expand_dims")(bias, 0), find("stack")([size, 1]))
+            return head.spec(features, mode, scores, labels, minimizes(chosen))
+
+    return model_fn
+
+
+def _batch_size(features: dict) -> Tensor:
+    if not features:
+        raise ValueError("features cannot be empty: the number of examples is that of their rows.")
+    first = next(iter(features.values()))
+    shape = getattr(first, "dense_shape", None)
+    if shape is not None:
+        return find("cast")(shape[0], find("int32"))
+    return find("shape")(first)[0]

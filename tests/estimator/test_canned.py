@@ -1,0 +1,239 @@
+"""Ready-made models: names of variables, metrics and predictions are TensorFlow's, and they learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+column = tf.feature_column
+N = 64
+RANDOM = np.random.RandomState(0)
+X = {
+    "a": RANDOM.rand(N).astype(np.float32),
+    "kind": np.array([b"x", b"y", b"z", b"x"] * (N // 4)),
+}
+TWO = (X["a"] > 0.5).astype(np.int64)
+THREE = np.array([0, 1, 2, 0] * (N // 4))
+NUMBER = (2 * X["a"] + 1).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    yield
+    tf.summary.FileWriterCache.clear()
+
+
+def data(y, epochs=None, x=X):
+    return tf.estimator.inputs.numpy_input_fn(x, y, batch_size=16, num_epochs=epochs, shuffle=False)
+
+
+def kind():
+    return column.categorical_column_with_vocabulary_list("kind", ["x", "y", "z"])
+
+
+def dense():
+    return [column.numeric_column("a"), column.embedding_column(kind(), 2)]
+
+
+BINARY = [
+    "accuracy",
+    "accuracy_baseline",
+    "auc",
+    "auc_precision_recall",
+    "average_loss",
+    "global_step",
+    "label/mean",
+    "loss",
+    "precision",
+    "prediction/mean",
+    "recall",
+]
+CLASSES = ["all_class_ids", "all_classes", "class_ids", "classes"]
+CONFIG = {"config": tf.estimator.RunConfig(tf_random_seed=2)}
+
+
+def test_a_deep_classifier_of_two_classes(tmp_path):
+    made = tf.estimator.DNNClassifier([8], dense(), str(tmp_path), **CONFIG)
+    result = made.train(data(TWO), steps=200).evaluate(data(TWO, 1))
+    assert sorted(result) == BINARY
+    assert result["accuracy"] > 0.9 and result["auc"] > 0.95
+    assert result["accuracy_baseline"] == pytest.approx(max(TWO.mean(), 1 - TWO.mean()))
+    assert result["loss"] == pytest.approx(16 * result["average_loss"], rel=1e-5)
+    names = [n for n in made.get_variable_names() if "Adagrad" not in n]
+    assert names == [
+        "dnn/hiddenlayer_0/bias",
+        "dnn/hiddenlayer_0/kernel",
+        "dnn/input_from_feature_columns/input_layer/kind_embedding/embedding_weights",
+        "dnn/logits/bias",
+        "dnn/logits/kernel",
+        "global_step",
+    ]
+    assert "dnn/logits/kernel/Adagrad" in made.get_variable_names()
+    row = next(made.predict(data(None, 1)))
+    assert sorted(row) == sorted(["logits", "logistic", "probabilities", *CLASSES])
+    assert row["classes"][0] == str(row["class_ids"][0]).encode()
+    np.testing.assert_allclose(row["probabilities"], [1 - row["logistic"][0], row["logistic"][0]], rtol=1e-5)
+    assert list(row["all_class_ids"]) == [0, 1] and list(row["all_classes"]) == [b"0", b"1"]
+
+
+def test_a_linear_classifier_of_three_named_classes(tmp_path):
+    names = ["red", "green", "blue"]
+    labels = np.array([names[i].encode() for i in THREE])
+    made = tf.estimator.LinearClassifier([kind()], str(tmp_path), 3, label_vocabulary=names)
+    result = made.train(data(labels), steps=100).evaluate(data(labels, 1))
+    assert sorted(result) == ["accuracy", "average_loss", "global_step", "loss"]
+    assert result["accuracy"] == 1.0
+    assert [n for n in made.get_variable_names() if "Ftrl" not in n] == [
+        "global_step",
+        "linear/linear_model/bias_weights",
+        "linear/linear_model/kind/weights",
+    ]
+    rows = list(made.predict(data(None, 1)))
+    assert [row["classes"][0] for row in rows] == list(labels)
+    assert sorted(rows[0]) == sorted(["logits", "probabilities", *CLASSES])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda folder: tf.estimator.LinearRegressor([column.numeric_column("a")], folder),
+        lambda folder: tf.estimator.DNNRegressor([8], [column.numeric_column("a")], folder, **CONFIG),
+        lambda folder: tf.estimator.DNNLinearCombinedRegressor(
+            folder,
+            [kind()],
+            dnn_feature_columns=dense(),
+            dnn_hidden_units=[8],
+            dnn_optimizer=lambda: tf.train.AdamOptimizer(0.01),
+            **CONFIG,
+        ),
+    ],
+    ids=["linear", "deep", "both"],
+)
+def test_regressors_learn_numbers(tmp_path, make):
+    made = make(str(tmp_path))
+    result = made.train(data(NUMBER), steps=300).evaluate(data(NUMBER, 1))
+    assert sorted(result) == ["average_loss", "global_step", "label/mean", "loss", "prediction/mean"]
+    assert result["global_step"] == 300
+    assert result["average_loss"] < 0.05
+    assert result["label/mean"] == pytest.approx(NUMBER.mean(), rel=1e-5)
+    row = next(made.predict(data(None, 1)))
+    assert list(row) == ["predictions"] and row["predictions"].shape == (1,)
+
+
+def test_wide_and_deep_trains_each_part_with_its_own_optimizer(tmp_path):
+    made = tf.estimator.DNNLinearCombinedClassifier(
+        str(tmp_path),
+        linear_feature_columns=[kind()],
+        dnn_feature_columns=dense(),
+        dnn_hidden_units=[4, 4],
+        dnn_dropout=0.1,
+        batch_norm=True,
+        **CONFIG,
+    )
+    assert made.train(data(TWO), steps=20).evaluate(data(TWO, 1))["global_step"] == 20
+    names = made.get_variable_names()
+    assert "linear/linear_model/kind/weights/Ftrl" in names
+    assert "dnn/hiddenlayer_1/kernel/Adagrad" in names
+    assert "dnn/hiddenlayer_0/batchnorm_0/moving_mean" in names
+    moved = made.get_variable_value("dnn/hiddenlayer_0/batchnorm_0/moving_mean")
+    assert np.abs(moved).max() > 0
+    with pytest.raises(ValueError, match="Either linear_feature_columns or dnn_feature_columns"):
+        tf.estimator.DNNLinearCombinedRegressor()
+    with pytest.raises(ValueError, match="dnn_hidden_units must be defined"):
+        tf.estimator.DNNLinearCombinedRegressor(dnn_feature_columns=dense())
+
+
+def test_baselines_learn_the_labels_alone(tmp_path):
+    made = tf.estimator.BaselineClassifier(str(tmp_path / "c"), n_classes=3)
+    made.train(data(THREE), steps=300)
+    row = next(made.predict(data(None, 1)))
+    np.testing.assert_allclose(row["probabilities"], [0.5, 0.25, 0.25], atol=0.02)
+    assert made.get_variable_value("baseline/bias").shape == (3,)
+    made = tf.estimator.BaselineRegressor(str(tmp_path / "r"))
+    made.train(data(NUMBER), steps=300)
+    assert next(made.predict(data(None, 1)))["predictions"][0] == pytest.approx(NUMBER.mean(), abs=0.1)
+
+
+def test_the_first_step_of_a_linear_regressor_is_gradient_descent(tmp_path):
+    x = {"a": np.array([1.0, 2.0], np.float32), "w": np.array([1.0, 3.0], np.float32)}
+    y = np.array([3.0, 5.0], np.float32)
+    made = tf.estimator.LinearRegressor(
+        [column.numeric_column("a")],
+        str(tmp_path),
+        weight_column="w",
+        optimizer=tf.train.GradientDescentOptimizer(0.1),
+    )
+    made.train(data(y, x=x), steps=1)
+    # The loss is the weighted sum of squares, whose batch holds each example eight times.
+    gradient = 8 * sum(w * -2 * t * a for a, w, t in zip(x["a"], x["w"], y, strict=True))
+    np.testing.assert_allclose(
+        made.get_variable_value("linear/linear_model/a/weights"), [[-0.1 * gradient]], rtol=1e-5
+    )
+    result = made.evaluate(data(y, 1, x=x))
+    assert result["label/mean"] == pytest.approx((1 * 3 + 3 * 5) / 4)
+
+
+def test_a_classifier_is_exported_for_servers(tmp_path):
+    made = tf.estimator.LinearClassifier(dense()[:1], str(tmp_path / "m")).train(data(TWO), steps=1)
+    spec = column.make_parse_example_spec(dense()[:1])
+    function = tf.estimator.export.build_parsing_serving_input_receiver_fn(spec)
+    path = made.export_saved_model(str(tmp_path / "out"), function)
+    example = tf.train.Example()
+    example.features.feature["a"].float_list.value.append(1)
+    with tf.Session(graph=tf.Graph()) as sess:
+        signatures = tf.saved_model.load(sess, ["serve"], path).signature_def
+        assert sorted(signatures) == ["classification", "predict", "regression", "serving_default"]
+        found = signatures["serving_default"]
+        names = {key: found.outputs[key].name for key in ("classes", "scores")}
+        told = sess.run(names, {found.inputs["inputs"].name: [example.SerializeToString()]})
+    assert told["classes"].tolist() == [[b"0", b"1"]] and told["scores"].shape == (1, 2)
+
+
+def test_labels_are_checked(tmp_path):
+    made = tf.estimator.DNNClassifier([2], dense(), str(tmp_path), 3)
+    for labels, message in (
+        (None, "must provide a labels Tensor"),
+        (np.zeros([N, 2], np.int64), "Mismatched label shape"),
+        (np.zeros(N, np.float32), "Labels dtype should be integer"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            made.train(data(labels), steps=1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Labels must be <= 2"):
+        made.train(data(np.full(N, 3)), steps=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tf.estimator.DNNClassifier([2], dense(), n_classes=1), "n_classes must be > 1"),
+        (
+            lambda: tf.estimator.DNNClassifier([2], dense(), label_vocabulary=["a"]),
+            'does not have "n_classes"',
+        ),
+        (lambda: tf.estimator.LinearRegressor(dense(), label_dimension=0), "Invalid label_dimension"),
+        (lambda: tf.estimator.LinearRegressor(dense(), loss_reduction="none"), "Invalid loss_reduction"),
+    ],
+)
+def test_arguments_are_checked(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_optimizers_are_named_made_or_given(tmp_path):
+    for wrong, message in (("Fast", "Unsupported optimizer name: Fast"), (3, "not an Optimizer instance")):
+        made = tf.estimator.LinearRegressor([column.numeric_column("a")], str(tmp_path), optimizer=wrong)
+        with pytest.raises(ValueError, match=message):
+            made.train(data(NUMBER), steps=1)
+
+
+def test_what_examples_must_hold():
+    numeric = [column.numeric_column("a")]
+    spec = tf.estimator.classifier_parse_example_spec(numeric, "y", weight_column="w")
+    assert sorted(spec) == ["a", "w", "y"] and spec["y"].dtype == tf.int64 and spec["y"].shape == (1,)
+    spec = tf.estimator.regressor_parse_example_spec(numeric, "y", label_dimension=3)
+    assert spec["y"].dtype == tf.float32 and spec["y"].shape == (3,)
+    with pytest.raises(ValueError, match="label should not be used as feature"):
+        tf.estimator.regressor_parse_example_spec(numeric, "a")

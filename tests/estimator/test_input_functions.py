@@ -1,0 +1,101 @@
+"""Input functions over arrays in memory."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+numpy_input_fn = tf.estimator.inputs.numpy_input_fn
+
+
+def batches(function):
+    found = []
+    with tf.Graph().as_default():
+        tensors = function()
+        with tf.Session() as sess:
+            try:
+                while len(found) < 20:
+                    found.append(sess.run(tensors))
+            except tf.errors.OutOfRangeError:
+                return found
+    return found
+
+
+def test_batches_go_over_the_ends_of_epochs():
+    x = {"a": np.arange(5), "b": np.array(["p", "q", "r", "s", "t"])}
+    found = batches(numpy_input_fn(x, np.arange(5) * 2.0, 3, num_epochs=2, shuffle=False))
+    assert [f[0]["a"].tolist() for f in found] == [[0, 1, 2], [3, 4, 0], [1, 2, 3], [4]]
+    assert found[0][0]["b"].tolist() == [b"p", b"q", b"r"]
+    assert found[0][1].tolist() == [0.0, 2.0, 4.0]
+
+
+def test_rows_are_shuffled_together():
+    x = np.arange(50)
+    found = batches(numpy_input_fn(x, {"y": 2 * x}, 10, shuffle=True))
+    xs, ys = (np.concatenate(v) for v in zip(*[(f[0], f[1]["y"]) for f in found], strict=True))
+    assert sorted(xs) == list(x) and list(xs) != list(x)
+    np.testing.assert_array_equal(ys, 2 * xs)
+
+
+def test_features_alone_for_ever():
+    found = batches(numpy_input_fn({"a": np.ones([2, 3])}, batch_size=2, num_epochs=None, shuffle=False))
+    assert len(found) == 20 and found[0]["a"].shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"x": np.ones(2)}, ValueError, "shuffle must be provided"),
+        ({"x": [1], "shuffle": True}, TypeError, "x must be a dict or array"),
+        ({"x": {}, "shuffle": True}, ValueError, "x cannot be an empty dict"),
+        ({"x": {"a": 1}, "y": {}, "shuffle": True}, ValueError, "y cannot be empty dict"),
+        ({"x": {"a": 1}, "y": {"a": 1}, "shuffle": True}, ValueError, "1 duplicate keys"),
+    ],
+)
+def test_arguments_are_checked(arguments, error, message):
+    with pytest.raises(error, match=message):
+        numpy_input_fn(**arguments)
+
+
+def test_lengths_are_checked():
+    with pytest.raises(ValueError, match="Length of tensors in x and y is mismatched"):
+        numpy_input_fn({"a": np.ones(3)}, np.ones(2), shuffle=False)()
+
+
+class Series:
+    def __init__(self, values, index):
+        self._values, self.index = values, index
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._values, dtype=object if isinstance(self._values[0], str) else dtype)
+
+
+class Frame:
+    """As much of pandas.DataFrame as is used."""
+
+    def __init__(self, index=(0, 1), **columns):
+        self.columns, self._columns, self.index = list(columns), columns, index
+
+    def __getitem__(self, name):
+        return Series(self._columns[name], self.index)
+
+
+def test_data_frames(monkeypatch):
+    x = Frame(a=[1, 2], b=["p", "q"])
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(TypeError, match="without pandas"):
+        tf.estimator.inputs.pandas_input_fn(x, shuffle=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    ((features, labels),) = batches(
+        tf.estimator.inputs.pandas_input_fn(x, Series([3.0, 4.0], x.index), shuffle=False)
+    )
+    assert features["a"].tolist() == [1, 2] and features["b"].tolist() == [b"p", b"q"]
+    assert labels.tolist() == [3.0, 4.0]
+    ((features, labels),) = batches(tf.estimator.inputs.pandas_input_fn(x, Frame(y=[3, 4]), shuffle=False))
+    assert labels["y"].tolist() == [3, 4]
+    with pytest.raises(ValueError, match="Index for x and y are mismatched"):
+        tf.estimator.inputs.pandas_input_fn(x, Series([3.0, 4.0], (5, 6)), shuffle=False)
+    with pytest.raises(ValueError, match="Cannot use name a for target column"):
+        tf.estimator.inputs.pandas_input_fn(x, Series([3.0, 4.0], x.index), shuffle=False, target_column="a")
