@@ -101,7 +101,7 @@ class _Wanted:
             )
         if any(d is None for d in dims):
             raise ValueError(
-                f"All dimensions of shape for feature {key} need to be known but received {shape!s}."
+                f"All dimensions of shape for feature {key} need to be known but received {feature.shape}."
             )
         self.dense[key] = (dtype, shape, feature.default_value)
 

@@ -16,6 +16,7 @@ from tensorfleet.shapes import TensorShape
 
 KINDS = {"string": wire.BYTES, "float32": wire.FLOATS, "int64": wire.INTS}
 NAMES = ("", "string", "float", "int64")
+_COUNTED = ("", "bytes", "float", "int64")  # where their number is wrong
 TYPES = "{float, int64, string}"
 NONE: wire.Feature = (wire.MISSING, [])
 
@@ -112,7 +113,7 @@ class Batch:
     def _mismatch(self, kind: int, count: int, shape: TensorShape) -> str:
         if self.names is None:
             return f"Can't parse serialized Example: {count} {NAMES[kind]} values do not fill shape {brackets(shape)}."
-        return f"Number of {NAMES[kind]} values != expected.  Values size: {count} but output shape: {brackets(shape)}"
+        return f"Number of {_COUNTED[kind]} values != expected.  Values size: {count} but output shape: {brackets(shape)}"
 
     def _required(self, key: bytes, kind: int, at: int) -> str:
         feature = f"Feature: {key.decode(errors='replace')} (data type: {NAMES[kind]})"
@@ -182,7 +183,7 @@ class Batch:
         if len(uneven):
             at = int(uneven[0])
             text = (
-                f"Number of {NAMES[KINDS[dtype.name]]} values is not a multiple of stride length. Saw "
+                f"Number of {_COUNTED[KINDS[dtype.name]]} values is not a multiple of stride length. Saw "
                 f"{counts[at]} values but output shape is: {brackets(shape)}"
             )
             raise InvalidArgumentError(None, None, self.where(key, at) + text)

@@ -31,6 +31,10 @@ _SEQUENCE_ATTRS = (
 )
 
 
+#: what the messages call the kinds of a feature
+_FIELDS = ("", "bytes_list", "float_list", "int64_list")
+
+
 class _Sequences:
     """Serialized SequenceExamples; `single` ones lose the dimension of the batch."""
 
@@ -53,22 +57,23 @@ class _Sequences:
         name = self.names[i] if i < len(self.names) else b""
         return f"Name: {name.decode(errors='replace') or '<unknown>'}, "
 
-    def _values(self, i: int, key: bytes, feature: wire.Feature, dtype: DType, where: str) -> np.ndarray:
+    def _values(
+        self, i: int, key: bytes, feature: wire.Feature, dtype: DType, at: int | None = None
+    ) -> np.ndarray:
+        """The values of a context feature, or of the feature at a place of a list."""
         kind = KINDS[dtype.name]
         if feature[0] not in (kind, wire.MISSING):
-            text = f"Data types don't match. Expected type: {NAMES[kind]}, Actual type: {NAMES[feature[0]]}"
-            told = f"{self.about(i)}{where}: {key.decode(errors='replace')}.  {text}"
-            raise InvalidArgumentError(None, None, told)
+            name = key.decode(errors="replace")
+            where = f"Context feature: {name}" if at is None else f"Feature list: {name}, Index: {at}"
+            text = f"Data types don't match. Expected type: {NAMES[kind]}  Feature is: {_FIELDS[feature[0]]}"
+            raise InvalidArgumentError(None, None, f"{self.about(i)}{where}.  {text}")
         if feature[0] == wire.MISSING:
             return np.zeros(0, dtype.np_dtype)
         return wire.values([(self.records[i], feature)], kind)[0]
 
     def context_sparse(self, key: bytes, dtype: DType) -> tuple:
         """A context feature of any length."""
-        rows = [
-            self._values(i, key, c.get(key, NONE), dtype, "Context feature")
-            for i, c in enumerate(self.context)
-        ]
+        rows = [self._values(i, key, c.get(key, NONE), dtype) for i, c in enumerate(self.context)]
         counts = np.array([len(r) for r in rows], np.int64)
         indices = np.stack([np.repeat(np.arange(len(rows)), counts), within(counts)], axis=1)
         shape = np.array([len(rows), counts.max() if len(rows) else 0], np.int64)
@@ -86,7 +91,7 @@ class _Sequences:
                     raise InvalidArgumentError(None, None, self.about(i) + what)
                 out.append(np.asarray(default).reshape(shape.as_list()))
                 continue
-            row = self._values(i, key, feature, dtype, "Context feature")
+            row = self._values(i, key, feature, dtype)
             if len(row) != shape.num_elements():
                 text = (
                     f"Number of {dtype.name} values != expected.  Values size: {len(row)} but output shape: "
@@ -105,7 +110,7 @@ class _Sequences:
         most = longest = 0
         for i, lists in enumerate(self.lists):
             features = lists.get(key, [])
-            rows = [self._values(i, key, f, dtype, "Feature list") for f in features]
+            rows = [self._values(i, key, f, dtype, t) for t, f in enumerate(features)]
             counts = np.array([len(r) for r in rows], np.int64)
             most, longest = max(most, len(rows)), max(longest, int(counts.max()) if len(rows) else 0)
             row = np.repeat(np.arange(len(rows)), counts)
@@ -125,10 +130,10 @@ class _Sequences:
                 what = f"Feature list '{key.decode()}' is required but could not be found."
                 hint = "Did you mean to include it in feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?"
                 raise InvalidArgumentError(None, None, f"{self.about(i)}{what}  {hint}")
-            rows = [self._values(i, key, f, dtype, "Feature list") for f in lists.get(key, [])]
+            rows = [self._values(i, key, f, dtype, t) for t, f in enumerate(lists.get(key, []))]
             for t, row in enumerate(rows):
                 if len(row) != shape.num_elements():
-                    place = f"Feature list: {key.decode()}, Index: {t}.  "
+                    place = f"Key: {key.decode()}, Index: {t}.  "
                     text = f"Number of {dtype.name} values != expected.  values size: {len(row)} but output shape: "
                     raise InvalidArgumentError(None, None, f"{self.about(i)}{place}{text}{brackets(shape)}")
             made.append(

@@ -291,7 +291,7 @@ def _decode_padded_raw(ctx: Any, text: Any, length: Any, *, out_type: DType, lit
     return raw_values(padded, out_type, little_endian)
 
 
-@export("io.decode_raw", "decode_raw")
+@export("io.decode_raw", "decode_raw", "python.ops.parsing_ops.decode_raw_v1")
 def decode_raw(
     input_bytes: Any = None,
     out_type: Any = None,
@@ -307,6 +307,21 @@ def decode_raw(
     if out_type is None:
         raise ValueError("decode_raw_v1() missing 1 positional argument: 'out_type'")
     return apply("DecodeRaw", input_bytes, out_type=out_type, little_endian=little_endian, name=name)
+
+
+@export("python.ops.parsing_ops.decode_raw")
+def decode_raw_padded(
+    input_bytes: Any,
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """As `tf.decode_raw`; with `fixed_length`, strings are cut or filled with zeros to so many bytes."""
+    if fixed_length is None:
+        return decode_raw(input_bytes, out_type, little_endian, name)
+    kind = {"out_type": out_type, "little_endian": little_endian}
+    return apply("DecodePaddedRaw", input_bytes, fixed_length, name=name, **kind)
 
 
 @op(
@@ -385,7 +400,8 @@ def _parse_tensor(ctx: Any, text: Any, *, out_type: DType) -> Any:
     try:
         proto = TensorProto.FromString(data)
     except DecodeError:
-        raise _invalid(f"Could not parse `serialized` as TensorProto: '{data[:80]!r}'") from None
+        shown = repr(data[:80])[2:-1]
+        raise _invalid(f"Could not parse `serialized` as TensorProto: '{shown}'") from None
     stored = dtypes.as_dtype(proto.dtype) if proto.dtype else None
     if stored != out_type:
         told = _c_name(stored) if stored is not None else "INVALID"

@@ -250,3 +250,50 @@ def test_a_string_of_one_example_is_a_scalar_to_other_operations():
     with tf.Session() as session:
         assert session.run(tf.reshape(value, [1])).tolist() == [b"xy"]
         assert session.run(tf.stack([value, value])).tolist() == [b"xy", b"xy"]
+
+
+@pytest.mark.parametrize(
+    ("lists", "words"),
+    [
+        (
+            {"f": [[1, 2], [1.0, 2.0]]},
+            "Feature list: f, Index: 1.  Data types don't match. Expected type: int64  Feature is: float_list",
+        ),
+        (
+            {"f": [[1, 2], [1, 2, 3]]},
+            r"Key: f, Index: 1.  Number of int64 values != expected.  values size: 3 but output shape: \[2\]",
+        ),
+    ],
+)
+def test_errors_in_sequences_name_the_place_in_the_list(session, lists, words):
+    wanted = {"f": tf.FixedLenSequenceFeature([2], tf.int64)}
+    with pytest.raises(Invalid, match=f"Name: rec, {words}"):
+        session.run(tf.parse_single_sequence_example(sequence({}, lists), None, wanted, example_name="rec"))
+
+
+def test_a_number_of_strings_that_does_not_fill_rows(session):
+    wanted = {"a": tf.FixedLenSequenceFeature([2], tf.string, allow_missing=True)}
+    with pytest.raises(
+        Invalid, match="Key: a, Index: 0.  Number of bytes values is not a multiple of stride"
+    ):
+        session.run(tf.parse_example([example(a=[b"x", b"y", b"z"])], wanted))
+
+
+def test_a_shape_with_an_unknown_dimension_is_told_as_given():
+    with pytest.raises(ValueError, match=r"feature c need to be known but received \(1, None\)"):
+        tf.parse_example([example()], {"c": tf.FixedLenFeature((1, None), tf.int64)})
+
+
+def test_raw_bytes_cut_or_filled_to_a_length(session):
+    from tensorfleet.python.ops import parsing_ops
+
+    words = tf.constant(["ab", "cdef"])
+    found = session.run(parsing_ops.decode_raw(words, tf.uint8, fixed_length=3))
+    assert found.tolist() == [[97, 98, 0], [99, 100, 101]]
+    with pytest.raises(Invalid):
+        session.run(parsing_ops.decode_raw_v1(words, tf.uint8))
+
+
+def test_what_is_no_tensor_is_told(session):
+    with pytest.raises(Invalid, match="Could not parse `serialized` as TensorProto: 'bogus'"):
+        session.run(tf.io.parse_tensor("bogus", tf.int32))
