@@ -10,6 +10,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
+from tensorfleet.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tensorfleet.losses.weights import broadcast_weights, check_broadcastable
 from tensorfleet.metrics.base import collect, metric_variable
 from tensorfleet.ops.array_build import range_
@@ -19,9 +20,13 @@ from tensorfleet.ops.math_binary import div_no_nan
 from tensorfleet.ops.reduce import reduce_any, reduce_sum
 from tensorfleet.ops.scans import cumsum
 from tensorfleet.ops.sorting import top_k
+from tensorfleet.ops.sparse_dense import sparse_tensor_to_dense
 from tensorfleet.variables.variable import assign_add
 
 Pair = tuple[Tensor, Tensor]
+
+#: stands where an item of sparse labels has no more of them
+_NO_LABEL = -(1 << 63)
 
 
 def _name(what: str, k: Any, class_id: int | None) -> str:
@@ -30,9 +35,18 @@ def _name(what: str, k: Any, class_id: int | None) -> str:
 
 
 def _inputs(labels: Any, predictions_idx: Any) -> Pair:
-    """Labels, with an axis for several of them added if it is missing, and predictions; both int64."""
+    """Labels, with an axis for several of them added if it is missing, and predictions; both int64.
+
+    Sparse labels are filled up to the most that an item has.
+    """
     p = cast(predictions_idx, dtypes.int64)
-    y = cast(to_tensor(labels), dtypes.int64)
+    given = convert_to_tensor_or_sparse_tensor(labels)
+    if isinstance(given, SparseTensor):
+        values = cast(given.values, dtypes.int64)
+        sparse = SparseTensor(given.indices, values, given.dense_shape)
+        y = sparse_tensor_to_dense(sparse, _NO_LABEL, validate_indices=False)
+    else:
+        y = cast(given, dtypes.int64)
     if y.shape.ndims is not None and p.shape.ndims is not None and y.shape.ndims == p.shape.ndims - 1:
         y = expand_dims(y, -1)
     return y, p
@@ -60,7 +74,8 @@ def _missed(labels: Tensor, predictions: Tensor) -> Tensor:
     earlier = apply("Less", expand_dims(order, 0), expand_dims(order, 1))
     repeated = reduce_any(apply("LogicalAnd", _same(labels, labels), earlier), -1)
     seen = apply("LogicalOr", repeated, _hits(predictions, labels))
-    return apply("LogicalNot", seen)
+    there = apply("NotEqual", labels, to_tensor(_NO_LABEL, dtypes.int64))
+    return apply("LogicalAnd", there, apply("LogicalNot", seen))
 
 
 def _streaming(what: str, k: Any, class_id: int | None, chosen: Tensor, weights: Any) -> Pair:

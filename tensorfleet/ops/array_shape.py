@@ -321,7 +321,9 @@ def _expand_shape(op: Operation) -> TensorShape:
     dims, value = op._inputs[0].shape._d, static_value(op, 1)
     if dims is None or value is None:
         return UNKNOWN
-    at = _insert_axis(int(value.ravel()[0]) if value.size == 1 else 0, len(dims), ValueError)
+    if value.size != 1:
+        raise ValueError("'dim' input must be a tensor with a single value")
+    at = _insert_axis(int(value.ravel()[0]), len(dims), ValueError)
     return TensorShape._of((*dims[:at], 1, *dims[at:]))
 
 
@@ -341,7 +343,7 @@ def _insert_axis(axis: int, rank: int, error: Any) -> int:
 )
 def _expand_dims(xp: Any, x: Any, dim: Any) -> Any:
     if np.size(dim) != 1:
-        raise invalid("'dim' must be a tensor with a single value")
+        raise invalid("'dim' input must be a tensor with a single value")
     at = _insert_axis(ints(dim)[0], len(x.shape), invalid)
     return x.reshape((*x.shape[:at], 1, *x.shape[at:]))
 

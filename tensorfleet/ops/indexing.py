@@ -23,6 +23,12 @@ from tensorfleet.shapes import TensorShape
 newaxis = None
 publish(newaxis, "newaxis")
 
+_INDICES = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are "
+    "valid indices"
+)
+publish(_INDICES, "python.ops.array_ops._SLICE_TYPE_ERROR")
+
 
 def _check_index(index: Any) -> None:
     """Refuses anything that is not a scalar integer, in Python, numpy or a tensor."""
@@ -37,10 +43,7 @@ def _check_index(index: Any) -> None:
     elif hasattr(index, "__index__"):
         ok = ok or type(index).__name__ == "Dimension"
     if not ok:
-        raise TypeError(
-            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 "
-            f"tensors are valid indices, got {index!r}"
-        )
+        raise TypeError(f"{_INDICES}, got {index!r}")
 
 
 def _is_mask(spec: Any) -> bool:

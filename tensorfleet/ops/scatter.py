@@ -13,7 +13,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.ops.array_shape import bracketed, dense_gradient
 from tensorfleet.ops.basic import zeros_of
-from tensorfleet.ops.common import ints, is_numpy, same_as_input, shape_given_by
+from tensorfleet.ops.common import ints, is_numpy, shape_given_by
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.gather import index_columns
 from tensorfleet.shapes import TensorShape
@@ -24,6 +24,9 @@ _X = np.arange(12, dtype=np.float32).reshape(4, 3)
 def scatter_into(xp: Any, current: Any, indices: Any, updates: Any, how: str, check: Any) -> Any:
     """`current` with `updates` set, added, subtracted, or taken as max or min at `indices`."""
     depth, dims = indices.shape[-1] if indices.shape else 1, tuple(current.shape)
+    if 0 in dims and (np.prod(indices.shape) or np.prod(updates.shape)):
+        text = f"Indices and updates specified for empty output.  indices shape: {bracketed(indices.shape)}"
+        raise errors.InvalidArgumentError(None, None, text)
     wanted = (*indices.shape[:-1], *dims[depth:])
     if depth > len(dims) or tuple(updates.shape) != wanted:
         raise errors.InvalidArgumentError(
@@ -55,18 +58,49 @@ def _scatter_numpy(current: Any, columns: tuple, updates: Any, how: str) -> np.n
     return out
 
 
-def _check_updates(op: Operation, target: TensorShape) -> TensorShape:
-    indices, updates = op._inputs[-2].shape, op._inputs[-1].shape
-    if op.type == "ScatterNd":
-        indices, updates = op._inputs[0].shape, op._inputs[1].shape
-    if indices._d and updates._d is not None:
-        lead = len(indices._d) - 1
-        if not TensorShape._of(indices._d[:-1]).is_compatible_with(TensorShape._of(updates._d[:lead])):
-            raise ValueError(
-                f"Dimensions [0,{lead}) of indices[shape={bracketed(indices._d)}] = "
-                f"{bracketed(indices._d[:-1])} must match dimensions [0,{lead}) of "
-                f"updates[shape={bracketed(updates._d)}] = {bracketed(updates._d[:lead])}"
-            )
+def check_scatter_shapes(target: TensorShape, indices: TensorShape, updates: TensorShape, word: str) -> None:
+    """ValueError unless updates can go to these places of the target, which messages call `word`."""
+    elements = [s.num_elements() if s._d is not None else None for s in (target, indices, updates)]
+    if elements[0] == 0 and (elements[1] or elements[2]):
+        raise ValueError(f"Indices and updates specified for empty {word} shape")
+    if not indices._d or updates._d is None:
+        return
+    lead, depth = len(indices._d) - 1, indices._d[-1]
+    outer, first = TensorShape._of(indices._d[:-1]), TensorShape._of(updates._d[:lead])
+    if not outer.is_compatible_with(first):
+        raise ValueError(
+            f"The outer {lead} dimensions of indices.shape={bracketed(indices._d)} must match the outer {lead} "
+            f"dimensions of updates.shape={bracketed(updates._d)}: {_difference(outer, first)}"
+        )
+    if target._d is None or depth is None or depth > len(target._d):
+        return
+    inner, rest = TensorShape._of(target._d[depth:]), TensorShape._of(updates._d[lead:])
+    if not inner.is_compatible_with(rest):
+        raise ValueError(
+            f"The inner {inner.rank} dimensions of {word}.shape={bracketed(target._d)} must match the inner "
+            f"{rest.rank} dimensions of updates.shape={bracketed(updates._d)}: {_difference(inner, rest)}"
+        )
+
+
+def _difference(one: TensorShape, other: TensorShape) -> str:
+    """Why two shapes cannot be one, in TensorFlow's words."""
+    a, b = one.as_list(), other.as_list()
+    if len(a) != len(b):
+        return f"Shapes must be equal rank, but are {len(a)} and {len(b)}"
+    at = next(i for i, (m, n) in enumerate(zip(a, b, strict=True)) if None not in (m, n) and m != n)
+    shapes = f"Shapes are {bracketed(a)} and {bracketed(b)}."
+    return f"Dimension {at} in both shapes must be equal, but are {a[at]} and {b[at]}. {shapes}"
+
+
+def _new_shape(op: Operation) -> TensorShape:
+    target = shape_given_by(op, 2)
+    check_scatter_shapes(target, op._inputs[0].shape, op._inputs[1].shape, "output")
+    return target
+
+
+def _changed_shape(op: Operation) -> TensorShape:
+    target = op._inputs[0].shape
+    check_scatter_shapes(target, op._inputs[1].shape, op._inputs[2].shape, "output")
     return target
 
 
@@ -74,7 +108,7 @@ def _check_updates(op: Operation, target: TensorShape) -> TensorShape:
     "ScatterNd",
     "indices: Tindices, updates: T, shape: Tindices -> output: T",
     "T: type; Tindices: {int16, int32, int64}; bad_indices_policy: string = ''",
-    shape=lambda op: _check_updates(op, shape_given_by(op, 2)),
+    shape=_new_shape,
     static=["shape"],
     examples=[
         case(np.array([[1], [3], [1]], np.int32), _X[:3], np.array([4, 3], np.int32)),
@@ -109,7 +143,7 @@ def _tensor_scatter(name: str, how: str, types: str = "index", first: str = "ten
         name,
         f"{first}: T, indices: Tindices, updates: T -> output: T",
         f"T: type; Tindices: {types}; bad_indices_policy: string = ''",
-        shape=lambda op: _check_updates(op, same_as_input(op)),
+        shape=_changed_shape,
         examples=_CASES,
     )
     def _kernel(xp: Any, tensor: Any, indices: Any, updates: Any, *, check: Any) -> Any:

@@ -15,6 +15,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.rows import FUSED, accumulate, check_rows
+from tensorfleet.ops.scatter import check_scatter_shapes
 from tensorfleet.ops.training_ops import state_shape
 from tensorfleet.shapes import TensorShape
 
@@ -106,19 +107,15 @@ def _fused(sign: int, xp: Any, rows: Any, indices: Any, updates: Any, check: Any
 
 def _nd_shape(op: Operation) -> Any:
     variable, indices, updates = state_shape(op, 0), op._inputs[1].shape, op._inputs[2].shape
-    depth = indices.as_list()[-1] if indices.rank else None
-    if variable.rank is not None and depth is not None:
-        if depth > variable.rank:
-            raise ValueError(
-                f"Dimension {depth} of indices exceeds the rank of the variable, {variable.rank}."
-            )
-        _same(updates, indices[:-1].concatenate(variable[depth:]))
+    check_scatter_shapes(variable, indices, updates, "input")
     return op._inputs[0].shape if op.spec.outputs else []
 
 
 def _scatter_nd(
     combine: Callable | None, array: np.ndarray, indices: np.ndarray, updates: np.ndarray, policy: bytes
 ) -> None:
+    if not array.ndim:
+        raise errors.InvalidArgumentError(None, None, "Output must be at least 1-D, got shape: []")
     depth = indices.shape[-1]
     keys = indices.reshape(int(np.prod(indices.shape[:-1])), depth)
     lead, rest = array.shape[:depth], array.shape[depth:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -428,9 +428,14 @@ def strided_slice(
         "shrink_axis_mask": shrink_axis_mask,
     }
     made = apply("StridedSlice", input_, begin, end, strides, name=name, **masks)
-    if var is not None:
-        made.assign = _assigner(var, begin, end, strides, masks, name or "StridedSlice")
+    parent = name or "StridedSlice"
+    made.assign = _assigner(var, begin, end, strides, masks, parent) if var is not None else _only_variables
     return made
+
+
+def _only_variables(value: Any, name: str | None = None) -> NoReturn:
+    """What a slice of anything but a variable has for `assign`."""
+    raise ValueError("Sliced assignment is only supported for variables")
 
 
 def _assigner(var: Any, begin: Any, end: Any, strides: Any, masks: dict[str, Any], parent: str) -> Any:

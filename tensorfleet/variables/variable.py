@@ -357,8 +357,8 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Makes `value` the new value of a variable; gives the variable, updated."""
-    if isinstance(ref, ResourceVariable):
+    """Makes `value` the new value of a variable, or of a slice of one; gives the variable, updated."""
+    if isinstance(ref, ResourceVariable) or "assign" in getattr(ref, "__dict__", ()):
         return ref.assign(value, name=name)
     checked = True if validate_shape is None else validate_shape
     locking = True if use_locking is None else use_locking

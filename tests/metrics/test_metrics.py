@@ -140,3 +140,28 @@ def test_sensitivity_must_be_a_share():
         M.sensitivity_at_specificity([True], [0.5], 1.5)
     with pytest.raises(ValueError, match="`sensitivity` must be in the range"):
         M.specificity_at_sensitivity([True], [0.5], -0.5)
+
+
+@pytest.mark.parametrize(
+    ("measure", "class_id", "expected"),
+    [
+        (tf.metrics.precision_at_k, None, 2 / 4),
+        (tf.metrics.precision_at_k, 1, 1.0),
+        (tf.metrics.recall_at_k, None, 2 / 4),
+        (tf.metrics.recall_at_k, 0, 0.0),
+        (tf.metrics.average_precision_at_k, None, (1 / 2 / 2 + 1) / 2),
+    ],
+)
+def test_labels_of_the_best_k_may_be_sparse(measure, class_id, expected):
+    predictions = tf.constant([[0.1, 0.3, 0.6], [0.2, 0.5, 0.3]])
+    sparse = tf.SparseTensorValue(
+        [[0, 0], [0, 1], [0, 2], [1, 0]], np.array([0, 1, 7] + [1], np.int64), [2, 3]
+    )
+    options = {} if class_id is None else {"class_id": class_id}
+    if measure is tf.metrics.average_precision_at_k:
+        sparse = tf.SparseTensorValue([[0, 0], [0, 1], [1, 0]], np.array([0, 1, 1], np.int64), [2, 2])
+    value, update = measure(sparse, predictions, 2, **options)
+    with tf.Session() as s:
+        s.run(tf.local_variables_initializer())
+        assert s.run(update) == pytest.approx(expected)
+        assert s.run(value) == pytest.approx(expected)

@@ -395,3 +395,8 @@ def test_bitcast_trades_bytes_for_the_last_dimension(x):
     assert run(tf.bitcast([1.0], tf.int32)).tolist() == [0x3F800000]
     with pytest.raises(ValueError, match="Cannot bitcast"):
         tf.bitcast(x, tf.float64)
+
+
+def test_one_dimension_is_added_at_a_time():
+    with pytest.raises(ValueError, match="must be a tensor with a single value"):
+        tf.expand_dims(1, axis=[0, 1])

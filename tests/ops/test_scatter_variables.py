@@ -156,3 +156,31 @@ def test_accumulate_equals_a_loop(top):
         for i, u in zip(flat, updates, strict=True):
             expected[i] = combine(expected[i], u)
         np.testing.assert_allclose(rows, expected)
+
+
+def test_shapes_of_scattered_updates_are_compared_part_by_part():
+    cube = tf.Variable(tf.zeros([2, 2, 2], tf.int32))
+    outer = r"The outer 2 dimensions of indices.shape=\[3,2,2\] must match the outer 2 dimensions of updates.shape"
+    inner = r"The inner 2 dimensions of (input|output).shape=\[2,2,2\] must match the inner 0 dimensions"
+    cases = [([3, 2, 2], [2, 2, 2], outer), ([2, 2, 1], [2, 2], inner)]
+    for indices, updates, phrase in cases:
+        places, values = tf.zeros(indices, tf.int32), tf.zeros(updates, tf.int32)
+        with pytest.raises(ValueError, match=phrase):
+            tf.scatter_nd_update(cube, places, values)
+        with pytest.raises(ValueError, match=phrase):
+            tf.scatter_nd(places, values, [2, 2, 2])
+        with pytest.raises(ValueError, match=phrase):
+            tf.tensor_scatter_add(tf.zeros([2, 2, 2], tf.int32), places, values)
+
+
+def test_nothing_is_scattered_into_what_is_empty_or_a_scalar():
+    places = tf.placeholder(tf.int32)
+    with pytest.raises(ValueError, match="Indices and updates specified for empty output shape"):
+        tf.scatter_nd(tf.zeros([2, 1], tf.int32), tf.zeros([2]), tf.constant([0]))
+    number = tf.Variable(0.0)
+    with tf.Session() as s:
+        s.run(number.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="specified for empty output"):
+            s.run(tf.scatter_nd(places, tf.to_float(places), [0]), {places: [[0], [0]]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Output must be at least 1-D, got shape:"):
+            s.run(tf.scatter_nd_update(number, [[0]], [0.5]))

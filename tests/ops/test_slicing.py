@@ -214,3 +214,19 @@ def test_boolean_mask_refuses_masks_that_do_not_fit():
         tf.boolean_mask(x, [True])
     with pytest.raises(ValueError, match="Number of mask dimensions must be specified"):
         tf.boolean_mask(x, tf.placeholder(tf.bool))
+
+
+def test_only_slices_of_variables_are_assigned_to():
+    part = tf.constant([1, 2, 3])[:2]
+    with pytest.raises(ValueError, match="Sliced assignment is only supported for variables"):
+        part.assign([4, 5])
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_assign_writes_into_a_slice(use_resource):
+    variable = tf.get_variable("v", initializer=[1, 2, 3], use_resource=use_resource)
+    write = tf.assign(variable[1:], [7, 8])
+    with tf.Session() as s:
+        s.run(variable.initializer)
+        assert s.run(write).tolist() == [1, 7, 8]
+        assert s.run(variable).tolist() == [1, 7, 8]
