@@ -214,28 +214,16 @@ def test_every_task_does_its_part_and_ends(tmp_path):
     assert len(os.listdir(tmp_path / "export" / "last")) == 1
 
 
-def test_a_worker_that_was_killed_comes_back(tmp_path):
-    with Tasks(tmp_path, 400, ps=1, chief=1, worker=1) as tasks:
-        ps, chief, worker = (tasks.start(job) for job in ("ps", "chief", "worker"))
-        read_until_step(worker)
-        worker.kill()
-        worker.wait()
-        again = tasks.start("worker")
-        assert "worker 0 is done" in output(again)
-        assert "chief 0 is done" in output(chief)
-        assert "ps 0 is done" in output(ps)
-    assert int(tf.train.load_variable(str(tmp_path), "global_step")) >= 400
-
-
-def test_a_chief_that_was_killed_goes_on_from_its_checkpoint(tmp_path):
+@pytest.mark.parametrize("victim", ["worker", "chief", "ps"])
+def test_a_task_that_was_killed_comes_back(tmp_path, victim):
     with Tasks(tmp_path, 300, ps=1, chief=1, worker=1) as tasks:
-        ps, chief, worker = (tasks.start(job) for job in ("ps", "chief", "worker"))
-        read_until_step(chief)
-        chief.kill()
-        chief.wait()
-        again = tasks.start("chief")
-        for process in (again, worker, ps):
-            output(process)
+        running = {job: tasks.start(job) for job in ("ps", "chief", "worker")}
+        read_until_step(running["worker" if victim == "worker" else "chief"])
+        running[victim].kill()
+        running[victim].wait()
+        running[victim] = tasks.start(victim)
+        for job in ("chief", "worker", "ps"):
+            assert f"{job} 0 is done" in output(running[job])
     assert int(tf.train.load_variable(str(tmp_path), "global_step")) >= 300
 
 
