@@ -24,8 +24,6 @@ _FINDERS: dict[str, Callable[[str], Any]] = {}
 INSTEAD = {
     "estimator": "TensorFleet has not every estimator: give tf.estimator.Estimator a model_fn of your own, or see "
     "docs/compatibility.md",
-    "keras": "TensorFleet has Keras's layers and losses, not its training: build a loss and train it in a session, or see "
-    "docs/compatibility.md",
     "distribute": "TensorFleet has no strategies: tf.train.replica_device_setter and tf.train.SyncReplicasOptimizer do "
     "their work, or see docs/compatibility.md",
 }

@@ -26,6 +26,16 @@ from tensorfleet.variables.variable import VariableAggregation, VariableSynchron
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size", "weights")
 
 
+class Call:
+    """One use of a layer on tensors that `Input` or other layers gave."""
+
+    __slots__ = ("args", "inputs", "kwargs", "layer", "outputs")
+
+    def __init__(self, layer: Any, inputs: Any, args: tuple, kwargs: dict, outputs: Any) -> None:
+        self.layer, self.inputs, self.args, self.kwargs = layer, inputs, args, kwargs
+        self.outputs = outputs
+
+
 class Layer(Scoped):
     """Base of Keras's layers.
 
@@ -49,6 +59,7 @@ class Layer(Scoped):
         self._batch_input_shape = _batch_shape(given)
         self._initial_weights = given.get("weights")
         self.supports_masking = False
+        self._calls: list[Call] = []
 
     @property
     def name_scope(self) -> Any:
@@ -93,7 +104,7 @@ class Layer(Scoped):
             synchronization=synchronization,
             aggregation=aggregation,
         )
-        made._keras_weight = True
+        state.track(made)
         (self._trainable_weights if wanted else self._non_trainable_weights).append(made)
         if regularizer is not None:
             self._regularize(made.op.name.rpartition("/")[2], [made], regularizer_of(regularizer))
@@ -111,6 +122,7 @@ class Layer(Scoped):
         inputs = nest.map_structure(_as_tensor, inputs)
         flat = nest.flatten(inputs)
         self._check_graph(flat)
+        given = dict(kwargs)
         known = inspect.signature(self.call).parameters
         if "training" in known and kwargs.get("training") is None and not _is_positional(known, args):
             kwargs["training"] = state.learning_phase()
@@ -126,7 +138,7 @@ class Layer(Scoped):
                     f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."
                 )
             self._regularize_outputs(outputs)
-        self._remember(inputs, args, kwargs, outputs)
+        self._remember(inputs, args, given, outputs)
         return outputs
 
     def _start_with(self, values: list) -> None:
@@ -137,20 +149,52 @@ class Layer(Scoped):
     def _remember(self, inputs: Any, args: tuple, kwargs: dict, outputs: Any) -> None:
         """How the outputs came about, for a `Model` made from them."""
         if any(hasattr(t, "_keras_history") for t in nest.flatten(inputs)):
+            call = Call(self, inputs, args, kwargs, outputs)
+            self._calls.append(call)
             for i, output in enumerate(nest.flatten(outputs)):
                 if isinstance(output, Tensor) and not hasattr(output, "_keras_history"):
-                    output._keras_history = (self, inputs, args, kwargs, i)  # type: ignore[attr-defined]
+                    output._keras_history = (call, i)  # type: ignore[attr-defined]
         self._last_input, self._last_output = inputs, outputs
 
     @property
     def input(self) -> Any:
         """What it was last applied to."""
+        if not hasattr(self, "_last_input"):
+            raise AttributeError(f"Layer {self.name} is not connected, no input to return.")
         return self._last_input
 
     @property
     def output(self) -> Any:
         """What that gave."""
+        if not hasattr(self, "_last_output"):
+            raise AttributeError(f"Layer {self.name} has no inbound nodes.")
         return self._last_output
+
+    @property
+    def input_shape(self) -> Any:
+        """The shape of what it was last applied to."""
+        return nest.map_structure(_tuple_of, self.input)
+
+    @property
+    def output_shape(self) -> Any:
+        """The shape of what that gave."""
+        return nest.map_structure(_tuple_of, self.output)
+
+    def add_metric(self, value: Any, aggregation: str | None = None, name: str | None = None) -> None:
+        """Shows a value beside the losses of training: a metric's, or the mean of any over batches."""
+        from tensorfleet.keras.metric import Mean
+
+        metric: Any = getattr(value, "_metric_obj", None)
+        if metric is None:
+            if aggregation != "mean" or name is None:
+                raise ValueError(
+                    "We currently support only `mean` sample-wise metric aggregation, and it needs a `name`: pass "
+                    "aggregation='mean', or the value that a tf.keras.metrics object gave."
+                )
+            metric = Mean(name=name)
+            value = metric(value)
+        metric._keras_value = value
+        self._metrics.append(metric)
 
     def get_weights(self) -> list:
         """The values of all variables, from the session."""
@@ -162,8 +206,15 @@ class Layer(Scoped):
             super().set_weights(weights)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same layer again; functions by name."""
-        return {k: serialized(v) if k.endswith("activation") else v for k, v in super().get_config().items()}
+        """The arguments to make the same layer again; functions by name, other objects as dictionaries."""
+        config = {k: serialized(v) for k, v in super().get_config().items()}
+        if self._batch_input_shape is not None:
+            config["batch_input_shape"] = self._batch_input_shape
+        return config
+
+
+def _tuple_of(tensor: Any) -> Any:
+    return None if tensor.shape.ndims is None else tuple(tensor.shape.as_list())
 
 
 def _is_positional(known: Any, args: tuple) -> bool:
@@ -197,6 +248,55 @@ def _as_tensor(value: Any) -> Any:
     return value if value is None or isinstance(value, Tensor) else to_tensor(value)
 
 
+class InputLayer(Layer):
+    """Where a model's inputs come in: a placeholder, or `input_tensor`."""
+
+    def __init__(
+        self,
+        input_shape: Any = None,
+        batch_size: int | None = None,
+        dtype: Any = None,
+        input_tensor: Any = None,
+        sparse: bool = False,
+        name: str | None = None,
+        ragged: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        dims = kwargs.pop("batch_input_shape", None)
+        if ragged:
+            raise ValueError("Ragged inputs are not supported: use tf.RaggedTensor in the graph itself.")
+        if kwargs:
+            raise ValueError(f"Unrecognized keyword arguments: {list(kwargs)}")
+        name = name or _input_name()
+        kind = dtype or (input_tensor.dtype.base_dtype.name if input_tensor is not None else state.floatx())
+        super().__init__(name=name, dtype=kind)
+        self.sparse, self.ragged, self.built = sparse, ragged, True
+        if input_tensor is None:
+            if dims is None:
+                dims = (batch_size, *_loose(input_shape))
+            make = find("sparse_placeholder" if sparse else "placeholder")
+            made = make(kind, list(dims), name=name)
+        else:
+            made = to_tensor(input_tensor)
+            dims = _tuple_of(made)
+        self.is_placeholder = input_tensor is None
+        self._batch_input_shape = None if dims is None else tuple(getattr(d, "value", d) for d in dims)
+        part: Any = made if isinstance(made, Tensor) else made.values
+        part._keras_history = None
+        made._keras_input = self
+        self._last_input = self._last_output = made
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make the same input again."""
+        return {
+            "batch_input_shape": self._batch_input_shape,
+            "dtype": self.dtype,
+            "sparse": self.sparse,
+            "ragged": self.ragged,
+            "name": self.name,
+        }
+
+
 def Input(
     shape: Any = None,
     batch_size: int | None = None,
@@ -208,19 +308,12 @@ def Input(
     **kwargs: Any,
 ) -> Any:
     """A placeholder for a batch of inputs of this shape; or `tensor`, as an input of a `Model`."""
-    if tensor is None:
-        dims = kwargs.pop("batch_shape", None) or (None if shape is None else (batch_size, *_loose(shape)))
-        if dims is None:
-            raise ValueError("Please provide to Input either a `shape` or a `tensor` argument.")
-        kind = dtype or state.floatx()
-        made = find("sparse_placeholder" if sparse else "placeholder")(
-            kind, list(dims), name=name or _input_name()
-        )
-    else:
-        made = to_tensor(tensor)
-    part: Any = made if isinstance(made, Tensor) else made.values
-    part._keras_history = None
-    return made
+    dims = kwargs.pop("batch_shape", None)
+    if shape is None and tensor is None and dims is None:
+        raise ValueError("Please provide to Input either a `shape` or a `tensor` argument.")
+    more = {} if dims is None else {"batch_input_shape": dims}
+    made = InputLayer(shape, batch_size, dtype, tensor, sparse, name, ragged, **more, **kwargs)
+    return made.output
 
 
 def _loose(shape: Any) -> list:

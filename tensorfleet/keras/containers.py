@@ -1,4 +1,4 @@
-"""`tf.keras.Sequential` and `tf.keras.Model`: layers together, as one layer. A session trains them."""
+"""`tf.keras.Sequential` and `tf.keras.Model`: layers together, as one layer that can be trained."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import nest
+import numpy as np
+
+from tensorfleet import dtypes, nest
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.keras.base import Input, Layer
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.keras import state
+from tensorfleet.keras.base import Input, InputLayer, Layer
+from tensorfleet.keras.saving import Saved
+from tensorfleet.keras.structure import layers_behind
+from tensorfleet.keras.training import Trained
+from tensorfleet.layers.helpers import depending
 
-_TRAINING = """
-    compile fit evaluate predict fit_generator evaluate_generator predict_generator train_on_batch test_on_batch
-    predict_on_batch save load_weights save_weights
-"""
+_OWN = ("_members", "_given", "_result", "_compiled", "_options", "_last_input", "_last_output", "_losses")
 
 
-class Model(Layer):
-    """Layers as one: made from `inputs` and `outputs`, or by a subclass with layers among its attributes.
-
-    It computes and has variables. To train, build a loss from what it gives and use `tf.train`.
-    """
+class Model(Trained, Saved, Layer):
+    """Layers as one: made from `inputs` and `outputs`, or by a subclass with layers among its attributes."""
 
     def __init__(
         self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any
@@ -28,39 +30,46 @@ class Model(Layer):
         super().__init__(name=name, **kwargs)
         self._members: list[Layer] = []
         self._given, self._result = inputs, outputs
+        self._shown_names: list[str] | None = None
         if outputs is not None:
-            self._members = _layers_behind(outputs)
+            self._check_inputs()
+            self._members = layers_behind(self.inputs, self.outputs)
             self.built = True
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _TRAINING.split():
-            raise AttributeError(
-                f"TensorFleet's Keras models have no `{name}`: build a loss from the model's output, and train with "
-                "tf.train in a session."
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def _check_inputs(self) -> None:
+        for tensor in self.inputs:
+            if not hasattr(tensor, "_keras_history") and not hasattr(tensor, "_keras_input"):
+                raise ValueError(
+                    f"Input tensors to a {type(self).__name__} must come from `tf.keras.Input`. Received: {tensor} "
+                    "(missing previous layer metadata)."
+                )
 
     @property
     def layers(self) -> list[Layer]:
         """The layers, in the order they are applied."""
-        own = [v for k, v in vars(self).items() if isinstance(v, Layer) and not k.startswith("_last")]
-        return [*self._members, *(v for v in own if v not in self._members)]
+        held = [v for k, v in vars(self).items() if k not in _OWN for v in _layers_in(v)]
+        found = {id(layer): layer for layer in (*self._members, *held)}
+        return list(found.values())
 
     def _of_parts(self, what: str) -> list:
         seen: dict[int, Any] = {}
         for layer in self.layers:
-            seen.update((id(v), v) for v in getattr(layer, what))
-        return list(seen.values())
+            values = layer._metrics if what == "metrics" else getattr(layer, what)
+            seen.update((id(v), v) for v in values)
+        own = {id(v) for v in (*self._trainable_weights, *self._non_trainable_weights)}
+        return [v for k, v in seen.items() if k not in own]
+
+    # -- inputs and outputs --------------------------------------------------------------------------
 
     @property
     def inputs(self) -> list:
         """The placeholders it was made with."""
-        return nest.flatten(self._given)
+        return [] if self._given is None else nest.flatten(self._given)
 
     @property
     def outputs(self) -> list:
         """What it gives for them."""
-        return nest.flatten(self._result)
+        return [] if self._result is None else nest.flatten(self._result)
 
     @property
     def input(self) -> Any:
@@ -72,14 +81,106 @@ class Model(Layer):
         """What it gives for it."""
         return self._result if self._result is not None else super().output
 
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs, as dictionaries of data have them."""
+        return [_input_name(t) for t in self.inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the outputs, as dictionaries of data have them: those of the layers that give them."""
+        if self._shown_names is not None:
+            return self._shown_names
+        names: list[str] = []
+        for tensor in self.outputs:
+            history = getattr(tensor, "_keras_history", None)
+            name = _input_name(tensor) if history is None else history[0].layer.name
+            same = sum(n == name or n.rpartition("_")[0] == name for n in names)
+            names.append(f"{name}_{same}" if name in names else name)
+        return names
+
+    def _input_tensors(self) -> list:
+        return [t for t in self.inputs if not isinstance(t, Tensor) or t.op.type == "Placeholder"]
+
+    def _fed_inputs(self) -> list[tuple[str, Any]]:
+        """The names and shapes of the inputs that data are fed to."""
+        fed = self._input_tensors()
+        shapes = [None if t.shape.ndims is None else t.shape.as_list() for t in fed]
+        return [(_input_name(t), s) for t, s in zip(fed, shapes, strict=True)]
+
+    def _ensure_inputs(self, x: Any) -> None:
+        """Makes the inputs of a model that has none yet, of the shapes of the data."""
+        if self.outputs:
+            return
+        arrays = list(x.values()) if isinstance(x, dict) else list(x) if isinstance(x, (list, tuple)) else [x]
+        if isinstance(x, (list, tuple)) and arrays and np.ndim(arrays[0]) == 0:
+            arrays = [np.asarray(x)]
+        made = [_placeholder_for(np.asarray(a)) for a in arrays]
+        inputs: Any = dict(zip(x, made, strict=True)) if isinstance(x, dict) else made
+        self._set_inputs(inputs if isinstance(x, dict) or len(made) > 1 else made[0])
+
+    def _set_inputs(self, inputs: Any) -> None:
+        outputs = self(inputs)
+        self._given, self._result = inputs, outputs
+        self._shown_names = [f"output_{i + 1}" for i in range(len(nest.flatten(outputs)))]
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables, for inputs of this shape."""
+        if self.built or type(self).call is Model.call:
+            self.built = True
+            return
+        if inspect.currentframe() is not None and self._building:
+            return
+        self._building = True
+        try:
+            shapes = input_shape if isinstance(input_shape, list) else [input_shape]
+            made = [Input(batch_shape=tuple(_dims(s))) for s in shapes]
+            self(made if isinstance(input_shape, list) else made[0])
+        finally:
+            self._building = False
+
+    _building = False
+
+    def _first_call(self, inputs: Any, flat: list) -> None:
+        """The variables of a model are those of its layers, made as it calls them."""
+        self.built = True
+
+    # -- parts ---------------------------------------------------------------------------------------
+
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """A layer by its name or its place."""
         if index is not None:
+            if index >= len(self.layers):
+                raise ValueError(
+                    f"Was asked to retrieve layer at index {index} but model only has {len(self.layers)} layers."
+                )
             return self.layers[index]
         for layer in self.layers:
             if layer.name == name:
                 return layer
         raise ValueError(f"No such layer: {name}")
+
+    def _losses_to_train(self) -> list:
+        mine = self.losses
+        wanted = {id(t) for t in [*depending(mine, None), *depending(mine, self.inputs)]}
+        return [t for t in mine if id(t) in wanted]
+
+    def _updates_to_run(self) -> list:
+        mine = self.updates
+        wanted = {id(t) for t in [*depending(mine, None), *depending(mine, self.inputs)]}
+        return [t for t in mine if id(t) in wanted]
+
+    def _weights_to_train(self) -> list:
+        found = self.trainable_weights
+        if not found:
+            raise ValueError(
+                "The model has no weights to train: its layers have none, or all have `trainable=False`."
+            )
+        return found
+
+    def _metrics_of_layers(self) -> list[tuple[Any, str]]:
+        found = [*self._metrics, *self._of_parts("metrics")]
+        return [(m, m.name) for m in found]
 
     def call(self, inputs: Any, training: Any = None) -> Any:  # type: ignore[override]
         """Applies the layers to other inputs."""
@@ -88,16 +189,23 @@ class Model(Layer):
         return nest.map_structure(lambda t: _again(t, known, training), self._result)
 
     def summary(
-        self, line_length: int | None = None, positions: Any = None, print_fn: Callable = print
+        self, line_length: int | None = None, positions: Any = None, print_fn: Callable | None = None
     ) -> None:
-        """Prints the layers with their numbers of parameters."""
-        width = line_length or 65
-        print_fn(f'Model: "{self.name}"')
-        print_fn("=" * width)
+        """Prints the layers with the shapes they give and their numbers of parameters."""
+        from tensorfleet.keras.summaries import print_summary
+
+        if not self.built:
+            raise ValueError(
+                "This model has not yet been built. Build the model first by calling `build()` or calling `fit()` with "
+                "some data, or specify an `input_shape` argument in the first layer(s) for automatic build."
+            )
+        print_summary(self, line_length, positions, print_fn or print)
+
+    def reset_states(self) -> None:
+        """Resets the states of layers that keep them from batch to batch."""
         for layer in self.layers:
-            print_fn(f"{f'{layer.name} ({type(layer).__name__})':<45}{layer.count_params():>{width - 45}}")
-        print_fn("=" * width)
-        print_fn(f"Total params: {self.count_params():,}")
+            if getattr(layer, "stateful", False) and hasattr(layer, "reset_states"):
+                layer.reset_states()
 
 
 class Sequential(Model):
@@ -108,15 +216,27 @@ class Sequential(Model):
         for layer in layers or []:
             self.add(layer)
 
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers, in the order they are applied."""
+        return list(self._members)
+
     def add(self, layer: Layer) -> None:
         """Puts a layer at the end; the first may say the shape of the input, and then all are made at once."""
         if not isinstance(layer, Layer):
             raise TypeError(f"The added layer must be an instance of class Layer. Found: {layer}")
-        if not self._members and layer._batch_input_shape is not None:
-            kind = getattr(layer, "_input_dtype", None)
-            self._given = Input(batch_shape=layer._batch_input_shape, dtype=kind, name=f"{layer.name}_input")
-            self._result = self._given
+        if not self._members and self._given is None:
+            if isinstance(layer, InputLayer):
+                self._given = self._result = layer.output
+                return
+            dims, kind = layer._batch_input_shape, getattr(layer, "_input_dtype", None) or layer.dtype
+            if dims is None and isinstance(layer, Model) and layer.inputs:
+                dims, kind = tuple(layer.inputs[0].shape.as_list()), layer.inputs[0].dtype.base_dtype.name
+            if dims is not None:
+                self._given = Input(batch_shape=dims, dtype=kind, name=f"{layer.name}_input")
+                self._result = self._given
         self._members.append(layer)
+        self._compiled = None
         if self._result is not None:
             self._result = layer(self._result)
             self.built = True
@@ -126,14 +246,60 @@ class Sequential(Model):
         if not self._members:
             raise TypeError("There are no layers in the model.")
         self._members.pop()
+        self._compiled = None
         if self._result is not None:
             self._result = self._members[-1].output if self._members else None
+
+    def build(self, input_shape: Any = None) -> None:
+        """Makes the variables, for inputs of this shape."""
+        if self._result is None and input_shape is not None:
+            self._set_inputs(Input(batch_shape=tuple(_dims(input_shape))))
+        self.built = True
+
+    def _set_inputs(self, inputs: Any) -> None:
+        outputs = inputs
+        with name_scope(self.name):
+            for layer in self._members:
+                outputs = layer(outputs)
+        self._given, self._result, self.built = inputs, outputs, True
 
     def call(self, inputs: Any, training: Any = None) -> Any:  # type: ignore[override]
         """Applies all layers."""
         for layer in self._members:
             inputs = layer(inputs, **_mode(layer, training))
         return inputs
+
+    def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+        """The most probable class of each example."""
+        found = self.predict(x, batch_size=batch_size, verbose=verbose)
+        return found.argmax(-1) if found.shape[-1] > 1 else (found > 0.5).astype("int32")
+
+    def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+        """The probabilities: what `predict` gives."""
+        return self.predict(x, batch_size=batch_size, verbose=verbose)
+
+
+def _layers_in(value: Any) -> list[Layer]:
+    if isinstance(value, Layer):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [layer for item in value for layer in _layers_in(item)]
+    return [layer for item in value.values() for layer in _layers_in(item)] if isinstance(value, dict) else []
+
+
+def _input_name(tensor: Any) -> str:
+    source = getattr(tensor, "_keras_input", None)
+    return source.name if source is not None else tensor.op.name
+
+
+def _dims(shape: Any) -> list:
+    return shape.as_list() if hasattr(shape, "as_list") else list(shape)
+
+
+def _placeholder_for(array: np.ndarray) -> Any:
+    kind = dtypes.as_dtype(array.dtype)
+    dims = (None, *array.shape[1:]) if array.ndim > 1 else (None, 1)
+    return Input(batch_shape=dims, dtype=state.floatx() if kind.is_floating else kind)
 
 
 def _mode(layer: Layer, training: Any) -> dict[str, Any]:
@@ -150,29 +316,9 @@ def _again(tensor: Any, known: dict[int, Any], training: Any) -> Any:
         if not isinstance(tensor, Tensor) or not hasattr(tensor, "_keras_history"):
             return tensor  # a constant of the graph
         raise ValueError(f"Graph disconnected: {tensor} is an input, and none of the model's.")
-    layer, inputs, args, kwargs, place = history
-    fed = nest.map_structure(lambda t: _again(t, known, training), inputs)
-    options = {**kwargs, **_mode(layer, training)}
-    made = nest.flatten(layer(fed, *args, **options))
-    known[id(tensor)] = made[place]
-    return made[place]
-
-
-def _layers_behind(outputs: Any) -> list[Layer]:
-    """The layers that outputs come from, in the order they are applied."""
-    found: list[Layer] = []
-    seen: set[int] = set()
-
-    def visit(tensor: Any) -> None:
-        history = getattr(tensor, "_keras_history", None)
-        if history is None or id(tensor) in seen:
-            return
-        seen.add(id(tensor))
-        for before in nest.flatten(history[1]):
-            visit(before)
-        if not any(history[0] is layer for layer in found):
-            found.append(history[0])
-
-    for output in nest.flatten(outputs):
-        visit(output)
-    return found
+    call, _ = history
+    fed = nest.map_structure(lambda t: _again(t, known, training), call.inputs)
+    made = call.layer(fed, *call.args, **{**call.kwargs, **_mode(call.layer, training)})
+    for old, new in zip(nest.flatten(call.outputs), nest.flatten(made), strict=True):
+        known[id(old)] = new
+    return known[id(tensor)]

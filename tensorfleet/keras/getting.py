@@ -9,6 +9,7 @@ from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.keras.serializing import custom, deserialize_keras_object, serialize_keras_object
 from tensorfleet.layers.specs import snake_case
 from tensorfleet.variables import initializers
 
@@ -63,6 +64,9 @@ def activation(identifier: Any) -> Callable:
         return linear
     if callable(identifier):
         return identifier
+    own = custom(identifier)
+    if own is not None:
+        return own
     if identifier in _OWN:
         return _OWN[identifier]
     if identifier in _OF_NN:
@@ -116,7 +120,9 @@ def initializer(identifier: Any) -> Any:
 
 
 def _configured(identifier: dict) -> Any:
-    return find(f"initializers.{snake_case(identifier['class_name'])}")(**identifier["config"])
+    own = custom(identifier["class_name"])
+    made = own or find(f"initializers.{snake_case(identifier['class_name'])}")
+    return made(**identifier["config"])
 
 
 # -- regularizers and constraints ---------------------------------------------------------------------
@@ -175,13 +181,34 @@ def regularizer(identifier: Any) -> Any:
     """The regularizer of a name ("l1", "l2", "l1_l2"); an object or a function as it is."""
     if identifier is None or callable(identifier):
         return identifier
+    if isinstance(identifier, dict):
+        return deserialize_keras_object(identifier, {"L1L2": L1L2}, None, "regularizer")
+    if custom(identifier) is not None:
+        return custom(identifier)
     known: dict[str, Callable[[], L1L2]] = {"l1": l1, "l2": l2, "l1_l2": l1_l2}
     if identifier not in known:
         raise ValueError(f"Could not interpret regularizer identifier: {identifier}")
     return known[identifier]()
 
 
-class MaxNorm:
+class Constraint:
+    """Base of constraints: a function of a weight, applied after each of its updates."""
+
+    def __call__(self, w: Any) -> Any:
+        """The weight as it may be."""
+        return w
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make the same one again."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Constraint:
+        """A constraint from what `get_config` gave."""
+        return cls(**config)
+
+
+class MaxNorm(Constraint):
     """Keeps the norms of columns at most `max_value`."""
 
     def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
@@ -193,7 +220,7 @@ class MaxNorm:
         return w * (find("clip_by_value")(norms, 0.0, self.max_value) / (1e-7 + norms))
 
 
-class NonNeg:
+class NonNeg(Constraint):
     """Makes negative weights zero."""
 
     def __call__(self, w: Any) -> Tensor:
@@ -201,7 +228,7 @@ class NonNeg:
         return w * find("cast")(find("greater_equal")(w, 0.0), w.dtype.base_dtype)
 
 
-class UnitNorm:
+class UnitNorm(Constraint):
     """Makes the norms of columns one."""
 
     def __init__(self, axis: Any = 0) -> None:
@@ -217,12 +244,21 @@ def constraint(identifier: Any) -> Any:
     if identifier is None or callable(identifier):
         return identifier
     known = {"max_norm": MaxNorm, "non_neg": NonNeg, "unit_norm": UnitNorm}
+    if isinstance(identifier, dict):
+        classes = {c.__name__: c for c in known.values()}
+        return deserialize_keras_object(identifier, classes, None, "constraint")
+    if custom(identifier) is not None:
+        return custom(identifier)
     name = snake_case(str(identifier))
     if name not in known:
         raise ValueError(f"Could not interpret constraint identifier: {identifier}")
     return known[name]()
 
 
-def serialized(function: Any) -> Any:
-    """A function's name, for a layer's configuration."""
-    return getattr(function, "__name__", function)
+def serialized(value: Any) -> Any:
+    """A function's name, an object's class with its configuration, a plain value as it is."""
+    if isinstance(value, dtypes.DType):
+        return value.name
+    if hasattr(value, "get_config") and not isinstance(value, type):
+        return serialize_keras_object(value)
+    return getattr(value, "__name__", value) if callable(value) else value

@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.api import find, publish_lazily, publish_module
 
 _LAYERS = {
-    "base": "Layer Input",
+    "base": "Layer Input InputLayer",
     "dense": """
         Activation Dense Dropout ELU Embedding Flatten GaussianDropout GaussianNoise Lambda LeakyReLU Permute ReLU
         RepeatVector Reshape Softmax
@@ -29,6 +29,7 @@ _LAYERS = {
 _LOSSES = {
     "binary_crossentropy": "",
     "categorical_crossentropy": "",
+    "categorical_hinge": "",
     "hinge": "",
     "kullback_leibler_divergence": "KLD kld",
     "logcosh": "",
@@ -41,9 +42,24 @@ _LOSSES = {
     "squared_hinge": "",
 }
 _LOSS_CLASSES = """
-    BinaryCrossentropy CategoricalCrossentropy Hinge KLDivergence LogCosh Loss MeanAbsoluteError
-    MeanAbsolutePercentageError MeanSquaredError MeanSquaredLogarithmicError Poisson SparseCategoricalCrossentropy
-    SquaredHinge
+    BinaryCrossentropy CategoricalCrossentropy CategoricalHinge CosineSimilarity Hinge Huber KLDivergence LogCosh Loss
+    MeanAbsoluteError MeanAbsolutePercentageError MeanSquaredError MeanSquaredLogarithmicError Poisson
+    SparseCategoricalCrossentropy SquaredHinge
+"""
+_METRICS = """
+    AUC Accuracy BinaryAccuracy BinaryCrossentropy CategoricalAccuracy CategoricalCrossentropy CategoricalHinge
+    CosineSimilarity FalseNegatives FalsePositives Hinge KLDivergence LogCoshError Mean MeanAbsoluteError
+    MeanAbsolutePercentageError MeanIoU MeanSquaredError MeanSquaredLogarithmicError Metric Poisson Precision Recall
+    RootMeanSquaredError SparseCategoricalAccuracy SparseCategoricalCrossentropy SparseTopKCategoricalAccuracy
+    SquaredHinge Sum TopKCategoricalAccuracy TrueNegatives TruePositives cosine_proximity deserialize get serialize
+    sparse_top_k_categorical_accuracy top_k_categorical_accuracy
+"""
+_CALLBACKS = {
+    "callback": "BaseLogger Callback CallbackList History ProgbarLogger",
+}
+_OPTIMIZERS = "Adadelta Adagrad Adam Adamax Ftrl Nadam RMSprop SGD deserialize get serialize"
+_SCHEDULES = """
+    ExponentialDecay InverseTimeDecay LearningRateSchedule PiecewiseConstantDecay PolynomialDecay deserialize serialize
 """
 _STATE = """
     batch_set_value clear_session dot epsilon floatx get_session get_uid get_value image_data_format int_shape
@@ -96,7 +112,15 @@ for _name, _short in _LOSSES.items():
     for _public in (_name, *_short.split()):
         for _module in ("losses", "metrics"):
             _TABLE[f"keras.{_module}.{_public}"] = ("penalties", _name)
-_add("losses", "penalties", _LOSS_CLASSES)
+_add("losses", "penalties", _LOSS_CLASSES + " cosine_similarity deserialize get serialize")
+_add("losses", "penalties", "cosine_similarity", "cosine")
+_add("losses", "penalties", "cosine_similarity", "cosine_proximity")
+_add("metrics", "measures", _METRICS)
+_add("optimizers", "optimizing", _OPTIMIZERS)
+_add("optimizers", "optimizer", "Optimizer")
+_add("optimizers.schedules", "schedules", _SCHEDULES)
+for _file, _names in _CALLBACKS.items():
+    _add("callbacks", _file, _names)
 _add("metrics", "penalties", "binary_accuracy categorical_accuracy sparse_categorical_accuracy")
 _add("backend", "state", _STATE)
 _add("backend", "penalties", "binary_crossentropy categorical_crossentropy sparse_categorical_crossentropy")
@@ -104,12 +128,19 @@ _add("", "base", "Input")
 _add("", "containers", "Model Sequential")
 _add("models", "containers", "Model Sequential")
 _add("utils", "helpers", "normalize to_categorical")
+_add("utils", "feeding", "Sequence")
+_add("utils", "progress", "Progbar")
+_add(
+    "utils",
+    "serializing",
+    "CustomObjectScope custom_object_scope deserialize_keras_object get_custom_objects serialize_keras_object",
+)
 _add("activations", "getting", "elu exponential hard_sigmoid linear relu softmax")
 _add("activations", "getting", "activation", "get")
 _add("initializers", "getting", "initializer", "get")
 _add("regularizers", "getting", "L1L2 Regularizer l1 l1_l2 l2")
 _add("regularizers", "getting", "regularizer", "get")
-_add("constraints", "getting", "MaxNorm NonNeg UnitNorm")
+_add("constraints", "getting", "Constraint MaxNorm NonNeg UnitNorm")
 for _public, _name in {"max_norm": "MaxNorm", "non_neg": "NonNeg", "unit_norm": "UnitNorm"}.items():
     _add("constraints", "getting", _name, _public)
 _add("constraints", "getting", "constraint", "get")

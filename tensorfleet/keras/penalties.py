@@ -10,6 +10,7 @@ from tensorfleet.api import find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import state
+from tensorfleet.keras.serializing import deserialize_keras_object, serialize_keras_object
 
 
 def _pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
@@ -125,6 +126,28 @@ def poisson(y_true: Any, y_pred: Any) -> Tensor:
     return _mean(predicted - true * find("log")(predicted + state.epsilon()))
 
 
+def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """`max(1 + largest wrong - right, 0)`, of classes given as rows."""
+    true, predicted = _pair(y_true, y_pred)
+    right = find("reduce_sum")(true * predicted, -1)
+    wrong = find("reduce_max")((1.0 - true) * predicted, -1)
+    return find("maximum")(wrong - right + 1.0, 0.0)
+
+
+def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
+    """Less the cosine of the angle between vectors."""
+    true, predicted = (find("nn.l2_normalize")(v, axis) for v in _pair(y_true, y_pred))
+    return -find("reduce_sum")(true * predicted, axis)
+
+
+def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
+    """Half the square of small differences, and a line for those beyond `delta`."""
+    true, predicted = _pair(y_true, y_pred)
+    size = find("abs")(predicted - true)
+    small = find("minimum")(size, delta)
+    return 0.5 * small * small + delta * (size - small)
+
+
 def logcosh(y_true: Any, y_pred: Any) -> Tensor:
     """The mean logarithm of the hyperbolic cosine of differences."""
     true, predicted = _pair(y_true, y_pred)
@@ -178,16 +201,34 @@ class Loss:
         with find("name_scope")(self.name, type(self).__name__):
             losses = self.call(y_true, y_pred)
             if sample_weight is not None:
-                weights = find("cast")(sample_weight, losses.dtype)
-                if weights.shape.ndims == (losses.shape.ndims or 0) + 1:
-                    weights = find("squeeze")(weights, [-1])
-                losses = losses * weights
+                losses = losses * _aligned(find("cast")(sample_weight, losses.dtype), losses)
             if self.reduction == "none":
                 return losses
             total = find("reduce_sum")(losses)
             if self.reduction == "sum":
                 return total
             return find("div_no_nan")(total, find("cast")(find("size")(losses), losses.dtype))
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make the same loss again."""
+        return {"reduction": self.reduction, "name": self.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Loss:
+        """A loss from what `get_config` gave."""
+        return cls(**config)
+
+
+def _aligned(weights: Tensor, losses: Tensor) -> Tensor:
+    """Weights with as many axes as the losses."""
+    rank, given = losses.shape.ndims, weights.shape.ndims
+    if rank is None or given is None:
+        return weights
+    if given == rank + 1 and rank > 0:
+        return find("squeeze")(weights, [-1])
+    for _ in range(rank - given if given else 0):
+        weights = find("expand_dims")(weights, -1)
+    return weights
 
 
 def _class(name: str, function: Callable, **defaults: Any) -> type:
@@ -205,7 +246,11 @@ def _class(name: str, function: Callable, **defaults: Any) -> type:
     def call(self: Any, y_true: Any, y_pred: Any) -> Tensor:
         return function(y_true, y_pred, **self._options)
 
-    body = {"__init__": init, "call": call, "__doc__": function.__doc__, "__module__": __name__}
+    def get_config(self: Any) -> dict[str, Any]:
+        return {**Loss.get_config(self), **self._options}
+
+    body = {"__init__": init, "call": call, "get_config": get_config, "function": staticmethod(function)}
+    body |= {"__doc__": function.__doc__, "__module__": __name__}
     return type(name, (Loss,), body)
 
 
@@ -225,3 +270,36 @@ SquaredHinge = _class("SquaredHinge", squared_hinge)
 KLDivergence = _class("KLDivergence", kullback_leibler_divergence)
 Poisson = _class("Poisson", poisson)
 LogCosh = _class("LogCosh", logcosh)
+CategoricalHinge = _class("CategoricalHinge", categorical_hinge)
+CosineSimilarity = _class("CosineSimilarity", cosine_similarity, axis=-1)
+Huber = _class("Huber", huber_loss, delta=1.0)
+
+_SHORT = {
+    "mse": mean_squared_error,
+    "mae": mean_absolute_error,
+    "mape": mean_absolute_percentage_error,
+    "msle": mean_squared_logarithmic_error,
+    "kld": kullback_leibler_divergence,
+    "cosine_proximity": cosine_similarity,
+    "cosine": cosine_similarity,
+}
+
+
+def serialize(loss: Any) -> Any:
+    """A loss as a dictionary, a function as its name."""
+    return serialize_keras_object(loss)
+
+
+def deserialize(name: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """A loss from what `serialize` gave."""
+    known = {**globals(), **_SHORT, **{k.upper(): v for k, v in _SHORT.items()}}
+    return deserialize_keras_object(name, known, custom_objects, "loss function")
+
+
+def get(identifier: Any) -> Any:
+    """The loss of a name, or from a dictionary; a function or an object as it is."""
+    if identifier is None or callable(identifier):
+        return identifier
+    if isinstance(identifier, (dict, str)):
+        return deserialize(identifier)
+    raise ValueError(f"Could not interpret loss function identifier: {identifier}")

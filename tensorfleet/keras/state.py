@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.api import find
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.scopes import GraphKeys, get_default_graph
+from tensorfleet.graph.scopes import get_default_graph
 
 _settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
 _session: list[Any] = [None]
@@ -87,20 +87,24 @@ def get_session(op_input_list: Any = ()) -> Any:
     return found
 
 
+def track(variable: Any) -> None:
+    """Has `get_session` initialize a variable, once, unless it has a value then."""
+    pending = variable.graph.__dict__.setdefault("_keras_pending", {})
+    if not getattr(variable, "_keras_started", False):
+        pending[id(variable)] = variable
+
+
 def _start(session: Any) -> None:
     """Initializes variables of layers that have no value yet, each once."""
-    graph = session.graph
-    variables = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if _is_new(v)]
-    if not variables:
+    pending = session.graph.__dict__.get("_keras_pending")
+    if not pending:
         return
-    known = session.run([v.is_initialized() for v in variables])
+    variables = list(pending.values())
+    known = session.run([v._is_initialized() for v in variables])
     session.run([v.initializer for v, has in zip(variables, known, strict=True) if not has])
     for variable in variables:
         variable._keras_started = True
-
-
-def _is_new(variable: Any) -> bool:
-    return getattr(variable, "_keras_weight", False) and not getattr(variable, "_keras_started", False)
+    pending.clear()
 
 
 def manual_variable_initialization(value: bool) -> None:
@@ -170,7 +174,7 @@ def variable(value: Any, dtype: Any = None, name: str | None = None, constraint:
     made = find("Variable")(
         value, dtype=dtype or floatx(), name=name, constraint=constraint, use_resource=True
     )
-    made._keras_weight = True
+    track(made)
     return made
 
 
