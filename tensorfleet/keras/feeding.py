@@ -20,11 +20,11 @@ class Sequence:
 
     def __getitem__(self, index: int) -> Any:
         """A batch."""
-        raise NotImplementedError(f"{type(self).__name__} must define __getitem__(index).")
+        raise TypeError(f"{type(self).__name__} must define __getitem__(index).")
 
     def __len__(self) -> int:
         """How many batches."""
-        raise NotImplementedError(f"{type(self).__name__} must define __len__().")
+        raise TypeError(f"{type(self).__name__} must define __len__().")
 
     def on_epoch_end(self) -> None:
         """Called after each epoch."""

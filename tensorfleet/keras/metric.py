@@ -82,11 +82,11 @@ class Metric:
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
         """Adds a batch."""
-        raise NotImplementedError("Must be implemented in subclasses.")
+        raise TypeError(f"{type(self).__name__} must define update_state and result.")
 
     def result(self) -> Any:
         """The value over all batches since the last reset."""
-        raise NotImplementedError("Must be implemented in subclasses.")
+        raise TypeError(f"{type(self).__name__} must define update_state and result.")
 
     def _reset_op(self) -> Any:
         """One operation that makes all variables zero, or None when the metric resets itself otherwise."""

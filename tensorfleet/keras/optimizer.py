@@ -264,11 +264,11 @@ class Optimizer:
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         """Updates a variable by a gradient."""
-        raise NotImplementedError(f"{type(self).__name__} must define _resource_apply_dense.")
+        raise TypeError(f"{type(self).__name__} must define _resource_apply_dense.")
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         """Updates rows of a variable, none twice."""
-        raise NotImplementedError(f"{type(self).__name__} must define _resource_apply_sparse.")
+        raise TypeError(f"{type(self).__name__} must define _resource_apply_sparse.")
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         """Updates rows that may repeat: adds them up first."""
@@ -348,7 +348,7 @@ class TFOptimizer(Optimizer):
 
     def get_config(self) -> dict[str, Any]:
         """Optimizers of `tf.train` have none."""
-        raise NotImplementedError(
+        raise TypeError(
             f"{type(self.optimizer).__name__} is an optimizer of tf.train and has no configuration: use one of "
             "tf.keras.optimizers to save the model with its optimizer."
         )

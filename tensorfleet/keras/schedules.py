@@ -12,7 +12,7 @@ class LearningRateSchedule:
 
     def __call__(self, step: Any) -> Any:
         """The learning rate at a step."""
-        raise NotImplementedError(f"{type(self).__name__} must define __call__(step).")
+        raise TypeError(f"{type(self).__name__} must define __call__(step).")
 
     def get_config(self) -> dict[str, Any]:
         """The arguments to make the same schedule again."""
