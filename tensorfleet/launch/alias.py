@@ -7,9 +7,12 @@ where Python would only say that it cannot import a name.
 
 from __future__ import annotations
 
+import functools
 import importlib
-import importlib.util
+import importlib.machinery
+import importlib.metadata
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -45,13 +48,45 @@ def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_Finder, _LastFinder))]
     take_away(_old_names)
-    for name in [n for n in sys.modules if n == _THEM or n.startswith(_THEM + ".")]:
+    for name in [n for n in sys.modules if n.partition(".")[0] == _THEM or _is_ours_as_keras(n)]:
         del sys.modules[name]
     rest = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p not in ("", str(_STAND_IN))]
     if rest:
         os.environ["PYTHONPATH"] = os.pathsep.join(rest)
     else:
         os.environ.pop("PYTHONPATH", None)
+
+
+# Where Keras's own package had modules that tf.keras does not have.
+_KERAS_PLACES = {
+    "backend.tensorflow_backend": "backend",
+    "utils.np_utils": "utils",
+    "utils.vis_utils": "utils",
+    "utils.generic_utils": "utils",
+    "engine.topology": "layers",
+    "engine.training": "models",
+    "engine": "layers",
+    "legacy.interfaces": "",
+}
+_KERAS_LAYERS = re.compile(
+    r"layers\.(core|convolutional|pooling|recurrent|normalization|embeddings|advanced_activations|merge|noise|wrappers|local)"
+)
+
+
+def _keras(name: str) -> str:
+    """The place in TensorFlow of a module of the package `keras`."""
+    inner = name.partition(".")[2]
+    inner = "layers" if _KERAS_LAYERS.fullmatch(inner) else _KERAS_PLACES.get(inner, inner)
+    return f"{_THEM}.keras.{inner}".rstrip(".")
+
+
+@functools.cache
+def _stands_for_keras() -> bool:
+    """Whether `import keras` is TensorFleet's too: where Keras 2 is not installed. Keras 3 is not for TensorFlow 1."""
+    try:
+        return int(importlib.metadata.version("keras").split(".")[0]) > 2
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return importlib.machinery.PathFinder.find_spec("keras") is None
 
 
 def resolve(name: str) -> ModuleType | None:
@@ -68,20 +103,22 @@ def resolve(name: str) -> ModuleType | None:
     return module
 
 
+def _is_ours_as_keras(name: str) -> bool:
+    module = sys.modules[name]
+    return name.partition(".")[0] == "keras" and getattr(module, "__name__", "").startswith(f"{_US}.")
+
+
 class _Finder(MetaPathFinder):
-    """Answers for `tensorflow` and everything below it."""
+    """Answers for `tensorflow` and everything below it, and for `keras` where nobody else does."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != _THEM and not fullname.startswith(_THEM + "."):
+        package = fullname.partition(".")[0]
+        if package not in (_THEM, "keras") or (package == "keras" and not _stands_for_keras()):
             return None
-        module = resolve(fullname)
-        if module is None:
-            raise _missing(fullname)
-        spec = ModuleSpec(fullname, _Loader(module), is_package=True)
-        spec.submodule_search_locations = []
-        return spec
+        place = fullname if package == _THEM else _keras(fullname)
+        return _spec(fullname, place)
 
 
 class _LastFinder(MetaPathFinder):
@@ -90,9 +127,20 @@ class _LastFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.startswith(_US + "."):
-            raise _missing(fullname)
-        return None
+        if not fullname.startswith(_US + "."):
+            return None
+        inner = fullname.partition(".")[2]
+        return _spec(fullname, _keras(inner) if inner.startswith("keras.") else fullname)
+
+
+def _spec(fullname: str, place: str) -> ModuleSpec:
+    """How the module at a place in TensorFlow is loaded under a name."""
+    module = resolve(place)
+    if module is None:
+        raise _missing(place)
+    spec = ModuleSpec(fullname, _Loader(module), is_package=True)
+    spec.submodule_search_locations = []
+    return spec
 
 
 class _Loader(Loader):

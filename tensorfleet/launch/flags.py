@@ -24,6 +24,8 @@ SPELLINGS = {
     "ps_count": rf"{_HOW_MANY}_(of_)?{_JOBS['ps']}(_{_WHERE})?|{_JOBS['ps']}_({_WHERE}_)?{_HOW_MANY}",
     "worker_count": rf"{_HOW_MANY}_(of_)?{_JOBS['worker']}(_{_WHERE})?|{_JOBS['worker']}_({_WHERE}_)?{_HOW_MANY}",
 }
+# What a task is told by a flag that is there or not.
+SWITCHES = {f"is_{job}": rf"(is_?)?{name}" for job, name in _JOBS.items()}
 # Where several flags fit, these come first, in this order.
 _PREFERRED = [
     "ps_hosts",
@@ -44,11 +46,16 @@ _DEPTH = 3
 
 @dataclass(frozen=True)
 class Flag:
-    """A flag that a script defines; `many` when its values follow as separate arguments."""
+    """A flag that a script defines; `many` when its values follow as separate arguments.
+
+    A switch has no value; `negates` when `--no` before its name says the contrary.
+    """
 
     name: str
     is_number: bool = False
     many: bool = False
+    is_switch: bool = False
+    negates: bool = False
 
 
 def flags_of(script: Path) -> dict[str, Flag]:
@@ -74,10 +81,10 @@ def roles(flags: dict[str, Flag], names: dict[str, str] | None = None) -> dict[s
             raise ValueError(f"--flag-names knows {', '.join(SPELLINGS)}, but not {role!r}.")
         found[role] = flags.get(name, Flag(name))
     for flag in sorted(flags.values(), key=lambda flag: _rank(flag.name)):
-        fits = role_of(flag.name)
+        fits = _switched_by(flag.name) if flag.is_switch else role_of(flag.name)
         if fits is not None and flag not in found.values():
             found.setdefault(_COUNTS[fits] if flag.is_number and fits in _COUNTS else fits, flag)
-    return {role: found[role] for role in SPELLINGS if role in found}
+    return {role: found[role] for role in (*SPELLINGS, *SWITCHES) if role in found}
 
 
 def role_of(name: str) -> str | None:
@@ -85,6 +92,11 @@ def role_of(name: str) -> str | None:
     plain = name.replace("-", "_").lower()
     order = (*_COUNTS.values(), *SPELLINGS)  # num_ps_hosts is a number, whatever else it looks like
     return next((role for role in order if re.fullmatch(SPELLINGS[role], plain)), None)
+
+
+def _switched_by(name: str) -> str | None:
+    plain = name.replace("-", "_").lower()
+    return next((role for role, pattern in SWITCHES.items() if re.fullmatch(pattern, plain)), None)
 
 
 def _rank(name: str) -> int:
@@ -204,14 +216,18 @@ def _defined_by(call: ast.Call) -> Iterator[Flag]:
     if name.startswith("DEFINE_"):
         by_keyword = [_text(keywords.get(key)) for key in ("name", "flag_name")]
         is_number = name in ("DEFINE_integer", "DEFINE_float")
-        yield from (Flag(n, is_number) for n in texts[:1] or by_keyword if n)
+        switch = name in ("DEFINE_bool", "DEFINE_boolean")
+        yield from (
+            Flag(n, is_number, is_switch=switch, negates=switch) for n in texts[:1] or by_keyword if n
+        )
     elif name in ("add_argument", "option", "add_option"):
         number = isinstance(kind := keywords.get("type"), ast.Name) and kind.id in ("int", "float")
         number |= isinstance(kind, ast.Attribute) and kind.attr in ("INT", "FLOAT")
         number |= _text(kind) in ("int", "float")
         nargs = keywords.get("nargs")
         many = isinstance(nargs, ast.Constant) and nargs.value in ("+", "*")
-        yield from (Flag(t[2:], number, many) for t in texts if t.startswith("--"))
+        switch = _text(keywords.get("action")).startswith("store_") or "is_flag" in keywords
+        yield from (Flag(t[2:], number, many, switch) for t in texts if t.startswith("--"))
 
 
 def _defined_in_turn(loop: ast.For) -> Iterator[Flag]:

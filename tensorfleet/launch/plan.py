@@ -75,14 +75,14 @@ Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
 def is_for_clusters(script: Path) -> bool:
     """Whether a script expects to be told which task of a cluster it is."""
     found = {*roles(flags_of(script)), *positions_of(script).values()}
-    return {"job_name", "task_index"} <= found or reads_tf_config(script)
+    return ("task_index" in found and bool({"job_name", "is_ps"} & found)) or reads_tf_config(script)
 
 
 def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] | None = None) -> list[Task]:
     """Every task of a run: the servers first, then the chief, the workers, the evaluators."""
     script = Path(wishes.script)
     told = roles(flags_of(script), wishes.flag_names)
-    places = {} if {"job_name", "task_index"} & told.keys() else positions_of(script)
+    places = {} if {"job_name", "is_ps", "task_index"} & told.keys() else positions_of(script)
     order = sorted(cluster, key=lambda job: (job not in SERVER_JOBS, job not in ("chief", "master"), job))
     tasks = [
         _task(wishes, cluster, told, places, token, j, i, p) for j in order for i, p in enumerate(cluster[j])
@@ -118,7 +118,10 @@ def _task(
         "task_index": str(index),
         "ps_count": str(len(addresses.get("ps", []))),
         "worker_count": str(len(addresses.get("worker", []))),
+        **{f"is_{kind}": str(job == kind) for kind in ("ps", "worker", "chief")},
     }
+    if job == "worker" and index == 0 and "chief" not in addresses:
+        values["is_chief"] = str(True)
     arguments = [a for role, flag in told.items() for a in _as_arguments(flag, values[role])]
     arguments += _in_places(places, values, wishes.arguments)
     environment = {
@@ -143,6 +146,8 @@ def _command(wishes: Wishes, python: str, arguments: list[str]) -> list[str]:
 
 
 def _as_arguments(flag: Flag, value: str | list[str]) -> list[str]:
+    if flag.is_switch:
+        return [f"--{flag.name}"] if value == str(True) else [f"--no{flag.name}"] if flag.negates else []
     if flag.many and isinstance(value, list):
         return [f"--{flag.name}", *value] if value else []
     return [f"--{flag.name}={','.join(value) if isinstance(value, list) else value}"]

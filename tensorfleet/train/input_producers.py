@@ -87,7 +87,7 @@ def string_input_producer(
 ) -> QueueBase:
     """A queue with the strings of a vector (file names, mostly), over and over."""
     empty = "string_input_producer requires a non-null input tensor"
-    if not isinstance(string_tensor, Tensor) and not len(string_tensor):
+    if not isinstance(string_tensor, Tensor) and hasattr(string_tensor, "__len__") and not len(string_tensor):
         raise ValueError(empty)
     with name_scope(name, "input_producer", [string_tensor]) as scope:
         strings = to_tensor(string_tensor, dtypes.string)

@@ -118,6 +118,26 @@ def test_a_module_lent_by_another_is_imported_by_its_path():
     assert tf.contrib.keras.layers is tf.keras.layers
 
 
+@pytest.fixture
+def without_keras(monkeypatch):
+    monkeypatch.setattr(alias, "_stands_for_keras", lambda: True)
+    yield
+    for name in [n for n in sys.modules if n.partition(".")[0] == "keras"]:
+        del sys.modules[name]
+
+
+def test_keras_is_ours_where_nobody_else_has_it(without_keras):
+    import keras
+    from keras.backend.tensorflow_backend import set_session
+    from keras.layers.core import Dense
+    from keras.utils import np_utils
+
+    assert keras is tf.keras and np_utils is tf.keras.utils
+    assert Dense is tf.keras.layers.Dense and set_session is tf.keras.backend.set_session
+    with pytest.raises(ImportError, match=r"no tensorflow\.keras\.nowhere"):
+        importlib.import_module("keras.nowhere")
+
+
 def test_uninstalling_leaves_nothing():
     alias.uninstall()
     assert "tensorflow" not in sys.modules

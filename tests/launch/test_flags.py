@@ -163,3 +163,20 @@ def test_a_script_that_reads_tf_config(tmp_path):
     assert not reads_tf_config(script)
     script.write_text("c = json.loads(os.environ.get('TF_CONFIG', '{}'))\nprint(c)\n")
     assert not reads_tf_config(script)
+
+
+def test_switches_tell_what_a_task_is_and_take_no_value(tmp_path):
+    found = scan(
+        tmp_path,
+        """
+parser.add_argument("--ps", action="store_true", default=False)
+parser.add_argument("--workers", type=int)
+tf.app.flags.DEFINE_boolean("is_chief", True, "")
+tf.app.flags.DEFINE_bool("ps_hosts_from_file", False, "")
+""",
+    )
+    assert roles(found) == {
+        "worker_count": Flag("workers", is_number=True),
+        "is_ps": Flag("ps", is_switch=True),
+        "is_chief": Flag("is_chief", is_switch=True, negates=True),
+    }

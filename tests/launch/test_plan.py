@@ -226,3 +226,19 @@ def test_a_script_that_reads_tf_config_is_for_clusters(tmp_path):
     path = tmp_path / "train.py"
     path.write_text("import os\nread(os.environ.get('TF_CONFIG'))\ntf.train.Server(x)\n")
     assert is_for_clusters(path)
+
+
+def test_switches_are_set_for_the_tasks_they_name(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "parser.add_argument('--ps', action='store_true')\n"
+        "parser.add_argument('--task', type=int)\n"
+        "flags.DEFINE_bool('is_chief', True, '')\n"
+    )
+    assert is_for_clusters(path)
+    told = [task.command[4:] for task in plan(Wishes(str(path), python="python"), CLUSTER, "t")]
+    assert told == [
+        ["--task=0", "--ps", "--nois_chief"],
+        ["--task=0", "--is_chief"],
+        ["--task=1", "--nois_chief"],
+    ]

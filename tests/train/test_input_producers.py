@@ -44,6 +44,16 @@ def test_strings_are_shuffled_anew_in_each_epoch():
         ends(sess, epoch)
 
 
+def test_strings_of_a_variable(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).touch()
+    files = tf.train.match_filenames_once(str(tmp_path / "*"))
+    name = tf.train.string_input_producer(files, num_epochs=1, shuffle=False).dequeue()
+    with running() as sess:
+        assert [sess.run(name) for _ in range(2)] == [str(tmp_path / n).encode() for n in "ab"]
+        ends(sess, name)
+
+
 def test_strings_without_end():
     name = tf.train.string_input_producer(["x"], shuffle=False).dequeue()
     with running() as sess:
