@@ -17,6 +17,8 @@ class Dimension:
             self._value = value
         elif isinstance(value, Dimension):
             self._value = value._value
+        elif hasattr(value, "as_datatype_enum"):
+            raise TypeError(f"Cannot convert {value!r} to Dimension")
         else:
             try:
                 self._value = int(value.__index__() if hasattr(value, "__index__") else value)
@@ -93,6 +95,12 @@ class Dimension:
         raise TypeError(
             "unsupported operand type(s) for /: 'Dimension' and "
             f"'{type(other).__name__}', please use // instead"
+        )
+
+    def __rtruediv__(self, other: Any) -> Dimension:
+        raise TypeError(
+            f"unsupported operand type(s) for /: '{type(other).__name__}' and "
+            "'Dimension', please use // instead"
         )
 
     def __mod__(self, other: Any) -> Dimension:

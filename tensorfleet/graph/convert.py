@@ -151,6 +151,8 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray:
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(np.asarray(value), dtype)
     value = _plain(value)
+    if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
+        return _from_numpy(np.asarray(value), dtype)
     if dtype is not None and dtype.base_dtype == dtypes.string:
         return _strings(value)
     if dtype is None:

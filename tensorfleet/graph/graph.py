@@ -41,6 +41,7 @@ class Graph(Collections):
         self._container = ""
         self._gradient_overrides: dict[str, str] = {}
         self._scoped_attrs: dict[str, Any] = {}
+        self._kernel_labels: dict[str, str] = {}
         self._building_function = False
         self._versions: Any = None
         self._function_gradients: dict[str, str] = {}
@@ -163,6 +164,8 @@ class Graph(Collections):
                 )
             if self._gradient_overrides and spec.name in self._gradient_overrides:
                 attrs["_gradient_op_type"] = self._gradient_overrides[spec.name].encode()
+            if self._kernel_labels and spec.name in self._kernel_labels:
+                attrs["_kernel"] = self._kernel_labels[spec.name].encode()
             if self._container and spec.stateful and "container" in spec.attrs and not attrs.get("container"):
                 attrs["container"] = self._container.encode()
             op._id = len(self._ops)
@@ -387,6 +390,16 @@ class Graph(Collections):
             if not isinstance(key, str) or not isinstance(value, str):
                 raise TypeError("op_type_map must be a dictionary mapping strings to strings")
         with replaced(self, "_gradient_overrides", {**self._gradient_overrides, **op_type_map}):
+            yield
+
+    @contextmanager
+    def _kernel_label_map(self, op_to_kernel_label_map: dict[str, str]) -> Iterator[None]:
+        if not isinstance(op_to_kernel_label_map, dict):
+            raise TypeError("op_to_kernel_label_map must be a dictionary mapping strings to strings")
+        if not all(isinstance(s, str) for pair in op_to_kernel_label_map.items() for s in pair):
+            raise TypeError("op_to_kernel_label_map must be a dictionary mapping strings to strings")
+        labels = {**self._kernel_labels, **op_to_kernel_label_map}
+        with replaced(self, "_kernel_labels", {k: v for k, v in labels.items() if v}):
             yield
 
     @contextmanager

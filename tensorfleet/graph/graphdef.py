@@ -85,6 +85,16 @@ def _append(kind: str, value: Any, target: Any) -> None:
         raise TypeError(f"No way to write a list attribute of kind {kind}.")
 
 
+def attr_message(kind: str, value: Any, dtype: DType | None) -> Any:
+    """An attribute whose values are protocol messages, or a list of them, as `Operation.get_attr` gives it."""
+    from tensorfleet.protos import AttrValue
+
+    message = AttrValue()
+    attr_to_proto(kind, (value, dtype) if kind == "tensor" else value, message)
+    inner = kind.removeprefix("list(").rstrip(")")
+    return list(getattr(message.list, inner)) if kind.startswith("list(") else getattr(message, inner)
+
+
 def guess_kind(value: Any) -> str:
     """The kind of an attribute that is not in the op's declaration, such as `_class`."""
     if isinstance(value, (list, tuple)):

@@ -165,10 +165,16 @@ class Operation:
         return groups or [b"loc:@" + self._name.encode()]
 
     def get_attr(self, name: str) -> Any:
-        """The value of an attribute; ValueError when there is none of that name."""
+        """The value of an attribute; shapes and tensors as protocol messages. ValueError when there is none."""
         if name not in self._attrs:
             raise ValueError(f"Operation '{self._name}' has no attr named '{name}'.")
-        return self._attrs[name]
+        value = self._attrs[name]
+        kind = self.spec.attrs[name].kind if name in self.spec.attrs else ""
+        if kind.removeprefix("list(").startswith(("shape", "tensor", "func")):
+            from tensorfleet.graph.graphdef import attr_message
+
+            return attr_message(kind, value, self._attrs.get("dtype"))
+        return value
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Runs this operation in `session`, or in the default session."""

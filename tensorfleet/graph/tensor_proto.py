@@ -39,6 +39,15 @@ _FIELDS = {
 }
 
 
+# Types of which TensorFlow writes the elements as raw bytes; of the others, each into its field.
+_RAW = frozenset(
+    (
+        *("float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint32", "uint64"),
+        *("qint8", "quint8", "qint16", "quint16", "qint32"),
+    )
+)
+
+
 def proto_of(value: Any) -> Any:
     """A `TensorProto` of an array, or of an (array, dtype) pair for types numpy cannot tell apart."""
     from tensorfleet.protos import TensorProto
@@ -51,13 +60,22 @@ def proto_of(value: Any) -> Any:
     if kind == dtypes.string:
         proto.string_val.extend(array.ravel().tolist())
         return proto
-    field = _FIELDS[kind.name]
-    if array.size == 1 and not kind.is_complex:
-        item: Any = array.view(np.uint16).item() if field == "half_val" else array.item()
-        getattr(proto, field).append(item)
-        return proto
-    proto.tensor_content = np.ascontiguousarray(array).tobytes()
+    if array.size != 1 and kind.name in _RAW:
+        proto.tensor_content = np.ascontiguousarray(array).tobytes()
+    else:
+        _write_values(proto, kind, array)
     return proto
+
+
+def _write_values(proto: Any, kind: DType, array: np.ndarray) -> None:
+    """Writes each element into the field of its type."""
+    field = _FIELDS[kind.name]
+    flat = np.ascontiguousarray(array).ravel()
+    if field == "half_val":
+        flat = flat.view(np.uint16)
+    elif kind.is_complex:
+        flat = flat.view(kind.real_dtype.np_dtype)
+    getattr(proto, field).extend(flat.tolist())
 
 
 @export("make_ndarray")
@@ -89,13 +107,6 @@ def array_of(tensor: Any) -> np.ndarray:
     return flat.view(kind.np_dtype).reshape(shape)
 
 
-def _filled(values: list, count: int) -> list:
-    """Short lists repeat their last value; an empty one is all zeros."""
-    if len(values) >= count:
-        return values[:count]
-    return values + [values[-1] if values else 0] * (count - len(values))
-
-
 @export("make_tensor_proto")
 def make_tensor_proto(
     values: Any,
@@ -115,5 +126,19 @@ def make_tensor_proto(
             raise ValueError(
                 f"Too many elements provided. Needed at most {int(np.prod(dims))}, but received {array.size}"
             )
-        array = np.array(_filled(array.ravel().tolist(), int(np.prod(dims))), array.dtype).reshape(dims)
+        if 0 < array.size < int(np.prod(dims, dtype=np.int64)):  # the last value stands for those missing
+            return _short_proto(array, kind or dtypes.as_dtype(array.dtype), dims)
+        array = array.reshape(dims) if array.size else np.zeros(dims, array.dtype)
     return proto_of((array, kind) if kind is not None else array)
+
+
+def _short_proto(array: np.ndarray, kind: DType, dims: tuple[int, ...]) -> Any:
+    from tensorfleet.protos import TensorProto
+
+    proto: Any = TensorProto(tensor_shape=TensorShape(dims).as_proto())
+    proto.dtype = kind.as_datatype_enum
+    if kind == dtypes.string:
+        proto.string_val.extend(array.ravel().tolist())
+    else:
+        _write_values(proto, kind, array)
+    return proto

@@ -88,9 +88,10 @@ def matrix(rows: Any, cols: Any) -> TensorShape:
 
 
 @export("python.framework.tensor_shape.unknown_shape")
-def unknown_shape(ndims: int | None = None) -> TensorShape:
+def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> TensorShape:
     """A shape of which at most the rank is known."""
-    return TensorShape(None if ndims is None else [None] * ndims)
+    known = ndims if rank is None else rank
+    return TensorShape(None if known is None else [None] * known)
 
 
 @export("python.framework.ops.convert_n_to_tensor")
@@ -281,3 +282,15 @@ def shape_equals(tensor_proto: Any, shape: Any) -> bool:
         raise TypeError("tensor_proto is not a tensor_pb2.TensorProto object")
     dims = as_shape(shape).as_list() if not isinstance(shape, (list, tuple)) else list(shape)
     return [d.size for d in tensor_proto.tensor_shape.dim] == [int(d) for d in dims]
+
+
+@export("python.framework.tensor_util.shape_tensor")
+def shape_tensor(shape: Any) -> Tensor:
+    """A shape as a tensor; int32 for what holds no tensors."""
+    dtype = None
+    if isinstance(shape, (tuple, list)):
+        if not shape:
+            dtype = dtypes.int32
+        elif all(isinstance(d, (int, Dimension)) for d in shape):
+            dtype, shape = dtypes.int32, [int(d) for d in shape]
+    return to_tensor(shape, dtype, "shape")

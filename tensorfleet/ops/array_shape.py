@@ -60,12 +60,20 @@ def _shape(xp: Any, x: Any, *, out_type: DType) -> Any:
 @export("shape")
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """The shape of a tensor as a 1-D integer tensor; a constant when it is known already."""
+    return shape_internal(input, name, True, out_type)
+
+
+@export("python.ops.array_ops.shape_internal")
+def shape_internal(
+    input: Any, name: str | None = None, optimize: bool = True, out_type: Any = dtypes.int32
+) -> Tensor:
+    """The shape of a tensor; with `optimize`, a constant when it is known already."""
     with name_scope(name, "Shape", [input]) as scope:
         dense = _sparse_shape(input)
         if dense is not None:
             return apply("Cast", dense, DstT=out_type, name=scope)
         tensor = to_tensor(input)
-        if tensor.shape.is_fully_defined():
+        if optimize and tensor.shape.is_fully_defined():
             return constant(tensor.shape.as_list(), out_type, name=scope)
         return apply("Shape", tensor, out_type=out_type, name=scope)
 
@@ -101,13 +109,21 @@ def _size(xp: Any, x: Any, *, out_type: DType) -> Any:
 @export("size")
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """How many elements a tensor has; a constant when that is known already."""
+    return size_internal(input, name, True, out_type)
+
+
+@export("python.ops.array_ops.size_internal")
+def size_internal(
+    input: Any, name: str | None = None, optimize: bool = True, out_type: Any = dtypes.int32
+) -> Tensor:
+    """How many elements a tensor has; with `optimize`, a constant when that is known already."""
     with name_scope(name, "Size", [input]) as scope:
         dense = _sparse_shape(input)
         if dense is not None:
             return apply("Prod", apply("Cast", dense, DstT=out_type), 0, name=scope)
         tensor = to_tensor(input)
         count = tensor.shape.num_elements()
-        if count is not None:
+        if optimize and count is not None:
             return constant(count, out_type, name=scope)
         return apply("Size", tensor, out_type=out_type, name=scope)
 
@@ -126,12 +142,18 @@ def _rank(xp: Any, x: Any) -> Any:
 @export("rank")
 def rank(input: Any, name: str | None = None) -> Tensor:
     """How many dimensions a tensor has; a constant when that is known already."""
+    return rank_internal(input, name, True)
+
+
+@export("python.ops.array_ops.rank_internal")
+def rank_internal(input: Any, name: str | None = None, optimize: bool = True) -> Tensor:
+    """How many dimensions a tensor has; with `optimize`, a constant when that is known already."""
     with name_scope(name, "Rank", [input]) as scope:
         dense = _sparse_shape(input)
         if dense is not None:
             return apply("Size", dense, name=scope)
         tensor = to_tensor(input)
-        if tensor.shape.rank is not None:
+        if optimize and tensor.shape.rank is not None:
             return constant(tensor.shape.rank, dtypes.int32, name=scope)
         return apply("Rank", tensor, name=scope)
 

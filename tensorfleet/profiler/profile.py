@@ -144,7 +144,7 @@ def _node(op: Operation, run: _Run, trainable: set[str]) -> GraphNodeProto:
     node = GraphNodeProto(op.name, definition_count=1)
     node.float_ops = FLOPS[op.type](op) if op.type in FLOPS else 0
     if op.spec.variable and op.name in trainable:
-        shape = op.get_attr("shape")
+        shape = op._attrs["shape"]
         node.parameters, node.shape = shape.num_elements() or 0, tuple(shape.as_list())
     node.exec_micros, node.requested_bytes = run.micros.get(op.name, 0), run.bytes.get(op.name, 0)
     node.run_count = run.count.get(op.name, 0)

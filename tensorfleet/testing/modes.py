@@ -193,3 +193,12 @@ def NCHWToNHWC(input_tensor: Any) -> Any:
 def pick_unused_port() -> int:
     """A port that is free now."""
     return free_ports(1)[0]
+
+
+def set_producer_version(graph: Any, producer_version: int) -> None:
+    """Makes an empty graph one that an older TensorFlow wrote."""
+    if graph.get_operations():
+        raise ValueError("The version of a graph that has operations cannot be changed.")
+    versions = graph.graph_def_versions
+    versions.producer = producer_version
+    graph._versions = versions

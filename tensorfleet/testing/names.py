@@ -67,7 +67,7 @@ _NO = """
 _MODES = """
     NCHWToNHWC NHWCToNCHW assert_meta_graph_protos_equal assert_ops_in_graph device for_all_test_methods
     force_cpu force_gpu get_node_def_from_graph pick_unused_port run_all_in_graph_and_eager_modes run_cuda_only
-    run_gpu_only run_in_graph_and_eager_modes run_v2_only skip_if skip_if_error use_gpu
+    run_gpu_only run_in_graph_and_eager_modes run_v2_only set_producer_version skip_if skip_if_error use_gpu
 """
 publish_lazily(_from_modes, *(_TEST_UTIL + name for name in f"{_AS_IT_IS} {_NO} {_MODES}".split()))
 publish_lazily(

@@ -73,7 +73,6 @@ _TABLE = """
     NPolymorphicRestrictIn | a: N * T -> | T: {string, bool}; N: int >= 2
     NPolymorphicRestrictOut | -> a: N * T | T: {string, bool}; N: int >= 2
     None | ->
-    Old | ->
     OpWithDefaultAttr | -> a: int32 | default_float: float = 123.0
     OpWithFutureDefaultAttr | ->
     OutT | -> a: T | T: type
@@ -156,6 +155,20 @@ def _older_version(op: Operation) -> TensorShape:
 @_op("RequiresOlderGraphVersion", "-> version: int32", shape=_older_version, host=True, stateful=True)
 def _requires_older_version(ctx: Any) -> Any:
     return _graph_def_version(ctx)
+
+
+def _removed(op: Operation) -> list[TensorShape]:
+    version = op.graph.graph_def_versions.producer
+    if version >= 8:
+        raise NotImplementedError(
+            f"Op Old is not available in GraphDef version {version}. It has been removed in version 8. For reasons."
+        )
+    return []
+
+
+@_op("Old", "->", shape=_removed, host=True, stateful=True)
+def _old(ctx: Any) -> None:
+    """Does nothing."""
 
 
 @_op("KernelLabel", "-> result: string", shape=_scalar, host=True)

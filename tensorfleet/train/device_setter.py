@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet.api import export
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec
+from tensorfleet.shapes import TensorShape
 
 # What lives on parameter servers unless `ps_ops` says otherwise: everything that holds parameters.
 STANDARD_PS_OPS = [
@@ -102,7 +103,7 @@ class GreedyLoadBalancingStrategy:
 def byte_size_load_fn(op: Any) -> int:
     """The bytes of an operation's first output: the load of a variable."""
     if op.type == "VarHandleOp":
-        dtype, shape = op.get_attr("dtype"), op.get_attr("shape")
+        dtype, shape = op.get_attr("dtype"), TensorShape(op.get_attr("shape"))
     else:
         dtype, shape = op.outputs[0].dtype, op.outputs[0].shape
     shape.assert_is_fully_defined()

@@ -15,11 +15,14 @@ from tensorfleet.python.framework import (
     errors_impl,
     ops,
     sparse_tensor,
+    tensor_shape,
     tensor_util,
     test_ops,
+    test_util,
 )
 from tensorfleet.python.layers import utils
 from tensorfleet.python.ops import (
+    array_ops,
     confusion_matrix,
     control_flow_util,
     gradients_impl,
@@ -289,3 +292,31 @@ def test_small_things_that_operations_and_tensors_know():
     rows = -tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 3]))
     assert run(rows.values).tolist() == [[-1.0], [-2.0]]
     assert tf.python.framework.ops.strip_name_scope("a//b/c", "a") == "b/c"
+
+
+def test_shapes_without_shortcuts():
+    known = tf.zeros([2, 3])
+    assert array_ops.shape_internal(known, optimize=False).op.type == "Shape"
+    assert array_ops.size_internal(known, optimize=False).op.type == "Size"
+    assert array_ops.rank_internal(known, optimize=False).op.type == "Rank"
+    assert array_ops.rank_internal(known).op.type == "Const"
+    assert run(tensor_util.shape_tensor((tf.Dimension(2), 3))).tolist() == [2, 3]
+    assert tensor_shape.unknown_shape(rank=2).as_list() == tensor_shape.unknown_shape(ndims=2).as_list()
+    with pytest.raises(TypeError, match="'int' and 'Dimension', please use //"):
+        6 / tf.Dimension(2)
+    with pytest.raises(TypeError, match="Cannot convert"):
+        tf.Dimension(tf.string)
+
+
+def test_labels_of_kernels_and_versions_of_graphs():
+    with tf.get_default_graph()._kernel_label_map({"KernelLabel": "overload_2"}):
+        labelled = test_ops.kernel_label()
+    assert run(labelled) == b"My label is: overload_2"
+    assert labelled.op.inputs == () and labelled.op._input_types == []
+    with pytest.raises(NotImplementedError, match="removed in version 8"):
+        test_ops.old()
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        test_util.set_producer_version(graph, 7)
+        session.run(test_ops.old())
+        with pytest.raises(ValueError, match="has operations"):
+            test_util.set_producer_version(graph, 8)

@@ -46,7 +46,7 @@ def test_brackets_give_what_numpy_gives_in_both_lives(sample):
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, array.shape)
         y = x[key]
-        spec = [np.asarray(t.op.get_attr("value")) for t in y.op.inputs[1:]]
+        spec = [tf.make_ndarray(t.op.get_attr("value")) for t in y.op.inputs[1:]]
         (plain,) = run_numpy(y.op, [array, *spec])
         jax, jnp = load_jax()
         (compiled,) = jax.jit(lambda v: Kernel(y.op).call(jnp, [v, *spec]))(array)
@@ -66,7 +66,7 @@ def test_gradient_of_brackets_lands_where_the_elements_came_from(sample):
         y = x[key]
         weights = 1 + np.arange(array[key].size, dtype=np.float32).reshape(array[key].shape)
         (dx,) = tf.gradients(y, x, grad_ys=[tf.constant(weights)])
-        spec = [np.asarray(t.op.get_attr("value")) for t in dx.op.inputs[:4]]
+        spec = [tf.make_ndarray(t.op.get_attr("value")) for t in dx.op.inputs[:4]]
         (plain,) = run_numpy(dx.op, [*spec, weights])
         jax, jnp = load_jax()
         (compiled,) = jax.jit(lambda v: Kernel(dx.op).call(jnp, [*spec, v]))(weights)
