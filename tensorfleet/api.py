@@ -109,6 +109,7 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
         found = None
         if source is None and not name.startswith("__"):
             found = _FINDERS[path](name) if path in _FINDERS else _lent_module(path, name)
+            found = _imported(path, name) if found is None else found
         if found is not None:
             setattr(module, name, found)
             return found
@@ -140,6 +141,15 @@ def _lent_module(module: str, name: str) -> types.ModuleType | None:
         if (child := sys.modules.get(f"{package}.{lender}.{name}")) is not None:
             return child
     return None
+
+
+def _imported(module: str, name: str) -> types.ModuleType | None:
+    """A module that one of TensorFlow's inner modules imports, such as `dtypes` in `python.ops.variables`."""
+    if not module.startswith("python.") or module.count(".") < 2:
+        return None
+    package = __name__.partition(".")[0]
+    places = (f"{package}.python.{folder}.{name}" for folder in ("framework", "ops"))
+    return next((sys.modules[place] for place in places if place in sys.modules), None)
 
 
 def _child(parent: types.ModuleType, part: str) -> types.ModuleType:

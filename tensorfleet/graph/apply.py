@@ -104,6 +104,11 @@ def add_raw(
     for arg in spec.inputs:
         _infer_from_tensors(arg, tensors[position:], known)
         position += _arg_length(arg, known)
+    missing = [k for k, a in spec.attrs.items() if k not in known and a.default is registry.REQUIRED]
+    if missing:
+        raise ValueError(
+            f"NodeDef missing attr '{missing[0]}' from Op<name={spec.name}>; NodeDef: '{name.rstrip('/')}'"
+        )
     full = complete_attrs(spec, known)
     _check_inputs(spec, tensors, full, name.rstrip("/"))
     return graph.add_op(spec, tensors, full, output_types(spec, full), name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.api import export, find, publish
+from tensorfleet.api import export, publish
 from tensorfleet.graph import meta_graph
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import strip_scope
@@ -139,22 +139,3 @@ def copy_scoped_meta_graph(
     meta, variables = export_scoped_meta_graph(graph=source, export_scope=from_scope)
     copies = import_scoped_meta_graph(meta, graph=target, import_scope=to_scope)
     return {name: copies[name] for name in variables if name in copies}
-
-
-@export("python.training.saver._import_meta_graph_with_return_elements")
-def import_meta_graph_with_return_elements(
-    meta_graph_or_file: Any,
-    clear_devices: bool = False,
-    import_scope: str | None = None,
-    return_elements: Any = None,
-    **kwargs: Any,
-) -> tuple[Any, Any]:
-    """Adds a MetaGraph to the default graph; gives a Saver of its variables, and the elements asked for."""
-    before = len(get_default_graph().get_operations())
-    saver = find("train.import_meta_graph")(meta_graph_or_file, clear_devices, import_scope, **kwargs)
-    if return_elements is None:
-        return saver, None
-    graph = get_default_graph()
-    made = graph.get_operations()[before:]
-    prefix = made[0].name.partition("/")[0] + "/" if import_scope and made else ""
-    return saver, [graph.as_graph_element(prefix + name) for name in return_elements]

@@ -15,7 +15,7 @@ from tensorfleet.ops.lookup import tables_initializer
 from tensorfleet.platform import logging
 from tensorfleet.platform.gfile import local_path
 from tensorfleet.saved_model import names
-from tensorfleet.saved_model.signatures import predict_signature_def
+from tensorfleet.saved_model.signatures import op_signature_def, predict_signature_def
 from tensorfleet.train.saver import Saver, all_saveable_objects
 from tensorfleet.variables.lists import global_variables_initializer, local_variables_initializer
 
@@ -23,18 +23,8 @@ from tensorfleet.variables.lists import global_variables_initializer, local_vari
 _ASSET_TYPE = "type.googleapis.com/tensorflow.AssetFileDef"
 
 
-@export(
-    "saved_model.Builder",
-    "saved_model.builder.SavedModelBuilder",
-    "python.saved_model.builder.SavedModelBuilder",
-    "python.saved_model.builder_impl.SavedModelBuilder",
-)
-class SavedModelBuilder:
-    """Writes a SavedModel: one set of variables, and graphs that use them, told apart by tags.
-
-    The first graph comes with `add_meta_graph_and_variables`, further ones with `add_meta_graph`; `save`
-    writes the model's file.
-    """
+class _Writer:
+    """What the two ways of saying what a model holds have in common."""
 
     def __init__(self, export_dir: Any) -> None:
         from tensorfleet.protos import SavedModel
@@ -49,59 +39,6 @@ class SavedModelBuilder:
         self._export_dir = folder
         self._saved_model = SavedModel(saved_model_schema_version=names.SCHEMA_VERSION)
         self._has_saved_variables = False
-
-    def add_meta_graph_and_variables(
-        self,
-        sess: Any,
-        tags: Any,
-        signature_def_map: Any = None,
-        assets_collection: Any = None,
-        legacy_init_op: Any = None,
-        clear_devices: bool = False,
-        main_op: Any = None,
-        strip_default_attrs: bool = False,
-        saver: Saver | None = None,
-    ) -> None:
-        """Adds the default graph, and saves the values that its variables have in `sess`.
-
-        `main_op` runs when the model is loaded. `assets_collection` are string constants with the paths of
-        files that belong to the model; these are copied.
-        """
-        if self._has_saved_variables:
-            raise AssertionError(
-                "Graph state including variables and assets has already been saved. Please invoke "
-                "`add_meta_graph()` instead."
-            )
-        _check_signatures(signature_def_map)
-        self._collect(assets_collection, main_op, legacy_init_op)
-        folder = os.path.join(self._export_dir, names.VARIABLES_DIRECTORY)
-        os.makedirs(folder, exist_ok=True)
-        saver = saver or _default_saver()
-        path = os.path.join(folder, names.VARIABLES_FILE)
-        saver.save(sess, path, write_meta_graph=False, write_state=False)
-        self._add(saver, tags, signature_def_map, clear_devices, strip_default_attrs)
-        self._has_saved_variables = True
-
-    def add_meta_graph(
-        self,
-        tags: Any,
-        signature_def_map: Any = None,
-        assets_collection: Any = None,
-        legacy_init_op: Any = None,
-        clear_devices: bool = False,
-        main_op: Any = None,
-        strip_default_attrs: bool = False,
-        saver: Saver | None = None,
-    ) -> None:
-        """Adds the default graph, which uses the variables already saved."""
-        if not self._has_saved_variables:
-            raise AssertionError(
-                "Graph state including variables and assets has not been saved yet. Please invoke "
-                "`add_meta_graph_and_variables()` first."
-            )
-        _check_signatures(signature_def_map)
-        self._collect(assets_collection, main_op, legacy_init_op)
-        self._add(saver or _default_saver(), tags, signature_def_map, clear_devices, strip_default_attrs)
 
     def save(self, as_text: bool = False) -> bytes:
         """Writes the model's file; returns its path."""
@@ -120,8 +57,116 @@ class SavedModelBuilder:
         logging.info("SavedModel written to: %s", path)
         return path.encode()
 
+    def _copy_assets(self, assets: Any) -> list[Any]:
+        """Copies the files, each once; what says which tensor is fed which when the model is loaded."""
+        if not assets:
+            logging.info("No assets to save.")
+            return []
+        folder = os.path.join(self._export_dir, names.ASSETS_DIRECTORY)
+        os.makedirs(folder, exist_ok=True)
+        taken: dict[str, str] = {}
+        noted = []
+        for tensor in assets:
+            source = _asset_path(tensor)
+            filename = _free_name(source, taken)
+            target = os.path.join(folder, filename)
+            if not os.path.exists(target):
+                shutil.copyfile(source, target)
+            noted.append(_asset(filename, tensor))
+        logging.info("Assets written to: %s", folder)
+        return noted
+
+    def _check_order(self, first: bool) -> None:
+        if first and self._has_saved_variables:
+            raise AssertionError(
+                "Graph state including variables and assets has already been saved. Please invoke "
+                "`add_meta_graph()` instead."
+            )
+        if not first and not self._has_saved_variables:
+            raise AssertionError(
+                "Graph state including variables and assets has not been saved yet. Please invoke "
+                "`add_meta_graph_and_variables()` first."
+            )
+
+    def _save_variables(self, sess: Any, saver: Saver | None) -> Saver:
+        folder = os.path.join(self._export_dir, names.VARIABLES_DIRECTORY)
+        os.makedirs(folder, exist_ok=True)
+        saver = saver or _default_saver()
+        path = os.path.join(folder, names.VARIABLES_FILE)
+        saver.save(sess, path, write_meta_graph=False, write_state=False)
+        self._has_saved_variables = True
+        return saver
+
+    def _add(self, saver: Saver, tags: Any, signatures: Any, clear_devices: bool, strip: bool) -> Any:
+        meta = saver.export_meta_graph(clear_devices=clear_devices, strip_default_attrs=strip)
+        meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
+        for key, signature in (signatures or {}).items():
+            meta.signature_def[key].ParseFromString(signature.SerializeToString())
+        added = self._saved_model.meta_graphs.add()
+        added.CopyFrom(meta)
+        return added
+
+
+@export(
+    "saved_model.Builder",
+    "saved_model.builder.SavedModelBuilder",
+    "python.saved_model.builder.SavedModelBuilder",
+    "python.saved_model.builder_impl.SavedModelBuilder",
+)
+class SavedModelBuilder(_Writer):
+    """Writes a SavedModel: one set of variables, and graphs that use them, told apart by tags.
+
+    The first graph comes with `add_meta_graph_and_variables`, further ones with `add_meta_graph`; `save`
+    writes the model's file.
+    """
+
+    def add_meta_graph_and_variables(
+        self,
+        sess: Any,
+        tags: Any,
+        signature_def_map: Any = None,
+        assets_collection: Any = None,
+        legacy_init_op: Any = None,
+        clear_devices: bool = False,
+        main_op: Any = None,
+        strip_default_attrs: bool = False,
+        saver: Saver | None = None,
+    ) -> None:
+        """Adds the default graph, and saves the values that its variables have in `sess`.
+
+        `main_op` runs when the model is loaded. `assets_collection` are string constants with the paths of
+        files that belong to the model; these are copied.
+        """
+        self._check_order(first=True)
+        _check_signatures(signature_def_map)
+        self._collect(assets_collection, main_op, legacy_init_op)
+        saver = self._save_variables(sess, saver)
+        self._add(saver, tags, signature_def_map, clear_devices, strip_default_attrs)
+
+    def add_meta_graph(
+        self,
+        tags: Any,
+        signature_def_map: Any = None,
+        assets_collection: Any = None,
+        legacy_init_op: Any = None,
+        clear_devices: bool = False,
+        main_op: Any = None,
+        strip_default_attrs: bool = False,
+        saver: Saver | None = None,
+    ) -> None:
+        """Adds the default graph, which uses the variables already saved."""
+        self._check_order(first=False)
+        _check_signatures(signature_def_map)
+        self._collect(assets_collection, main_op, legacy_init_op)
+        self._add(saver or _default_saver(), tags, signature_def_map, clear_devices, strip_default_attrs)
+
     def _collect(self, assets: Any, main_op: Any, legacy_init_op: Any) -> None:
-        self._save_assets(assets)
+        from google.protobuf.any_pb2 import Any as AnyMessage
+
+        for asset in self._copy_assets(assets):
+            add_to_collection(
+                names.ASSETS_COLLECTION, AnyMessage(type_url=_ASSET_TYPE, value=asset.SerializeToString())
+            )
         if main_op is None and legacy_init_op is None:
             return
         chosen = legacy_init_op if main_op is None else main_op
@@ -135,29 +180,59 @@ class SavedModelBuilder:
                 )
         add_to_collection(key, chosen)
 
-    def _save_assets(self, assets: Any) -> None:
-        """Copies the files, each once, and notes which tensor is fed which when the model is loaded."""
-        if not assets:
-            logging.info("No assets to save.")
-            return
-        folder = os.path.join(self._export_dir, names.ASSETS_DIRECTORY)
-        os.makedirs(folder, exist_ok=True)
-        taken: dict[str, str] = {}
-        for tensor in assets:
-            source = _asset_path(tensor)
-            filename = _free_name(source, taken)
-            target = os.path.join(folder, filename)
-            if not os.path.exists(target):
-                shutil.copyfile(source, target)
-            add_to_collection(names.ASSETS_COLLECTION, _asset(filename, tensor))
-        logging.info("Assets written to: %s", folder)
 
-    def _add(self, saver: Saver, tags: Any, signatures: Any, clear_devices: bool, strip: bool) -> None:
-        meta = saver.export_meta_graph(clear_devices=clear_devices, strip_default_attrs=strip)
-        meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
-        for key, signature in (signatures or {}).items():
-            meta.signature_def[key].ParseFromString(signature.SerializeToString())
-        self._saved_model.meta_graphs.add().CopyFrom(meta)
+@export("python.saved_model.builder._SavedModelBuilder", "python.saved_model.builder_impl._SavedModelBuilder")
+class SignatureModelBuilder(_Writer):
+    """Writes a SavedModel whose init and train operations are in signatures and whose assets are in a list."""
+
+    def add_meta_graph_and_variables(
+        self,
+        sess: Any,
+        tags: Any,
+        signature_def_map: Any = None,
+        assets_list: Any = None,
+        clear_devices: bool = False,
+        init_op: Any = None,
+        train_op: Any = None,
+        strip_default_attrs: bool = False,
+        saver: Saver | None = None,
+    ) -> None:
+        """Adds the default graph, and saves the values that its variables have in `sess`."""
+        self._check_order(first=True)
+        signatures = _with_operations(signature_def_map, init_op, train_op)
+        assets = self._copy_assets(assets_list)
+        saver = self._save_variables(sess, saver)
+        added = self._add(saver, tags, signatures, clear_devices, strip_default_attrs)
+        added.asset_file_def.extend(assets)
+
+    def add_meta_graph(
+        self,
+        tags: Any,
+        signature_def_map: Any = None,
+        assets_list: Any = None,
+        clear_devices: bool = False,
+        init_op: Any = None,
+        train_op: Any = None,
+        saver: Saver | None = None,
+    ) -> None:
+        """Adds the default graph, which uses the variables already saved."""
+        self._check_order(first=False)
+        signatures = _with_operations(signature_def_map, init_op, train_op)
+        assets = self._copy_assets(assets_list)
+        added = self._add(saver or _default_saver(), tags, signatures, clear_devices, strip=True)
+        added.asset_file_def.extend(assets)
+
+
+def _with_operations(signatures: Any, init_op: Any, train_op: Any) -> dict[str, Any]:
+    """The signatures, and those that name the operations to be run."""
+    _check_signatures(signatures)
+    named = dict(signatures or {})
+    for key, op in ((names.INIT_OP_SIGNATURE, init_op), (names.TRAIN_OP_SIGNATURE, train_op)):
+        if op is not None:
+            if not isinstance(op, (Operation, Tensor)):
+                raise TypeError(f"What a model runs must be a Tensor or an Operation: {op!r}")
+            named[key] = op_signature_def(op, key)
+    return named
 
 
 def _default_saver() -> Saver:
@@ -165,6 +240,9 @@ def _default_saver() -> Saver:
 
 
 def _check_signatures(signatures: Any) -> None:
+    for key in (names.INIT_OP_SIGNATURE, names.TRAIN_OP_SIGNATURE):
+        if key in (signatures or {}):
+            raise KeyError(f'SignatureDef map key "{key}" is reserved. Please use a different key.')
     for signature in (signatures or {}).values():
         for info in [*signature.inputs.values(), *signature.outputs.values()]:
             if info.WhichOneof("encoding") is None:
@@ -202,13 +280,11 @@ def _free_name(source: str, taken: dict[str, str]) -> str:
 
 
 def _asset(filename: str, tensor: Tensor) -> Any:
-    from google.protobuf.any_pb2 import Any as AnyMessage
-
     from tensorfleet.protos import AssetFileDef
 
     message = AssetFileDef(filename=filename)
     message.tensor_info.name = tensor.name
-    return AnyMessage(type_url=_ASSET_TYPE, value=message.SerializeToString())
+    return message
 
 
 @export("saved_model.simple_save", "python.saved_model.simple_save.simple_save")

@@ -6,10 +6,13 @@ import os
 from typing import Any
 
 from tensorfleet.api import export
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.scopes import get_collection
 from tensorfleet.platform import logging
 from tensorfleet.platform.gfile import local_path
 from tensorfleet.saved_model import names
-from tensorfleet.train.saver import import_meta_graph
+from tensorfleet.saved_model.signatures import load_op_from_signature_def
+from tensorfleet.train.saver import Saver, all_saveable_objects, import_with_elements
 
 
 @export(
@@ -61,18 +64,71 @@ def load(sess: Any, tags: Any, export_dir: Any, import_scope: str | None = None,
 
     Returns its `MetaGraphDef`, whose `signature_def` names inputs and outputs.
     """
-    meta = _find(parse_saved_model(export_dir), tags)
-    folder = local_path(export_dir)
-    with sess.graph.as_default():
-        saver = import_meta_graph(meta, import_scope=import_scope, **saver_kwargs)
-        if saver is None:
-            logging.info("The specified SavedModel has no variables; no checkpoints were restored.")
-        else:
-            saver.restore(sess, os.path.join(folder, names.VARIABLES_DIRECTORY, names.VARIABLES_FILE))
-        main_op = _main_op(meta, import_scope)
-        if main_op is not None:
-            sess.run(main_op, feed_dict=_assets(meta, folder, import_scope))
-    return meta
+    return SavedModelLoader(export_dir).load(sess, tags, import_scope, **saver_kwargs)
+
+
+@export("python.saved_model.loader.SavedModelLoader", "python.saved_model.loader_impl.SavedModelLoader")
+class SavedModelLoader:
+    """Loads a SavedModel, as a whole or step by step: its graph, then its variables, then what its init op does."""
+
+    def __init__(self, export_dir: Any) -> None:
+        self._export_dir = local_path(export_dir)
+        self._model = parse_saved_model(export_dir)
+
+    @property
+    def export_dir(self) -> str:
+        """The directory of the model."""
+        return self._export_dir
+
+    @property
+    def variables_path(self) -> str:
+        """The checkpoint of the model's variables."""
+        return os.path.join(self._export_dir, names.VARIABLES_DIRECTORY, names.VARIABLES_FILE)
+
+    @property
+    def saved_model(self) -> Any:
+        """The model's `SavedModel` message."""
+        return self._model
+
+    def get_meta_graph_def_from_tags(self, tags: Any) -> Any:
+        """The `MetaGraphDef` that has exactly these tags."""
+        return _find(self._model, tags)
+
+    def load_graph(
+        self, graph: Graph, tags: Any, import_scope: str | None = None, **saver_kwargs: Any
+    ) -> tuple[Saver | None, Any]:
+        """Adds the nodes with these tags to a graph; gives their Saver, and what `return_elements` names."""
+        meta = self.get_meta_graph_def_from_tags(tags)
+        with graph.as_default():
+            return import_with_elements(meta, import_scope=import_scope, **saver_kwargs)
+
+    def restore_variables(self, sess: Any, saver: Saver | None, import_scope: str | None = None) -> None:
+        """Restores the variables with a Saver, which may be None where there are none."""
+        with sess.graph.as_default():
+            if saver is not None:
+                saver.restore(sess, self.variables_path)
+            elif all_saveable_objects(import_scope):
+                raise ValueError(
+                    "No tf.train.Saver object was passed to the function `SavedModelLoader.restore_variables`. Since there "
+                    "are variables in the graph, a saver is required."
+                )
+            else:
+                logging.info("The specified SavedModel has no variables; no checkpoints were restored.")
+
+    def run_init_ops(self, sess: Any, tags: Any, import_scope: str | None = None) -> None:
+        """Runs what the model says is to be run when it is loaded."""
+        meta = self.get_meta_graph_def_from_tags(tags)
+        with sess.graph.as_default():
+            init_op = get_init_op(meta, import_scope)
+            if init_op is not None:
+                sess.run(init_op, feed_dict=_assets(meta, self._export_dir, import_scope))
+
+    def load(self, sess: Any, tags: Any, import_scope: str | None = None, **saver_kwargs: Any) -> Any:
+        """All of it, into the session's graph; gives the `MetaGraphDef`."""
+        saver, _ = self.load_graph(sess.graph, tags, import_scope, **saver_kwargs)
+        self.restore_variables(sess, saver, import_scope)
+        self.run_init_ops(sess, tags, import_scope)
+        return self.get_meta_graph_def_from_tags(tags)
 
 
 def _find(model: Any, tags: Any) -> Any:
@@ -91,21 +147,30 @@ def _scoped(name: str, scope: str | None) -> str:
     return f"{scope}/{name}" if scope else name
 
 
-def _main_op(meta: Any, scope: str | None) -> Any:
-    """What is to be run after loading: in a collection, or in newer models in a signature."""
-    from tensorfleet.graph.scopes import get_default_graph
-
-    graph = get_default_graph()
-    if names.INIT_OP_SIGNATURE in meta.signature_def:
-        info = meta.signature_def[names.INIT_OP_SIGNATURE].outputs[names.INIT_OP_SIGNATURE]
-        return graph.as_graph_element(_scoped(info.name, scope))
+@export("python.saved_model.loader_impl.get_init_op")
+def get_init_op(meta_graph_def: Any, import_scope: str | None = None) -> Any:
+    """What is to be run after loading: in a signature, or in older models in a collection; None: nothing."""
+    if names.INIT_OP_SIGNATURE in meta_graph_def.signature_def:
+        signature = meta_graph_def.signature_def[names.INIT_OP_SIGNATURE]
+        return load_op_from_signature_def(signature, names.INIT_OP_SIGNATURE, import_scope)
     for key in (names.MAIN_OP_COLLECTION, names.LEGACY_INIT_OP_COLLECTION):
-        found = meta.collection_def[key].node_list.value if key in meta.collection_def else []
+        stored = meta_graph_def.collection_def
+        found = stored[key].node_list.value if key in stored else []
         if len(found) > 1:
             raise RuntimeError(f"Expected exactly one SavedModel init op. Found {len(found)}: {list(found)}.")
         if found:
-            return graph.as_graph_element(_scoped(found[0], scope))
+            return get_collection(key)[0]
     return None
+
+
+@export("python.saved_model.loader_impl.get_train_op")
+def get_train_op(meta_graph_def: Any, import_scope: str | None = None) -> Any:
+    """The operation that trains the model, or None."""
+    if names.TRAIN_OP_SIGNATURE in meta_graph_def.signature_def:
+        signature = meta_graph_def.signature_def[names.TRAIN_OP_SIGNATURE]
+        return load_op_from_signature_def(signature, names.TRAIN_OP_SIGNATURE, import_scope)
+    found = get_collection(names.TRAIN_OP_COLLECTION)
+    return found[0] if found else None
 
 
 def _assets(meta: Any, folder: str, scope: str | None) -> dict[str, str]:

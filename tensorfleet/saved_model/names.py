@@ -16,6 +16,8 @@ ASSETS_COLLECTION = "saved_model_assets"
 MAIN_OP_COLLECTION = "saved_model_main_op"
 LEGACY_INIT_OP_COLLECTION = "legacy_init_op"
 INIT_OP_SIGNATURE = "__saved_model_init_op"
+TRAIN_OP_SIGNATURE = "__saved_model_train_op"
+TRAIN_OP_COLLECTION = "saved_model_train_op"
 SERVING = "serve"
 DEFAULT_SIGNATURE = "serving_default"
 CLASSIFY_METHOD = "tensorflow/serving/classify"
@@ -58,3 +60,6 @@ for _module, _values in _PUBLIC.items():
             f"saved_model.{_module}.{_name}",
             f"python.saved_model.{_module}.{_name}",
         )
+publish(INIT_OP_SIGNATURE, "python.saved_model.constants.INIT_OP_SIGNATURE_KEY")
+publish(TRAIN_OP_SIGNATURE, "python.saved_model.constants.TRAIN_OP_SIGNATURE_KEY")
+publish(TRAIN_OP_COLLECTION, "python.saved_model.constants.TRAIN_OP_KEY")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes
+from tensorfleet import dtypes, errors
 from tensorfleet.api import export
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.saved_model import names
+from tensorfleet.shapes import TensorShape
 
 
 def _paths(module: str, name: str) -> list[str]:
@@ -28,6 +29,46 @@ def build_tensor_info(tensor: Any) -> Any:
     else:
         info.name = tensor.name
     return info
+
+
+@export(
+    "python.saved_model.utils.build_tensor_info_from_op",
+    "python.saved_model.utils_impl.build_tensor_info_from_op",
+)
+def build_tensor_info_from_op(op: Operation) -> Any:
+    """A `TensorInfo` that names an operation."""
+    from tensorfleet.protos import TensorInfo
+
+    return TensorInfo(name=op.name, tensor_shape=TensorShape(None).as_proto())
+
+
+@export(
+    "python.saved_model.signature_def_utils.op_signature_def",
+    "python.saved_model.signature_def_utils_impl.op_signature_def",
+)
+def op_signature_def(op: Operation | Tensor, key: str) -> Any:
+    """The signature that names what is run when a model is loaded or trained."""
+    info = build_tensor_info(op) if isinstance(op, Tensor) else build_tensor_info_from_op(op)
+    return build_signature_def(outputs={key: info})
+
+
+@export(
+    "python.saved_model.signature_def_utils.load_op_from_signature_def",
+    "python.saved_model.signature_def_utils_impl.load_op_from_signature_def",
+)
+def load_op_from_signature_def(signature_def: Any, key: str, import_scope: str | None = None) -> Any:
+    """The operation or tensor that `op_signature_def` named; NotFoundError when the graph has none."""
+    name = signature_def.outputs[key].name
+    try:
+        return get_default_graph().as_graph_element(f"{import_scope}/{name}" if import_scope else name)
+    except (KeyError, ValueError) as e:
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"The key {key!r} could not be found in the graph. Please make sure the SavedModel was created by the internal "
+            "_SavedModelBuilder. If you are using the public API, please make sure the SignatureDef in the SavedModel "
+            f"does not contain the key {key!r}.",
+        ) from e
 
 
 @export(*_paths("utils", "get_tensor_from_tensor_info"))

@@ -34,6 +34,7 @@ _FAILED = (
 )
 
 
+@export("python.ops.variables._all_saveable_objects")
 def all_saveable_objects(scope: str | None = None) -> list:
     """What a Saver saves when it is not told: the global variables, and other objects with state."""
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope) + get_collection(
@@ -345,14 +346,22 @@ def import_meta_graph(
 
     None when there are no variables.
     """
+    return import_with_elements(meta_graph_or_file, clear_devices, import_scope, **kwargs)[0]
+
+
+@export("python.training.saver._import_meta_graph_with_return_elements")
+def import_with_elements(
+    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
+) -> tuple[Saver | None, Any]:
+    """As `import_meta_graph`; gives the Saver, and what `return_elements` names."""
     graph = kwargs.get("graph") or get_default_graph()
-    meta, scope, _ = import_meta_graph_def(
+    meta, scope, found = import_meta_graph_def(
         meta_graph_or_file, clear_devices, import_scope=import_scope, **kwargs
     )
     with graph.as_default():
         if meta.HasField("saver_def") and meta.saver_def.filename_tensor_name:
-            return Saver(saver_def=meta.saver_def, name=scope)
+            return Saver(saver_def=meta.saver_def, name=scope), found
         if all_saveable_objects(import_scope):
-            return Saver()
+            return Saver(), found
     logging.info("Saver not created because there are no variables in the graph to restore")
-    return None
+    return None, found

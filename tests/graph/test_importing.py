@@ -157,3 +157,10 @@ def test_the_gradient_of_a_function_travels_with_it(session):
     with tf.Graph().as_default(), tf.Session() as other:
         x, y = tf.import_graph_def(again, return_elements=["x:0", "y:0"])
         assert other.run([y, *tf.gradients(y, x)], {x: 3.0}) == [6.0, 301.0]
+
+
+def test_a_node_without_an_attribute_that_has_no_default_is_refused():
+    nodes = graph_def_of(lambda: tf.placeholder(tf.float32, name="x"))
+    del nodes.node[0].attr["dtype"]
+    with pytest.raises(ValueError, match="NodeDef missing attr 'dtype' from Op<name=Placeholder"):
+        tf.import_graph_def(nodes)

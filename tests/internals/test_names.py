@@ -150,3 +150,12 @@ def test_random_numbers_without_state_have_their_contrib_names():
     assert tf.contrib.stateless.stateless_random_uniform is tf.random.stateless_uniform
     assert tf.contrib.stateless.stateless_truncated_normal is tf.random.stateless_truncated_normal
     assert tf.contrib.signal.stft is tf.signal.stft
+
+
+def test_inner_modules_have_the_modules_they_import():
+    from tensorfleet.python.framework import dtypes
+    from tensorfleet.python.ops import variables
+
+    assert variables.dtypes is dtypes
+    with pytest.raises(AttributeError):
+        variables.no_such_module  # noqa: B018
