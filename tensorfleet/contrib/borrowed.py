@@ -36,7 +36,7 @@ _LENDERS: dict[str, tuple[str, ...]] = {
     "contrib.data": ("data", "data.experimental"),
     "contrib.distribute": ("distribute", "distribute.experimental"),
     "contrib.lookup": ("lookup", ""),
-    "contrib.estimator": ("estimator",),
+    "contrib.estimator": ("estimator", "estimator.experimental"),
     "contrib.image": ("image",),
     "contrib.training": ("train",),
     "contrib.training.python.training.training": ("contrib.training", "train"),

@@ -18,6 +18,12 @@ _MODULES = {
         DNNLinearCombinedRegressor BaselineClassifier BaselineRegressor classifier_parse_example_spec
         regressor_parse_example_spec
     """,
+    "early_stopping": """
+        experimental.make_early_stopping_hook experimental.stop_if_higher_hook experimental.stop_if_lower_hook
+        experimental.stop_if_no_increase_hook experimental.stop_if_no_decrease_hook
+        experimental.make_stop_at_checkpoint_step_hook
+    """,
+    "in_memory": "experimental.InMemoryEvaluatorHook",
     "input_functions": "inputs.numpy_input_fn inputs.pandas_input_fn",
     "exporters": "Exporter FinalExporter LatestExporter BestExporter",
     "outputs": "export.ExportOutput export.ClassificationOutput export.RegressionOutput export.PredictOutput",

@@ -190,7 +190,7 @@ def evaluate_once(
     `eval_ops` are run until a hook, such as `StopAfterNEvalsHook`, or the end of the input stops it; without them only
     `final_ops` are run.
     """
-    evaluation = _Evaluation(scaffold or Scaffold(), eval_ops, final_ops, final_ops_feed_dict, hooks)
+    evaluation = Evaluation(scaffold or Scaffold(), eval_ops, final_ops, final_ops_feed_dict, hooks)
     logging.info("Starting evaluation of %s", checkpoint_path)
     values = evaluation.run(checkpoint_path, master, feed_dict, config)
     logging.info("Finished evaluation of %s", checkpoint_path)
@@ -214,7 +214,7 @@ def evaluate_repeatedly(
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Any:
     """`evaluate_once` for each new checkpoint of a folder; gives the values of the last evaluation."""
-    evaluation = _Evaluation(scaffold or Scaffold(), eval_ops, final_ops, final_ops_feed_dict, hooks)
+    evaluation = Evaluation(scaffold or Scaffold(), eval_ops, final_ops, final_ops_feed_dict, hooks)
     values = None
     for i, path in enumerate(checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)):
         values = evaluation.run(path, master, feed_dict, config)
@@ -223,7 +223,7 @@ def evaluate_repeatedly(
     return values
 
 
-class _Evaluation:
+class Evaluation:
     """What all evaluations of one graph share: it is built once."""
 
     def __init__(self, scaffold: Any, eval_ops: Any, final_ops: Any, final_feed: Any, hooks: Any) -> None:
@@ -239,7 +239,7 @@ class _Evaluation:
                     hook._set_evals_completed_tensor(now)
         self._final = FinalOpsHook(final_ops, final_feed)
 
-    def run(self, path: str, master: str, feed_dict: Any, config: Any) -> Any:
+    def run(self, path: str | None, master: str, feed_dict: Any, config: Any) -> Any:
         """Evaluates one checkpoint."""
         creator = ChiefSessionCreator(
             scaffold=self._scaffold, checkpoint_filename_with_path=path, master=master, config=config

@@ -1,0 +1,241 @@
+"""Hooks that end a training early: `tf.estimator.experimental.stop_if_no_decrease_hook` and its relatives."""
+
+from __future__ import annotations
+
+import glob
+import operator
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes, errors
+from tensorfleet.api import find
+from tensorfleet.estimator.estimator import Estimator
+from tensorfleet.estimator.saving import global_step_in
+from tensorfleet.graph.scopes import GraphKeys
+from tensorfleet.platform import logging
+from tensorfleet.train.global_step import get_global_step
+from tensorfleet.train.hooks import SecondOrStepTimer
+from tensorfleet.train.session_run_hook import SessionRunArgs, SessionRunHook
+
+
+def make_early_stopping_hook(
+    estimator: Estimator,
+    should_stop_fn: Callable[[], bool],
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> SessionRunHook:
+    """A hook by which the chief ends the training of all workers once `should_stop_fn()` says so.
+
+    It is asked every `run_every_secs` seconds, or every `run_every_steps` steps with `run_every_secs=None`.
+    """
+    if not isinstance(estimator, Estimator):
+        raise TypeError(f"`estimator` must have type `tf.estimator.Estimator`. Got: {type(estimator)}")
+    if run_every_secs is not None and run_every_steps is not None:
+        raise ValueError("Only one of `run_every_secs` and `run_every_steps` must be set.")
+    if estimator.config.is_chief:
+        return _AsksHook(should_stop_fn, SecondOrStepTimer(run_every_secs, run_every_steps))
+    return _FollowsHook()
+
+
+def _stop_variable() -> Any:
+    """Whether to stop: a variable that all workers share."""
+    with find("variable_scope")("signal_early_stopping", values=[], reuse=find("AUTO_REUSE")):
+        return find("get_variable")(
+            "STOP",
+            [],
+            dtypes.bool_,
+            initializer=find("constant_initializer")(False),
+            collections=[GraphKeys.GLOBAL_VARIABLES],
+            trainable=False,
+        )
+
+
+class _AsksHook(SessionRunHook):
+    """Asks whether to stop, and tells the others."""
+
+    def __init__(self, should_stop_fn: Callable[[], bool], timer: SecondOrStepTimer) -> None:
+        self._should_stop_fn = should_stop_fn
+        self._timer = timer
+
+    def begin(self) -> None:
+        self._step = get_global_step()
+        self._stop_op = find("assign")(_stop_variable(), True)
+
+    def before_run(self, run_context: Any) -> SessionRunArgs:
+        return SessionRunArgs(self._step)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        step = run_values.results
+        if self._timer.should_trigger_for_step(step):
+            self._timer.update_last_triggered_step(step)
+            if self._should_stop_fn():
+                logging.info("Requesting early stopping at global step %d", step)
+                run_context.session.run(self._stop_op)
+                run_context.request_stop()
+
+
+class _FollowsHook(SessionRunHook):
+    """Stops when the chief has said so."""
+
+    def begin(self) -> None:
+        self._stop = _stop_variable()
+
+    def before_run(self, run_context: Any) -> SessionRunArgs:
+        return SessionRunArgs(self._stop)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        if run_values.results:
+            logging.info("Early stopping requested, suspending run.")
+            run_context.request_stop()
+
+
+def evaluations(folder: str) -> dict[int, dict[str, float]]:
+    """The metrics that evaluations have written to a folder, by global step."""
+    found: dict[int, dict[str, float]] = {}
+    for path in sorted(glob.glob(os.path.join(folder, "*.tfevents.*"))):
+        try:
+            for event in find("train.summary_iterator")(path):
+                values = {v.tag: v.simple_value for v in event.summary.value if v.HasField("simple_value")}
+                if values:
+                    found.setdefault(event.step, {}).update(values)
+        except errors.DataLossError as e:
+            logging.warning("The rest of %s is not read: %s", path, e)
+    return dict(sorted(found.items()))
+
+
+def _threshold_hook(
+    better: Callable[[float, float], bool],
+    estimator: Estimator,
+    metric_name: str,
+    threshold: float,
+    eval_dir: str | None,
+    min_steps: int,
+    every: tuple,
+) -> SessionRunHook:
+    def should_stop() -> bool:
+        for step, metrics in evaluations(eval_dir or estimator.eval_dir()).items():
+            if step >= min_steps and better(metrics[metric_name], threshold):
+                logging.info("At step %s %s is %s: stopping early.", step, metric_name, metrics[metric_name])
+                return True
+        return False
+
+    return make_early_stopping_hook(estimator, should_stop, *every)
+
+
+def _improvement_hook(
+    better: Callable[[float, float], bool],
+    estimator: Estimator,
+    metric_name: str,
+    patience: int,
+    eval_dir: str | None,
+    min_steps: int,
+    every: tuple,
+) -> SessionRunHook:
+    def should_stop() -> bool:
+        best: tuple[float, int] | None = None
+        for step, metrics in evaluations(eval_dir or estimator.eval_dir()).items():
+            if step < min_steps:
+                continue
+            value = metrics[metric_name]
+            if best is None or better(value, best[0]):
+                best = value, step
+            if step - best[1] >= patience:
+                logging.info("%s has not improved for %s steps: stopping early.", metric_name, step - best[1])
+                return True
+        return False
+
+    return make_early_stopping_hook(estimator, should_stop, *every)
+
+
+def stop_if_higher_hook(
+    estimator: Estimator,
+    metric_name: str,
+    threshold: float,
+    eval_dir: str | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> SessionRunHook:
+    """Ends the training once an evaluation has found the metric above the threshold."""
+    every = (run_every_secs, run_every_steps)
+    return _threshold_hook(operator.gt, estimator, metric_name, threshold, eval_dir, min_steps, every)
+
+
+def stop_if_lower_hook(
+    estimator: Estimator,
+    metric_name: str,
+    threshold: float,
+    eval_dir: str | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> SessionRunHook:
+    """Ends the training once an evaluation has found the metric below the threshold."""
+    every = (run_every_secs, run_every_steps)
+    return _threshold_hook(operator.lt, estimator, metric_name, threshold, eval_dir, min_steps, every)
+
+
+def stop_if_no_increase_hook(
+    estimator: Estimator,
+    metric_name: str,
+    max_steps_without_increase: int,
+    eval_dir: str | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> SessionRunHook:
+    """Ends the training when evaluations of so many steps have found no higher metric."""
+    every = (run_every_secs, run_every_steps)
+    patience = max_steps_without_increase
+    return _improvement_hook(operator.gt, estimator, metric_name, patience, eval_dir, min_steps, every)
+
+
+def stop_if_no_decrease_hook(
+    estimator: Estimator,
+    metric_name: str,
+    max_steps_without_decrease: int,
+    eval_dir: str | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> SessionRunHook:
+    """Ends the training when evaluations of so many steps have found no lower metric."""
+    every = (run_every_secs, run_every_steps)
+    patience = max_steps_without_decrease
+    return _improvement_hook(operator.lt, estimator, metric_name, patience, eval_dir, min_steps, every)
+
+
+class _StopAtCheckpointStepHook(SessionRunHook):
+    """Waits, at the last step, until the checkpoint of it is there."""
+
+    def __init__(self, folder: str, last_step: int, wait_secs: float) -> None:
+        self._folder = folder
+        self._last_step = last_step
+        self._wait_secs = wait_secs
+
+    def begin(self) -> None:
+        self._step = get_global_step()
+
+    def before_run(self, run_context: Any) -> SessionRunArgs:
+        return SessionRunArgs(self._step)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        if run_values.results + 1 < self._last_step:
+            return
+        if run_context.session.run(self._step) < self._last_step:
+            return
+        run_context.request_stop()
+        while global_step_in(self._folder) < self._last_step:
+            logging.info("Waiting for the checkpoint of step %d.", self._last_step)
+            time.sleep(self._wait_secs)
+
+
+def make_stop_at_checkpoint_step_hook(
+    estimator: Estimator, last_step: int, wait_after_file_check_secs: float = 30
+) -> SessionRunHook:
+    """A hook that ends the training at a step; workers wait until the chief has saved it, so that none starts anew."""
+    if estimator.config.is_chief:
+        return find("train.StopAtStepHook")(last_step=last_step)
+    return _StopAtCheckpointStepHook(estimator.model_dir, last_step, wait_after_file_check_secs)
