@@ -12,6 +12,7 @@ WAITS = {"wait", "join", "get", "acquire", "communicate", "result"}
 
 # What has no deadline, by file and function, and what ends it.
 ENDED_BY = {
+    "runtime/turns.py:run": "the step's items, each of which ends at its step's deadline or cancellation",
     "runtime/threads.py:run": "the step's items, each of which ends at its step's deadline or cancellation",
     "runtime/host.py:run": "whoever computes the variable's new value; locks are taken in one order",
     "runtime/program.py:run": "whoever computes the variable's new value; locks are taken in one order",

@@ -117,6 +117,13 @@ class ClusterPlacer(Placer):
             self.ask(job, index)
         return self._match_among(op, wanted.replace(job=job, task=index))
 
+    def _check(self, op: Operation, wanted: DeviceSpec) -> None:
+        job, index = self._home(wanted)
+        if (job, index) in self._asked or (job, index) not in self.tasks():
+            super()._check(op, wanted.replace(job=job, task=index))
+        elif wanted.device_type in (None, "CPU"):
+            self._sound.add(op._device)  # every task has one
+
     def _home(self, wanted: DeviceSpec) -> tuple[str, int]:
         """The task an operation goes to: what it names, and for the rest this session's own."""
         own_job, own_index = self._default

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensorfleet import errors
@@ -22,6 +22,7 @@ class Placer:
         self._specs: list[DeviceSpec] = []
         self.soft = soft
         self.placed: dict[Operation, str] = {}
+        self._sound: set[str] = set()  # what operations ask for that can be had by all
         self.add(devices)
 
     def add(self, devices: Sequence[str]) -> None:
@@ -49,6 +50,18 @@ class Placer:
         if device is None:
             device = self.placed[op] = self._choose(op)
         return device
+
+    def check(self, ops: Iterable[Operation]) -> None:
+        """Refuses operations that ask for a device there is not, whether they are to run or not."""
+        sound = self._sound
+        asking = [op for op in ops if op._device and op._device not in sound and self._leader(op) is None]
+        for op in sorted(asking, key=_is_source):  # of a constant and its user, the user is what was written
+            if op._device not in sound:
+                self._check(op, DeviceSpec.from_string(op._device))
+
+    def _check(self, op: Operation, wanted: DeviceSpec) -> None:
+        if "/device:CPU" in self._match_among(op, wanted):
+            self._sound.add(op._device)
 
     def reason(self, op: Operation, device: str) -> str:
         """Why an operation is where it is, in a few words."""
@@ -130,6 +143,10 @@ class Placer:
                 "tf.ConfigProto(allow_soft_placement=True) to let it run on the CPU."
             )
         return errors.InvalidArgumentError(None, op, text)
+
+
+def _is_source(op: Operation) -> bool:
+    return not op._inputs and len(op._outputs) == 1 and not op._outputs[0].dtype._is_ref_dtype
 
 
 def agrees(wanted: DeviceSpec, have: DeviceSpec) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from tensorfleet.runtime.resources import RandomStreams, ResourceManager, Variab
 from tensorfleet.runtime.segment import Segment, uninitialized
 from tensorfleet.runtime.threads import Pool
 from tensorfleet.runtime.trimmed import Trimmer
+from tensorfleet.runtime.turns import Turns
 
 
 class StepContext:
@@ -318,8 +320,12 @@ def _soon_done(item: Any) -> bool:
 def _may_last(item: Any) -> bool:
     """Whether an item may take for ever: it waits, loops, or calls a function of the user's."""
     item = item.item if isinstance(item, Guarded) else item
-    if item.blocks or isinstance(item, LoopItem):
-        return True
+    return item.blocks or isinstance(item, LoopItem) or _is_call(item)
+
+
+def _is_call(item: Any) -> bool:
+    """Whether an item calls a function of the user's."""
+    item = item.item if isinstance(item, Guarded) else item
     return type(item) is HostItem and item.op.type in ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 
 
@@ -376,10 +382,25 @@ class Program:
         self._in_order = self.items
         # Nothing to run beside an item, even one that waits: no thread is worth waking.
         self.sequential = len({p.device for p in plan.parts}) <= 1 and self._one_after_the_other()
+        #: when it is each item's turn, if several functions of the user's might wait for each other
+        self.turn = self._turns() if self.sequential else []
         # A segment of NoOps only orders others, which the list does already.
         self._work = [i for i in self._in_order if not (isinstance(i, SegmentItem) and not i.segment.steps)]
         # Nothing to wait for either: such a step needs no cancelling.
         self.inline = self.sequential and not any(map(_may_last, self.items))
+
+    def _turns(self) -> list[int]:
+        """The order of the items, if there are calls of functions that do not need each other; else nothing."""
+        calls = [i for i, item in enumerate(self.items) if _is_call(item)]
+        if len(calls) < 2:
+            return []
+        before: list[set[int]] = []
+        for part in self.plan.parts:
+            before.append(set(part.after).union(*(before[j] for j in part.after)))
+        if all(i in before[j] for i, j in itertools.pairwise(calls)):
+            return []
+        place = {id(item): n for n, item in enumerate(self._in_order)}
+        return [place[id(item)] for item in self.items]
 
     def _one_after_the_other(self) -> bool:
         """Whether all work that is not before a waiting item needs what that item waits for, or is soon done.
@@ -422,7 +443,9 @@ class Program:
         values = self.template.copy()
         for slot, value in zip(self.feed_slots, feeds, strict=True):
             values[slot] = value
-        if self.sequential:
+        if self.turn:
+            Turns(self, ctx, values).run()
+        elif self.sequential:
             if ctx.trace is None:
                 for item in self._work:
                     item.run(ctx, values)

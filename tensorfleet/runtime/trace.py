@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from tensorfleet.passes.plan import everything
+from tensorfleet.runtime.costs import fill_costs
 
 
 class Collector:
@@ -35,8 +36,8 @@ class Collector:
         with self._lock:
             self.events += [tuple(e) for e in events]
 
-    def fill(self, run_metadata: Any, plan: Any, graphs: bool) -> None:
-        """Writes the events, and on request the graph of each device, into a `RunMetadata`."""
+    def fill(self, run_metadata: Any, plan: Any, graphs: bool, costs: bool = False) -> None:
+        """Writes the events, and on request the graph of each device and its costs, into a `RunMetadata`."""
         threads: dict[int, int] = {}
         by_device: dict[str, Any] = {}
         ops = everything(plan)
@@ -60,6 +61,8 @@ class Collector:
             stats.timeline_label = text
         if graphs:
             _partition_graphs(run_metadata, ops)
+        if costs:
+            fill_costs(run_metadata.cost_graph, plan, self.events, self._home)
 
 
 def label(item: Any) -> str:

@@ -23,12 +23,13 @@ from tensorfleet.session.partial import PartialRuns
 class _Prepared:
     """A planned call of `run`: how to read the feeds, what to run, how to arrange the results."""
 
-    __slots__ = ("arrange", "convert", "program")
+    __slots__ = ("arrange", "convert", "program", "runs")
 
     def __init__(self, program: Any, convert: list[Callable], arrange: Callable) -> None:
         self.program = program
         self.convert = convert
         self.arrange = arrange
+        self.runs = 0  # counted when a model of costs is wanted
 
 
 @export("python.client.session.BaseSession", "python.client.session.SessionInterface")
@@ -51,7 +52,9 @@ class BaseSession:
         self._engine = engine_for(target, self._graph, config)
         self._prepared: dict[Any, _Prepared] = {}
         self._prepared_edits = self._graph._edits
+        self._checked = 0  # of the graph's operations, those whose devices there are
         self._partial = PartialRuns(self._graph, self._engine)
+        self._modelled = 0 if config is None else config.graph_options.build_cost_model
         self._entered: list = []
 
     @property
@@ -76,7 +79,7 @@ class BaseSession:
         `feed_dict` maps tensors (or their names) to values; `options` is a `tf.RunOptions`, and
         `run_metadata` a `tf.RunMetadata` to be filled.
         """
-        if options is not None or run_metadata is not None:
+        if options is not None or run_metadata is not None or self._modelled:
             return self._run_traced(fetches, feed_dict, options, run_metadata)
         prepared = self._prepare(fetches, feed_dict)
         if feed_dict:
@@ -104,11 +107,22 @@ class BaseSession:
         timeout = options.timeout_in_ms if options is not None else 0
         tracing = run_metadata is not None and options is not None and options.trace_level
         graphs = run_metadata is not None and options is not None and options.output_partition_graphs
-        collector = self._engine.collector() if tracing or graphs else None
+        costs = self._is_modelled(prepared) and run_metadata is not None
+        collector = self._engine.collector() if tracing or graphs or costs else None
         results = self._execute(prepared.program, feeds, timeout, collector)
         if collector is not None:
-            collector.fill(run_metadata, prepared.program.plan, bool(graphs))
+            collector.fill(run_metadata, prepared.program.plan, bool(graphs), costs)
+            if costs and self._target and not tracing:
+                run_metadata.ClearField("step_stats")
         return prepared.arrange(results)
+
+    def _is_modelled(self, prepared: _Prepared) -> bool:
+        """Whether it is the turn of this run of a program to tell what its operations cost."""
+        if not self._modelled:
+            return False
+        prepared.runs += 1
+        counted = prepared.runs - self._config.graph_options.build_cost_model_after
+        return counted > 0 and counted % self._modelled == 0
 
     def _prepare(self, fetches: Any, feed_dict: Any) -> _Prepared:
         if self._closed:
@@ -116,6 +130,9 @@ class BaseSession:
         if self._prepared_edits != self._graph._edits:
             self._prepared.clear()
             self._prepared_edits = self._graph._edits
+            self._checked = 0
+        if self._checked != len(self._graph._ops):
+            self._check_devices()
         try:
             asked = _key(fetches)
             key: Any = (asked, tuple(feed_dict)) if feed_dict else (asked,)
@@ -137,6 +154,14 @@ class BaseSession:
             self._prepared[key] = made
         return made
 
+    def _check_devices(self) -> None:
+        """Refuses to run anything while an operation asks for a device that is not there."""
+        ops = self._graph._ops
+        found = len(ops)
+        if self._config is None or not self._config.graph_options.place_pruned_graph:
+            self._engine.placer.check(ops[self._checked : found])
+        self._checked = found
+
     def _plan(self, fetches: Any, feed_keys: list) -> _Prepared:
         feeds, convert = feed_plan(self._graph, feed_keys)
         tensors, targets, arrange = fetch_plan(self._graph, fetches, feeds, self)
@@ -147,6 +172,7 @@ class BaseSession:
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
             raise TypeError("`feed_list` must be a list or tuple.")
         self._check_open()
+        self._check_devices()
         prepared = self._plan(fetches, list(feed_list or ()))
         count = len(prepared.convert)
 

@@ -135,6 +135,36 @@ def test_absent_device_names_what_is_there():
         assert s.run(a) == 1
 
 
+def test_nothing_runs_while_an_operation_has_an_absent_device():
+    fine = tf.constant(2.0) + 1.0
+    with tf.Session() as s:
+        assert s.run(fine) == 3.0
+        with tf.device("/job:ps/task:3"):
+            tf.add(1.0, 2.0, name="lost")
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="Cannot assign a device for operation lost:"
+        ):
+            s.run(fine)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="/job:ps/task:3"):
+            s.make_callable(fine)
+    pruned = tf.ConfigProto(graph_options=tf.GraphOptions(place_pruned_graph=True))
+    with tf.Session(config=pruned) as s:
+        assert s.run(fine) == 3.0
+
+
+def test_soft_placement_finds_another_device_but_no_other_task():
+    soft = tf.ConfigProto(allow_soft_placement=True)
+    fine = tf.constant(2.0) + 1.0
+    with tf.device("/gpu:7"):
+        tf.add(1.0, 2.0)
+    with tf.Session(config=soft) as s:
+        assert s.run(fine) == 3.0
+        with tf.device("/job:ps"):
+            tf.add(1.0, 2.0, name="lost")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="operation lost:"):
+            s.run(fine)
+
+
 def test_failed_step_assigns_nothing(monkeypatch):
     v = tf.Variable(1.0)
     x = tf.placeholder(tf.float32, [])
