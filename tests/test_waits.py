@@ -18,6 +18,8 @@ ENDED_BY = {
     "runtime/program.py:run": "whoever computes the variable's new value; locks are taken in one order",
     "data/keeping.py:fetch": "the run's end, which sets the event",
     "data/parallel.py:_work": "the run's end, which puts None",
+    "estimator/training.py:_run_server": "the end of the cluster (`Server.join`)",
+    "estimator/metrics_of.py:with_loss": "itself: the result of a metric is a tensor",
     "launch/run.py:_on_line": "whoever prints; a thread of lines that nobody prints ends with the process",
     "launch/process.py:_wait": "the task's end, which the launcher brings about when it stops",
     "launch/process.py:close": "the guardian's end, which closing its input is",
