@@ -396,7 +396,11 @@ def _adopt(tensor: Tensor, context: ControlFlowContext) -> None:
 
 
 def enter(
-    data: Tensor, frame: str, is_constant: bool = False, parallel_iterations: int = 10, name: str = "Enter"
+    data: Tensor,
+    frame: str,
+    is_constant: bool = False,
+    parallel_iterations: int = 10,
+    name: str | None = None,
 ) -> Tensor:
     """Brings a tensor into a loop."""
     kind = "RefEnter" if data.dtype._is_ref_dtype else "Enter"
@@ -406,7 +410,7 @@ def enter(
         frame_name=frame,
         is_constant=is_constant,
         parallel_iterations=parallel_iterations,
-        name=name,
+        name=name or kind,
     )
     return made
 

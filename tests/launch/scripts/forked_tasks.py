@@ -20,7 +20,7 @@ def task(spec, job, index):
     with tf.device("/job:ps/task:0"):
         more = tf.get_variable("total", initializer=0).assign_add(1)
     with tf.train.MonitoredTrainingSession(server.target, index == 0) as session:
-        print("counted:", session.run(more) > 0)
+        print(f"counted: {session.run(more) > 0}")
 
 
 if __name__ == "__main__":
