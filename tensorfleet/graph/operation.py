@@ -334,6 +334,9 @@ class Tensor:
         """What is known of the shape while the graph is built."""
         return self._shape
 
+    def _shape_as_list(self) -> list | None:
+        return None if self.shape.ndims is None else self.shape.as_list()
+
     def _shape_tuple(self) -> tuple | None:
         return None if self.shape.rank is None else tuple(self.shape.as_list())
 

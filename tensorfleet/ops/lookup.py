@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import (
     GraphKeys,
     add_to_collection,
+    control_dependencies,
     get_collection,
+    get_default_graph,
     name_scope,
 )
 from tensorfleet.graph.sparse_tensor import SparseTensor, is_sparse, to_sparse
@@ -102,8 +105,12 @@ class InitializableLookupTableBase(LookupInterface):
         self._default_value = to_tensor(default_value, self._value_dtype)
         self._default_value.shape.assert_is_compatible_with(())
         self._initializer = initializer
-        self._resource_handle = self._create_resource()
-        self._init_op = initializer.initialize(self)
+        inside = get_default_graph()._get_control_flow_context() is not None
+        with (
+            control_dependencies(None) if inside else nullcontext()
+        ):  # one table, whatever branch or loop is around
+            self._resource_handle = self._create_resource()
+            self._init_op = initializer.initialize(self)
 
     def _create_resource(self) -> Tensor:
         raise TypeError("A table of your own defines _create_resource().")
@@ -353,7 +360,7 @@ class StaticVocabularyTable(LookupInterface):
     def size(self, name: str | None = None) -> Any:
         """How many ids there are, buckets included."""
         with name_scope(name, f"{self.name}_Size"):
-            own = np.int64(0) if self._table is None else self._table.size()
+            own = to_tensor(np.int64(0)) if self._table is None else self._table.size()
             return own + np.int64(self._num_oov_buckets)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
@@ -457,7 +464,7 @@ class IdTableWithHashBuckets(LookupInterface):
     def size(self, name: str | None = None) -> Any:
         """How many ids there are, buckets included."""
         with name_scope(name, f"{self.name}_Size"):
-            own = np.int64(0) if self._table is None else self._table.size()
+            own = to_tensor(np.int64(0)) if self._table is None else self._table.size()
             return own + np.int64(self._num_oov_buckets)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:

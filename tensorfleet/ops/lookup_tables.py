@@ -186,33 +186,41 @@ class DenseTable(MutableTable):
     def __init__(self, *args: Any, empty_key: Any, deleted_key: Any, buckets: int, load: float) -> None:
         super().__init__(*args)
         if buckets < 4 or buckets & (buckets - 1):
-            raise invalid(f"initial_num_buckets must be at least 4 and a power of 2, got: {buckets}")
+            raise invalid(f"Number of buckets must be at least 4 and a power of 2, got: {buckets}")
+        if np.shape(empty_key) != np.shape(deleted_key):
+            shapes = f"{list(np.shape(empty_key))} and {list(np.shape(deleted_key))}"
+            raise invalid(f"Empty and deleted keys must have same shape, got shapes: {shapes}")
         if np.array_equal(empty_key, deleted_key):
             raise invalid("Empty and deleted keys cannot be equal")
         self.empty, self.deleted = self.rows(empty_key)[0], self.rows(deleted_key)[0]
         self.buckets, self.load = buckets, load
         self.holes = 0  # buckets whose key was removed
 
-    def _check(self, keys: list) -> None:
+    def _check(self, given: Any) -> None:
+        shape = np.shape(given)
+        wanted = (shape[0] if shape else 1, *self.key_shape)
+        if np.prod(shape) != np.prod(wanted):
+            raise invalid(f"Expected key shape {list(wanted)} got {list(shape)}")
+        keys = self.rows(given)
         for what, special in (("empty", self.empty), ("deleted", self.deleted)):
             if special in keys:
                 raise invalid(f"Using the {what}_key as a table key is not allowed")
 
     def find(self, keys: Any, default: Any) -> np.ndarray:
         """The values of keys, `default` for those that are not there."""
-        self._check(self.rows(keys))
+        self._check(keys)
         return super().find(keys, default)
 
     def insert(self, keys: Any, values: Any) -> None:
         """Adds entries, or gives keys new values."""
-        self._check(self.rows(keys))
+        self._check(keys)
         super().insert(keys, values)
         while self.size() > self.buckets * self.load:
             self.buckets, self.holes = self.buckets * 2, 0
 
     def remove(self, keys: Any) -> None:
         """Forgets keys."""
-        self._check(self.rows(keys))
+        self._check(keys)
         before = self.size()
         super().remove(keys)
         self.holes += before - self.size()

@@ -283,6 +283,8 @@ def test_an_input_that_is_not_there_cannot_be_replaced():
 def test_small_things_that_operations_and_tensors_know():
     x = tf.placeholder(tf.float32, [2, None])
     assert x._shape_tuple() == (2, None)
+    assert x._shape_as_list() == [2, None]
+    assert tf.placeholder(tf.float32)._shape_as_list() is None
     assert tf.placeholder(tf.float32)._shape_tuple() is None
     with tf.control_dependencies([x]):
         y = tf.constant(1.0, name="y")

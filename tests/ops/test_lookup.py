@@ -209,3 +209,50 @@ def test_a_table_is_read_from_one_file():
         )
         with pytest.raises(ValueError, match="rank 0"):
             tf.lookup.StaticHashTable(start, -1)
+
+
+def test_a_table_made_inside_a_loop_is_one_table():
+    keys, values = tf.constant([1, 2, 3]), tf.constant([5, 10, 15])
+
+    def found(key):
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), -1)
+        return table.lookup(key)
+
+    once = tf.map_fn(found, tf.constant([2, 4, 1]))
+    again = tf.map_fn(found, tf.constant([3]))
+    with tf.Session() as s:
+        s.run(tf.tables_initializer())
+        assert s.run(once).tolist() == [10, -1, 5]
+        assert s.run(again).tolist() == [15]
+
+
+def test_buckets_alone_have_a_size():
+    with tf.Session() as s:
+        assert s.run(tf.lookup.StaticVocabularyTable(None, 5).size()) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "phrase"),
+    [
+        (
+            {"empty_key": 17, "deleted_key": -1, "initial_num_buckets": 12},
+            "Number of buckets must be at least 4",
+        ),
+        ({"empty_key": 17, "deleted_key": [1, 2]}, "Empty and deleted keys must have same shape"),
+    ],
+)
+def test_a_dense_table_is_checked_when_it_is_made(options, phrase):
+    table = tf.contrib.lookup.MutableDenseHashTable(tf.int64, tf.int64, default_value=-1, **options)
+    with tf.Session() as s, pytest.raises(tf.errors.InvalidArgumentError, match=phrase):
+        s.run(table.size())
+
+
+def test_keys_of_a_dense_table_have_its_shape():
+    table = tf.contrib.lookup.MutableDenseHashTable(
+        tf.int64, tf.int64, default_value=-1, empty_key=0, deleted_key=-1
+    )
+    pairs = tf.constant([[11, 2], [12, 1]], tf.int64)
+    with tf.Session() as s:
+        for act in (table.lookup(pairs), table.insert(pairs, pairs)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Expected key shape"):
+                s.run(act)
