@@ -55,6 +55,7 @@ class Batch(Through):
     """So many elements as one."""
 
     place = ("_failure",)
+    passive = True
 
     def __init__(
         self,
@@ -197,6 +198,7 @@ class Unbatch(Through):
     """The rows of elements, as elements."""
 
     place = ("_block",)
+    passive = True
 
     def __init__(self, source: Run) -> None:
         super().__init__(source)

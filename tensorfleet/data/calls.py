@@ -14,11 +14,13 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.data.blocks import Block, column_of, row
+from tensorfleet.data.drawing import Draft, drawn, draws
 from tensorfleet.graph.functions import FunctionGraph
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
 from tensorfleet.ops.parsing_ops import parse_each
+from tensorfleet.ops.slicing import slice_each
 from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import ordered
@@ -34,7 +36,7 @@ class CallStep:
 
     __slots__ = ("_step", "deadline", "private", "resources", "streams", "trace")
 
-    def __init__(self, step: Any, streams: RandomStreams) -> None:
+    def __init__(self, step: Any, streams: RandomStreams | Draft) -> None:
         self._step = step
         self.resources = step.resources
         self.private = step.private
@@ -72,6 +74,7 @@ class Function:
         #: the arguments of a call, and after them what is captured
         self._arguments = [*graph.inputs, *graph.captures.values()]
         self._together: Any = _Together.of(graph, self._arguments, len(self._captured))
+        self._drawing = threading.Lock()
 
     @property
     def by_block(self) -> bool:
@@ -102,7 +105,13 @@ class Function:
             return None
         try:
             with np.errstate(all="ignore"):
-                return self._together.run(block, self._captured, CallStep(step, self._streams))
+                if not self._together.draws:
+                    return self._together.run(block, self._captured, CallStep(step, self._streams))
+                with self._drawing:
+                    draft = Draft(self._streams)
+                    found = self._together.run(block, self._captured, CallStep(step, draft))
+                    draft.keep()
+                return found
         except Exception:  # one by one they tell which element it was
             return None
 
@@ -185,10 +194,11 @@ class _Together:
         self._outputs = list(graph.outputs)
         fed = {*self._inputs, *self._captures}
         self._steps = [(op, Kernel(op), _RULES.get(op.type)) for op in ops if op._outputs[0] not in fed]
+        self.draws = any(draws(op) for op in ops)
 
     @classmethod
     def of(cls, graph: FunctionGraph, arguments: list[Tensor], captured: int) -> _Together | None:
-        """For functions without effects, branches, variables, random numbers or heavy work."""
+        """For functions without effects (but on random streams), branches, variables or heavy work."""
         needed: set[Operation] = set()
         stack = [t._op for t in graph.outputs]
         while stack:
@@ -199,13 +209,13 @@ class _Together:
                 stack.extend(op._control_inputs)
         for op in graph._ops:
             spec = op.spec
-            if (spec.stateful or spec.updates or spec.variable) and not _makes_dataset(op):
+            if (spec.stateful or spec.updates or spec.variable) and not (_makes_dataset(op) or draws(op)):
                 return None
         for op in needed:
             spec = op.spec
             if (
                 op.type in _CONTROL
-                or spec.rng
+                or (spec.rng and not draws(op))
                 or spec.heavy
                 or spec.blocks
                 or spec.reads
@@ -222,11 +232,17 @@ class _Together:
         many: dict[Tensor, Column] = dict(zip(self._inputs, block.columns, strict=True))
         once: dict[Tensor, Any] = dict(zip(self._captures, captured, strict=True))
         for op, kernel, rule in self._steps:
+            results: Any = None
+            if draws(op):
+                results = drawn(op, kernel, many, once, n, step.streams)
+                if results is None:
+                    results = _one_by_one(op, kernel, many, once, n, step)
+                many.update(zip(op._outputs, results, strict=True))
+                continue
             if all(t in once for t in op._inputs):
                 first = HostContext(op, step) if op.spec.host else np
                 once.update(zip(op._outputs, kernel.call(first, [once[t] for t in op._inputs]), strict=True))
                 continue
-            results: Any = None
             if op.type in _ANY_LENGTHS:
                 results = _ANY_LENGTHS[op.type](op, many, once, n)
             elif not any(isinstance(many.get(t), list) for t in op._inputs):
@@ -329,6 +345,62 @@ def _pack(op: Operation, many: dict, once: dict, n: int) -> Any:
     return (np.stack(parts, axis + 1 if axis >= 0 else axis),)
 
 
+def _sliced(op: Operation, many: dict, once: dict, n: int) -> Any:
+    value, *limits = op._inputs
+    if value not in many or any(t in many for t in limits):
+        return None
+    return (slice_each(op, many[value], *(once[t] for t in limits)),)
+
+
+def _reduced(op: Operation, many: dict, once: dict, n: int) -> Any:
+    value, axes = op._inputs
+    if value not in many or axes not in once:
+        return None
+    column = many[value]
+    rank = column.ndim - 1
+    inside = [a + rank if a < 0 else a for a in np.ravel(once[axes]).tolist()]
+    if any(not 0 <= a < rank for a in inside):
+        return None
+    return Kernel(op).call(np, [column, np.array([a + 1 for a in inside], np.int64)])
+
+
+def _one_hot(op: Operation, many: dict, once: dict, n: int) -> Any:
+    indices, *rest = op._inputs
+    if op._attrs["axis"] != -1 or any(t in many for t in rest):
+        return None
+    return Kernel(op).call(np, [many[indices], *(once[t] for t in rest)])
+
+
+def _gather(op: Operation, many: dict, once: dict, n: int) -> Any:
+    """Rows of one table for all elements."""
+    params, indices, axis = op._inputs
+    if params in many or axis in many or int(once[axis]) != 0 or op._attrs["batch_dims"]:
+        return None
+    return Kernel(op).call(np, [once[params], many[indices], once[axis]])
+
+
+def _shape(op: Operation, many: dict, once: dict, n: int) -> Any:
+    """The shapes of rows that may differ, if only in their lengths."""
+    (column,) = (many[t] for t in op._inputs)
+    kind = op._attrs["out_type"].np_dtype
+    if isinstance(column, np.ndarray):
+        return (np.broadcast_to(np.array(column.shape[1:], kind), (n, column.ndim - 1)),)
+    shapes = [np.shape(v) for v in column]
+    if any(
+        len(s) != len(shapes[0]) or not isinstance(v, np.ndarray) for s, v in zip(shapes, column, strict=True)
+    ):
+        return None
+    return (np.array(shapes, kind).reshape(n, len(shapes[0])),)
+
+
+def _size(op: Operation, many: dict, once: dict, n: int) -> Any:
+    (column,) = (many[t] for t in op._inputs)
+    if isinstance(column, list) and not all(isinstance(v, np.ndarray) for v in column):
+        return None
+    sizes = [v.size for v in column] if isinstance(column, list) else [column.size // n] * n
+    return (np.array(sizes, op._attrs["out_type"].np_dtype),)
+
+
 def _sparse(op: Operation, many: dict, once: dict, n: int) -> Any:
     parts = [many[t] if t in many else [once[t]] * n for t in op._inputs]
     return ([SparseTensorValue(*each) for each in zip(*parts, strict=True)],)
@@ -357,7 +429,12 @@ def _to_dense(op: Operation, many: dict, once: dict, n: int) -> Any:
 
 
 # Rules for columns whose rows differ in length.
-_ANY_LENGTHS: dict[str, Callable] = {"FleetSparseToVariant": _sparse, "SparseToDense": _to_dense}
+_ANY_LENGTHS: dict[str, Callable] = {
+    "FleetSparseToVariant": _sparse,
+    "SparseToDense": _to_dense,
+    "Shape": _shape,
+    "Size": _size,
+}
 
 _RULES: dict[str, Callable] = {
     "ParseSingleExample": _parse,
@@ -366,4 +443,8 @@ _RULES: dict[str, Callable] = {
     "Reshape": _reshape,
     "ExpandDims": _expand,
     "Pack": _pack,
+    "StridedSlice": _sliced,
+    "OneHot": _one_hot,
+    "GatherV2": _gather,
+    **dict.fromkeys(("All", "Any", "Max", "Mean", "Min", "Prod", "Sum"), _reduced),
 }

@@ -113,6 +113,10 @@ class Prefetch(Run):
                 event = shelf.arrived = threading.Event()
             step.wait(event, "for an element that is being prefetched")
 
+    def silent(self) -> bool:
+        """The thread reads ahead in any case."""
+        return True
+
     def begin(self) -> None:
         """Starts the thread, if it does not run yet."""
         if self._thread is None:

@@ -46,6 +46,10 @@ class Map(Through):
         self._count += block.size
         return Block(block.size, columns, block.places)
 
+    def silent(self) -> bool:
+        """If the function has no effects."""
+        return self._function.by_block and self.source.silent()
+
     def _one_by_one(self, block: Block, step: Any) -> Block:
         found: list[list] = []
         for i in range(block.size):
@@ -90,6 +94,10 @@ class Filter(Through):
             if len(kept):
                 return Block(block.size, columns, block.places).pick(kept.tolist())
         return None
+
+    def silent(self) -> bool:
+        """If the function has no effects."""
+        return self._keep.silent()
 
 
 class _Kept(Map):
@@ -334,6 +342,10 @@ class Scan(Through):
         return block_of([results[count:]], block.places)
 
 
+# Elements that are sorted into groups at a time, where reading them early cannot be told.
+_AT_ONCE = 64
+
+
 class GroupByWindow(Through):
     """Elements with the same key, so many together, each group as the dataset that a function makes of it."""
 
@@ -344,6 +356,7 @@ class GroupByWindow(Through):
         self._size = size
         self._groups: dict[int, list[Block]] = {}
         self._sizes: dict[int, int] = {}
+        self._unsorted: Block | None = None  # elements that are in no group yet, with their keys
         #: a key, its elements, and the run through what the function made of them
         self._current: tuple[int, Block, Run] | None = None
         self._ended = False
@@ -375,15 +388,21 @@ class GroupByWindow(Through):
         if self._current is not None:
             key, group, run = self._current
             current = [key, group, run.save()]
-        names = {"groups": self._groups, "sizes": self._sizes, "ended": self._ended}
+        names = {
+            "groups": self._groups,
+            "sizes": self._sizes,
+            "unsorted": self._unsorted,
+            "ended": self._ended,
+        }
         return {**names, "current": current, "keyed": self._keyed.save()}
 
     def restore(self, state: dict[str, Any], step: Any) -> None:
         """Has the groups again."""
-        if state.keys() != {"groups", "sizes", "ended", "current", "keyed"}:
+        if state.keys() != {"groups", "sizes", "unsorted", "ended", "current", "keyed"}:
             raise other_dataset()
         self._keyed.restore(state["keyed"], step)
         self._groups, self._sizes, self._ended = state["groups"], state["sizes"], state["ended"]
+        self._unsorted = state["unsorted"]
         if state["current"] is not None:
             key, group, inside = state["current"]
             run = self._started(key, group, step)
@@ -392,24 +411,42 @@ class GroupByWindow(Through):
 
     def _full(self, step: Any) -> int | None:
         """The key of a group that is complete."""
-        while not self._ended:
-            block = self._keyed.next(1, step)
-            if block is None:
-                self._ended = True
-                break
-            key = int(np.asarray(block.columns[-1][0]))
-            if key not in self._sizes:
-                size = int(np.asarray(self._size.call([np.int64(key)], step)[0]))
-                if size <= 0:
-                    raise errors.InvalidArgumentError(
-                        None, None, f"Window size must be greater than zero, but got {size}."
-                    )
-                self._sizes[key] = size
-            group = self._groups.setdefault(key, [])
-            group.append(Block(1, block.columns[:-1], block.places))
-            if len(group) >= self._sizes[key]:
+        while True:
+            if self._unsorted is None and not self._ended:
+                self._unsorted = self._keyed.next(_AT_ONCE if self._keyed.silent() else 1, step)
+                self._ended = self._unsorted is None
+            if self._unsorted is None:
+                return min(self._groups, default=None)
+            key = self._sort(self._unsorted, step)
+            if key is not None:
                 return key
-        return min(self._groups, default=None)
+
+    def _sort(self, block: Block, step: Any) -> int | None:
+        """Puts elements into their groups, up to the first that is complete: its key."""
+        held = {key: sum(b.size for b in blocks) for key, blocks in self._groups.items()}
+        new: dict[int, list[int]] = {}
+        at = 0
+        try:
+            for at, key in enumerate(np.ravel(block.columns[-1]).tolist(), 1):
+                if key not in self._sizes:
+                    self._sizes[key] = self._size_of(key, step)
+                new.setdefault(key, []).append(at - 1)
+                if held.get(key, 0) + len(new[key]) >= self._sizes[key]:
+                    return key
+        finally:
+            elements = Block(block.size, block.columns[:-1], block.places)
+            for key, where in new.items():
+                part = elements.pick(where) if len(where) < block.size else elements
+                self._groups.setdefault(key, []).append(part)
+            self._unsorted = block.part(at, block.size) if at < block.size else None
+        return None
+
+    def _size_of(self, key: int, step: Any) -> int:
+        size = int(np.asarray(self._size.call([np.int64(key)], step)[0]))
+        if size <= 0:
+            text = f"Window size must be greater than zero, but got {size}."
+            raise errors.InvalidArgumentError(None, None, text)
+        return size
 
     def close(self) -> None:
         """Ends the current group too."""

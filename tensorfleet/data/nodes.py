@@ -38,6 +38,10 @@ class Run(abc.ABC):
         block = self.next(1, step)
         return None if block is None else block.element(0)
 
+    def silent(self) -> bool:
+        """Whether nobody can tell when its elements are read: it may as well be before they are asked for."""
+        return False
+
     def close(self) -> None:
         """Ends it: threads and files are given back. Most have none."""
         return None
@@ -95,9 +99,15 @@ class Through(Run):
     """A run that changes what another gives."""
 
     inner = ("source",)
+    #: whether it calls no function and writes nothing
+    passive: ClassVar[bool] = False
 
     def __init__(self, source: Run) -> None:
         self.source = source
+
+    def silent(self) -> bool:
+        """As its source is."""
+        return self.passive and self.source.silent()
 
     def close(self) -> None:
         """Ends the other."""
@@ -125,6 +135,10 @@ class Counting(Run):
         self._at += count * self._step
         self._left -= count
         return Block(count, [found])
+
+    def silent(self) -> bool:
+        """Nobody can."""
+        return True
 
 
 _NOWHERE = np.empty(0, np.int64)
@@ -160,6 +174,10 @@ class Rows(Run):
         columns = [picked(c, positions, m.empty) for c, m in zip(self.columns, self._memory, strict=True)]
         places = None if self.places is None else picked(self.places, positions)
         return Block(positions.size, columns, places)
+
+    def silent(self) -> bool:
+        """As the positions are."""
+        return self.where.silent()
 
     def close(self) -> None:
         """Ends the positions."""
@@ -229,6 +247,10 @@ class Files(Run):
                 column[:] = found
                 return Block(len(found), [column], np.arange(first, first + len(found)))
             self.close()
+
+    def silent(self) -> bool:
+        """Files are read in large pieces anyway."""
+        return True
 
     def close(self) -> None:
         """Closes the current file."""

@@ -18,6 +18,7 @@ class Take(Through):
     """The first `count` elements; all when negative."""
 
     place = ("_left",)
+    passive = True
 
     def __init__(self, source: Run, count: int) -> None:
         super().__init__(source)
@@ -37,6 +38,7 @@ class Skip(Through):
     """All but the first `count` elements; none when negative."""
 
     place = ("_left",)
+    passive = True
 
     def __init__(self, source: Run, count: int) -> None:
         super().__init__(source)
@@ -59,6 +61,7 @@ class Shard(Through):
     """Every `count`-th element, from the `index`-th on."""
 
     place = ("_away",)
+    passive = True
 
     def __init__(self, source: Run, count: int, index: int) -> None:
         super().__init__(source)
@@ -101,6 +104,10 @@ class Repeat(Run):
                 break  # an empty dataset stays empty, however often
         return None
 
+    def silent(self) -> bool:
+        """As the current round is."""
+        return self._run is None or self._run.silent()
+
     def close(self) -> None:
         """Ends the current round."""
         run, self._run = self._run, None
@@ -138,6 +145,8 @@ def repeated(node: Node, count: int) -> Node:
 
 class Shuffle(Through):
     """Each element drawn at random from a buffer that is kept full as long as there are elements."""
+
+    passive = True
 
     def __init__(self, source: Run, size: int, random: np.random.Generator, rounds: Rounds) -> None:
         super().__init__(source)
@@ -331,6 +340,10 @@ class Zip(Run):
         self._ahead = [None if b is None or b.size == n else b.part(n, b.size) for b in self._ahead]
         places = next((b.places for b in found if b.places is not None), None)
         return Block(n, [c for b in found for c in b.columns], places)
+
+    def silent(self) -> bool:
+        """If all are."""
+        return all(source.silent() for source in self._sources)
 
     def _pass_over(self, failed: int, step: Any) -> None:
         """Drops one element of all but one."""

@@ -12,6 +12,7 @@ Functions take the array namespace `xp` first: `numpy` (works in cache-sized pie
 import math
 import os
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,6 +82,14 @@ def reserved(op_type, size, num_samples=1):
     return size * _RESERVED_PER_OUTPUT
 
 
+class Stretches(NamedTuple):
+    """A stream read in parts of `length` blocks, which begin `stride` blocks apart. In numpy only."""
+
+    stream: np.ndarray
+    length: int
+    stride: int
+
+
 # --- blocks ----------------------------------------------------------------------------------------
 
 
@@ -130,6 +139,9 @@ def _blocks_traced(xp, rng, offsets):
 
 
 def _blocks_on_host(rng, offsets):
+    if isinstance(rng, Stretches):
+        part, within = np.divmod(offsets, np.uint64(rng.length))
+        rng, offsets = rng.stream, part * np.uint64(rng.stride) + within
     count = len(offsets)
     words = np.empty((count, 2), np.uint64)
     scratch = np.empty((3, 2 * min(count, _CHUNK)), np.uint64)

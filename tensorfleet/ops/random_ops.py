@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,18 @@ def _random_uniform_int(
     return philox.random_uniform_int(xp, rng, dims, Tout.np_dtype, minval, maxval)
 
 
+def draw_each(op: Operation, kernel: Any, stream: Any, n: int, arguments: Sequence[Any]) -> np.ndarray:
+    """What `n` runs of an op that draws as many numbers as its first argument says give, one after the other."""
+    dims = _checked_shape(arguments[0])
+    size = int(np.prod(dims, dtype=np.int64))
+    group = 16 // max(4, op._outputs[0].dtype.np_dtype.itemsize)  # numbers that are made of one block
+    groups = max(1, -(-size // group))
+    length = groups * (group * philox.reserved(op.type, 1) // 4 if op.type == "TruncatedNormal" else 1)
+    stretches = philox.Stretches(stream, length, philox.reserved(op.type, size))
+    (drawn,) = kernel.call(np, [stretches, np.array([n, groups * group]), *arguments[1:]])
+    return drawn[:, :size].reshape(n, *dims)
+
+
 # Swapping elements one by one is faster in Python than compiled for XLA, and compiling it takes seconds.
 @op(
     "RandomShuffle",
@@ -123,6 +135,22 @@ def _random_shuffle(ctx: Any, value: Any) -> Any:
     rows = value.shape[0] if value.ndim else 0
     rng = ctx.random(philox.reserved("RandomShuffle", rows))
     return value if rows <= 1 else np.take(value, philox.random_shuffle(np, rng, rows), axis=0)
+
+
+def shuffle_each(stream: Any, values: np.ndarray) -> np.ndarray:
+    """What runs of RandomShuffle give for some values that lie in one array, one after the other."""
+    n, rows = values.shape[:2]
+    if rows < 2:
+        return values
+    blocks = philox.reserved("RandomShuffle", rows)
+    words = philox.random_bits(np, stream, (n, 4 * blocks), np.dtype(np.uint32))[:, : rows - 1]
+    targets = (words % np.arange(rows, 1, -1, dtype=np.uint32)).astype(np.int64) + np.arange(rows - 1)
+    order, every = np.tile(np.arange(rows), (n, 1)), np.arange(n)
+    for i in range(rows - 1):
+        there = order[every, targets[:, i]]
+        order[every, targets[:, i]] = order[:, i]
+        order[:, i] = there
+    return values[every[:, None], order]
 
 
 def _multinomial_shape(op: Operation) -> TensorShape:

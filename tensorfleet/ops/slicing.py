@@ -302,6 +302,13 @@ def _strided_slice(xp: Any, x: Any, begin: Any, end: Any, strides: Any, *, op: O
     return _take(xp, x, plan.ranges).reshape(plan.shape)
 
 
+def slice_each(op: Operation, rows: np.ndarray, begin: Any, end: Any, strides: Any) -> np.ndarray:
+    """What a StridedSlice picks of each of some values that lie in one array."""
+    plan = _plan(op, rows.shape[1:], begin, end, strides)
+    found = rows[(slice(None), *map(_as_slice, plan.ranges), ...)]
+    return found.reshape(len(rows), *plan.shape)
+
+
 def _mask_attrs(op: Operation) -> dict[str, Any]:
     return {k: v for k, v in op._attrs.items() if k.endswith("_mask")}
 
