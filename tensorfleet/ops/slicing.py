@@ -305,8 +305,8 @@ def _strided_slice(xp: Any, x: Any, begin: Any, end: Any, strides: Any, *, op: O
 def slice_each(op: Operation, rows: np.ndarray, begin: Any, end: Any, strides: Any) -> np.ndarray:
     """What a StridedSlice picks of each of some values that lie in one array."""
     plan = _plan(op, rows.shape[1:], begin, end, strides)
-    found = rows[(slice(None), *map(_as_slice, plan.ranges), ...)]
-    return found.reshape(len(rows), *plan.shape)
+    where: Any = (slice(None), *map(_as_slice, plan.ranges), ...)
+    return rows[where].reshape(len(rows), *plan.shape)
 
 
 def _mask_attrs(op: Operation) -> dict[str, Any]:
