@@ -113,7 +113,7 @@ class LatestExporter(_SavedModelExporter):
     ) -> Any:
         """Writes the model, and deletes the oldest ones."""
         made = super().export(estimator, export_path, checkpoint_path, eval_result, is_the_final_export)
-        _keep(export_path, self._exports_to_keep)
+        keep_last(export_path, self._exports_to_keep)
         return made
 
 
@@ -169,7 +169,7 @@ class BestExporter(_SavedModelExporter):
         logging.info("Performing best model export.")
         self._best = eval_result
         made = super().export(estimator, export_path, checkpoint_path, eval_result, is_the_final_export)
-        _keep(export_path, self._exports_to_keep)
+        keep_last(export_path, self._exports_to_keep)
         self._has_exported = True
         return made
 
@@ -208,7 +208,7 @@ def _checked_number(exports_to_keep: int | None) -> int | None:
     return exports_to_keep
 
 
-def _keep(folder: str, number: int | None) -> None:
+def keep_last(folder: str, number: int | None) -> None:
     """Deletes all exports but the last ones; they are named by their time."""
     if number is None or not os.path.isdir(folder):
         return

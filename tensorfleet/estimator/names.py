@@ -32,8 +32,39 @@ _MODULES = {
         export.build_raw_serving_input_receiver_fn experimental.build_raw_supervised_input_receiver_fn
     """,
 }
-# Names of `tf.contrib.learn`.
-_LEARN = {"RunConfig": "learn_config", "ModeKeys": "learn_config", "TaskType": "learn_config"}
+# Names of `tf.contrib.learn`, and the modules of it that have them too.
+_LEARN_MODULES = {
+    "learn_config": "RunConfig ModeKeys TaskType",
+    "learn_model": """
+        ModelFnOps MetricSpec PredictionKey ProblemType InputFnOps utils.input_fn_utils.InputFnOps
+        utils.input_fn_utils.build_parsing_serving_input_fn
+    """,
+    "learn_estimator": """
+        Estimator DNNClassifier DNNRegressor LinearClassifier LinearRegressor DNNLinearCombinedClassifier
+        DNNLinearCombinedRegressor
+    """,
+    "learn_experiment": """
+        Experiment ExportStrategy make_export_strategy learn_runner.run utils.make_export_strategy
+        utils.saved_model_export_utils.make_export_strategy
+    """,
+    "learn_data": """
+        read_batch_features io.read_batch_features infer_real_valued_columns_from_input
+        preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
+    """,
+}
+_LEARN = {name: module for module, names in _LEARN_MODULES.items() for name in names.split()}
+# Where scripts import the same from inside.
+_INSIDE = {
+    "estimators.run_config": "RunConfig TaskType",
+    "estimators.model_fn": "ModelFnOps ModeKeys",
+    "estimators.estimator": "Estimator",
+    "experiment": "Experiment",
+    "metric_spec": "MetricSpec",
+    "export_strategy": "ExportStrategy",
+    "learn_runner": "learn_runner.run",
+    "utils.saved_model_export_utils": "make_export_strategy",
+    "utils.input_fn_utils": "utils.input_fn_utils.InputFnOps utils.input_fn_utils.build_parsing_serving_input_fn",
+}
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
@@ -43,9 +74,15 @@ def _find(full: str) -> Any:
 
 
 def _find_learn(full: str) -> Any:
-    name = full.rpartition(".")[2]
-    return getattr(importlib.import_module(f"tensorfleet.estimator.{_LEARN[name]}"), name)
+    name = full.removeprefix("contrib.learn.")
+    last = name.rpartition(".")[2]
+    if name.startswith("python."):
+        name = next(n for n in _LEARN if n.rpartition(".")[2] == last)
+    return getattr(importlib.import_module(f"tensorfleet.estimator.{_LEARN[name]}"), last)
 
 
 publish_lazily(_find, *(f"estimator.{name}" for name in _HOME))
 publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))
+for _module, _names in _INSIDE.items():
+    _lasts = [name.rpartition(".")[2] for name in _names.split()]
+    publish_lazily(_find_learn, *(f"contrib.learn.python.learn.{_module}.{name}" for name in _lasts))

@@ -150,7 +150,7 @@ def _run_alone(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec)
 
 def _run_worker(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
     config = estimator.config
-    _start_server(config)
+    start_server(config)
     if config.task_type == WORKER:
         # Workers that come one after the other disturb a model less that has just begun.
         longest = config.experimental_max_worker_delay_secs
@@ -162,14 +162,14 @@ def _run_worker(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec
 
 
 def _run_master(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
-    _start_server(estimator.config)
+    start_server(estimator.config)
     _train(
         estimator, train_spec, [_EvaluatesCheckpoints(_Evaluator(estimator, eval_spec, train_spec.max_steps))]
     )
 
 
 def _run_server(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
-    _start_server(estimator.config).join()
+    start_server(estimator.config).join()
 
 
 def _run_evaluator(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
@@ -205,7 +205,7 @@ def _train(estimator: Estimator, train_spec: TrainSpec, listeners: list) -> None
     )
 
 
-def _start_server(config: Any) -> Any:
+def start_server(config: Any) -> Any:
     """Starts this task's server; a cluster of one task that trains needs none."""
     if not config.master and config.task_type != PS:
         logging.info("Skip starting Tensorflow server as there is only one node in the cluster.")

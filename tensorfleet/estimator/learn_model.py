@@ -1,0 +1,200 @@
+"""What model functions of `tf.contrib.learn` give, metrics that are named in an evaluation, and what models are fed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tensorfleet import dtypes
+from tensorfleet.api import find
+from tensorfleet.estimator.outputs import (
+    DEFAULT_KEY,
+    ClassificationOutput,
+    ExportOutput,
+    PredictOutput,
+    RegressionOutput,
+)
+from tensorfleet.estimator.receivers import ServingInputReceiver, TensorServingInputReceiver
+from tensorfleet.estimator.spec import EstimatorSpec, ModeKeys
+from tensorfleet.internals.util import fn_args
+
+
+class PredictionKey:
+    """The names of predictions."""
+
+    CLASSES = "classes"
+    PROBABILITIES = "probabilities"
+    LOGITS = "logits"
+    LOGISTIC = "logistic"
+    SCORES = "scores"
+    TOP_K = "top_k"
+    GENERIC = "output"
+
+
+class ProblemType:
+    """What a model is for, and so how it is served."""
+
+    UNSPECIFIED = 0
+    CLASSIFICATION = 1
+    LINEAR_REGRESSION = 2
+    LOGISTIC_REGRESSION = 3
+
+
+class ModelFnOps(NamedTuple):
+    """What a model function gives: `EstimatorSpec` from before, with `output_alternatives` for export.
+
+    These are a dictionary of names to pairs of a `ProblemType` and a dictionary of tensors.
+    """
+
+    mode: str
+    predictions: Any = None
+    loss: Any = None
+    train_op: Any = None
+    eval_metric_ops: Any = None
+    output_alternatives: Any = None
+    training_chief_hooks: Any = None
+    training_hooks: Any = None
+    scaffold: Any = None
+
+
+class InputFnOps(NamedTuple):
+    """What a serving input function gives: what the model gets, no labels, and what is fed."""
+
+    features: Any
+    labels: Any
+    default_inputs: Any
+
+
+def build_parsing_serving_input_fn(
+    feature_spec: dict, default_batch_size: int | None = None
+) -> Callable[[], InputFnOps]:
+    """A serving input function: the model is fed serialized `tf.Example`s."""
+
+    def input_fn() -> InputFnOps:
+        examples = find("placeholder")(dtypes.string, [default_batch_size], name="input_example_tensor")
+        features = find("io.parse_example")(examples, feature_spec)
+        return InputFnOps(features, None, {"examples": examples})
+
+    return input_fn
+
+
+def receiver_of(made: Any) -> Any:
+    """What a serving input function gave, as estimators want it."""
+    if not isinstance(made, InputFnOps):
+        return made
+    kind = ServingInputReceiver if isinstance(made.features, dict) else TensorServingInputReceiver
+    return kind(made.features, made.default_inputs)
+
+
+class _Alternative(ExportOutput):
+    """Outputs that are served as the problem's type says where the input allows it, else simply by name."""
+
+    def __init__(self, problem: int, outputs: dict) -> None:
+        self._problem = problem
+        self._outputs = outputs
+
+    def as_signature_def(self, receiver_tensors: dict) -> Any:
+        """The signature."""
+        try:
+            return self._typed().as_signature_def(receiver_tensors)
+        except (ValueError, KeyError):
+            return PredictOutput(self._outputs).as_signature_def(receiver_tensors)
+
+    def _typed(self) -> ExportOutput:
+        outputs = self._outputs
+        if self._problem in (ProblemType.CLASSIFICATION, ProblemType.LOGISTIC_REGRESSION):
+            classes = outputs.get(PredictionKey.CLASSES)
+            scores = outputs.get(PredictionKey.SCORES, outputs.get(PredictionKey.PROBABILITIES))
+            if classes is not None and classes.dtype != dtypes.string:
+                classes = None
+            return ClassificationOutput(scores, classes)
+        if self._problem == ProblemType.LINEAR_REGRESSION:
+            (value,) = outputs.values()
+            return RegressionOutput(value)
+        return PredictOutput(outputs)
+
+
+class MetricSpec:
+    """A metric of an evaluation: a function of predictions and labels, and which of several it is about."""
+
+    def __init__(
+        self,
+        metric_fn: Callable,
+        prediction_key: str | None = None,
+        label_key: str | None = None,
+        weight_key: str | None = None,
+    ) -> None:
+        self.metric_fn = metric_fn
+        self.prediction_key = prediction_key
+        self.label_key = label_key
+        self.weight_key = weight_key
+
+    def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
+        """The metric's value and its update."""
+        given = {
+            "labels": _one(labels, self.label_key),
+            "predictions": _one(predictions, self.prediction_key),
+        }
+        names = fn_args(self.metric_fn)
+        if "targets" in names:
+            given["targets"] = given.pop("labels")
+        if not {"predictions"} & set(names):
+            return self.metric_fn(given["predictions"], given.get("labels", given.get("targets")))
+        if self.weight_key is not None:
+            given["weights"] = inputs[self.weight_key]
+        return self.metric_fn(**given)
+
+
+def _one(tensors: Any, key: str | None) -> Any:
+    if not isinstance(tensors, dict):
+        return tensors
+    if key is not None:
+        return tensors[key]
+    if len(tensors) != 1:
+        raise ValueError(
+            f"MetricSpec without a key needs one tensor; there are {sorted(tensors)}. Give it a key."
+        )
+    return next(iter(tensors.values()))
+
+
+def metric_ops(metrics: Any, features: Any, labels: Any, predictions: Any) -> dict:
+    """The operations of metrics by name: `MetricSpec`s or functions; (name, key) is about one of the predictions."""
+    made = {}
+    for name, metric in (metrics or {}).items():
+        key = None
+        if isinstance(name, tuple):
+            name, key = name
+        spec = metric if isinstance(metric, MetricSpec) else MetricSpec(metric, prediction_key=key)
+        found = spec.create_metric_ops(features, labels, predictions)
+        made[name] = tuple(found) if isinstance(found, (list, tuple)) else (found, found)
+    return made
+
+
+def spec_of(result: Any, mode: str, features: Any, labels: Any, metrics: Any) -> EstimatorSpec:
+    """What a model function gave, in any of the forms it may, as an EstimatorSpec."""
+    if isinstance(result, EstimatorSpec):
+        extra = metric_ops(metrics, features, labels, result.predictions)
+        return result._replace(eval_metric_ops={**result.eval_metric_ops, **extra}) if extra else result
+    if not isinstance(result, ModelFnOps):
+        if not (isinstance(result, (list, tuple)) and len(result) == 3):
+            raise ValueError("Unrecognized value returned by model_fn, please return ModelFnOps.")
+        result = ModelFnOps(mode, *result)
+    ops = dict(result.eval_metric_ops or {})
+    if mode == ModeKeys.EVAL:
+        ops.update(metric_ops(metrics, features, labels, result.predictions))
+    outputs: Any = None
+    if result.output_alternatives and mode == ModeKeys.PREDICT:
+        outputs = {
+            key or DEFAULT_KEY: _Alternative(*pair) for key, pair in result.output_alternatives.items()
+        }
+    return EstimatorSpec(
+        mode,
+        result.predictions,
+        result.loss if mode != ModeKeys.PREDICT else None,
+        result.train_op if mode == ModeKeys.TRAIN else None,
+        ops,
+        outputs,
+        result.training_chief_hooks,
+        result.training_hooks,
+        result.scaffold,
+    )

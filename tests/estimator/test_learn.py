@@ -1,0 +1,238 @@
+"""tf.contrib.learn, as scripts from before tf.estimator use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.testing.cluster import free_addresses
+
+learn = tf.contrib.learn
+W = np.array([[1.0], [-2.0]], np.float32)
+X = np.random.RandomState(0).rand(64, 2).astype(np.float32)
+Y = X @ W
+PROGRAM = Path(__file__).parent / "programs" / "experiment.py"
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    yield
+    tf.summary.FileWriterCache.clear()
+
+
+def input_fn():
+    return tf.constant(X), tf.constant(Y)
+
+
+def model_fn(features, targets, mode, params):
+    y = tf.layers.dense(features, 1, use_bias=False)
+    outputs = {None: (learn.ProblemType.LINEAR_REGRESSION, {learn.PredictionKey.SCORES: y})}
+    if mode == learn.ModeKeys.INFER:
+        return learn.ModelFnOps(mode, {"y": y}, output_alternatives=outputs)
+    loss = tf.losses.mean_squared_error(targets, y)
+    train = tf.train.GradientDescentOptimizer(params["rate"]).minimize(loss, tf.train.get_global_step())
+    return learn.ModelFnOps(mode, {"y": y}, loss, train)
+
+
+def made(folder):
+    return learn.Estimator(model_fn, str(folder), params={"rate": 0.5})
+
+
+def test_an_estimator_of_before(tmp_path):
+    estimator = made(tmp_path)
+    assert estimator.fit(input_fn=input_fn, steps=300) is estimator
+    metrics = {"error": learn.MetricSpec(tf.metrics.mean_absolute_error, prediction_key="y")}
+    result = estimator.evaluate(input_fn=input_fn, steps=1, metrics=metrics)
+    assert sorted(result) == ["error", "global_step", "loss"] and result["error"] < 0.05
+    assert sorted(estimator.evaluate(X, Y)) == ["global_step", "loss"]
+    rows = list(estimator.predict(X))
+    assert len(rows) == 64
+    np.testing.assert_allclose(estimator.predict(X, as_iterable=False)["y"], Y, atol=0.2)
+    estimator.partial_fit(X, Y)
+    assert estimator.get_variable_value("global_step") == 301
+    with pytest.raises(ValueError, match="Either x or input_fn"):
+        estimator.fit()
+    with pytest.raises(ValueError, match="both input_fn and x"):
+        estimator.fit(X, input_fn=input_fn)
+
+
+def test_a_model_function_may_give_a_tuple(tmp_path):
+    def function(features, labels):
+        train = tf.assign_add(tf.train.get_global_step(), 1)
+        return features, tf.reduce_mean(labels), train
+
+    estimator = learn.Estimator(function, str(tmp_path)).fit(X, Y, steps=2)
+    assert estimator.evaluate(X, Y)["loss"] == pytest.approx(Y.mean(), rel=1e-4)
+    with pytest.raises(ValueError, match="please return ModelFnOps"):
+        learn.Estimator(lambda features, labels: 3, str(tmp_path)).fit(X, Y, steps=1)
+
+
+def test_flowers_are_told_apart(tmp_path):
+    labels = (X[:, 0] > X[:, 1]).astype(int) + (X.sum(1) > 1)
+    columns = learn.infer_real_valued_columns_from_input(X)
+    config = learn.RunConfig(tf_random_seed=1)
+    classifier = learn.DNNClassifier(
+        [10], columns, str(tmp_path), 3, optimizer=tf.train.AdamOptimizer(0.05), config=config
+    )
+    classifier.fit(x=X, y=labels, steps=200)
+    assert classifier.evaluate(x=X, y=labels)["accuracy"] > 0.9
+    classes = np.array(list(classifier.predict(X)))
+    assert classes.shape == (64,) and (classes == labels).mean() > 0.9
+    np.testing.assert_array_equal(classifier.predict_classes(X, as_iterable=False), classes)
+    assert classifier.predict_proba(X, as_iterable=False).shape == (64, 3)
+    with pytest.raises(ValueError, match="gradient_clip_norm is not supported"):
+        learn.DNNClassifier([10], columns, gradient_clip_norm=1.0)
+    with pytest.raises(ValueError, match="enable_centered_bias=True is not supported"):
+        learn.LinearClassifier(columns, enable_centered_bias=True)
+
+
+def test_regressors_give_numbers(tmp_path):
+    columns = learn.infer_real_valued_columns_from_input({"x": X})
+    for i, regressor in enumerate(
+        (
+            learn.LinearRegressor(columns, str(tmp_path / "0"), optimizer=tf.train.FtrlOptimizer(0.5)),
+            learn.DNNRegressor([8], columns, str(tmp_path / "1")),
+            learn.DNNLinearCombinedRegressor(
+                str(tmp_path / "2"), None, columns, None, False, columns, None, [8]
+            ),
+        )
+    ):
+        regressor.fit({"x": X}, Y, steps=20)
+        assert regressor.predict({"x": X}, as_iterable=False).shape == (64,), i
+        assert len(list(regressor.predict_scores({"x": X}))) == 64
+
+
+def test_wide_and_deep(tmp_path):
+    columns = learn.infer_real_valued_columns_from_input({"x": X})
+    model = learn.DNNLinearCombinedClassifier(
+        str(tmp_path), linear_feature_columns=columns, dnn_feature_columns=columns, dnn_hidden_units=[4]
+    )
+    model.fit({"x": X}, (Y[:, 0] > 0).astype(int), steps=5)
+    assert "auc" in model.evaluate({"x": X}, (Y[:, 0] > 0).astype(int))
+
+
+def experiment(folder, **options):
+    def serving():
+        x = tf.placeholder(tf.float32, [None, 2])
+        return learn.InputFnOps(x, None, {"x": x})
+
+    return learn.Experiment(
+        made(folder),
+        train_input_fn=input_fn,
+        eval_input_fn=input_fn,
+        train_steps=30,
+        eval_steps=1,
+        export_strategies=[learn.make_export_strategy(serving, exports_to_keep=1)],
+        **options,
+    )
+
+
+def test_an_experiment_trains_evaluates_and_exports(tmp_path):
+    metrics = {"error": learn.MetricSpec(tf.contrib.metrics.streaming_mean_absolute_error, "y")}
+    result, exported = learn.learn_runner.run(
+        lambda output_dir: experiment(output_dir, eval_metrics=metrics, min_eval_frequency=1), str(tmp_path)
+    )
+    assert result["global_step"] == 30 and "error" in result
+    (path,) = exported
+    assert os.path.dirname(os.fsdecode(path)) == str(tmp_path / "export" / "Servo")
+    answer = tf.contrib.predictor.from_saved_model(os.fsdecode(path))
+    assert answer({"x": X})["scores"].shape == (64, 1)
+
+
+def test_a_schedule_may_be_chosen(tmp_path):
+    from tensorfleet.estimator.learn_experiment import Experiment
+
+    assert tf.contrib.learn.python.learn.experiment.Experiment is Experiment is learn.Experiment
+    runner = tf.contrib.learn.python.learn.learn_runner
+    runner.run(experiment, str(tmp_path), schedule="train")
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("-30")
+    result, _ = runner.run(experiment, str(tmp_path), schedule="test")
+    assert result["global_step"] == 31
+    config = learn.RunConfig(model_dir=str(tmp_path))
+    given = []
+    runner.run(
+        lambda run_config, hparams: given.append(hparams) or experiment(tmp_path),
+        run_config=config,
+        hparams=3,
+    )
+    assert given == [3]
+    for arguments, error, message in (
+        ((3,), TypeError, "not callable"),
+        ((experiment,), ValueError, "Must specify an output directory"),
+        ((lambda folder: 3, "x"), TypeError, "did not return an Experiment"),
+        ((experiment, str(tmp_path), "sleep"), ValueError, "non-existent task sleep"),
+    ):
+        with pytest.raises(error, match=message):
+            runner.run(*arguments)
+
+
+def test_an_experiment_on_a_cluster(tmp_path):
+    cluster = free_addresses(ps=1, worker=2)
+    started = []
+    for job, index in (("ps", 0), ("worker", 0), ("worker", 1)):
+        told = {"cluster": cluster, "task": {"type": job, "index": index}, "environment": "cloud"}
+        root = str(Path(tf.__file__).parent.parent)
+        environment = {**os.environ, "PYTHONPATH": root, "TF_CONFIG": json.dumps(told)}
+        started.append(
+            subprocess.Popen(
+                [sys.executable, str(PROGRAM), str(tmp_path)],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        )
+    try:
+        for process in started:
+            text, _ = process.communicate(timeout=240)
+            assert process.returncode == 0, text
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    assert int(tf.train.load_variable(str(tmp_path), "global_step")) >= 100
+
+
+def test_examples_are_read_in_batches(tmp_path):
+    path = str(tmp_path / "data.tfrecord")
+    with tf.python_io.TFRecordWriter(path) as writer:
+        for i in range(10):
+            example = tf.train.Example()
+            example.features.feature["n"].int64_list.value.append(i)
+            writer.write(example.SerializeToString())
+    with tf.Graph().as_default():
+        spec = {"n": tf.FixedLenFeature([], tf.int64)}
+        batch = learn.io.read_batch_features(
+            path, 4, spec, tf.TFRecordReader, randomize_input=False, num_epochs=1
+        )
+        found = []
+        with tf.train.MonitoredSession() as sess:
+            while not sess.should_stop():
+                found.append(sess.run(batch)["n"].tolist())
+    assert found == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    with pytest.raises(ValueError, match="No files match"):
+        learn.io.read_batch_features(str(tmp_path / "none"), 4, spec, tf.TFRecordReader)
+
+
+def test_texts_become_rows_of_numbers():
+    processor = learn.preprocessing.VocabularyProcessor(4)
+    rows = np.array(list(processor.fit_transform(["the cat sat", "the dog sat down well"])))
+    assert rows.tolist() == [[1, 2, 3, 0], [1, 4, 3, 5]]
+    assert len(processor.vocabulary_) == 7
+    assert next(processor.transform(["a cat"])).tolist() == [0, 2, 0, 0]
+    assert list(processor.reverse([[2, 3]])) == ["cat sat"]
+    rare = learn.preprocessing.VocabularyProcessor(3, min_frequency=1)
+    assert np.array(list(rare.fit_transform(["x y", "y z", "y x"]))).tolist() == [
+        [2, 1, 0],
+        [1, 0, 0],
+        [1, 2, 0],
+    ]
+    assert list(learn.preprocessing.tokenizer(["aB CDe it's"])) == [["aB", "CDe", "it's"]]
