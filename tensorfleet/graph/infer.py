@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorfleet.graph.operation import Operation
-from tensorfleet.shapes import TensorShape
+from tensorfleet.shapes import ShapesDiffer, TensorShape
 
 
 def infer_shapes(op: Operation) -> None:
@@ -14,8 +14,9 @@ def infer_shapes(op: Operation) -> None:
         shapes = op.spec.shape(op)
     except ValueError as e:
         inputs = ", ".join(_shape_text(t.shape) for t in op._inputs)
+        told = e.detail if isinstance(e, ShapesDiffer) else e
         raise ValueError(
-            f"{e} for '{op.name}' (op: '{op.type}') with input shapes: {inputs}.\n  made at {op.source_line}"
+            f"{told} for '{op.name}' (op: '{op.type}') with input shapes: {inputs}.\n  made at {op.source_line}"
         ) from None
     if isinstance(shapes, TensorShape):
         shapes = [shapes] * len(op._outputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import math
@@ -35,6 +36,13 @@ _OPTIONS = (
     "input_shape",
     "batch_input_shape",
 )
+
+
+def _of_graph(value: Any) -> bool:
+    """Whether something is part of a graph, which copies of a layer share."""
+    return isinstance(value, (Tensor, Operation, IndexedSlices, PartitionedVariable)) or hasattr(
+        value, "_as_graph_element"
+    )
 
 
 @export("layers.Layer")
@@ -77,6 +85,17 @@ class Layer(Unconnected):
         if scope:
             with variable_scope(scope) as self._scope:
                 pass
+
+    def __deepcopy__(self, memo: dict) -> Layer:
+        made = memo[id(self)] = type(self).__new__(type(self))
+        for key, value in self.__dict__.items():
+            if key == "_graph" or _of_graph(value):
+                made.__dict__[key] = value
+            elif key == "_scope" or (isinstance(value, list) and all(_of_graph(v) for v in value)):
+                made.__dict__[key] = copy.copy(value)
+            else:
+                made.__dict__[key] = copy.deepcopy(value, memo)
+        return made
 
     # -- what it is ----------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from tensorfleet.layers.options import applied
 from tensorfleet.layers.specs import InputSpec, known_bool
 from tensorfleet.nn.normalization import batch_normalization as normalize
 from tensorfleet.nn.normalization import moments
-from tensorfleet.ops.array_shape import reshape
+from tensorfleet.ops.array_shape import reshape, size
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.control_flow import cond
 from tensorfleet.ops.nn_norm import fused_batch_norm
@@ -33,6 +33,9 @@ class BatchNormalization(Layer):
     The moving averages are updated by the operations in `tf.GraphKeys.UPDATE_OPS`: make the training step
     depend on them.
     """
+
+    #: whether the variance that is kept is that of the population, as `tf.nn.fused_batch_norm` estimates it
+    _bessels_correction_test_only = True
 
     def __init__(
         self,
@@ -161,13 +164,18 @@ class BatchNormalization(Layer):
                 training, lambda: self._fused(inputs, True), lambda: self._fused(inputs, False)
             )
         if known is not False:
+            if (
+                not self._bessels_correction_test_only
+            ):  # as libraries and tests that compare the two ways set it
+                count = cast(size(inputs) / size(variance), variance.dtype.base_dtype)
+                variance = variance * ((count - 1) / count)
             self._update(mean, variance, training, known)
         return outputs
 
     def _fused(self, inputs: Tensor, training: bool) -> tuple:
-        size = self.moving_mean.shape.as_list()
-        gamma = self.gamma if self.gamma is not None else _ONES(size, self._param_dtype)
-        beta = self.beta if self.beta is not None else _ZEROS(size, self._param_dtype)
+        dims = self.moving_mean.shape.as_list()
+        gamma = self.gamma if self.gamma is not None else _ONES(dims, self._param_dtype)
+        beta = self.beta if self.beta is not None else _ZEROS(dims, self._param_dtype)
         return fused_batch_norm(
             inputs,
             gamma,

@@ -44,6 +44,9 @@ _CASES = [*_REAL_CASES, case(COMPLEX, _FIRST)]
 def reduction_shape(op: Operation) -> TensorShape:
     """The shape left when `reduction_indices` are gone, or 1 under `keep_dims`."""
     x, keep = op._inputs[0].shape, op._attrs["keep_dims"]
+    axes_rank = op._inputs[1].shape.rank
+    if axes_rank is not None and axes_rank > 1:
+        raise ValueError(f"Shape must be at most rank 1 but is rank {axes_rank}")
     value = static_value(op, 1)
     if value is None:
         if keep:
@@ -97,10 +100,8 @@ def _axes(x: Any, indices: Any) -> tuple[int, ...]:
         if not -x.ndim <= axis < x.ndim:
             text = f"Invalid reduction dimension ({axis} for input with {x.ndim} dimension(s)"
             raise errors.InvalidArgumentError(None, None, text)
-        if axis % x.ndim in found:
-            text = f"Invalid reduction arguments: Axes contains duplicate dimension: {axis % x.ndim}"
-            raise errors.InvalidArgumentError(None, None, text)
-        found.append(axis % x.ndim)
+        if axis % x.ndim not in found:
+            found.append(axis % x.ndim)
     return tuple(found)
 
 

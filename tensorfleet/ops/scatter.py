@@ -16,7 +16,7 @@ from tensorfleet.ops.basic import zeros_of
 from tensorfleet.ops.common import ints, is_numpy, shape_given_by
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.gather import index_columns
-from tensorfleet.shapes import TensorShape
+from tensorfleet.shapes import ShapesDiffer, TensorShape
 
 _X = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -70,7 +70,7 @@ def check_scatter_shapes(target: TensorShape, indices: TensorShape, updates: Ten
     if not outer.is_compatible_with(first):
         raise ValueError(
             f"The outer {lead} dimensions of indices.shape={bracketed(indices._d)} must match the outer {lead} "
-            f"dimensions of updates.shape={bracketed(updates._d)}: {_difference(outer, first)}"
+            f"dimensions of updates.shape={bracketed(updates._d)}: {ShapesDiffer(outer, first).detail}"
         )
     if target._d is None or depth is None or depth > len(target._d):
         return
@@ -78,18 +78,8 @@ def check_scatter_shapes(target: TensorShape, indices: TensorShape, updates: Ten
     if not inner.is_compatible_with(rest):
         raise ValueError(
             f"The inner {inner.rank} dimensions of {word}.shape={bracketed(target._d)} must match the inner "
-            f"{rest.rank} dimensions of updates.shape={bracketed(updates._d)}: {_difference(inner, rest)}"
+            f"{rest.rank} dimensions of updates.shape={bracketed(updates._d)}: {ShapesDiffer(inner, rest).detail}"
         )
-
-
-def _difference(one: TensorShape, other: TensorShape) -> str:
-    """Why two shapes cannot be one, in TensorFlow's words."""
-    a, b = one.as_list(), other.as_list()
-    if len(a) != len(b):
-        return f"Shapes must be equal rank, but are {len(a)} and {len(b)}"
-    at = next(i for i, (m, n) in enumerate(zip(a, b, strict=True)) if None not in (m, n) and m != n)
-    shapes = f"Shapes are {bracketed(a)} and {bracketed(b)}."
-    return f"Dimension {at} in both shapes must be equal, but are {a[at]} and {b[at]}. {shapes}"
 
 
 def _new_shape(op: Operation) -> TensorShape:

@@ -40,31 +40,13 @@ _COMBINE: dict[str, Callable | None] = {
 }
 
 
-def _same(got: TensorShape, want: TensorShape) -> None:
-    """ValueError, in TensorFlow's words, when two shapes cannot be one."""
-    if got.is_compatible_with(want):
-        return
-    a, b = got.as_list(), want.as_list()
-    if len(a) != len(b):
-        raise ValueError(f"Shapes must be equal rank, but are {len(a)} and {len(b)}")
-    at = next(i for i, (m, n) in enumerate(zip(a, b, strict=True)) if None not in (m, n) and m != n)
-    raise ValueError(
-        f"Dimension {at} in both shapes must be equal, but are {a[at]} and {b[at]}. Shapes are {_text(a)} and "
-        f"{_text(b)}."
-    )
-
-
-def _text(dims: list) -> str:
-    return "[" + ",".join("?" if d is None else str(d) for d in dims) + "]"
-
-
 def _scatter_shape(op: Operation) -> Any:
     variable, indices, updates = state_shape(op, 0), op._inputs[1].shape, op._inputs[2].shape
     if variable.rank == 0:
         raise ValueError("Shape must be at least rank 1 but is rank 0")
     if updates.rank != 0:
         rest = TensorShape(None) if variable.rank is None else variable[1:]
-        _same(updates, indices.concatenate(rest))
+        updates.merge_with(indices.concatenate(rest))
     return op._inputs[0].shape if op.spec.outputs else []
 
 

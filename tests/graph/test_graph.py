@@ -183,3 +183,18 @@ def test_shape_mismatch_names_op_shapes_and_line(graph):
 def test_mixed_types_are_refused(graph):
     with pytest.raises((TypeError, ValueError), match="int32"):
         tf.add(tf.constant(1), tf.constant(1.0))
+
+
+@pytest.mark.parametrize(
+    ("other", "phrase"),
+    [
+        ([[1.0, 2.0]], "Shapes must be equal rank, but are 1 and 2"),
+        (
+            [1.0, 2.0, 3.0],
+            r"Dimension 0 in both shapes must be equal, but are 2 and 3. Shapes are \[2\] and \[3\].",
+        ),
+    ],
+)
+def test_shapes_that_an_operation_cannot_join_are_told_in_detail(other, phrase):
+    with pytest.raises(ValueError, match=phrase):
+        tf.raw_ops.ApproximateEqual(x=[1.0, 2.0], y=other)

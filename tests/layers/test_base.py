@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -172,3 +174,15 @@ def test_the_scopes_initializer_is_the_default():
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         assert session.run(y) == 6
+
+
+def test_a_copy_of_a_layer_shares_what_is_in_the_graph():
+    layer = tf.layers.Dense(2, name="d")
+    layer(tf.zeros([1, 3]))
+    layer.extra = tf.constant(1.0)
+    layer.options = {"rate": [1, 2]}
+    made = copy.deepcopy(layer)
+    assert (made.name, made.scope_name) == ("d", "d")
+    assert made.kernel is layer.kernel and made.extra is layer.extra and made.variables == layer.variables
+    made.options["rate"].append(3)
+    assert layer.options == {"rate": [1, 2]}

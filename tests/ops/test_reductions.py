@@ -127,3 +127,15 @@ def test_segment_ids_are_checked():
         tf.errors.InvalidArgumentError, match=r"segment_ids\[1\] = 3 is out of range \[0, 2\)"
     ):
         run(tf.unsorted_segment_sum(fed([1.0, 2.0]), fed([0, 3], np.int32), 2))
+
+
+@pytest.mark.parametrize("axis", [(0, 0), (0, -2), (-2, 0, 0)])
+def test_an_axis_named_twice_counts_once(axis):
+    total = tf.reduce_sum(np.array([[1, 2, 3], [4, 5, 6]]), axis=axis)
+    assert total.shape.as_list() == [3]
+    assert run(total).tolist() == [5, 7, 9]
+
+
+def test_axes_are_one_number_or_a_list():
+    with pytest.raises(ValueError, match="Shape must be at most rank 1 but is rank 2"):
+        tf.reduce_sum(np.ones([2, 3]), axis=np.array([[0], [1]]))
