@@ -52,6 +52,8 @@ class Layer(Scoped):
         **kwargs: Any,
     ) -> None:
         given = {key: kwargs.pop(key) for key in _SHAPES if key in kwargs}
+        if kwargs.get("groups") == 1:
+            del kwargs["groups"]  # in the files of later versions
         name = name or state.unique_name(snake_case(type(self).__name__))
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
         self._dynamic = dynamic
@@ -208,6 +210,7 @@ class Layer(Scoped):
     def get_config(self) -> dict[str, Any]:
         """The arguments to make the same layer again; functions by name, other objects as dictionaries."""
         config = {k: serialized(v) for k, v in super().get_config().items()}
+        config.pop("weights", None)
         if self._batch_input_shape is not None:
             config["batch_input_shape"] = self._batch_input_shape
         return config
@@ -263,6 +266,7 @@ class InputLayer(Layer):
         **kwargs: Any,
     ) -> None:
         dims = kwargs.pop("batch_input_shape", None)
+        kwargs.pop("optional", None)  # in the files of later versions
         if ragged:
             raise ValueError("Ragged inputs are not supported: use tf.RaggedTensor in the graph itself.")
         if kwargs:

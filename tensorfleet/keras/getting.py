@@ -182,7 +182,9 @@ def regularizer(identifier: Any) -> Any:
     if identifier is None or callable(identifier):
         return identifier
     if isinstance(identifier, dict):
-        return deserialize_keras_object(identifier, {"L1L2": L1L2}, None, "regularizer")
+        return deserialize_keras_object(
+            identifier, dict.fromkeys(("L1L2", "L1", "L2"), L1L2), None, "regularizer"
+        )
     if custom(identifier) is not None:
         return custom(identifier)
     known: dict[str, Callable[[], L1L2]] = {"l1": l1, "l2": l2, "l1_l2": l1_l2}

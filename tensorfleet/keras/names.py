@@ -56,6 +56,10 @@ _METRICS = """
 """
 _CALLBACKS = {
     "callback": "BaseLogger Callback CallbackList History ProgbarLogger",
+    "callbacks_acting": """
+        EarlyStopping LambdaCallback LearningRateScheduler ReduceLROnPlateau TerminateOnNaN
+    """,
+    "callbacks_writing": "CSVLogger ModelCheckpoint TensorBoard",
 }
 _OPTIMIZERS = "Adadelta Adagrad Adam Adamax Ftrl Nadam RMSprop SGD deserialize get serialize"
 _SCHEDULES = """
@@ -66,10 +70,38 @@ _STATE = """
     is_keras_tensor learning_phase manual_variable_initialization placeholder set_epsilon set_floatx
     set_image_data_format set_learning_phase set_session set_value variable
 """
+_COMPUTING = """
+    all any arange batch_dot batch_flatten batch_get_value bias_add cast_to_floatx clip concatenate constant count_params
+    dropout dtype eval flatten function gradients in_test_phase in_train_phase ndim ones ones_like print_tensor
+    random_normal random_uniform softmax squeeze std switch truncated_normal update update_add update_sub var zeros
+    zeros_like
+"""
 # Functions of the backend that are the graph's own.
 _BACKEND = {
     "abs": "abs",
     "argmax": "argmax",
+    "argmin": "argmin",
+    "cos": "cos",
+    "cumprod": "cumprod",
+    "cumsum": "cumsum",
+    "elu": "nn.elu",
+    "equal": "equal",
+    "gather": "gather",
+    "greater": "greater",
+    "greater_equal": "greater_equal",
+    "less": "less",
+    "less_equal": "less_equal",
+    "map_fn": "map_fn",
+    "name_scope": "name_scope",
+    "not_equal": "not_equal",
+    "prod": "reduce_prod",
+    "reverse": "reverse",
+    "round": "round",
+    "sign": "sign",
+    "sin": "sin",
+    "softplus": "nn.softplus",
+    "softsign": "nn.softsign",
+    "transpose": "transpose",
     "cast": "cast",
     "exp": "exp",
     "expand_dims": "expand_dims",
@@ -92,10 +124,8 @@ _BACKEND = {
     "tile": "tile",
     "sigmoid": "sigmoid",
     "relu": "nn.relu",
-    "softmax": "nn.softmax",
     "l2_normalize": "nn.l2_normalize",
     "one_hot": "one_hot",
-    "concatenate": "concat",
 }
 
 _TABLE: dict[str, tuple[str, str]] = {}
@@ -127,6 +157,20 @@ _add("backend", "penalties", "binary_crossentropy categorical_crossentropy spars
 _add("", "base", "Input")
 _add("", "containers", "Model Sequential")
 _add("models", "containers", "Model Sequential")
+_add("models", "configuring", "clone_model model_from_config model_from_json")
+_add("models", "hdf5", "load_model save_model")
+_add("layers", "configuring", "layer_from", "deserialize")
+_add("layers", "configuring", "serialize_layer", "serialize")
+_add("preprocessing.sequence", "sequences", "TimeseriesGenerator make_sampling_table pad_sequences")
+_add(
+    "preprocessing.text",
+    "texts",
+    "Tokenizer hashing_trick one_hot text_to_word_sequence tokenizer_from_json",
+)
+_add("preprocessing.image", "pictures", "ImageDataGenerator NumpyArrayIterator img_to_array")
+_add("datasets.fashion_mnist", "stored", "fashion_mnist", "load_data")
+_add("datasets.boston_housing", "stored", "boston_housing", "load_data")
+_add("backend", "computing", _COMPUTING)
 _add("utils", "helpers", "normalize to_categorical")
 _add("utils", "feeding", "Sequence")
 _add("utils", "progress", "Progbar")

@@ -151,8 +151,8 @@ class Optimizer:
         return named[slot_name]
 
     def get_slot(self, var: Any, slot_name: str) -> Any:
-        """The slot of that name beside `var`."""
-        return self._slots[var.op.name][slot_name]
+        """The slot of that name beside `var`, or None."""
+        return self._slots.get(var.op.name, {}).get(slot_name)
 
     def get_slot_names(self) -> list[str]:
         """The names of its slots."""
@@ -340,6 +340,12 @@ class TFOptimizer(Optimizer):
         """The operations of one step."""
         pairs = self.optimizer.compute_gradients(loss, nest.flatten(params))
         return [self.apply_gradients(pairs)]
+
+    def _checkpoint_dependencies(self) -> Any:
+        """What checkpoints of objects hold of it."""
+        yield "optimizer", self.optimizer
+        if self._iterations is not None:
+            yield "iterations", self._iterations
 
     @property
     def weights(self) -> list:

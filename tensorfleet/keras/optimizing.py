@@ -8,71 +8,13 @@ from tensorfleet.api import find
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.scopes import control_dependencies
-from tensorfleet.keras import state
 from tensorfleet.keras.optimizer import Optimizer, TFOptimizer
+from tensorfleet.keras.ruled import Ruled, epsilon_of
 from tensorfleet.train.optimizer import Optimizer as TrainOptimizer
 from tensorfleet.variables.initializers import Constant
 
 
-class _Ruled(Optimizer):
-    """An optimizer with numbers that every update of one type shares: computed once a step."""
-
-    _hypers: tuple[str, ...] = ()
-
-    def _start(self, name: str, learning_rate: Any, kwargs: dict[str, Any], **hypers: Any) -> None:
-        Optimizer.__init__(self, name, **kwargs)
-        self._set_hyper("learning_rate", kwargs.get("lr", learning_rate))
-        self._set_hyper("decay", self._initial_decay)
-        for key, value in hypers.items():
-            self._set_hyper(key, value)
-
-    def _prepare(self, var_list: list) -> None:
-        self._shared: dict[Any, dict[str, Any]] = {}
-        for kind in dict.fromkeys(v.dtype.base_dtype for v in var_list):
-            self._shared[kind] = self._numbers(kind)
-
-    def _numbers(self, kind: Any) -> dict[str, Any]:
-        return {"lr": self._decayed_lr(kind), **{h: self._get_hyper(h, kind) for h in self._hypers}}
-
-    def _for(self, var: Any) -> dict[str, Any]:
-        return self._shared[var.dtype.base_dtype]
-
-    def _step(self, kind: Any) -> Tensor:
-        return find("cast")(self.iterations, kind) + 1
-
-    def _small(self, var: Any) -> Any:
-        return find("constant")(self.epsilon, var.dtype.base_dtype)
-
-    def _handles(self, var: Any, *slots: str) -> list:
-        return [var.handle, *(self.get_slot(var, s).handle for s in slots)]
-
-    def _decay_rows(self, slot: Any, factor: Any, rows: Any, indices: Any) -> Tensor:
-        """`slot` times `factor`, with rows added; then its value."""
-        with control_dependencies([slot.assign(to_tensor(slot) * factor, read_value=False)]):
-            with control_dependencies([apply("ResourceScatterAdd", slot.handle, indices, rows)]):
-                return slot.value()
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same optimizer again."""
-        config = super().get_config()
-        config["learning_rate"] = self._serialize_hyperparameter("learning_rate")
-        config["decay"] = self._serialize_hyperparameter("decay")
-        for key in self._hypers:
-            config[key] = self._serialize_hyperparameter(key)
-        for key in ("epsilon", "amsgrad", "centered", "nesterov"):
-            if key in self.__dict__:
-                config[key] = self.__dict__[key]
-        if "_initial_accumulator_value" in self.__dict__:
-            config["initial_accumulator_value"] = self._initial_accumulator_value
-        return config
-
-
-def _epsilon(given: Any) -> float:
-    return state.epsilon() if given is None else given
-
-
-class SGD(_Ruled):
+class SGD(Ruled):
     """Gradient descent, with momentum if wanted."""
 
     _hypers = ("momentum",)
@@ -123,7 +65,7 @@ class SGD(_Ruled):
         )
 
 
-class Adam(_Ruled):
+class Adam(Ruled):
     """Steps by the running mean of the gradients over the root of their running mean square."""
 
     _hypers = ("beta_1", "beta_2")
@@ -139,7 +81,7 @@ class Adam(_Ruled):
         **kwargs: Any,
     ) -> None:
         self._start(name, learning_rate, kwargs, beta_1=beta_1, beta_2=beta_2)
-        self.epsilon, self.amsgrad = _epsilon(epsilon), amsgrad
+        self.epsilon, self.amsgrad = epsilon_of(epsilon), amsgrad
 
     def _create_slots(self, var_list: list) -> None:
         for slot in ("m", "v", "vhat") if self.amsgrad else ("m", "v"):
@@ -173,7 +115,7 @@ class Adam(_Ruled):
         return find("group")(var.assign_sub(step, read_value=False), *done)
 
 
-class Adamax(_Ruled):
+class Adamax(Ruled):
     """Adam with the largest past gradient in place of the second moment."""
 
     _hypers = ("beta_1", "beta_2")
@@ -188,7 +130,7 @@ class Adamax(_Ruled):
         **kwargs: Any,
     ) -> None:
         self._start(name, learning_rate, kwargs, beta_1=beta_1, beta_2=beta_2)
-        self.epsilon = _epsilon(epsilon)
+        self.epsilon = epsilon_of(epsilon)
 
     def _create_slots(self, var_list: list) -> None:
         for slot in ("m", "v"):
@@ -218,7 +160,7 @@ class Adamax(_Ruled):
         )
 
 
-class Nadam(_Ruled):
+class Nadam(Ruled):
     """Adam with Nesterov momentum, whose first moment warms up."""
 
     _hypers = ("beta_1", "beta_2")
@@ -234,7 +176,7 @@ class Nadam(_Ruled):
     ) -> None:
         kwargs["decay"] = kwargs.pop("schedule_decay", 0.004)
         self._start(name, learning_rate, kwargs, beta_1=beta_1, beta_2=beta_2)
-        self.epsilon = _epsilon(epsilon)
+        self.epsilon = epsilon_of(epsilon)
         self._product: Any = None
 
     def _create_slots(self, var_list: list) -> None:
@@ -289,7 +231,7 @@ class Nadam(_Ruled):
         return find("group")(apply("ResourceScatterAdd", var.handle, indices, -moved), self._advance)
 
 
-class RMSprop(_Ruled):
+class RMSprop(Ruled):
     """Steps by the gradient over the root of its running mean square."""
 
     _hypers = ("rho", "momentum")
@@ -309,7 +251,7 @@ class RMSprop(_Ruled):
             raise ValueError("`momentum` must be between [0, 1].")
         self._momentum = not number or momentum > 0
         self._start(name, learning_rate, kwargs, rho=rho, momentum=momentum)
-        self.epsilon, self.centered = _epsilon(epsilon), centered
+        self.epsilon, self.centered = epsilon_of(epsilon), centered
 
     def _create_slots(self, var_list: list) -> None:
         slots = ["rms", *(["momentum"] if self._momentum else []), *(["mg"] if self.centered else [])]
@@ -352,7 +294,7 @@ class RMSprop(_Ruled):
         return apply("ResourceScatterAdd", var.handle, indices, step)
 
 
-class Adagrad(_Ruled):
+class Adagrad(Ruled):
     """Steps scaled by the root of the sum of all squared gradients."""
 
     def __init__(
@@ -366,7 +308,7 @@ class Adagrad(_Ruled):
         if initial_accumulator_value < 0.0:
             raise ValueError(f"initial_accumulator_value must be non-negative: {initial_accumulator_value}")
         self._start(name, learning_rate, kwargs)
-        self.epsilon, self._initial_accumulator_value = _epsilon(epsilon), initial_accumulator_value
+        self.epsilon, self._initial_accumulator_value = epsilon_of(epsilon), initial_accumulator_value
 
     def _create_slots(self, var_list: list) -> None:
         for var in var_list:
@@ -381,7 +323,7 @@ class Adagrad(_Ruled):
         return apply("ResourceSparseApplyAdagradV2", *inputs)
 
 
-class Adadelta(_Ruled):
+class Adadelta(Ruled):
     """Steps in the units of the variable: the root of past updates over the root of past gradients."""
 
     _hypers = ("rho",)
@@ -395,7 +337,7 @@ class Adadelta(_Ruled):
         **kwargs: Any,
     ) -> None:
         self._start(name, learning_rate, kwargs, rho=rho)
-        self.epsilon = _epsilon(epsilon)
+        self.epsilon = epsilon_of(epsilon)
 
     def _create_slots(self, var_list: list) -> None:
         for slot in ("accum_grad", "accum_var"):
@@ -413,7 +355,7 @@ class Adadelta(_Ruled):
         return apply("ResourceSparseApplyAdadelta", *self._inputs(var, grad, indices))
 
 
-class Ftrl(_Ruled):
+class Ftrl(Ruled):
     """Follow the regularized leader."""
 
     _hypers = ("learning_rate_power", "l1_regularization_strength", "l2_regularization_strength")

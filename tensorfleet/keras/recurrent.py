@@ -63,8 +63,9 @@ class _Recurrent(Layer):
         unroll: bool = False,
         **kwargs: Any,
     ) -> None:
+        time_major = kwargs.pop("time_major", False)
         for what, value in dict(
-            dropout=dropout, recurrent_dropout=recurrent_dropout, stateful=stateful
+            dropout=dropout, recurrent_dropout=recurrent_dropout, stateful=stateful, time_major=time_major
         ).items():
             if value:
                 raise ValueError(
@@ -91,7 +92,14 @@ class _Recurrent(Layer):
         self.kernel = self._weight("kernel", (width, columns), "kernel")
         self.recurrent_kernel = self._weight("recurrent_kernel", (self.units, columns), "recurrent")
         self.bias = self._weight("bias", (columns,), "bias") if self.use_bias else None
+        held = {"kernel": self.kernel, "recurrent_kernel": self.recurrent_kernel, "bias": self.bias}
+        self._held = {k: v for k, v in held.items() if v is not None}
         self.built = True
+
+    def _checkpoint_dependencies(self) -> Any:
+        """What checkpoints of objects hold: the weights, which are a cell's in TensorFlow."""
+        if self.built:
+            yield "cell", self._held
 
     def _weight(self, name: str, dims: tuple, part: str) -> Any:
         options = {w: getattr(self, f"{part}_{w}") for w in ("initializer", "regularizer", "constraint")}
@@ -246,6 +254,15 @@ class LSTM(_Recurrent):
         return made, (made, cell)
 
 
+def _made(layer: Any) -> Any:
+    """A layer, also from its description."""
+    if not isinstance(layer, dict):
+        return layer
+    from tensorfleet.keras.configuring import layer_from
+
+    return layer_from(layer)
+
+
 class Bidirectional(Layer):
     """A recurrent layer forwards and a copy of it backwards, joined by `merge_mode` (None: a list of both)."""
 
@@ -258,11 +275,17 @@ class Bidirectional(Layer):
                 'Invalid merge mode. Merge mode should be one of {"sum", "mul", "ave", "concat", None}'
             )
         self.merge_mode = merge_mode
+        layer = _made(layer)
         config = layer.get_config()
+        self._wrapped = {"class_name": type(layer).__name__, "config": config}
         name = layer.name
         self.forward_layer = type(layer)(**{**config, "name": f"forward_{name}"})
         backwards = not layer.go_backwards
         self.backward_layer = type(layer)(**{**config, "name": f"backward_{name}", "go_backwards": backwards})
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make the same layer again."""
+        return {**super().get_config(), "layer": self._wrapped}
 
     def call(self, inputs: Any, training: Any = None) -> Any:  # type: ignore[override]
         """Runs both ways."""
@@ -284,7 +307,7 @@ class TimeDistributed(Layer):
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.layer = layer
+        self.layer = _made(layer)
 
     def build(self, input_shape: Any) -> None:
         """Makes the layer's variables, named by this one."""

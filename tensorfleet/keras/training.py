@@ -226,7 +226,7 @@ class Trained:
             source = feeding.ArrayBatches(
                 arrays.inputs, arrays.targets, arrays.weights, batch_size, shuffle, steps_per_epoch
             )
-        validation = self._validation(validation_data, held, batch_size, validation_steps)
+        validation = self._validation(validation_data, held, batch_size, validation_steps, shuffle)
         generated = feeding.is_items(x) and not source._dataset
         return loops.fit(
             self,
@@ -240,7 +240,9 @@ class Trained:
             announce=not generated,
         )
 
-    def _validation(self, data: Any, held: Batch | None, batch_size: int | None, steps: int | None) -> Any:
+    def _validation(
+        self, data: Any, held: Batch | None, batch_size: int | None, steps: int | None, shuffle: Any
+    ) -> Any:
         if data is None and held is None:
             return None
         if held is None and feeding.is_items(data):
@@ -253,7 +255,8 @@ class Trained:
                     f"dataset iterator. However we received `validation_data={str(data)[:200]}`"
                 )
             held = self._arrays(data[0], data[1], data[2] if len(data) == 3 else None, None)
-        return feeding.ArrayBatches(held.inputs, held.targets, held.weights, batch_size, False, steps)
+        # In TensorFlow's order too, so that what is drawn at random afterwards is the same.
+        return feeding.ArrayBatches(held.inputs, held.targets, held.weights, batch_size, shuffle, steps)
 
     def _source(
         self, x: Any, y: Any, batch_size: int | None, sample_weight: Any, steps: int | None, targets: bool

@@ -46,10 +46,10 @@ class Objects:
                 found.append((name, numbers[id(child)]))
             self.children.append(found)
         for number, node in enumerate(list(self.nodes)):
-            if isinstance(node, Optimizer):
+            if hasattr(node, "get_slot_names"):
                 self._add_slots(number, node, numbers)
 
-    def _add_slots(self, number: int, optimizer: Optimizer, numbers: dict[int, int]) -> None:
+    def _add_slots(self, number: int, optimizer: Any, numbers: dict[int, int]) -> None:
         for name in optimizer.get_slot_names():
             for original, variable in enumerate(self.nodes[: len(self.children)]):
                 slot = optimizer.get_slot(variable, name) if isinstance(variable, Variable) else None

@@ -1,0 +1,230 @@
+"""Models in HDF5 files, laid out as TensorFlow does. Needs the package h5py."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.keras import state
+from tensorfleet.keras.saving import plain
+from tensorfleet.platform import logging
+
+
+def _h5py() -> Any:
+    try:
+        h5py = importlib.import_module("h5py")
+    except ImportError:
+        raise ImportError(
+            "HDF5 files need the package h5py, which is not installed: `pip install h5py`. Weights can be saved without "
+            "it: model.save_weights(path) with a path that does not end in .h5."
+        ) from None
+    return h5py
+
+
+def _open_new(path: str, overwrite: bool) -> Any:
+    h5py = _h5py()
+    if not overwrite and os.path.exists(path):
+        raise OSError(f"{path} exists. Give overwrite=True to replace it.")
+    return h5py.File(path, "w")
+
+
+def _layers_of(model: Any) -> list:
+    return list(model.layers)
+
+
+def _weights_of(layer: Any) -> list:
+    return [*layer.trainable_weights, *layer.non_trainable_weights]
+
+
+def _names(names: list[str]) -> Any:
+    return np.array([n.encode() for n in names]) if names else np.array([], "S1")
+
+
+def _write_weights(group: Any, model: Any) -> None:
+    layers = _layers_of(model)
+    group.attrs["layer_names"] = _names([layer.name for layer in layers])
+    group.attrs["backend"] = b"tensorflow"
+    group.attrs["keras_version"] = b"2.2.4-tf"
+    session = state.get_session()
+    for layer in layers:
+        part = group.create_group(layer.name)
+        weights = _weights_of(layer)
+        names = [w.name for w in weights]
+        part.attrs["weight_names"] = _names(names)
+        for name, value in zip(names, session.run(weights) if weights else [], strict=True):
+            made = part.create_dataset(name, np.shape(value), dtype=value.dtype)
+            made[() if np.ndim(value) == 0 else slice(None)] = value
+
+
+def _texts(values: Any) -> list[str]:
+    return [v.decode() if isinstance(v, bytes) else str(v) for v in values]
+
+
+def _read_weights(group: Any, model: Any, by_name: bool) -> None:
+    saved = {name: group[name] for name in _texts(group.attrs["layer_names"])}
+    stored = {name: [part[w] for w in _texts(part.attrs["weight_names"])] for name, part in saved.items()}
+    pairs: list[tuple[Any, Any]] = []
+    if by_name:
+        for layer in _layers_of(model):
+            if stored.get(layer.name):
+                pairs += _matched(layer, stored[layer.name], layer.name)
+    else:
+        filled = [name for name, parts in stored.items() if parts]
+        layers = [layer for layer in _layers_of(model) if _weights_of(layer)]
+        if len(filled) != len(layers):
+            raise ValueError(
+                f"You are trying to load a weight file containing {len(filled)} layers into a model with {len(layers)} "
+                "layers."
+            )
+        for layer, name in zip(layers, filled, strict=True):
+            pairs += _matched(layer, stored[name], name)
+    state.batch_set_value(pairs)
+
+
+def _matched(layer: Any, values: list, name: str) -> list[tuple[Any, Any]]:
+    weights = _weights_of(layer)
+    if len(weights) != len(values):
+        raise ValueError(
+            f'Layer "{layer.name}" expects {len(weights)} weights, but the saved layer "{name}" has {len(values)}.'
+        )
+    for weight, value in zip(weights, values, strict=True):
+        if tuple(weight.shape.as_list()) != tuple(value.shape):
+            raise ValueError(
+                f'Layer "{layer.name}": the weight {weight.name} has shape {tuple(weight.shape.as_list())}, but the saved '
+                f"weight has shape {tuple(value.shape)}."
+            )
+    return [(w, np.asarray(v)) for w, v in zip(weights, values, strict=True)]
+
+
+def save_weights(model: Any, path: str, overwrite: bool) -> None:
+    """Writes the weights of a model."""
+    with _open_new(path, overwrite) as file:
+        _write_weights(file, model)
+
+
+def load_weights(model: Any, path: str, by_name: bool) -> None:
+    """Reads weights into a model: in the order of its layers, or by their names."""
+    if not model.built:
+        raise ValueError(
+            "Unable to load weights saved in HDF5 format into a subclassed Model which has not created its variables yet. "
+            "Call the Model first, then load the weights."
+        )
+    with _h5py().File(path, "r") as file:
+        group = file["model_weights"] if "layer_names" not in file.attrs and "model_weights" in file else file
+        _read_weights(group, model, by_name)
+
+
+def save_model(model: Any, filepath: str, overwrite: bool = True, include_optimizer: bool = True) -> None:
+    """Writes the layers, the weights, and how the model is trained."""
+    text = json.dumps({"class_name": type(model).__name__, "config": model.get_config()}, default=plain)
+    with _open_new(filepath, overwrite) as file:
+        file.attrs["keras_version"] = b"2.2.4-tf"
+        file.attrs["backend"] = b"tensorflow"
+        file.attrs["model_config"] = text.encode()
+        _write_weights(file.create_group("model_weights"), model)
+        if include_optimizer and model._options is not None:
+            _write_training(file, model)
+
+
+def _write_training(file: Any, model: Any) -> None:
+    from tensorfleet.keras.optimizer import TFOptimizer
+
+    optimizer = model.optimizer
+    if isinstance(optimizer, TFOptimizer):
+        logging.warning(
+            "TensorFlow optimizers do not make it possible to access optimizer attributes or optimizer state after "
+            "instantiation. As a result, we cannot save the optimizer as part of the model save file."
+        )
+        return
+    training = {
+        "optimizer_config": {"class_name": type(optimizer).__name__, "config": optimizer.get_config()},
+        "loss": _described(model.loss),
+        "metrics": _described(model._compile_metrics),
+        "weighted_metrics": _described(model._compile_weighted_metrics),
+        "sample_weight_mode": model.sample_weight_mode,
+        "loss_weights": model.loss_weights,
+    }
+    file.attrs["training_config"] = json.dumps(training, default=plain).encode()
+    weights = optimizer.weights
+    if weights:
+        part = file.create_group("optimizer_weights")
+        part.attrs["weight_names"] = _names([w.name for w in weights])
+        for weight, value in zip(weights, state.get_session().run(weights), strict=True):
+            part.create_dataset(weight.name, data=value)
+
+
+def _described(value: Any) -> Any:
+    """Losses and metrics by name, or as dictionaries."""
+    if isinstance(value, dict):
+        return {k: _described(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_described(v) for v in value]
+    if hasattr(value, "get_config"):
+        return {"class_name": type(value).__name__, "config": value.get_config()}
+    return getattr(value, "__name__", value)
+
+
+def load_model(filepath: Any, custom_objects: dict[str, Any] | None = None, compile: bool = True) -> Any:
+    """A model as `save` wrote it, compiled as it was unless `compile` is False."""
+    from tensorfleet.keras.configuring import model_from_config
+    from tensorfleet.keras.serializing import CustomObjectScope
+
+    path = str(filepath)
+    if not os.path.exists(path):
+        raise OSError(f"SavedModel file does not exist at: {path}")
+    with _h5py().File(path, "r") as file:
+        if "model_config" not in file.attrs:
+            raise ValueError("No model found in config file.")
+        model = model_from_config(json.loads(_text(file.attrs["model_config"])), custom_objects)
+        _read_weights(file["model_weights"], model, False)
+        if not compile:
+            return model
+        training = file.attrs.get("training_config")
+        if training is None:
+            logging.warning(
+                "No training configuration found in save file: the model was *not* compiled. Compile it manually."
+            )
+            return model
+        with CustomObjectScope(custom_objects or {}):
+            _compile(model, json.loads(_text(training)))
+        if "optimizer_weights" in file:
+            _restore_optimizer(model, file["optimizer_weights"])
+    return model
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _compile(model: Any, training: dict[str, Any]) -> None:
+    from tensorfleet.keras import optimizing, penalties
+
+    def loss_of(value: Any) -> Any:
+        if isinstance(value, dict) and "class_name" not in value:
+            return {k: loss_of(v) for k, v in value.items()}
+        return [loss_of(v) for v in value] if isinstance(value, list) else penalties.get(value)
+
+    model.compile(
+        optimizer=optimizing.deserialize(training["optimizer_config"]),
+        loss=loss_of(training.get("loss")),
+        metrics=training.get("metrics"),
+        weighted_metrics=training.get("weighted_metrics"),
+        loss_weights=training.get("loss_weights"),
+        sample_weight_mode=training.get("sample_weight_mode"),
+    )
+
+
+def _restore_optimizer(model: Any, part: Any) -> None:
+    model._fetches("train")  # makes the optimizer's variables
+    values = [np.asarray(part[name]) for name in _texts(part.attrs["weight_names"])]
+    try:
+        model.optimizer.set_weights(values)
+    except ValueError:
+        logging.warning(
+            "Error in loading the saved optimizer state. As a result, your model is starting with a freshly initialized "
+            "optimizer."
+        )

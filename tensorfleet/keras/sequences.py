@@ -1,0 +1,105 @@
+"""`tf.keras.preprocessing.sequence`: lists of numbers as arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.keras.feeding import Sequence
+
+
+def pad_sequences(
+    sequences: Any,
+    maxlen: int | None = None,
+    dtype: Any = "int32",
+    padding: str = "pre",
+    truncating: str = "pre",
+    value: Any = 0.0,
+) -> np.ndarray:
+    """Sequences as rows of one length: short ones are filled with `value`, long ones cut, before or after."""
+    if not hasattr(sequences, "__len__"):
+        raise ValueError("`sequences` must be iterable.")
+    for row in sequences:
+        if not hasattr(row, "__len__"):
+            raise ValueError(f"`sequences` must be a list of iterables. Found non-iterable: {row}")
+    for name, where in (("Truncating", truncating), ("Padding", padding)):
+        if where not in ("pre", "post"):
+            raise ValueError(f'{name} type "{where}" not understood')
+    length = max((len(row) for row in sequences), default=0) if maxlen is None else maxlen
+    shape = next((np.asarray(row).shape[1:] for row in sequences if len(row)), ())
+    made: np.ndarray = np.full((len(sequences), length, *shape), value, dtype=dtype)
+    for i, row in enumerate(sequences):
+        if not len(row):
+            continue
+        part = np.asarray(row[-length:] if truncating == "pre" else row[:length], dtype=dtype)
+        if length == 0:
+            continue
+        if part.shape[1:] != shape:
+            raise ValueError(
+                f"Shape of sample {part.shape[1:]} of sequence at position {i} is different from expected shape {shape}"
+            )
+        if padding == "post":
+            made[i, : len(part)] = part
+        else:
+            made[i, -len(part) :] = part
+    return made
+
+
+def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> np.ndarray:
+    """The probability to keep each word, by its rank, so that frequent words do not drown the others."""
+    ranks = np.arange(size)
+    ranks[0] = 1
+    frequency = ranks * (np.log(ranks) + 0.577) + 0.5 - 1.0 / (12.0 * ranks)
+    scaled = sampling_factor * frequency
+    return np.minimum(1.0, scaled / np.sqrt(scaled))
+
+
+class TimeseriesGenerator(Sequence):
+    """Windows of `length` steps of a series, with the target that comes after each."""
+
+    def __init__(
+        self,
+        data: Any,
+        targets: Any,
+        length: int,
+        sampling_rate: int = 1,
+        stride: int = 1,
+        start_index: int = 0,
+        end_index: int | None = None,
+        shuffle: bool = False,
+        reverse: bool = False,
+        batch_size: int = 128,
+    ) -> None:
+        if len(data) != len(targets):
+            raise ValueError(
+                f"Data and targets have to be of same length. Data length is {len(data)} while target length is "
+                f"{len(targets)}"
+            )
+        self.data, self.targets, self.length = data, targets, length
+        self.sampling_rate, self.stride, self.batch_size = sampling_rate, stride, batch_size
+        self.start_index = start_index + length
+        self.end_index = len(data) - 1 if end_index is None else end_index
+        self.shuffle, self.reverse = shuffle, reverse
+        if self.start_index > self.end_index:
+            raise ValueError(
+                f"`start_index+length={self.start_index} > end_index={self.end_index}` is disallowed, as no part of the "
+                "sequence would be left to be used as current step."
+            )
+
+    def __len__(self) -> int:
+        """How many batches."""
+        wide = self.batch_size * self.stride
+        return (self.end_index - self.start_index + wide) // wide
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """A batch of windows and targets."""
+        if self.shuffle:
+            rows = np.random.randint(self.start_index, self.end_index + 1, size=self.batch_size)
+        else:
+            first = self.start_index + self.batch_size * self.stride * index
+            last = min(first + self.batch_size * self.stride, self.end_index + 1)
+            rows = np.arange(first, last, self.stride)
+        windows = np.array([self.data[r - self.length : r : self.sampling_rate] for r in rows])
+        targets = np.array([self.targets[r] for r in rows])
+        return (windows[:, ::-1, ...] if self.reverse else windows), targets
