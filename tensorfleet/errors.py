@@ -13,6 +13,7 @@ it. The message itself ends with what to do.
 from __future__ import annotations
 
 import traceback
+import warnings
 from typing import Any
 
 OK = 0
@@ -46,9 +47,10 @@ class OpError(Exception):
 
     def __reduce__(self) -> tuple:
         # Operations belong to a graph in one process; what travels is the text.
+        text = None if self._message is None else str(self)
         if type(self) is OpError:
-            return OpError, (None, None, str(self), self._error_code)
-        return type(self), (None, None, str(self))
+            return OpError, (None, None, text, self._error_code)
+        return type(self), (None, None, text)
 
     @property
     def message(self) -> str:
@@ -218,8 +220,11 @@ def exception_type_from_error_code(error_code: int) -> Any:
     return _BY_CODE[error_code]
 
 
-def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """Returns the integer code of an exception class."""
+def error_code_from_exception_type(cls: type[OpError]) -> Any:
+    """Returns the integer code of an exception class; for what is no class, warns and returns an error."""
+    if not isinstance(cls, type):
+        warnings.warn("Unknown class exception", stacklevel=2)
+        return UnknownError(None, None, "Unknown class exception")
     return _BY_CLASS.get(cls, UNKNOWN)
 
 

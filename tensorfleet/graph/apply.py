@@ -167,18 +167,56 @@ def _convert_input(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any]) ->
     if arg.number_attr:
         return _convert_list(spec, arg, value, known)
     if arg.type_list_attr:
-        types = known.get(arg.type_list_attr) or [None] * len(value)
-        tensors = [
-            to_tensor(v, t, name=f"{arg.name}_{i}") for i, (v, t) in enumerate(zip(value, types, strict=True))
-        ]
-        known.setdefault(arg.type_list_attr, [t.dtype.base_dtype for t in tensors])
-        return tensors
+        return _convert_types(spec, arg, value, known)
     tensor = _convert_one(spec, arg, value, known, arg.name)
     if arg.is_ref and not tensor.dtype._is_ref_dtype:
         raise TypeError(
             f"'{spec.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
         )
     return [tensor]
+
+
+def _convert_types(spec: OpSpec, arg: Arg, values: Any, known: dict[str, Any]) -> list[Tensor]:
+    """The tensors of a list in which each has a type of its own."""
+    if not hasattr(values, "__len__"):
+        raise TypeError(f"Expected list for '{arg.name}' argument to '{spec.name}' Op, not {values!r}.")
+    told = known.get(arg.type_list_attr)
+    if told is not None and len(told) != len(values):
+        raise _other_types(spec, arg, values, told)
+    tensors = []
+    for i, v in enumerate(values):
+        try:
+            tensors.append(to_tensor(v, told[i] if told else None, name=f"{arg.name}_{i}"))
+        except (TypeError, ValueError) as e:
+            if told is not None:
+                raise _other_types(spec, arg, values, told) from e
+            raise TypeError(
+                f"Tensors in list passed to '{arg.name}' of '{spec.name}' Op have types [{_types_of(values)}] that are "
+                f"invalid. Tensors: {values} ({e})"
+            ) from e
+        _check_allowed(spec, arg, tensors[-1].dtype.base_dtype, arg.type_list_attr)
+    known.setdefault(arg.type_list_attr, [t.dtype.base_dtype for t in tensors])
+    return tensors
+
+
+def _other_types(spec: OpSpec, arg: Arg, values: Any, told: Sequence[DType]) -> TypeError:
+    first = next((a.name for a in spec.inputs if a.type_list_attr == arg.type_list_attr), arg.name)
+    return TypeError(
+        f"Input '{arg.name}' of '{spec.name}' Op has type list of {_types_of(values)} that does not match type list "
+        f"{', '.join(t.name for t in told)} of argument '{first}'."
+    )
+
+
+def _types_of(values: Any) -> str:
+    """The types that values would have as tensors, for a message."""
+    found = []
+    for v in values:
+        try:
+            dtype = v.dtype if hasattr(v, "dtype") else dtypes.as_dtype(make_array(v).dtype)
+            found.append(dtypes.as_dtype(dtype).base_dtype.name)
+        except (TypeError, ValueError):
+            found.append("<NOT CONVERTIBLE TO TENSOR>")
+    return ", ".join(found)
 
 
 def _convert_one(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any], name: str) -> Tensor:
@@ -218,9 +256,12 @@ def _convert_one(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any], name
 
 
 def _type_conflict(spec: OpSpec, arg: Arg, value: Any, wanted: DType, error: Exception) -> Exception:
-    if isinstance(value, (list, tuple, int, float, bool, str, bytes, np.ndarray, np.generic)):
-        if not isinstance(error, TypeError):
-            return error
+    plain = isinstance(value, (list, tuple, int, float, bool, str, bytes, np.ndarray, np.generic))
+    if plain and not isinstance(error, TypeError):
+        return error
+    if isinstance(error, TypeError) and not hasattr(value, "dtype"):
+        plain = True
+    if plain:
         return TypeError(
             f"Expected {wanted.name} passed to parameter '{arg.name}' of op '{spec.name}', got {value!r} of type "
             f"'{type(value).__name__}' instead. Error: {error}"
@@ -244,8 +285,8 @@ def _argument_of(spec: OpSpec, arg: Arg) -> str:
     return next((a.name for a in spec.inputs if a.type_attr == arg.type_attr), arg.name)
 
 
-def _check_allowed(spec: OpSpec, arg: Arg, got: DType) -> None:
-    attr = spec.attrs.get(arg.type_attr)
+def _check_allowed(spec: OpSpec, arg: Arg, got: DType, name: str = "") -> None:
+    attr = spec.attrs.get(name or arg.type_attr)
     if attr is not None and attr.allowed is not None and got not in attr.allowed:
         allowed = ", ".join(sorted(d.name for d in attr.allowed if isinstance(d, DType)))
         raise TypeError(
@@ -268,9 +309,9 @@ def _convert_list(spec: OpSpec, arg: Arg, values: Any, known: dict[str, Any]) ->
     except TypeError as e:
         if "does not match type" not in str(e):
             raise
-        types = [v.dtype.base_dtype.name if hasattr(v, "dtype") else "?" for v in values]
         raise TypeError(
-            f"Tensors in list passed to '{arg.name}' of '{spec.name}' Op have types {types} that don't all match."
+            f"Tensors in list passed to '{arg.name}' of '{spec.name}' Op have types [{_types_of(values)}] that don't all "
+            "match."
         ) from e
     least = spec.attrs[arg.number_attr].minimum if arg.number_attr in spec.attrs else None
     least = (1 if arg.type_attr else 0) if least is None else least
@@ -338,6 +379,8 @@ def _cleaned(kind: str, attr: Attr, value: Any) -> Any:
             raise TypeError(
                 f"Don't know how to convert {value!r} to a TensorShapeProto for argument '{attr.name}'"
             ) from e
+        if kind == "func":
+            raise TypeError(f"Don't know how to convert {value!r} to a func for argument {attr.name}") from e
         told = "DataType" if kind == "type" else kind
         raise TypeError(f"Expected {told} for argument '{attr.name}' not {value!r}.") from e
 
@@ -365,8 +408,8 @@ def _check_attr(spec: OpSpec, attr: Attr, clean: Any) -> None:
         if isinstance(v, DType):
             allowed = ", ".join(sorted(d.name for d in attr.allowed if isinstance(d, DType)))
             raise TypeError(
-                f"Value passed to parameter '{attr.name}' of '{spec.name}' has DataType {v.name} not in list of "
-                f"allowed values: {allowed}"
+                f"Value passed to parameter '{attr.name}' has DataType {v.name} not in list of allowed values: "
+                f"{allowed}"
             )
         allowed = ", ".join(
             f'"{a.decode()}"' for a in sorted(a for a in attr.allowed if isinstance(a, bytes))
@@ -393,6 +436,8 @@ def _clean(kind: str, value: Any) -> Any:
         return value if isinstance(value, bytes) else value.encode()
     if kind == "shape":
         return as_shape(value)
+    if kind == "func" and not isinstance(value, str) and not hasattr(value, "name"):
+        raise TypeError(value)
     return value
 
 

@@ -23,6 +23,8 @@ def find_element(graph: Any, obj: Any, allow_tensor: bool, allow_operation: bool
         found = convert() if convert else None
         if found is None:
             raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+        if isinstance(found, (str, bytes)):
+            return find_element(graph, found, allow_tensor, allow_operation)
     if isinstance(found, Tensor) and not allow_tensor:
         raise TypeError(f"Can not convert a Tensor into a {wanted}.")
     if isinstance(found, Operation) and not allow_operation:

@@ -294,7 +294,7 @@ class Graph(Collections):
                 new = self.unique_name(name)
         state.name_scope = new
         try:
-            yield new + "/" if new else ""
+            yield new + "/" if name else ""
         finally:
             state.name_scope = old
 

@@ -81,6 +81,8 @@ def _append(kind: str, value: Any, target: Any) -> None:
         target.shape.add().CopyFrom(value.as_proto())
     elif kind == "tensor":
         target.tensor.add().CopyFrom(proto_of(value))
+    elif kind == "func":
+        target.func.add(name=value if isinstance(value, str) else value.name)
     else:
         raise TypeError(f"No way to write a list attribute of kind {kind}.")
 

@@ -28,13 +28,23 @@ def graph_stack() -> list[Graph]:
 def get_default_graph() -> Graph:
     """The graph that new operations go to in this thread."""
     stack = getattr(_local, "graphs", None)
-    if stack:
-        return stack[-1]
+    return stack[-1] if stack else _global_graph()
+
+
+def _global_graph() -> Graph:
     if not _global_default:
         with _global_lock:
             if not _global_default:
                 _global_default.append(Graph())
     return _global_default[0]
+
+
+def outermost_graph() -> Graph:
+    """The innermost default graph of this thread that is not the body of a function."""
+    for graph in reversed(graph_stack()):
+        if not graph.building_function:
+            return graph
+    return _global_graph()
 
 
 @export("reset_default_graph")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -182,6 +183,7 @@ def make_specific_exception(node_def: Any, op: Any, message: str, error_code: in
     try:
         made: errors.OpError = errors.exception_type_from_error_code(error_code)(node_def, op, message)
     except KeyError:
+        warnings.warn(f"Unknown error code: {error_code}", stacklevel=2)
         made = errors.UnknownError(node_def, op, message, error_code)
     return made
 
@@ -294,3 +296,40 @@ def shape_tensor(shape: Any) -> Tensor:
         elif all(isinstance(d, (int, Dimension)) for d in shape):
             dtype, shape = dtypes.int32, [int(d) for d in shape]
     return to_tensor(shape, dtype, "shape")
+
+
+@export("python.framework.ops.has_default_graph")
+def has_default_graph() -> bool:
+    """Whether this thread is inside `with graph.as_default():`."""
+    return bool(graph_stack())
+
+
+@export("python.framework.ops.name_scope_v2")
+class NameScope:
+    """A name scope that may be entered again, each time under a name of its own."""
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise ValueError("name for name_scope must be a string.")
+        self._name = name
+        self._entered: list[Any] = []
+
+    @property
+    def name(self) -> str:
+        """The name asked for."""
+        return self._name
+
+    def __enter__(self) -> str:
+        scope = get_default_graph().name_scope(self._name)
+        self._entered.append(scope)
+        return scope.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered.pop().__exit__(*error)
+
+
+@export("python.framework.c_api_util.ScopedTFStatus")
+class ScopedStatus:
+    """Accepted for tests that count these: errors travel as exceptions here."""
+
+    status = None

@@ -18,7 +18,12 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.custom_gradient import custom_gradient
 from tensorfleet.graph.operation import CompositeTensor, IndexedSlices, Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.graph.scopes import control_dependencies, get_default_graph
+from tensorfleet.graph.scopes import (
+    control_dependencies,
+    get_default_graph,
+    graph_stack,
+    outermost_graph,
+)
 from tensorfleet.ops.common import same_as_input, scalar
 from tensorfleet.ops.examples import case
 
@@ -78,9 +83,25 @@ _as_it_is("disable_control_flow_v2", "loops and conditions are those of TensorFl
 @export("init_scope")
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Operations made inside wait for none of the control dependencies around the block."""
-    with control_dependencies(None):
-        yield
+    """Operations made inside are outside of functions being traced, and wait for no dependencies around the block.
+
+    Inside the body of a function they go to the graph around it, under the same name scope.
+    """
+    inner = get_default_graph()
+    outer = outermost_graph()
+    if outer is inner:
+        with control_dependencies(None):
+            yield
+        return
+    scope = inner.get_name_scope()
+    named = next((g._local().devices for g in reversed(graph_stack()) if g._local().devices), [])
+    state = outer._local()
+    with outer.as_default(), outer.name_scope(f"{scope}/" if scope else None), control_dependencies(None):
+        before, state.devices = state.devices, list(named) or state.devices
+        try:
+            yield
+        finally:
+            state.devices = before
 
 
 @export("grad_pass_through")

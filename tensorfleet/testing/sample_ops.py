@@ -227,6 +227,10 @@ def _device_placement(ctx: Any) -> Any:
 
 def __getattr__(name: str) -> Any:
     """The function that adds an op, by the op's name in lower case: `int_output`."""
+    if name == "_op_def_lib":
+        from tensorfleet.internals.op_def_library import OpDefLibrary
+
+        return OpDefLibrary()
     op_type = None if name.startswith("__") else _FUNCTIONS.get(name.replace("_", "").lower())
     if op_type is None:
         raise AttributeError(name)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorfleet import dtypes
+from tensorfleet.api import export
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -27,9 +28,10 @@ from tensorfleet.shapes import TensorShape
 # -- what goes in ------------------------------------------------------------------------------------
 
 
+@export("python.training.input._as_tensor_list")
 def as_list(tensors: Any) -> list:
     """The tensors of one element; those of a dictionary in the order of its keys."""
-    return [tensors[k] for k in sorted(tensors)] if isinstance(tensors, dict) else list(tensors)
+    return [tensors[k] for k in sorted(tensors, key=str)] if isinstance(tensors, dict) else list(tensors)
 
 
 def as_lists(tensors_list: Any) -> list[list]:
@@ -40,7 +42,7 @@ def as_lists(tensors_list: Any) -> list[list]:
     if isinstance(first, dict):
         for other in tensors_list[1:]:
             if set(other) != set(first):
-                raise ValueError("All dictionaries must have same keys")
+                raise ValueError("All dictionaries must have the same keys")
     return [as_list(tensors) for tensors in tensors_list]
 
 
@@ -48,8 +50,16 @@ def as_given(tensors: Any, taken: Any) -> Any:
     """A batch in the structure of the elements: a dictionary for dictionaries."""
     if isinstance(tensors, dict):
         several = taken if len(tensors) > 1 else [taken]
-        return {k: several[i] for i, k in enumerate(sorted(tensors))}
+        return {k: several[i] for i, k in enumerate(sorted(tensors, key=str))}
     return taken
+
+
+@export("python.training.input._as_original_type")
+def as_original_type(original_tensors: Any, tensor_list: list) -> Any:
+    """A list of tensors in the structure of an element."""
+    if isinstance(original_tensors, dict):
+        return dict(zip(sorted(original_tensors, key=str), tensor_list, strict=True))
+    return tensor_list
 
 
 def _converted(tensors: Sequence[Any]) -> list:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import pickle
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from tensorfleet.python.ops import (
     variable_scope,
     weights_broadcast_ops,
 )
+from tensorfleet.python.training import input as inputs
 from tensorfleet.python.util import function_utils, nest, object_identity, tf_decorator
 
 import tensorfleet as tf
@@ -99,7 +101,8 @@ def test_conversions_and_errors():
     assert isinstance(
         errors_impl._make_specific_exception(None, None, "x", 3), tf.errors.InvalidArgumentError
     )
-    assert type(errors_impl._make_specific_exception(None, None, "x", 99)) is tf.errors.UnknownError
+    with pytest.warns(UserWarning, match="Unknown error code"):
+        assert type(errors_impl._make_specific_exception(None, None, "x", 99)) is tf.errors.UnknownError
     device.check_valid("/job:a/task:1")
     with pytest.raises(ValueError):
         device.check_valid("/nonsense:x")
@@ -322,3 +325,63 @@ def test_labels_of_kernels_and_versions_of_graphs():
         session.run(test_ops.old())
         with pytest.raises(ValueError, match="has operations"):
             test_util.set_producer_version(graph, 8)
+
+
+def test_scopes_that_are_entered_again():
+    scope = ops.name_scope_v2("a")
+    with scope as outer, scope as inner:
+        assert (outer, inner, scope.name) == ("a/", "a/a/", "a")
+    with tf.name_scope("b"), tf.name_scope("/") as root:
+        assert root == "/"
+
+
+def test_names_may_stand_for_what_stands_for_a_tensor():
+    class Named:
+        def _as_graph_element(self):
+            return "x:0"
+
+    x = tf.constant(1.0, name="x")
+    assert tf.get_default_graph().as_graph_element(Named()) is x
+
+
+def test_messages_about_lists_of_inputs():
+    library = test_ops._op_def_lib
+    with pytest.raises(TypeError, match="Expected list for 'a' argument to 'TypeList' Op, not 17"):
+        library.apply_op("TypeList", a=17)
+    with pytest.raises(TypeError, match=r"have types \[int32, <NOT CONVERTIBLE TO TENSOR>\]"):
+        library.apply_op("TypeList", a=[tf.constant(1), None])
+    with pytest.raises(
+        TypeError, match="type list of string, int32 that does not match type list string, bool of"
+    ):
+        library.apply_op("TypeListTwice", a=["a", True], b=["b", 6])
+    with pytest.raises(TypeError, match="'a' has DataType int32 not in list of allowed values: bool, string"):
+        library.apply_op("TypeListRestrict", a=[True, 12])
+    with pytest.raises(
+        TypeError, match="Expected int32 passed to parameter 'a' of op 'Simple', got {'b': 1} of type"
+    ):
+        library.apply_op("Simple", a={"b": 1})
+    with pytest.raises(TypeError, match="Don't know how to convert 3 to a func for argument f"):
+        library.apply_op("FuncAttr", f=3)
+    with pytest.raises(TypeError, match=r"have types \[int32, string\] that don't all match"):
+        library.apply_op("ListInput", a=[tf.constant(1), tf.constant("s")])
+
+
+def test_errors_of_codes_that_are_not_known():
+    with pytest.warns(UserWarning, match="Unknown error code: 37"):
+        made = errors_impl._make_specific_exception(None, None, None, 37)
+    assert isinstance(made, tf.errors.UnknownError)
+    assert pickle.loads(pickle.dumps(made)).message is None
+    with pytest.warns(UserWarning, match="Unknown class exception"):
+        assert isinstance(errors_impl.error_code_from_exception_type("no class"), tf.errors.OpError)
+
+
+def test_elements_of_batches_in_order_of_their_keys():
+    element = {"z": 1, 1: 42, ("a", "b"): 100}
+    assert inputs._as_tensor_list(element) == [100, 42, 1]
+    assert inputs._as_original_type(element, [100, 42, 1]) == element
+    assert inputs._as_original_type([1, 2], [3, 4]) == [3, 4]
+
+
+def test_whether_a_graph_was_entered():
+    with tf.Graph().as_default():
+        assert ops.has_default_graph()
