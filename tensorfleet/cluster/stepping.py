@@ -110,10 +110,11 @@ class Run:
         try:
             while True:
                 self._start()
-                if self._asked or self._threads:
-                    self._wait()
-                elif not self._ready:
+                if self._ready:
+                    continue  # what others have been asked for may wait for it
+                if not self._asked and not self._threads:
                     break
+                self._wait()
         except BaseException as e:
             raise self._failed(e) from None
         finally:
