@@ -19,6 +19,7 @@ ENDED_BY = {
     "data/keeping.py:fetch": "the run's end, which sets the event",
     "data/parallel.py:_work": "the run's end, which puts None",
     "estimator/training.py:_run_server": "the end of the cluster (`Server.join`)",
+    "estimator/learn_experiment.py:run_std_server": "the end of the cluster (`Server.join`)",
     "estimator/metrics_of.py:with_loss": "itself: the result of a metric is a tensor",
     "launch/run.py:_on_line": "whoever prints; a thread of lines that nobody prints ends with the process",
     "launch/process.py:_wait": "the task's end, which the launcher brings about when it stops",

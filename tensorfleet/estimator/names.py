@@ -23,6 +23,7 @@ _MODULES = {
         experimental.stop_if_no_increase_hook experimental.stop_if_no_decrease_hook
         experimental.make_stop_at_checkpoint_step_hook
     """,
+    "extending": "add_metrics",
     "in_memory": "experimental.InMemoryEvaluatorHook",
     "input_functions": "inputs.numpy_input_fn inputs.pandas_input_fn",
     "exporters": "Exporter FinalExporter LatestExporter BestExporter",
@@ -81,7 +82,12 @@ def _find_learn(full: str) -> Any:
     return getattr(importlib.import_module(f"tensorfleet.estimator.{_LEARN[name]}"), last)
 
 
+def _find_task_type(full: str) -> Any:
+    return importlib.import_module("tensorfleet.estimator.run_config").TaskType
+
+
 publish_lazily(_find, *(f"estimator.{name}" for name in _HOME))
+publish_lazily(_find_task_type, "python.estimator.run_config.TaskType")
 publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))
 for _module, _names in _INSIDE.items():
     _lasts = [name.rpartition(".")[2] for name in _names.split()]

@@ -157,9 +157,12 @@ _MODULES = {
         profiler.model_analyzer profiler.option_builder profiler.profile_context profiler.tfprof_logger
     """,
     "estimator": """
-        estimator.estimator estimator.export.export estimator.inputs.inputs estimator.inputs.numpy_io
-        estimator.inputs.pandas_io estimator.model_fn estimator.run_config
+        estimator.canned.baseline estimator.canned.dnn estimator.canned.dnn_linear_combined estimator.canned.linear
+        estimator.estimator estimator.estimator_lib estimator.exporter estimator.model_fn estimator.run_config
+        estimator.training
     """,
+    "estimator.export": "estimator.export.export estimator.export.export_lib estimator.export.export_output",
+    "estimator.inputs": "estimator.inputs.inputs estimator.inputs.numpy_io estimator.inputs.pandas_io",
 }
 
 # The generated modules that hold messages; each of them has all messages here.

@@ -42,7 +42,7 @@ def step_for(hook: str) -> Any:
     return copy
 
 
-@export("train.SecondOrStepTimer", "python.training.basic_session_run_hooks.SecondOrStepTimer")
+@export(*_names("SecondOrStepTimer"))
 class SecondOrStepTimer:
     """Says when something is due that is done every so many seconds or steps."""
 

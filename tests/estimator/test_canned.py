@@ -237,3 +237,16 @@ def test_what_examples_must_hold():
     assert spec["y"].dtype == tf.float32 and spec["y"].shape == (3,)
     with pytest.raises(ValueError, match="label should not be used as feature"):
         tf.estimator.regressor_parse_example_spec(numeric, "a")
+
+
+def test_further_metrics(tmp_path):
+    def spread(labels, predictions, features):
+        assert sorted(features) == ["a", "kind"]
+        return {"spread": tf.metrics.mean(tf.abs(predictions["predictions"] - tf.expand_dims(labels, -1)))}
+
+    made = tf.estimator.BaselineRegressor(str(tmp_path))
+    more = tf.estimator.add_metrics(made, spread)
+    result = more.train(data(NUMBER), steps=1).evaluate(data(NUMBER, 1))
+    assert sorted(set(result) - set(made.evaluate(data(NUMBER, 1)))) == ["spread"]
+    with pytest.raises(ValueError, match="not expected args: .*colour"):
+        tf.estimator.add_metrics(made, lambda colour: {})

@@ -150,8 +150,8 @@ def test_parts_are_of_their_kinds(made):
 class Tasks:
     """The tasks of a cluster, each a process of the same program."""
 
-    def __init__(self, folder: Path, last: int, **jobs: int) -> None:
-        self.folder, self.last = folder, last
+    def __init__(self, folder: Path, *arguments: str, **jobs: int) -> None:
+        self.arguments = [str(folder), *arguments]
         self.cluster = free_addresses(**jobs)
         self.started: list[subprocess.Popen] = []
 
@@ -159,7 +159,7 @@ class Tasks:
         root = str(Path(tf.__file__).parent.parent)
         told = {"cluster": self.cluster, "task": {"type": job, "index": index}}
         made = subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(self.folder), str(self.last)],
+            [sys.executable, str(PROGRAM), *self.arguments],
             env={**os.environ, "PYTHONPATH": root, "TF_CONFIG": json.dumps(told)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -202,7 +202,7 @@ def evaluated(folder: Path) -> list[int]:
 
 
 def test_every_task_does_its_part_and_ends(tmp_path):
-    with Tasks(tmp_path, 200, ps=1, chief=1, worker=1) as tasks:
+    with Tasks(tmp_path, "200", ps=1, chief=1, worker=1) as tasks:
         ps = tasks.start("ps")
         others = [tasks.start(job) for job in ("chief", "worker", "evaluator")]
         for process, job in zip(others, ("chief", "worker", "evaluator"), strict=True):
@@ -216,7 +216,7 @@ def test_every_task_does_its_part_and_ends(tmp_path):
 
 @pytest.mark.parametrize("victim", ["worker", "chief", "ps"])
 def test_a_task_that_was_killed_comes_back(tmp_path, victim):
-    with Tasks(tmp_path, 300, ps=1, chief=1, worker=1) as tasks:
+    with Tasks(tmp_path, "300", ps=1, chief=1, worker=1) as tasks:
         running = {job: tasks.start(job) for job in ("ps", "chief", "worker")}
         read_until_step(running["worker" if victim == "worker" else "chief"])
         running[victim].kill()
@@ -227,8 +227,16 @@ def test_a_task_that_was_killed_comes_back(tmp_path, victim):
     assert int(tf.train.load_variable(str(tmp_path), "global_step")) >= 300
 
 
+def test_workers_make_their_steps_together(tmp_path):
+    with Tasks(tmp_path, "60", "together", ps=1, chief=1, worker=1) as tasks:
+        running = {job: tasks.start(job) for job in ("ps", "chief", "worker", "evaluator")}
+        for job in ("chief", "worker", "evaluator", "ps"):
+            assert f"{job} 0 is done" in output(running[job])
+    assert int(tf.train.load_variable(str(tmp_path), "global_step")) >= 60
+
+
 def test_a_master_trains_and_evaluates(tmp_path):
-    with Tasks(tmp_path, 100, ps=1, master=1, worker=1) as tasks:
+    with Tasks(tmp_path, "100", ps=1, master=1, worker=1) as tasks:
         ps, master, worker = (tasks.start(job) for job in ("ps", "master", "worker"))
         for process in (master, worker, ps):
             output(process)

@@ -15,14 +15,19 @@ def input_fn(batches=None):
     return tf.data.Dataset.from_tensor_slices(({"x": x}, x @ W)).batch(16).repeat(batches)
 
 
-def model_fn(features, labels, mode):
+def model_fn(features, labels, mode, params, config):
     y = tf.layers.dense(features["x"], 1, use_bias=False, name="d")
     if mode == tf.estimator.ModeKeys.PREDICT:
         return tf.estimator.EstimatorSpec(mode, {"y": y})
     loss = tf.losses.mean_squared_error(labels, y)
-    train = tf.train.GradientDescentOptimizer(0.05).minimize(loss, tf.train.get_global_step())
+    optimizer, hooks = tf.train.GradientDescentOptimizer(0.05), []
+    if params.get("together") and mode == tf.estimator.ModeKeys.TRAIN:
+        optimizer = tf.train.SyncReplicasOptimizer(optimizer, config.num_worker_replicas)
+    train = optimizer.minimize(loss, tf.train.get_global_step())
+    if params.get("together") and mode == tf.estimator.ModeKeys.TRAIN:
+        hooks.append(optimizer.make_session_run_hook(config.is_chief))
     return tf.estimator.EstimatorSpec(
-        mode, loss=loss, train_op=train, eval_metric_ops={"y": tf.metrics.mean(y)}
+        mode, loss=loss, train_op=train, eval_metric_ops={"y": tf.metrics.mean(y)}, training_hooks=hooks
     )
 
 
@@ -34,12 +39,12 @@ class Pace(tf.train.SessionRunHook):
         print("step", flush=True)
 
 
-def main(folder, last_step):
+def main(folder, last_step, together):
     tf.set_random_seed(1)
     config = tf.estimator.RunConfig(
         folder, tf_random_seed=3, save_checkpoints_steps=40, experimental_max_worker_delay_secs=0
     )
-    estimator = tf.estimator.Estimator(model_fn, config=config)
+    estimator = tf.estimator.Estimator(model_fn, config=config, params={"together": together})
     serving = tf.estimator.export.build_raw_serving_input_receiver_fn(
         {"x": tf.placeholder(tf.float32, [None, 2], name="x")}
     )
@@ -58,4 +63,4 @@ def main(folder, last_step):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), len(sys.argv) > 3)
