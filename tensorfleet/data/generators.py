@@ -126,7 +126,7 @@ def _components(value: Any, structure: Any, types: Any) -> list[np.ndarray]:
         value = tuple(value)
     try:
         flat = structures.match(structure, value, lambda v: False, "")
-    except ValueError:
+    except (TypeError, ValueError):
         raise TypeError(
             "`generator` yielded an element that did not match the expected structure. The expected structure was "
             f"{types}, but the yielded element was {value}."

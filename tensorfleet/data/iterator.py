@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from tensorfleet import dtypes
-from tensorfleet.api import export
+from tensorfleet.api import export, publish
 from tensorfleet.data import structure as structures
 from tensorfleet.data.specs import specs_of
 from tensorfleet.data.structure import flatten, pack_like
@@ -14,9 +15,15 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, add_function, function_name
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import add_to_collection, colocate_with, get_default_graph
-from tensorfleet.platform.logging import warning
 
 _MANY_CALLS = 32
+_MANY_CALLS_MADE = (
+    "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "
+    "`Iterator.get_next()` is being called inside a training loop. Call it once, before the loop: running what it "
+    "returned gives the next element each time."
+)
+publish(_MANY_CALLS, "python.data.ops.iterator_ops.GET_NEXT_CALL_WARNING_THRESHOLD")
+publish(_MANY_CALLS_MADE, "python.data.ops.iterator_ops.GET_NEXT_CALL_WARNING_MESSAGE")
 #: the collection of all iterators of a graph, by their handles
 GLOBAL_ITERATORS = "iterators"
 
@@ -78,7 +85,8 @@ class Iterator:
         """An operation that starts this iterator on a dataset of its structure."""
         mine, theirs = self._structure, dataset._structure
         if not structures.same_form(mine, theirs):
-            raise TypeError(
+            other = ValueError if structures.leaves_like(mine, theirs) is None else TypeError
+            raise other(
                 f"Expected output types {structures.types_of(mine)!r} but got dataset with output types "
                 f"{structures.types_of(theirs)!r}."
             )
@@ -94,12 +102,8 @@ class Iterator:
     def get_next(self, name: str | None = None) -> Any:
         """The components of the next element. All tensors of one call move on together, once per run."""
         self._calls += 1
-        if self._calls == _MANY_CALLS + 1:
-            warning(
-                "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "
-                "`Iterator.get_next()` is being called inside a training loop. Call it once, before the loop: running "
-                "what it returned gives the next element each time."
-            )
+        if self._calls > _MANY_CALLS:
+            warnings.warn(_MANY_CALLS_MADE, stacklevel=2)
         outputs = apply("IteratorGetNext", self._resource, name=name, **_declared(self._structure))
         leaves = zip(flatten(self._structure), outputs, strict=True)
         return pack_like(self._structure, [leaf.unpacked(t) for leaf, t in leaves])

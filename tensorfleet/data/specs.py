@@ -108,7 +108,7 @@ def _pairs(mine: Any, theirs: Any) -> list[tuple]:
 def _all_fit(mine: Any, theirs: Any) -> bool:
     try:
         return all(a.is_compatible_with(b) for a, b in _pairs(mine, theirs))
-    except ValueError:
+    except (TypeError, ValueError):
         return False
 
 

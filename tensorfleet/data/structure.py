@@ -119,11 +119,11 @@ def map_leaves(function: Callable, structure: Any) -> Any:
 
 
 def match(structure: Any, given: Any, atom: Callable[[Any], bool], what: str) -> list:
-    """The atoms of `given` at the components of `structure`; ValueError when its form is another."""
+    """The atoms of `given` at the components of `structure`; TypeError or ValueError when its form is another."""
     if not is_structure(structure):
         return [given]
     if atom(given) or (not is_structure(given) and not isinstance(given, list)):
-        raise ValueError(f"{what} {given!r} does not have the structure of the elements: {structure!r}.")
+        raise TypeError(f"{what} {given!r} does not have the structure of the elements: {structure!r}.")
     if isinstance(structure, Mapping):
         if not isinstance(given, Mapping) or set(given) != set(structure):
             raise ValueError(f"{what} {given!r} does not have the structure of the elements: {structure!r}.")
@@ -221,8 +221,14 @@ def _dataset_class() -> Any:
 
 def same_form(a: Any, b: Any) -> bool:
     """Whether two structures have the same form and types."""
+    others = leaves_like(a, b)
+    return others is not None and all(leaf.agrees(o) for leaf, o in zip(flatten(a), others, strict=True))
+
+
+def leaves_like(a: Any, b: Any) -> list | None:
+    """The leaves of `b` at the components of `a`, if their forms are the same."""
     try:
         others = match(a, b, lambda v: isinstance(v, Leaf), "")
-    except ValueError:
-        return False
-    return all(isinstance(o, Leaf) and leaf.agrees(o) for leaf, o in zip(flatten(a), others, strict=True))
+    except (TypeError, ValueError):
+        return None
+    return others if all(isinstance(o, Leaf) for o in others) else None

@@ -218,7 +218,11 @@ def dropout(
     """
     if keep_prob is not None and rate is not None:
         raise ValueError("Cannot specify both 'keep_prob' and 'rate'")
-    share = 1.0 - keep_prob if keep_prob is not None else rate
+    try:
+        share = 1.0 - keep_prob if keep_prob is not None else rate
+    except TypeError:
+        told = f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})"
+        raise ValueError(told) from None
     if share is None:
         raise ValueError("You must provide a rate to dropout.")
     with name_scope(name, "dropout", [x]):

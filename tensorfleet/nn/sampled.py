@@ -37,14 +37,15 @@ def compute_sampled_logits(
     inputs: Any,
     num_sampled: int,
     num_classes: int,
-    num_true: int,
-    sampled_values: Any,
-    remove_accidental_hits: bool,
-    partition_strategy: str,
-    name: str | None,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    subtract_log_q: bool = True,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str | None = None,
     seed: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Logits of the true and of the sampled classes, corrected by how likely each was to be sampled.
+    """Logits of the true and of the sampled classes, corrected (unless told otherwise) by how likely each was sampled.
 
     Gives ([batch, num_true + num_sampled] logits, labels of the same shape).
     """
@@ -66,8 +67,9 @@ def compute_sampled_logits(
         if remove_accidental_hits:
             hits = _accidental(classes, sampled, num_true, num_sampled, sampled_logits.dtype.base_dtype)
             sampled_logits = sampled_logits + hits
-        true_logits = true_logits - apply("Log", true_count)
-        sampled_logits = sampled_logits - apply("Log", sampled_count)
+        if subtract_log_q:
+            true_logits = true_logits - apply("Log", true_count)
+            sampled_logits = sampled_logits - apply("Log", sampled_count)
         logits = _concat([true_logits, sampled_logits], 1)
         targets = _concat([ones_like(true_logits) / num_true, zeros_like(sampled_logits)], 1)
         return logits, targets
@@ -127,6 +129,7 @@ def nce_loss(
         num_classes,
         num_true,
         sampled_values,
+        True,
         remove_accidental_hits,
         partition_strategy,
         name,
@@ -163,6 +166,7 @@ def sampled_softmax_loss(
         num_classes,
         num_true,
         sampled_values,
+        True,
         remove_accidental_hits,
         partition_strategy,
         name,

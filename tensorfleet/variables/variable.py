@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from tensorfleet import dtypes
@@ -263,6 +264,10 @@ class ResourceVariable(Variable):
         """The elements or slices that `indices` names, without reading the rest."""
         return apply("ResourceGatherNd", self._variable, indices, dtype=self._dtype, name=name)
 
+    def _place(self) -> Any:
+        """Where updates are made: in the variable's graph, or in the function that is being built."""
+        return nullcontext() if get_default_graph()._building_function else self.graph.as_default()
+
     def _written(self, op: Operation, read_value: bool) -> Any:
         """What an update gives: the variable as it is after it."""
         return WrittenVariable(self, op) if read_value else op
@@ -271,7 +276,7 @@ class ResourceVariable(Variable):
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Makes `value` the new value."""
-        with self.graph.as_default():
+        with self._place():
             tensor = to_tensor(value, self._dtype)
             self._shape.assert_is_compatible_with(tensor.shape)
             return self._written(apply("AssignVariableOp", self._variable, tensor, name=name), read_value)
@@ -280,7 +285,7 @@ class ResourceVariable(Variable):
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds to the value."""
-        with self.graph.as_default():
+        with self._place():
             tensor = to_tensor(delta, self._dtype)
             return self._written(apply("AssignAddVariableOp", self._variable, tensor, name=name), read_value)
 
@@ -288,7 +293,7 @@ class ResourceVariable(Variable):
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts from the value."""
-        with self.graph.as_default():
+        with self._place():
             tensor = to_tensor(delta, self._dtype)
             return self._written(apply("AssignSubVariableOp", self._variable, tensor, name=name), read_value)
 

@@ -174,3 +174,42 @@ def test_batches_that_somebody_holds_are_not_overwritten():
         np.testing.assert_array_equal(first, rows[:16])
         np.testing.assert_array_equal(part, rows[19:21])
         np.testing.assert_array_equal(session.run(held), rows[32:48])
+
+
+def test_a_function_of_elements_updates_a_resource_variable():
+    count = tf.get_variable("count", initializer=0, use_resource=True)
+    data = tf.data.Dataset.from_tensors(0).repeat(3).map(lambda _: count.assign_add(1))
+    iterator = tf.data.make_initializable_iterator(data)
+    following = iterator.get_next()
+    with tf.Session() as s:
+        s.run(iterator.initializer)  # reads nothing yet
+        s.run(count.initializer)
+        assert [(s.run(following), s.run(count)) for _ in range(3)] == [(1, 1), (2, 2), (3, 3)]
+
+
+def test_many_calls_of_get_next_are_warned_of():
+    from tensorfleet.python.data.ops import iterator_ops
+
+    iterator = tf.data.make_one_shot_iterator(tf.data.Dataset.range(3))
+    for _ in range(iterator_ops.GET_NEXT_CALL_WARNING_THRESHOLD):
+        iterator.get_next()
+    with pytest.warns(UserWarning, match="An unusually high number of `Iterator.get_next..` calls"):
+        iterator.get_next()
+
+
+def test_shapes_of_another_form_than_the_types():
+    with pytest.raises(TypeError, match="does not have the structure of the elements"):
+        tf.data.Iterator.from_structure((tf.int64, tf.float64), [None])
+    iterator = tf.data.Iterator.from_structure((tf.int64, tf.float32))
+    nested = tf.data.Dataset.from_tensors((((1,)), (2.0,)))
+    with pytest.raises(ValueError, match="Expected output types"):
+        iterator.make_initializer(nested)
+    with pytest.raises(TypeError, match="Expected output types"):
+        iterator.make_initializer(tf.data.Dataset.from_tensors((1, 2.0)))
+
+
+def test_a_generator_that_yields_another_form_is_told():
+    data = tf.data.Dataset.from_generator(lambda: iter([1]), (tf.int64, tf.int64))
+    following = tf.data.make_one_shot_iterator(data).get_next()
+    with tf.Session() as s, pytest.raises(tf.errors.InvalidArgumentError, match="did not match the expected"):
+        s.run(following)

@@ -105,3 +105,8 @@ def test_names_of_dropout_are_those_of_tensorflow():
     names = [op.name for op in tf.get_default_graph().get_operations()]
     assert {"dropout/rate", "dropout/random_uniform/RandomUniform", "dropout/GreaterEqual"} <= set(names)
     assert names[-1] == "dropout/mul_1"
+
+
+def test_a_list_is_no_probability():
+    with pytest.raises(ValueError, match="keep_prob must be a floating point number or Tensor"):
+        tf.nn.dropout(tf.ones([2]), [0.0, 1.0])

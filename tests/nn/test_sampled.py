@@ -3,11 +3,14 @@
 import numpy as np
 
 import tensorfleet as tf
+from tests.support.sessions import run
 
 random = np.random.RandomState(0)
 WEIGHTS, BIASES = random.randn(30, 4).astype("f"), random.randn(30).astype("f")
 INPUTS = random.randn(5, 4).astype("f")
 LABELS = np.array([[1], [4], [7], [2], [2]])
+
+RANDOM = np.random.RandomState(0)
 
 
 def test_sampling_all_classes_gives_the_full_softmax(session):
@@ -60,3 +63,27 @@ def test_training_lowers_the_full_loss(session):
     for _ in range(30):
         session.run(train)
     assert session.run(full) < before / 2
+
+
+def test_sampled_logits_as_they_are_and_corrected():
+    from tensorfleet.python.ops.nn_impl import _compute_sampled_logits
+
+    weights, biases = np.eye(4, dtype=np.float32), np.arange(4, dtype=np.float32)
+    sampled = ([3, 0], np.full([1, 1], 0.5, np.float32), np.full([2], 0.25, np.float32))
+    options = {"num_sampled": 2, "num_classes": 4, "sampled_values": sampled}
+    given = (weights, biases, np.array([[1]]), np.ones([1, 4], np.float32))
+    plain, labels = run(_compute_sampled_logits(*given, subtract_log_q=False, **options))
+    corrected, _ = run(_compute_sampled_logits(*given, **options))
+    assert plain.tolist() == [[2.0, 4.0, 1.0]] and labels.tolist() == [[1.0, 0.0, 0.0]]
+    np.testing.assert_allclose(corrected - plain, [[np.log(2), np.log(4), np.log(4)]], rtol=1e-6)
+
+
+def test_the_losses_of_tables_in_consecutive_parts():
+    from tensorfleet.python.ops import nn_impl
+
+    weights, biases = RANDOM.randn(5, 3).astype("f"), RANDOM.randn(5).astype("f")
+    sampled = ([1, 0, 3], np.full([2, 1], 0.5, np.float32), np.full([3], 0.5, np.float32))
+    rest = (np.array([[0], [4]]), RANDOM.randn(2, 3).astype("f"), 3, 5, 1, sampled)
+    parts = [weights[:3], weights[3:]], [biases[:3], biases[3:]]
+    for loss in (nn_impl.nce_loss_v2, nn_impl.sampled_softmax_loss_v2):
+        np.testing.assert_allclose(run(loss(*parts, *rest)), run(loss(weights, biases, *rest)), rtol=1e-5)
