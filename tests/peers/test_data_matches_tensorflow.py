@@ -154,6 +154,34 @@ CASES = {
     "buckets": lambda tf: ragged(tf, 1, 8).apply(
         tf.data.experimental.bucket_by_sequence_length(lambda x: tf.shape(x)[0], [3, 6], [2, 2, 2])
     ),
+    "groups of many sizes": lambda tf: numbers(tf, 300).apply(
+        tf.data.experimental.group_by_window(
+            lambda x: x % 7, lambda k, w: w.batch(20), window_size_func=lambda k: 3 * k + 1
+        )
+    ),
+    "random numbers": lambda tf: (
+        numbers(tf, 9)
+        .map(lambda x: (x, tf.random_uniform([3], -1, 1, seed=7), tf.random_uniform([], seed=8)))
+        .batch(4)
+    ),
+    "random integers": lambda tf: (
+        numbers(tf, 9).map(lambda x: tf.random_uniform([5], 0, 99, dtype=tf.int64, seed=7) + x).batch(4)
+    ),
+    "random orders": lambda tf: (
+        numbers(tf, 9).map(lambda x: tf.random_shuffle(x + [1, 2, 3, 4, 5], seed=7)).batch(4)
+    ),
+    "parts of elements": lambda tf: (
+        slices(tf, np.arange(60.0).reshape(5, 4, 3))
+        .map(
+            lambda x: (
+                x[::-1, 1],
+                tf.reduce_max(x, -1),
+                tf.one_hot(tf.cast(x[0, 0], tf.int32), 4),
+                tf.shape(x),
+            )
+        )
+        .batch(2)
+    ),
     "take while": lambda tf: numbers(tf, 10).apply(tf.data.experimental.take_while(lambda x: x < 4)),
     "unique": lambda tf: slices(tf, [1, 2, 1, 3, 2]).apply(tf.data.experimental.unique()),
     "counter": lambda tf: tf.data.experimental.Counter(3, 2).take(3),
