@@ -24,6 +24,9 @@ _AT_ONCE_ABOVE = 1e-3
 _PATIENCE = 20e-3
 # So many runs of a program tell whether it is faster than numpy was.
 _TRIAL_RUNS = 12
+# A program that has lost gets another trial after so many runs, once: perhaps the machine was busy. That one is longer.
+_LOST_FOR = 200
+_SECOND_TRIAL_RUNS = 60
 # First runs are slow for reasons of their own; these many tell nothing yet, unless they are very slow.
 _COLD_RUNS = 3
 # Shapes that keep changing fall back to numpy instead of compiling for ever.
@@ -100,6 +103,8 @@ class Compiler:
         self.on_trial = not self.heavy and "/device:CPU" in device  # whether numpy may turn out to be faster
         self.calls = 0
         self.fastest_call = float("inf")
+        self.trial_runs = _TRIAL_RUNS
+        self.lost = False  # a program lost, and may have a second trial
         self.doubted = False  # a program lost against the only runs that numpy had: it gets some more
         self.held = False  # while the loop around it waits to be compiled as a whole
 
@@ -110,24 +115,38 @@ class Compiler:
         self.fastest = min(self.fastest, seconds)
 
     def called(self, seconds: float) -> None:
-        """Notes what one run of a program took. Where numpy was faster, there will be no other.
+        """Notes what one run of a program took. Where numpy was faster, it takes over, but for one more trial later.
 
         Numpy may have had a run or two only, when these were slow; before it takes over, it runs again.
         XLA divides even small work among threads, and waits for them; numpy does not.
         """
         self.calls += 1
         self.fastest_call = min(self.fastest_call, seconds)
-        if self.calls >= _TRIAL_RUNS:
+        if self.calls >= self.trial_runs:
             self.on_trial = False
             if self.fastest_call > self.fastest and len(self.programs) == 1:
                 self.doubted = self.runs < _COLD_RUNS
-                self.possible = self.doubted
                 if self.doubted:
                     self.runs, self.fastest = 0, float("inf")
+                else:
+                    self._lose()
+
+    def _lose(self) -> None:
+        self.possible = False
+        self.lost = self.trial_runs == _TRIAL_RUNS
+        self.runs = 0
+
+    def _second_trial(self) -> bool:
+        """Whether a program that has lost is tried again now."""
+        if not self.lost or self.runs < _LOST_FOR or self.fastest < _NEVER_BELOW:
+            return False
+        self.lost, self.possible, self.on_trial = False, True, True
+        self.calls, self.fastest_call, self.trial_runs = 0, float("inf"), _SECOND_TRIAL_RUNS
+        return True
 
     def wanted(self) -> bool:
         """Whether the next run should be compiled."""
-        if not self.possible or self.held:
+        if self.held or not (self.possible or self._second_trial()):
             return False
         if self.heavy:
             return True
@@ -135,7 +154,8 @@ class Compiler:
             if self.runs < _COLD_RUNS:
                 return False
             self.doubted = False
-            self.possible = self.fastest_call <= self.fastest
+            if self.fastest_call > self.fastest:
+                self._lose()
             return self.possible
         if self.runs < _COLD_RUNS and self.spent < _PATIENCE:
             return False

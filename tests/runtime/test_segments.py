@@ -247,6 +247,26 @@ def test_a_segment_that_xla_does_not_run_faster_goes_back_to_numpy():
     assert not compiler.wanted()
 
 
+@pytest.mark.parametrize("faster", [True, False])
+def test_a_program_that_has_lost_is_tried_once_more(faster):
+    compiler = _compiler()
+    for _ in range(10):
+        compiler.timed(0.01)
+    compiler.programs["shapes"] = None
+    while compiler.on_trial:
+        compiler.called(0.02)
+    while not compiler.wanted():
+        compiler.timed(0.01)
+    assert compiler.on_trial
+    while compiler.on_trial:
+        assert compiler.wanted()
+        compiler.called(0.005 if faster else 0.02)
+    for _ in range(1000):
+        assert compiler.wanted() == faster
+        if not faster:
+            compiler.timed(0.01)
+
+
 @pytest.mark.parametrize("seconds", [0.03, 0.08])
 def test_where_numpy_had_few_runs_it_gets_some_more_before_it_replaces_a_program(seconds):
     compiler = _compiler()
