@@ -111,14 +111,6 @@ class Trackable:
         return {}
 
 
-@export("python.keras.engine.training.Model", "python.keras.engine.sequential.Sequential")
-class Model:
-    """A place holder: programs that only define models of their own can be imported."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError("TensorFleet has no Keras: build the model with tf.layers.")
-
-
 @export(f"{_TRAINING}.basic_session_run_hooks.NeverTriggerTimer")
 class NeverTriggerTimer:
     """A timer of hooks that is never due."""

@@ -40,11 +40,11 @@ class Callback:
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Before a batch is trained."""
-        self.on_batch_begin(batch, logs=logs)
+        self.on_batch_begin(batch, logs)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """After a batch was trained, with its loss and the metrics so far."""
-        self.on_batch_end(batch, logs=logs)
+        self.on_batch_end(batch, logs)
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Before a batch is evaluated."""

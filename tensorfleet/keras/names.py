@@ -159,6 +159,7 @@ _add("", "containers", "Model Sequential")
 _add("models", "containers", "Model Sequential")
 _add("models", "configuring", "clone_model model_from_config model_from_json")
 _add("models", "hdf5", "load_model save_model")
+_add("estimator", "estimating", "model_to_estimator")
 _add("layers", "configuring", "layer_from", "deserialize")
 _add("layers", "configuring", "serialize_layer", "serialize")
 _add("preprocessing.sequence", "sequences", "TimeseriesGenerator make_sampling_table pad_sequences")
@@ -196,6 +197,29 @@ def _load(name: str) -> Any:
 
 
 publish_lazily(_load, *_TABLE, *(f"python.{name}" for name in _TABLE))
+
+
+def _load_inner(name: str) -> Any:
+    return find(_INNER[name])
+
+
+# Where TensorFlow keeps them inside.
+_INNER = {
+    "python.keras.engine.base_layer.Layer": "keras.layers.Layer",
+    "python.keras.engine.input_layer.Input": "keras.Input",
+    "python.keras.engine.input_layer.InputLayer": "keras.layers.InputLayer",
+    "python.keras.engine.network.Network": "keras.Model",
+    "python.keras.engine.sequential.Sequential": "keras.Sequential",
+    "python.keras.engine.training.Model": "keras.Model",
+    "python.keras.optimizer_v2.adam.Adam": "keras.optimizers.Adam",
+    "python.keras.optimizer_v2.gradient_descent.SGD": "keras.optimizers.SGD",
+    "python.keras.optimizer_v2.optimizer_v2.OptimizerV2": "keras.optimizers.Optimizer",
+    "python.keras.optimizer_v2.rmsprop.RMSprop": "keras.optimizers.RMSprop",
+    "python.keras.utils.data_utils.Sequence": "keras.utils.Sequence",
+    "python.keras.utils.generic_utils.Progbar": "keras.utils.Progbar",
+    "python.keras.utils.np_utils.to_categorical": "keras.utils.to_categorical",
+}
+publish_lazily(_load_inner, *_INNER)
 
 
 def _borrowed(name: str) -> Any:

@@ -1,0 +1,48 @@
+"""Compiled models as Estimators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+K, layers = tf.keras.backend, tf.keras.layers
+X = np.random.RandomState(0).rand(40, 3).astype("float32")
+Y = X.sum(1)
+
+
+@pytest.fixture(autouse=True)
+def forgetful():
+    yield
+    K.set_session(None)
+
+
+def rows(epochs):
+    data = tf.data.Dataset.from_tensor_slices(({"place": X}, Y))
+    return data.repeat(epochs).batch(10)
+
+
+@pytest.mark.parametrize("optimizer", [tf.keras.optimizers.SGD(0.2), tf.train.GradientDescentOptimizer(0.2)])
+def test_a_model_trains_as_an_estimator_from_its_own_weights(tmp_path, optimizer):
+    place = tf.keras.Input((3,), name="place")
+    hidden = layers.BatchNormalization(scale=False, center=False)(place)
+    model = tf.keras.Model(place, layers.Dense(1, name="sum")(hidden))
+    model.compile(optimizer, "mse", metrics=["mae"])
+    before = model.predict(X)
+    made = tf.keras.estimator.model_to_estimator(model, model_dir=str(tmp_path))
+    made.train(lambda: rows(1), steps=1)
+    first = made.evaluate(lambda: rows(1))
+    made.train(lambda: rows(20))
+    last = made.evaluate(lambda: rows(1))
+    assert last["global_step"] == 81 and last["loss"] < first["loss"]
+    assert last["mean_absolute_error"] > 0
+    predicted = [p["sum"] for p in made.predict(lambda: rows(1))]
+    assert np.shape(predicted) == (40, 1)
+    assert np.mean((np.ravel(predicted) - Y) ** 2) == pytest.approx(last["loss"], rel=1e-3)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_only_compiled_models_are_taken():
+    with pytest.raises(ValueError, match="has not been compiled"):
+        tf.keras.estimator.model_to_estimator(tf.keras.Sequential([layers.Dense(1, input_shape=(2,))]))
