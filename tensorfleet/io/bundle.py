@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+import threading
 import uuid
 from collections.abc import Sequence
 from glob import escape, glob
@@ -176,6 +177,10 @@ def shape_of(entry: Any) -> tuple[int, ...]:
     return tuple(d.size for d in entry.shape.dim)
 
 
+# Who saves twice under one name at the same time, such as a supervisor and its program, takes turns.
+_TURNS = [threading.Lock() for _ in range(16)]
+
+
 def publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> None:
     """Makes files the data of the checkpoint `prefix`.
 
@@ -183,6 +188,11 @@ def publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> Non
     index does, or a crash in between would leave neither. So the data files are first numbered as if there were one
     more, and get their usual names once the index leads to them.
     """
+    with _TURNS[hash(prefix) % len(_TURNS)]:
+        _publish(prefix, files, entries)
+
+
+def _publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> None:
     count = len(files)
     aside = _count_in_use(prefix) == count
     used = count + 1 if aside else count

@@ -47,9 +47,12 @@ class Assertions(absltest.TestCase):
         for f1, f2 in zip(farray1, farray2, strict=True):
             self.assertNear(float(f1), float(f2), err, msg=msg)
 
+    def _NDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float) -> bool:
+        return bool(np.linalg.norm(ndarray1 - ndarray2) < err)
+
     def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:
         """The distance between two arrays is below `err`."""
-        self.assertTrue(np.linalg.norm(ndarray1 - ndarray2) < err, msg=msg)
+        self.assertTrue(self._NDArrayNear(ndarray1, ndarray2, err), msg=msg)
 
     def assertAllClose(
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
@@ -94,6 +97,8 @@ class Assertions(absltest.TestCase):
             f"not close where = {np.nonzero(np.atleast_1d(wrong))}",
             f"not close lhs = {a[wrong]}",
             f"not close rhs = {b[wrong]}",
+            f"not close dif = {np.abs(a - b)[wrong]}",
+            f"not close tol = {(atol + rtol * np.abs(b))[wrong]}",
             f"dtype = {a.dtype}, shape = {a.shape}",
         ]
         np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg="\n".join(lines), equal_nan=True)
@@ -282,5 +287,5 @@ def _is_rectangular(values: Any) -> bool:
     """Whether a list is numbers throughout, rather than a structure of arrays and dictionaries."""
     try:
         return np.asarray(values).dtype != object
-    except ValueError:
+    except (ValueError, NotImplementedError):  # of unlike lengths, or tensors
         return False

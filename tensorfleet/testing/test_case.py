@@ -32,7 +32,7 @@ class TestCase(Assertions):
         super().__init__(methodName)
         self._threads: list[CheckedThread] = []
         self._tempdir: str | None = None
-        self._cached: tuple[Session, Any] | None = None
+        self._cached: tuple[Session, Any, bool] | None = None
 
     def setUp(self) -> None:
         """Empties the default graph and sets every seed."""
@@ -90,8 +90,8 @@ class TestCase(Assertions):
     ) -> Iterator[Session]:
         """The session of this test, made at the first call, with its variables kept between calls."""
         if self._cached is None:
-            self._cached = (_session(graph, config, force_gpu), config)
-        session, made_with = self._cached
+            self._cached = (_session(graph, config, force_gpu), config, force_gpu)
+        session, made_with, forced = self._cached
         if graph is not None and session.graph is not graph:
             raise ValueError(
                 "The graph used to get the cached session is different than the one it was made with."
@@ -99,6 +99,10 @@ class TestCase(Assertions):
         if config is not None and made_with is not config:
             raise ValueError(
                 "The config used to get the cached session is different than the one it was made with."
+            )
+        if forced is not force_gpu:
+            raise ValueError(
+                "The force_gpu value used to get the cached session is different than the one it was made with."
             )
         with session.graph.as_default(), session.as_default(), _placed(session, use_gpu, force_gpu):
             yield session
@@ -268,8 +272,11 @@ def assert_equal_graph_def(
             raise TypeError(f"Expected tf.GraphDef, got {type(graph_def).__name__}")
     one, two = ({n.name: n for n in g.node} for g in (actual, expected))
     if one.keys() != two.keys():
+        unexpected, missing = sorted(one.keys() - two.keys()), sorted(two.keys() - one.keys())
+        what = "Found unexpected" if unexpected else "Did not find expected"
+        named = (unexpected or missing)[-1]
         raise AssertionError(
-            f"Found unexpected nodes {sorted(one.keys() - two.keys())}, missing {sorted(two.keys() - one.keys())}."
+            f"{what} node '{{{{node {named}}}}}'. Unexpected: {unexpected}, missing: {missing}."
         )
     for name, node in one.items():
         if node != two[name]:

@@ -182,7 +182,7 @@ def test_graph_defs_are_compared_whatever_the_order():
     two.node.extend(reversed(nodes))
     tf.test.assert_equal_graph_def(one, two)
     two.node[0].name = "c"
-    with pytest.raises(AssertionError, match="unexpected nodes"):
+    with pytest.raises(AssertionError, match="unexpected node"):
         tf.test.assert_equal_graph_def(one, two)
 
 
@@ -234,3 +234,21 @@ def test_gradients_of_a_function_of_arrays():
         assert checker._to_numpy(slices).tolist() == [[0.0], [2.0], [0.0]]
         with pytest.raises(ValueError, match="must be a list"):
             checker.compute_gradient(lambda a: a, np.ones(2))
+
+
+def test_structures_of_tensors_and_distances(case):
+    a, b = tf.constant([1.0, 2.0]), tf.constant([1.0, 2.0])
+    case.assertAllClose([a, b], [[1.0, 2.0], b])
+    assert case._NDArrayNear(np.ones(2), np.ones(2), 1e-6)
+    with case.cached_session(), pytest.raises(ValueError, match="force_gpu"):
+        case.cached_session(force_gpu=True).__enter__()
+
+
+def test_graphs_that_differ_in_their_nodes_are_told_apart_by_one_of_them():
+    with tf.Graph().as_default() as graph:
+        empty = graph.as_graph_def()
+        tf.constant(1, name="one")
+    with pytest.raises(AssertionError, match="^Found unexpected node '{{node one}}'"):
+        tf.test.assert_equal_graph_def(graph.as_graph_def(), empty)
+    with pytest.raises(AssertionError, match="^Did not find expected node '{{node one}}'"):
+        tf.test.assert_equal_graph_def(empty, graph.as_graph_def())

@@ -7,6 +7,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -231,3 +232,26 @@ print((after - before) / 1024)
 def test_a_large_model_is_saved_tensor_by_tensor(tmp_path):
     grown = float(run("-c", _STREAM, str(tmp_path / "model")))
     assert grown < 3 * 16, "at most some tensors at a time, of twelve"
+
+
+def test_savers_of_one_name_take_turns(session, tmp_path):
+    v = tf.Variable(tf.zeros([100]), name="v")
+    savers = [tf.train.Saver() for _ in range(4)]
+    session.run(v.initializer)
+    failed = []
+
+    def save(saver):
+        try:
+            for _ in range(5):
+                saver.save(session, str(tmp_path / "model"), write_meta_graph=False, write_state=False)
+        except Exception as e:
+            failed.append(e)
+
+    threads = [threading.Thread(target=save, args=(saver,)) for saver in savers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["model.data-00000-of-00001", "model.index"]
+    savers[0].restore(session, str(tmp_path / "model"))
