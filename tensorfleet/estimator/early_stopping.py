@@ -28,7 +28,8 @@ def make_early_stopping_hook(
 ) -> SessionRunHook:
     """A hook by which the chief ends the training of all workers once `should_stop_fn()` says so.
 
-    It is asked every `run_every_secs` seconds, or every `run_every_steps` steps with `run_every_secs=None`.
+    It is asked every `run_every_secs` seconds, or every `run_every_steps` steps with `run_every_secs=None`. An evaluator
+    that is a task of its own is not told, and goes on looking for checkpoints.
     """
     if not isinstance(estimator, Estimator):
         raise TypeError(f"`estimator` must have type `tf.estimator.Estimator`. Got: {type(estimator)}")

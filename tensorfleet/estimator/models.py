@@ -12,6 +12,7 @@ from tensorfleet.estimator.spec import EstimatorSpec, ModeKeys
 from tensorfleet.feature_column.using import input_layer, linear_model
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_collection
+from tensorfleet.internals.util import fn_args
 from tensorfleet.ops.basic import group
 from tensorfleet.summary.summary import histogram, scalar
 from tensorfleet.train.global_step import get_global_step
@@ -91,6 +92,55 @@ def _deep(
         )
     _summarize(scores, scope.name)
     return scores
+
+
+def dnn_logit_fn_builder(
+    units: int,
+    hidden_units: Any,
+    feature_columns: Any,
+    activation_fn: Callable,
+    dropout: float | None,
+    input_layer_partitioner: Any,
+    batch_norm: bool,
+) -> Callable[..., Tensor]:
+    """A function of features and mode that gives the scores of a deep network, in the variable scope that is open."""
+    _check_units(units)
+
+    def dnn_logit_fn(features: dict, mode: str) -> Tensor:
+        columns, partitioner = feature_columns, input_layer_partitioner
+        return _deep(
+            features, mode, units, columns, hidden_units, activation_fn, dropout, batch_norm, partitioner
+        )
+
+    return dnn_logit_fn
+
+
+def linear_logit_fn_builder(
+    units: int, feature_columns: Any, sparse_combiner: str = "sum"
+) -> Callable[..., Tensor]:
+    """A function of features that gives the scores of a linear model, in the variable scope that is open."""
+    _check_units(units)
+
+    def linear_logit_fn(features: dict) -> Tensor:
+        return _linear(features, units, feature_columns, sparse_combiner)
+
+    return linear_logit_fn
+
+
+def _check_units(units: Any) -> None:
+    if not isinstance(units, int):
+        raise ValueError(f"units must be an int. Given type: {type(units)}")
+
+
+def call_logit_fn(logit_fn: Callable, features: Any, mode: str, params: Any, config: Any) -> Any:
+    """Calls a function of features with those of `mode`, `params` and `config` that it names; it gives a tensor, or several
+    by name."""
+    given = {"mode": mode, "params": params, "config": config}
+    asked = fn_args(logit_fn)
+    made = logit_fn(features=features, **{name: value for name, value in given.items() if name in asked})
+    if not isinstance(made, Tensor) and not isinstance(made, dict):
+        raise ValueError("model_fn should return a Tensor or a dictionary of Tensors.")
+    return made
 
 
 def _summarize(values: Tensor, name: str) -> None:

@@ -23,6 +23,9 @@ _MODULES = {
         experimental.stop_if_no_increase_hook experimental.stop_if_no_decrease_hook
         experimental.make_stop_at_checkpoint_step_hook
     """,
+    "models": """
+        experimental.dnn_logit_fn_builder experimental.linear_logit_fn_builder experimental.call_logit_fn
+    """,
     "extending": "add_metrics",
     "in_memory": "experimental.InMemoryEvaluatorHook",
     "input_functions": "inputs.numpy_input_fn inputs.pandas_input_fn",

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from tensorfleet import errors
 from tensorfleet.cluster.server import Server
 from tensorfleet.estimator.estimator import Estimator
 from tensorfleet.estimator.exporters import Exporter
@@ -14,6 +15,7 @@ from tensorfleet.estimator.run_config import CHIEF, EVALUATOR, MASTER, PS, WORKE
 from tensorfleet.estimator.spec import checked_hooks
 from tensorfleet.graph.scopes import GraphKeys
 from tensorfleet.platform import logging
+from tensorfleet.train.checkpoint_state import checkpoint_exists
 from tensorfleet.train.hooks import SecondOrStepTimer
 from tensorfleet.train.hooks_saving import CheckpointSaverListener
 
@@ -243,6 +245,17 @@ class _Evaluator:
         if path == self._seen:
             self._remind("No new checkpoint ready for evaluation. Skip the current evaluation pass.")
             return None
+        try:
+            metrics, exported = self._evaluate(path)
+        except (errors.OpError, ValueError):
+            if checkpoint_exists(path):
+                raise
+            logging.warning("%s was deleted during its evaluation, as newer ones have come.", path)
+            return None
+        self._seen, self._told = path, -_REMIND_EVERY
+        return metrics, exported
+
+    def _evaluate(self, path: str) -> tuple[dict, list]:
         spec = self.spec
         metrics = self._estimator.evaluate(
             spec.input_fn, steps=spec.steps, hooks=spec.hooks, checkpoint_path=path, name=spec.name
@@ -259,7 +272,6 @@ class _Evaluator:
             )
             for exporter in spec.exporters
         ]
-        self._seen, self._told = path, -_REMIND_EVERY
         return metrics, exported
 
     def _remind(self, message: str) -> None:

@@ -250,3 +250,20 @@ def test_further_metrics(tmp_path):
     assert sorted(set(result) - set(made.evaluate(data(NUMBER, 1)))) == ["spread"]
     with pytest.raises(ValueError, match="not expected args: .*colour"):
         tf.estimator.add_metrics(made, lambda colour: {})
+
+
+def test_networks_without_an_end():
+    experimental = tf.estimator.experimental
+    deep = experimental.dnn_logit_fn_builder(3, [4], dense()[:1], tf.nn.relu, 0.5, None, False)
+    linear = experimental.linear_logit_fn_builder(2, [kind()])
+    with tf.Graph().as_default():
+        features = {"a": tf.ones([5, 1]), "kind": tf.constant([["x"]] * 5)}
+        scores = experimental.call_logit_fn(deep, features, tf.estimator.ModeKeys.TRAIN, None, None)
+        assert scores.shape.as_list() == [5, 3]
+        assert experimental.call_logit_fn(linear, features, "train", None, None).shape.as_list()[1] == 2
+        names = [v.op.name for v in tf.trainable_variables()]
+        assert "hiddenlayer_0/kernel" in names and "linear_model/kind/weights" in names
+    with pytest.raises(ValueError, match="units must be an int"):
+        experimental.linear_logit_fn_builder(1.5, [kind()])
+    with pytest.raises(ValueError, match="should return a Tensor"):
+        experimental.call_logit_fn(lambda features: 3, {}, "train", None, None)

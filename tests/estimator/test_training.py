@@ -244,6 +244,30 @@ def test_a_master_trains_and_evaluates(tmp_path):
     assert len(os.listdir(tmp_path / "export" / "last")) >= 1
 
 
+def test_a_checkpoint_that_is_deleted_during_its_evaluation_is_left(made, monkeypatch):
+    from tensorfleet.estimator.training import _Evaluator
+
+    made.train(trainer.input_fn, steps=1)
+    evaluator = _Evaluator(made, tf.estimator.EvalSpec(lambda: trainer.input_fn(1), None), 3)
+
+    def deleted():
+        for path in glob.glob(made.latest_checkpoint() + ".*"):
+            os.remove(path)
+        return trainer.input_fn(1)
+
+    evaluator.spec = tf.estimator.EvalSpec(deleted, None)
+    assert evaluator.evaluate() is None and not evaluator.finished
+    evaluator.spec = tf.estimator.EvalSpec(lambda: 3, None)
+    made = tf.estimator.Estimator(trainer.model_fn, made.model_dir + "2")
+    made.train(trainer.input_fn, steps=3)
+    evaluator._estimator = made
+    with pytest.raises(TypeError):
+        evaluator.evaluate()
+    evaluator.spec = tf.estimator.EvalSpec(lambda: trainer.input_fn(1), None)
+    metrics, exported = evaluator.evaluate()
+    assert metrics["global_step"] == 3 and exported == [] and evaluator.finished
+
+
 def test_there_is_one_evaluator(tmp_path, monkeypatch):
     cluster = {"chief": ["a:1"], "worker": ["b:1"]}
     told = {"cluster": cluster, "task": {"type": "evaluator", "index": 1}}
