@@ -39,6 +39,10 @@ def _asscalar(a: Any) -> Any:
     return a.item()
 
 
+def _set_default_encoding(name: str) -> None:
+    """Text is Unicode whatever scripts of Python 2 ask for."""
+
+
 def _join(words: Iterable[str], sep: str = " ") -> str:
     return sep.join(words)
 
@@ -82,7 +86,7 @@ _OTHERS: list[tuple[ModuleType, dict[str, Any]]] = [
     (os, {"getcwdu": os.getcwd}),
     (string, {"letters": string.ascii_letters, "lowercase": string.ascii_lowercase, "join": _join}),
     (string, {"uppercase": string.ascii_uppercase, "maketrans": str.maketrans}),
-    (sys, {"maxint": sys.maxsize}),
+    (sys, {"maxint": sys.maxsize, "setdefaultencoding": _set_default_encoding}),
 ]
 
 

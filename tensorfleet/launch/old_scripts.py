@@ -62,14 +62,17 @@ def compile_script(source: str, path: str) -> tuple[CodeType, bool]:
 class _OldMethods(ast.NodeTransformer):
     """Calls of methods that dictionaries no longer have go through a function that knows what they did."""
 
-    _calls = {**{name: 0 for name in _OLD_METHODS}, "has_key": 1}
+    _calls: dict[str, tuple[int, ...]] = {
+        **{name: (0,) for name in _OLD_METHODS},
+        "has_key": (1,),
+    }  # with how many arguments
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         method = node.func
         if not isinstance(method, ast.Attribute) or node.keywords:
             return node
-        if self._calls.get(method.attr) != len(node.args):
+        if len(node.args) not in self._calls.get(method.attr, ()):
             return node
         return _call("__old_method__", node, method.value, ast.Constant(method.attr), *node.args)
 
@@ -77,7 +80,11 @@ class _OldMethods(ast.NodeTransformer):
 class _OldMeaning(_OldMethods):
     """What a program in Python 2 means where Python 3 has another meaning."""
 
-    _calls = {**_OldMethods._calls, "keys": 0, "values": 0, "items": 0, "next": 0}
+    _calls = {
+        **_OldMethods._calls,
+        **{name: (0,) for name in ("keys", "values", "items", "next")},
+        "decode": (0, 1, 2),
+    }
 
     def __init__(self, tree: ast.Module) -> None:
         futures = [
@@ -123,16 +130,22 @@ def _old_method(owner: Any, name: str, *arguments: Any) -> Any:
     """What `owner.name(*arguments)` gave."""
     if name == "next":
         return owner.next() if hasattr(owner, "next") else next(owner)
+    if name == "decode" and isinstance(owner, str):
+        return owner  # it was bytes; it is text already
     if hasattr(owner, name):
         found = getattr(owner, name)(*arguments)
         return list(found) if isinstance(owner, dict) and name in ("keys", "values", "items") else found
     if name == "has_key":
         return arguments[0] in owner
-    return iter(getattr(owner, _OLD_METHODS[name])())
+    return iter(getattr(owner, _OLD_METHODS.get(name, name))())
 
 
 def _list_of(function: Callable[..., Any]) -> Callable[..., list[Any]]:
     return lambda *arguments: list(function(*arguments))
+
+
+def _reload(module: ModuleType) -> ModuleType:
+    return module if module is sys else importlib.reload(module)
 
 
 def _cmp(x: Any, y: Any) -> int:
@@ -150,7 +163,7 @@ _NAMES: dict[str, Any] = {
     "reduce": functools.reduce,
     "cmp": _cmp,
     "file": open,
-    "reload": importlib.reload,
+    "reload": _reload,
 }
 _LISTS = {function.__name__: _list_of(function) for function in (range, map, filter, zip)}
 _HELPERS = {"__old_method__": _old_method, "__old_division__": _old_division}

@@ -46,16 +46,17 @@ def parse(source: str, path: str) -> tuple[ast.Module, bool]:
     try:
         return ast.parse(source, path), False
     except SyntaxError as error:
-        try:
-            return ast.parse(to_python_3(source), path), True
-        except SyntaxError:
-            pass
+        for is_old, translate in enumerate((free_async, to_python_3)):
+            try:
+                return ast.parse(translate(source), path), bool(is_old)
+            except SyntaxError:
+                continue
         raise error.with_traceback(None) from None
 
 
 def to_python_3(source: str) -> str:
     """The same program in Python 3's grammar; the same text where there is nothing to change."""
-    edits = list(_indents(source))
+    edits = [*_indents(source), *_async_names(source)]
     keep_print = _PRINT_IS_A_FUNCTION.search(source) is not None
     for statement in _statements(source):
         first = statement[0].text
@@ -63,9 +64,26 @@ def to_python_3(source: str) -> str:
             edits += _REWRITTEN[first](statement)
         edits += _pieces(statement)
         edits += _lambdas(statement)
+    return _edited(source, edits)
+
+
+def free_async(source: str) -> str:
+    """The same program, where `async` is a name as it was until Python 3.6."""
+    return _edited(source, list(_async_names(source)))
+
+
+def _edited(source: str, edits: list[Edit]) -> str:
     for start, end, text in sorted(edits, key=lambda edit: edit[:2], reverse=True):
         source = source[:start] + text + "\n" * source.count("\n", start, end) + source[end:]
     return source
+
+
+def _async_names(source: str) -> Iterator[Edit]:
+    """Spells the name with another a: Python takes it for the same name, but not for the word of its grammar."""
+    for statement in _statements(source):
+        for token, following in zip(statement, [*statement[1:], None], strict=True):
+            if token.text == "async" and (following is None or following.text not in ("def", "for", "with")):
+                yield token.start, token.start + 1, "\N{FULLWIDTH LATIN SMALL LETTER A}"
 
 
 def _tokens(source: str) -> Iterator[Token]:
@@ -153,7 +171,7 @@ def _exec(statement: Statement) -> list[Edit]:
 
 
 def _except(statement: Statement) -> list[Edit]:
-    return [(statement[i].start, statement[i].end, " as") for i in _commas(statement)[:1]]
+    return [(statement[i].start, statement[i].end, " as ") for i in _commas(statement)[:1]]
 
 
 def _raise(statement: Statement) -> list[Edit]:
@@ -183,10 +201,10 @@ def _pieces(statement: Statement) -> Iterator[Edit]:
         elif text == "`":
             quoted = not quoted
             yield token.start, token.end, "repr(" if quoted else ")"
+        elif token.kind == "number" and (octal := re.fullmatch(r"0([0-7]*[1-7][0-7]*)[lL]?", text)):
+            yield token.start, token.end, f"0o{octal[1]}"
         elif token.kind == "number" and text[-1] in "lL":
             yield token.start, token.end, text[:-1]
-        elif token.kind == "number" and re.fullmatch(r"0[0-7]*[1-7][0-7]*", text):
-            yield token.start, token.end, f"0o{text[1:]}"
         elif token.kind == "string" and text[:2].lower() == "ur":
             yield token.start, token.start + 1, ""
 

@@ -30,6 +30,8 @@ def names_after(source):
         ("{'a': 1}.keys()[0]", "a"),
         ("{'a': 1}.values() + {'b': 2}.items()", [1, ("b", 2)]),
         ("iter([5]).next()", 5),
+        ("'text'.decode('utf-8')", "text"),
+        ("b'text'.decode('utf-8')", "text"),
     ],
 )
 def test_a_program_in_python_2_means_what_it_did(expression, value):
@@ -74,6 +76,13 @@ def test_a_program_in_python_3_finds_the_names_besides(expression, value):
 def test_methods_of_the_same_name_are_called():
     source = "class Table:\n    def iteritems(self): return 'mine'\nx = Table().iteritems()\n"
     assert names_after(source)["x"] == "mine"
+
+
+def test_the_customary_beginning_of_scripts_with_other_letters(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import sys\nreload(sys)\nsys.setdefaultencoding('utf8')\nprint 'läuft'\n"
+    )
+    assert launching.run(tmp_path, "train.py").stdout == "läuft\n"
 
 
 def test_names_that_are_not_mentioned_stay_away():

@@ -27,7 +27,7 @@ from tensorfleet.launch.python2 import parse, to_python_3
         ("exec code in names", "exec(code , names)"),
         ("raise E, 'm'", "raise E( 'm')"),
         ("raise E, 'm', trace", "raise E( 'm').with_traceback( trace)"),
-        ("x = 10L + 0xFFL + 0777", "x = 10 + 0xFF + 0o777"),
+        ("x = 10L + 0xFFL + 0777 + 07L", "x = 10 + 0xFF + 0o777 + 0o7"),
         ("x = 1 <> 2", "x = 1 != 2"),
         ("x = `y`", "x = repr(y)"),
         ("x = ur'a'", "x = r'a'"),
@@ -41,8 +41,8 @@ def test_statements(old, new):
 
 
 def test_exceptions_are_named_with_as():
-    source = "try:\n    f()\nexcept (A, B), e:\n    pass\nexcept C, e: pass\n"
-    assert to_python_3(source) == "try:\n    f()\nexcept (A, B) as e:\n    pass\nexcept C as e: pass\n"
+    source = "try:\n    f()\nexcept (A, B), e:\n    pass\nexcept C,e: pass\n"
+    assert to_python_3(source) == "try:\n    f()\nexcept (A, B) as  e:\n    pass\nexcept C as e: pass\n"
 
 
 def test_tabs_reach_to_columns_of_eight():
@@ -67,3 +67,12 @@ def test_what_neither_python_can_parse_is_python_3s_error():
     with pytest.raises(SyntaxError, match="never closed") as caught:
         parse("x = 1\ny = (1,\n", "train.py")
     assert (caught.value.filename, caught.value.lineno) == ("train.py", 2)
+
+
+def test_async_is_a_name_again_and_the_program_stays_one_in_python_3():
+    source = "class Flags: pass\nflags = Flags()\nflags.async = 7\nasync = flags.async / 2\n"
+    tree, is_old = parse(source, "train.py")
+    names: dict = {}
+    exec(compile(tree, "train.py", "exec"), names)
+    assert not is_old and (names["async"], vars(names["flags"])) == (3.5, {"async": 7})
+    assert parse("async def f():\n    async with g() as x: pass\n", "train.py")[1] is False
