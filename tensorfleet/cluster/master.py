@@ -243,7 +243,7 @@ class ClusterEngine:
             stage.outputs,
             ends(stage),
             stage.inputs,
-            elsewhere(stage.ops),
+            elsewhere(stage.ops, lambda op: self._is_of(op, stage.task)),
             known,
             branches,
             (_with_standing(plan, stage), self._seen_live(plan, stage)) if plan.nested else None,
@@ -322,7 +322,7 @@ class ClusterEngine:
         told.setdefault(stage.task, []).append((registered, [*ops, *live.values()], stage, values))
         # What another task pushes here need not be over before this stage is asked for; all else must be.
         pushed = {j for j in stage.after for t in sources.awaited if home[t] is stages[j]}
-        elsewhere_done = elsewhere(stage.ops)
+        elsewhere_done = elsewhere(stage.ops, lambda op: self._is_of(op, stage.task))
         waited = {i for i, s in enumerate(stages) if not elsewhere_done.isdisjoint(s.ops)}
         return [j for j in stage.after if j not in pushed or j in waited]
 
@@ -332,13 +332,15 @@ class ClusterEngine:
         return {
             (op, i): variable
             for (op, i), variable in found.items()
-            if all(task_of(self.placer.device_of(o)) == stage.task for o in (variable, op._inputs[i]._op))
+            if all(self._is_of(o, stage.task) for o in (variable, op._inputs[i]._op))
         }
 
     def _has(self, stage: Stage, tensor: Tensor) -> bool:
         """Whether a stage's task knows a constant by itself."""
-        op = tensor._op
-        return op.type == "Const" and task_of(self.placer.device_of(op)) == stage.task
+        return tensor._op.type == "Const" and self._is_of(tensor._op, stage.task)
+
+    def _is_of(self, op: Operation, task: str) -> bool:
+        return task_of(self.placer.device_of(op)) == task
 
     def _address(self, task: str) -> str:
         job, index = task_parts(task)

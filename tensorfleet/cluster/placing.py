@@ -9,7 +9,7 @@ from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.control import frames_of, is_variable, loop_name
-from tensorfleet.passes.partition import task_of
+from tensorfleet.passes.partition import maker_of, task_of
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Plan, variable_of
 
@@ -140,15 +140,6 @@ class ClusterPlacer(Placer):
 _OF_A_STEP = ("StackV2", "TensorArrayV3", "TensorArrayGradV3")
 _SEEN = ("PyFunc", "EagerPyFunc", "Print", "Stage", "Unstage", "MapStage", "MapUnstage", "OrderedMap")
 _ENTERS = ("Enter", "RefEnter")
-_PASSING = ("Enter", "Switch", "Identity", "Merge", "Exit")
-
-
-def _maker(tensor: Tensor) -> Operation:
-    """The operation that a handle comes from."""
-    op = tensor._op
-    while op.type in _PASSING and op._inputs:
-        op = op._inputs[0]._op
-    return op
 
 
 def _handles(op: Operation) -> list[Tensor]:
@@ -159,7 +150,7 @@ def _is_bound(op: Operation, here: set[Operation]) -> bool:
     """Whether an operation can run on its own task only: it has state there, or does something that is seen there."""
     if op.spec.updates or op.type.startswith(_SEEN) or any(t.dtype._is_ref_dtype for t in op._outputs):
         return True
-    makers = [_maker(t) for t in _handles(op)]
+    makers = [maker_of(t) for t in _handles(op)]
     return any(m.type not in _OF_A_STEP or m not in here for m in makers)
 
 
@@ -173,10 +164,10 @@ def _sharing(plan: Plan, groups: list[list[Operation]]) -> list[list[Operation]]
     """The groups, joined where they use the same stack or array, with all else that uses it."""
     users: dict[Operation, list[Operation]] = {}
     for op in plan.ops:
-        for maker in {_maker(t) for t in _handles(op)}:
+        for maker in {maker_of(t) for t in _handles(op)}:
             if maker.type in _OF_A_STEP:
                 # The gradient's array belongs with the array it is the gradient of.
-                root = _maker(maker._inputs[0]) if maker.type == "TensorArrayGradV3" else maker
+                root = maker_of(maker._inputs[0]) if maker.type == "TensorArrayGradV3" else maker
                 users.setdefault(root, []).append(op)
     whole: list[set[Operation]] = []
     for more in (*map(set, groups), *map(set, users.values())):

@@ -7,7 +7,8 @@ needs one message with what it is to be given, and one back with what it made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tensorfleet import errors
@@ -37,6 +38,8 @@ def task_of(device: str) -> str:
     """The task part of a full device name."""
     return device.rpartition("/device:")[0]
 
+
+_PASSING = ("Enter", "Switch", "Identity", "Merge", "Exit")
 
 #: the task of what the master does itself: loops that are divided among tasks
 MASTER = ""
@@ -80,12 +83,18 @@ def ends(stage: Stage) -> list[Operation]:
     return [op for op in stage.ops if op not in needed and not standing(op)]
 
 
-def elsewhere(ops: Iterable[Operation]) -> set[Operation]:
-    """What the operations of a stage wait for and other stages do."""
+def elsewhere(
+    ops: Iterable[Operation], is_here: Callable[[Operation], bool] = lambda op: True
+) -> set[Operation]:
+    """What the operations of a stage wait for and other stages do. `is_here` tells of the variables of its task."""
     inside = set(ops)
+
+    def again(op: Operation) -> bool:
+        return rereads(op) and is_here(op._inputs[0]._op)
+
     waited = {c for op in inside for c in op._control_inputs}
-    waited |= {c for op in inside for t in op._inputs if rereads(t._op) for c in t._op._control_inputs}
-    return {c for c in waited if c not in inside and not standing(c) and not rereads(c)}
+    waited |= {c for op in inside for t in op._inputs if again(t._op) for c in t._op._control_inputs}
+    return {c for c in waited if c not in inside and not standing(c) and not again(c)}
 
 
 def conditions(plan: Plan, op: Operation) -> list[Tensor]:
@@ -94,6 +103,14 @@ def conditions(plan: Plan, op: Operation) -> list[Tensor]:
         return []
     literals = [plan.guards.get(op, frozenset()), *plan.merges.get(op, ())]
     return sorted({p for guard in literals for p, _ in guard}, key=lambda p: p.name)
+
+
+def maker_of(tensor: Tensor) -> Operation:
+    """The operation that a handle comes from."""
+    op = tensor._op
+    while op.type in _PASSING and op._inputs:
+        op = op._inputs[0]._op
+    return op
 
 
 class _Partition:
@@ -106,6 +123,7 @@ class _Partition:
         self.leader = {op: group[0] for group in groups for op in group}
         self.levels: dict[Operation, int] = {}
         self.before = {op: self._before(op) for op in self.working}
+        self.delayed = self._delayed()
 
     def _implied(self, op: Operation) -> bool:
         """Variables and handles are no work: they come with the stages that use them, unless sent elsewhere."""
@@ -137,7 +155,9 @@ class _Partition:
             if stage is None:
                 stage = made[key] = Stage(self.tasks[op], self.levels[op], blocks=op.spec.blocks)
             stage.ops.append(op)
-        stages = sorted(made.values(), key=lambda s: s.level)
+        # Of one level, what waits for more comes later: it may need what waits for less.
+        order = sorted(made, key=lambda key: (key[1], len(key[3] or ())))
+        stages = [made[key] for key in order]
         self._connect(stages)
         while (shorter := self._joined(stages)) is not None:
             stages = shorter
@@ -164,7 +184,27 @@ class _Partition:
 
     def _key(self, op: Operation) -> tuple:
         alone = op.spec.blocks or self.tasks[op] == MASTER
-        return self.tasks[op], self.levels[op], op._id if alone else None
+        return self.tasks[op], self.levels[op], op._id if alone else None, self.delayed.get(op)
+
+    def _delayed(self) -> dict[Operation, frozenset[Operation]]:
+        """Which operations that may wait each operation comes after, as far as another of this step may end the wait.
+
+        A stage must not put off what leads to an enqueue for the sake of what a dequeue is waited for.
+        """
+        makers = {
+            op: {maker_of(t) for t in op._inputs if t.dtype.base_dtype.name == "resource"}
+            for op in self.working
+        }
+        users = Counter(maker for found in makers.values() for maker in found)
+        waits = [op for op in self.working if op.spec.blocks or self.tasks[op] == MASTER]
+        waiting = {op for op in waits if any(users[m] > 1 for m in makers[op])}
+        found: dict[Operation, frozenset[Operation]] = {}
+        if waiting:
+            for members in self._units():
+                before = {b for m in members for b in self.before[m]}
+                after = waiting.intersection(before).union(*(found.get(b, ()) for b in before))
+                found.update(dict.fromkeys(members, frozenset(after)))
+        return found
 
     def _step(self, before: Operation, op: Operation) -> int:
         if self.tasks[before] != self.tasks[op]:
@@ -280,7 +320,7 @@ class _Partition:
         same_task = self.tasks[op] == stages[i].task
         if home.get(op, i) == i or (same_task and standing(op)):
             return
-        if same_task and rereads(op):
+        if same_task and rereads(op) and self.tasks.get(op._inputs[0]._op) == stages[i].task:
             after[home[op]] = None
             return
         if (

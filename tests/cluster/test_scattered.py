@@ -39,6 +39,36 @@ def test_a_task_that_was_asked_early_waits_for_what_the_session_itself_makes_pos
         assert session.run(most, options=LIMIT) == 30.0
 
 
+def test_what_fills_a_queue_does_not_wait_for_what_is_taken_from_it(servers):
+    with tf.device(name(TASKS[0])):
+        queue = tf.FIFOQueue(10, tf.float32, [])
+        v = tf.get_variable("v", initializer=1.0)
+    with tf.device(name(TASKS[2])):
+        fill = queue.enqueue(v + 1.0)  # computed on the task, and at the distance, of what follows
+        taken = queue.dequeue() * 3.0
+    with tf.Session(servers[1].target) as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run([taken, fill], options=LIMIT)[0] == 6.0
+
+
+def test_a_variable_of_another_task_is_read_once_and_for_all_who_follow(servers):
+    with tf.device(name(TASKS[0])):
+        v = tf.get_variable("v", initializer=1.0)
+        more = v.assign_add(1.0)
+    with tf.device(name(TASKS[2])), tf.control_dependencies([more]):
+        read = v.read_value()
+    with tf.device(name(TASKS[0])):
+        far = tf.constant(5.0) * read
+    with tf.device(name(TASKS[2])):
+        total = far + read
+    with tf.Session(servers[1].target) as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(total, options=LIMIT) in (
+            6.0,
+            12.0,
+        )  # before the change or after it, but one of them
+
+
 def gradient(a, b):
     x = tf.constant([1.1, 0.9])
 
