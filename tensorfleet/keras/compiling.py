@@ -166,6 +166,8 @@ class Compiled:
 
     def __init__(self, model: Any, options: dict[str, Any]) -> None:
         self.model, self.optimizer = model, model.optimizer
+        # Those of now: what becomes trainable or not later counts when the model is compiled again.
+        self._weights = model.trainable_weights
         names = model.output_names
         losses = per_output(options["loss"], names, "loss")
         weights = per_output(options["loss_weights"], names, "loss_weights", 1.0)
@@ -236,14 +238,18 @@ class Compiled:
     @property
     def train_fetches(self) -> list:
         """The loss, the metrics, and the operation that trains."""
-        weights = self.model._weights_to_train()
-        if self._train is None or self._train[0] != weights:
+        if self._train is None:
             optimizer = self.optimizer
+            if not self._weights:
+                raise ValueError(
+                    "The model has no weights to train: its layers have none, or all have `trainable=False`."
+                )
             with name_scope("training"), name_scope(optimizer._name):
-                updates = [*optimizer.get_updates(self.total_loss, weights), *self.model._updates_to_run()]
+                updates = optimizer.get_updates(self.total_loss, self._weights)
+                updates = [*updates, *self.model._updates_to_run()]
             made = group(*[u if hasattr(u, "control_inputs") else u.op for u in updates], name="train")
-            self._train = (weights, [*self.test_fetches, made])
-        return self._train[1]
+            self._train = [*self.test_fetches, made]
+        return self._train
 
     def reset(self) -> None:
         """Starts the metrics over, in one run."""

@@ -59,6 +59,13 @@ class Model(Trained, Saved, Layer):
         own = {id(v) for v in (*self._trainable_weights, *self._non_trainable_weights)}
         return [v for k, v in seen.items() if k not in own]
 
+    @property
+    def weights(self) -> list:
+        """All variables, layer by layer."""
+        own = [*self._trainable_weights, *self._non_trainable_weights]
+        found = [*(v for layer in self.layers for v in layer.weights), *own]
+        return list({id(v): v for v in found}.values())
+
     # -- inputs and outputs --------------------------------------------------------------------------
 
     @property
@@ -119,6 +126,14 @@ class Model(Trained, Saved, Layer):
         inputs: Any = dict(zip(x, made, strict=True)) if isinstance(x, dict) else made
         self._set_inputs(inputs if isinstance(x, dict) or len(made) > 1 else made[0])
 
+    def _remember(self, inputs: Any, args: tuple, kwargs: dict, outputs: Any) -> None:
+        """What it gives comes from it, not from the last of its layers."""
+        given = {id(t) for t in nest.flatten(inputs)}
+        for tensor in nest.flatten(outputs):
+            if id(tensor) not in given and hasattr(tensor, "_keras_history"):
+                del tensor._keras_history
+        super()._remember(inputs, args, kwargs, outputs)
+
     def _set_inputs(self, inputs: Any) -> None:
         outputs = self(inputs)
         self._given, self._result = inputs, outputs
@@ -169,14 +184,6 @@ class Model(Trained, Saved, Layer):
         mine = self.updates
         wanted = {id(t) for t in [*depending(mine, None), *depending(mine, self.inputs)]}
         return [t for t in mine if id(t) in wanted]
-
-    def _weights_to_train(self) -> list:
-        found = self.trainable_weights
-        if not found:
-            raise ValueError(
-                "The model has no weights to train: its layers have none, or all have `trainable=False`."
-            )
-        return found
 
     def _metrics_of_layers(self) -> list[tuple[Any, str]]:
         found = [*self._metrics, *self._of_parts("metrics")]

@@ -11,6 +11,7 @@ from tensorfleet import nest
 from tensorfleet.data.dataset import Dataset
 from tensorfleet.data.iterator import Iterator as DatasetIterator
 from tensorfleet.errors import OutOfRangeError
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import state
 from tensorfleet.platform import logging
 
@@ -206,6 +207,24 @@ def dataset_items(source: Any) -> Iterator:
         except OutOfRangeError:
             return
         yield item
+
+
+def tensor_items(x: Any, y: Any, sample_weight: Any) -> Any:
+    """Batches from tensors of the graph, or None when there is no tensor among them."""
+    if not any(isinstance(t, Tensor) for t in nest.flatten(x)):
+        return None
+    parts = (x,) if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
+
+    def values() -> Iterator:
+        session = state.get_session()
+        while True:
+            try:
+                item = session.run(parts)
+            except OutOfRangeError:
+                return
+            yield item
+
+    return values()
 
 
 def is_items(source: Any) -> bool:

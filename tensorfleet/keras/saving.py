@@ -113,6 +113,11 @@ class Saved:
         """Writes the layers, the weights and how the model is trained to one HDF5 file."""
         from tensorfleet.keras.hdf5 import save_model
 
+        if not _is_hdf5(str(filepath), save_format or "h5"):
+            raise ValueError(
+                "Whole models are saved as HDF5 here, with `save_format` None or 'h5'. For a SavedModel use "
+                "tf.saved_model.simple_save with K.get_session(), the model's inputs and its outputs."
+            )
         save_model(self, str(filepath), overwrite, include_optimizer)
 
     def _checkpoint_dependencies(self) -> Any:

@@ -100,11 +100,17 @@ def _start(session: Any) -> None:
     if not pending:
         return
     variables = list(pending.values())
-    known = session.run([v._is_initialized() for v in variables])
+    known = session.run([_has_value(v) for v in variables])
     session.run([v.initializer for v, has in zip(variables, known, strict=True) if not has])
     for variable in variables:
         variable._keras_started = True
     pending.clear()
+
+
+def _has_value(variable: Any) -> Any:
+    """Whether a variable has a value; with what is in the graph already, as it may be final."""
+    made = getattr(variable, "_is_initialized_op", None)
+    return variable._is_initialized() if made is None else made
 
 
 def manual_variable_initialization(value: bool) -> None:

@@ -213,6 +213,9 @@ class Trained:
             raise TypeError(f"Unrecognized keyword arguments: {kwargs}")
         if self._options is None:
             raise RuntimeError(_UNCOMPILED)
+        tensors = feeding.tensor_items(x, y, sample_weight)
+        if tensors is not None:
+            x, y, sample_weight = tensors, None, None
         if feeding.is_items(x):
             _refuse_beside(x, y=y, sample_weight=sample_weight, validation_split=validation_split or None)
             source: Any = feeding.ItemBatches(x, steps_per_epoch, self, shuffle, class_weight)
@@ -226,7 +229,7 @@ class Trained:
             source = feeding.ArrayBatches(
                 arrays.inputs, arrays.targets, arrays.weights, batch_size, shuffle, steps_per_epoch
             )
-        validation = self._validation(validation_data, held, batch_size, validation_steps, shuffle)
+        validation = self._validation(validation_data, held, batch_size, validation_steps)
         generated = feeding.is_items(x) and not source._dataset
         return loops.fit(
             self,
@@ -240,9 +243,7 @@ class Trained:
             announce=not generated,
         )
 
-    def _validation(
-        self, data: Any, held: Batch | None, batch_size: int | None, steps: int | None, shuffle: Any
-    ) -> Any:
+    def _validation(self, data: Any, held: Batch | None, batch_size: int | None, steps: int | None) -> Any:
         if data is None and held is None:
             return None
         if held is None and feeding.is_items(data):
@@ -255,12 +256,15 @@ class Trained:
                     f"dataset iterator. However we received `validation_data={str(data)[:200]}`"
                 )
             held = self._arrays(data[0], data[1], data[2] if len(data) == 3 else None, None)
-        # In TensorFlow's order too, so that what is drawn at random afterwards is the same.
-        return feeding.ArrayBatches(held.inputs, held.targets, held.weights, batch_size, shuffle, steps)
+        # Shuffled as TensorFlow does, so that what is drawn at random afterwards is the same.
+        return feeding.ArrayBatches(held.inputs, held.targets, held.weights, batch_size, True, steps)
 
     def _source(
         self, x: Any, y: Any, batch_size: int | None, sample_weight: Any, steps: int | None, targets: bool
     ) -> Any:
+        tensors = feeding.tensor_items(x, y, sample_weight)
+        if tensors is not None:
+            x, y, sample_weight = tensors, None, None
         if feeding.is_items(x):
             _refuse_beside(x, y=y, sample_weight=sample_weight)
             source = feeding.ItemBatches(x, steps, self, False, None)

@@ -130,3 +130,33 @@ def test_names_are_looked_up():
     for part in ("activations", "initializers", "regularizers", "constraints"):
         with pytest.raises(ValueError):
             getattr(tf.keras, part).get("nothing")
+
+
+def test_a_model_inside_another_is_one_of_its_layers():
+    one, two = tf.keras.Input((3,)), tf.keras.Input((3,))
+    inner = tf.keras.Sequential([layers.Dense(4), layers.BatchNormalization(), layers.Dense(2)])
+    model = tf.keras.Model([one, two], layers.Subtract()([inner(one), inner(two)]))
+    assert [layer.name for layer in model.layers] == ["input_1", "input_2", "sequential", "subtract"]
+    assert [v.op.name.rpartition("/")[2] for v in model.weights[2:6]] == [
+        "gamma",
+        "beta",
+        "moving_mean",
+        "moving_variance",
+    ]
+    again = tf.keras.models.model_from_json(model.to_json())
+    assert [v.shape.as_list() for v in again.weights] == [v.shape.as_list() for v in model.weights]
+
+
+def test_what_is_trained_is_decided_when_the_model_is_compiled():
+    judge = tf.keras.Sequential([layers.Dense(1, input_shape=(3,))])
+    judge.compile("sgd", "mse")
+    judge.trainable = False
+    maker = tf.keras.Sequential([layers.Dense(3, input_shape=(2,))])
+    noise = tf.keras.Input((2,))
+    both = tf.keras.Model(noise, judge(maker(noise)))
+    both.compile("sgd", "mse")
+    before = judge.get_weights()
+    both.train_on_batch(np.ones((4, 2)), np.full(4, 5.0))
+    np.testing.assert_array_equal(judge.get_weights()[0], before[0])
+    judge.train_on_batch(np.ones((4, 3)), np.full(4, 5.0))
+    assert not np.array_equal(judge.get_weights()[0], before[0])

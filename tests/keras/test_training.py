@@ -150,6 +150,17 @@ def test_datasets_and_generators():
     model.evaluate_generator(batches(), steps=2)
 
 
+def test_tensors_of_the_graph_are_run_for_each_batch():
+    model = linear()
+    model.compile("sgd", "mse")
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).repeat().batch(10)
+    x, y = data.make_one_shot_iterator().get_next()
+    model.fit(x, y, steps_per_epoch=3, epochs=2, verbose=0)
+    assert K.get_value(model.optimizer.iterations) == 6
+    assert model.predict(x, steps=2).shape == (20, 2)
+    assert model.evaluate(x, y, steps=2, verbose=0) > 0
+
+
 def test_a_dataset_that_runs_out_ends_training(caplog):
     model = linear()
     model.compile("sgd", "mse")
