@@ -208,7 +208,10 @@ def _split_shape(op: Operation) -> list[TensorShape]:
     at = _axis_of(int(axis), len(shape._d))
     size = shape._d[at]
     if size is not None and size % count:
-        raise ValueError(f"Dimension size must be evenly divisible by {count} but is {size}")
+        raise ValueError(
+            f"Dimension size must be evenly divisible by {count} but is {size}: the number of ways to split should "
+            "evenly divide the split dimension"
+        )
     part = None if size is None else size // count
     return [TensorShape._of((*shape._d[:at], part, *shape._d[at + 1 :]))] * count
 
@@ -217,6 +220,12 @@ def _axis_of(axis: int, rank: int, error: Any = ValueError) -> int:
     if not -rank <= axis < rank:
         raise error(f"Dimension index {axis} must be in the range [{-rank}, {rank}).")
     return axis % rank
+
+
+def _one(axis: Any) -> int:
+    if np.size(axis) != 1:
+        raise invalid("split_dim must have exactly one element.")
+    return int(np.ravel(axis)[0])
 
 
 @op(
@@ -228,7 +237,7 @@ def _axis_of(axis: int, rank: int, error: Any = ValueError) -> int:
     examples=[case(np.int32(0), _A, num_split=2), case(np.int32(-1), _A, num_split=3)],
 )
 def _split(xp: Any, axis: Any, x: Any, *, num_split: int) -> tuple:
-    at = _axis_of(int(axis), len(x.shape), invalid)
+    at = _axis_of(_one(axis), len(x.shape), invalid)
     if x.shape[at] % num_split:
         raise invalid(
             "Number of ways to split should evenly divide the split dimension, but got split_dim "
@@ -283,7 +292,7 @@ def _fill_in(sizes: list[int | None], total: int | None) -> list[int | None]:
     ],
 )
 def _split_v(xp: Any, x: Any, sizes: Any, axis: Any, *, num_split: int) -> tuple:
-    at = _axis_of(int(axis), len(x.shape), invalid)
+    at = _axis_of(_one(axis), len(x.shape), invalid)
     total, parts = x.shape[at], list(ints(sizes))
     used = sum(p for p in parts if p != -1)
     if parts.count(-1) > 1 or used > total or (-1 not in parts and used != total):
@@ -319,7 +328,7 @@ def split(
         dims = sizes.shape._d
         num = dims[0] if dims is not None and len(dims) == 1 else None
         if num is None:
-            raise ValueError(f"Cannot infer argument `num` from shape {num_or_size_splits}")
+            raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
     return apply("SplitV", value, sizes, axis, num_split=num, name=name)
 
 

@@ -194,6 +194,10 @@ def decode_csv(
     `record_defaults` has one entry per column: its type, and the value of empty fields; an empty list of a
     type (`tf.constant([], tf.float32)`) makes the field required.
     """
+    if not isinstance(record_defaults, (list, tuple)):
+        raise TypeError(
+            f"Expected list for 'record_defaults' argument to 'DecodeCSV' Op, not {record_defaults}."
+        )
     if select_cols is not None:
         if any(b <= a for a, b in pairwise(select_cols)):
             raise ValueError("select_cols is not strictly increasing.")

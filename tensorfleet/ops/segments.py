@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,18 +59,28 @@ def _check_sorted(data: Any, ids: Any) -> int:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"segment_ids should be a vector of the same size as dimension 0 of input: "
+            f"segment_ids should be the same size as dimension 0 of input: "
             f"{bracketed(ids.shape)} for data of shape {bracketed(data.shape)}.",
         )
     if ids.size == 0:
         return 0
-    if np.any(ids[1:] < ids[:-1]):
-        raise errors.InvalidArgumentError(None, None, "segment ids are not increasing")
-    if ids[0] < 0:
-        text = f"Segment id {ids[0]} out of range [0, {ids[-1] + 1}), possibly because "
-        text += "'segment_ids' input is not sorted."
-        raise errors.InvalidArgumentError(None, None, text)
+    if ids[0] < 0 or np.any(ids[1:] < ids[:-1]):
+        raise errors.InvalidArgumentError(None, None, disorder(ids))
     return int(ids[-1]) + 1
+
+
+def disorder(ids: Any) -> str:
+    """What is wrong with ids of groups that do not grow from zero: what TensorFlow, going through them, meets first."""
+    count = int(ids[-1]) + 1
+    if count <= 0:
+        return "segment ids must be >= 0"
+    for here, following in pairwise(ids.tolist()):
+        if following < here:
+            return "segment ids are not increasing"
+        if following > here and not 0 <= here < count:
+            break
+    reason = "possibly because 'segment_ids' input is not sorted."
+    return f"Segment id {here} out of range [0, {count}), {reason}"
 
 
 def _by_group(data: Any, ids: Any, ufunc: Any, empty: Any) -> Any:

@@ -14,7 +14,7 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import is_numpy, static_value
 from tensorfleet.ops.elementwise import POSITIVE, REAL, wide
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.segments import reduced
+from tensorfleet.ops.segments import disorder, reduced
 from tensorfleet.shapes import TensorShape
 
 _INDICES, _IDS = np.array([0, 2, 1, 2], np.int32), np.array([0, 0, 1, 3], np.int32)
@@ -70,9 +70,11 @@ def _check(xp: Any, data: Any, indices: Any, ids: Any, count: int | None, check:
         return f"Bad: indices[{at}] == {np.asarray(indices)[at]} out of range [0, {rows})"
 
     check(xp.all(good), outside)
-    check(xp.all(ids[1:] >= ids[:-1]), lambda: "segment ids are not increasing")
-    check(xp.all(ids >= 0), lambda: "segment ids must be >= 0")
-    if count is not None:
+    if count is None:
+        check(xp.all(ids[1:] >= ids[:-1]) & xp.all(ids >= 0), lambda: disorder(np.asarray(ids)))
+    else:
+        check(xp.all(ids[1:] >= ids[:-1]), lambda: "segment ids are not increasing")
+        check(xp.all(ids >= 0), lambda: "segment ids must be >= 0")
         check(xp.all(ids < count), lambda: "segment ids must be < num_segments")
 
 

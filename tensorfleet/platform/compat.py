@@ -60,13 +60,13 @@ def path_to_str(path: Any) -> Any:
     return as_text(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 
-@export("compat.forward_compatible")
+@export("compat.forward_compatible", "python.compat.compat.forward_compatible")
 def forward_compatible(year: int, month: int, day: int) -> bool:
     """Whether graphs may use what TensorFlow learnt before that day."""
     return _horizon > datetime.date(year, month, day)
 
 
-@export("compat.forward_compatibility_horizon")
+@export("compat.forward_compatibility_horizon", "python.compat.compat.forward_compatibility_horizon")
 @contextmanager
 def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[None]:
     """Moves the day that `forward_compatible` compares with, inside the block."""

@@ -400,3 +400,20 @@ def test_bitcast_trades_bytes_for_the_last_dimension(x):
 def test_one_dimension_is_added_at_a_time():
     with pytest.raises(ValueError, match="must be a tensor with a single value"):
         tf.expand_dims(1, axis=[0, 1])
+
+
+def test_splits_that_cannot_be_made_are_told():
+    with pytest.raises(ValueError, match="should evenly divide the split dimension"):
+        tf.split([0, 1, 2, 3], 3)
+    with pytest.raises(ValueError, match="Cannot infer num from shape"):
+        tf.split(tf.range(10), tf.placeholder(tf.int32, [None]))
+
+
+def test_an_axis_to_split_along_is_one_number():
+    axis = tf.placeholder(tf.int32)
+    parts = tf.split(tf.zeros([5, 30]), [4, 11, 15], axis=axis)
+    with (
+        tf.Session() as s,
+        pytest.raises(tf.errors.InvalidArgumentError, match="must have exactly one element"),
+    ):
+        s.run(parts, {axis: np.array([], np.int32)})

@@ -297,3 +297,8 @@ def test_raw_bytes_cut_or_filled_to_a_length(session):
 def test_what_is_no_tensor_is_told(session):
     with pytest.raises(Invalid, match="Could not parse `serialized` as TensorProto: 'bogus'"):
         session.run(tf.io.parse_tensor("bogus", tf.int32))
+
+
+def test_the_defaults_of_csv_columns_are_a_list():
+    with pytest.raises(TypeError, match="Expected list for 'record_defaults'"):
+        tf.decode_csv(tf.constant("1,2"), np.zeros(2))

@@ -139,3 +139,24 @@ def test_an_axis_named_twice_counts_once(axis):
 def test_axes_are_one_number_or_a_list():
     with pytest.raises(ValueError, match="Shape must be at most rank 1 but is rank 2"):
         tf.reduce_sum(np.ones([2, 3]), axis=np.array([[0], [1]]))
+
+
+@pytest.mark.parametrize(
+    ("ids", "phrase"),
+    [
+        ([0, 1], "segment_ids should be the same size as dimension 0"),
+        (
+            [-1, -1, 0, 0],
+            r"Segment id -1 out of range \[0, 1\), possibly because 'segment_ids' input is not sorted",
+        ),
+        ([0, 1, 2, 0], r"Segment id 1 out of range \[0, 1\)"),
+        ([0, 1, 0, 1], "segment ids are not increasing"),
+        ([0, 0, 0, -2], "segment ids must be >= 0"),
+    ],
+)
+def test_groups_that_do_not_grow_are_told_as_they_are_met(ids, phrase):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=phrase):
+        run(tf.segment_sum(tf.ones([4, 2]), ids))
+    if len(ids) == 4:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=phrase):
+            run(tf.sparse_segment_sum(tf.ones([9, 2]), [8, 3, 0, 5], ids))
