@@ -8,6 +8,7 @@ comes; the next call goes on behind it.
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -143,6 +144,12 @@ class Counting(Run):
 
 _NOWHERE = np.empty(0, np.int64)
 _POSITIONS = 1024
+_SMALL = 1 << 12  # bytes; more of them should start where XLA wants them
+
+
+def _small(column: Column, n: int) -> bool:
+    """Whether `n` rows take less time to copy than to ask for."""
+    return isinstance(column, np.ndarray) and n * column.dtype.itemsize * math.prod(column.shape[1:]) < _SMALL
 
 
 class Rows(Run):
@@ -156,6 +163,7 @@ class Rows(Run):
         self.where = where
         self.places = places
         self._ahead = _NOWHERE  # positions that are known already: many are found as fast as one
+        self._near: dict[int, np.ndarray] = {}  # of columns with small rows, those at these positions
         self._memory = [Recycler() for _ in columns]
 
     def next(self, n: int, step: Any) -> Block | None:
@@ -168,12 +176,25 @@ class Rows(Run):
             if self.columns and found.max() >= len(self.columns[0]):  # a restored place
                 raise other_dataset()
             self._ahead = np.concatenate([self._ahead, found]) if self._ahead.size else found
+            self._near = {i: picked(c, self._ahead) for i, c in enumerate(self.columns) if _small(c, n)}
         positions, self._ahead = self._ahead[:n], self._ahead[n:]
         if not positions.size:
             return None
-        columns = [picked(c, positions, m.empty) for c, m in zip(self.columns, self._memory, strict=True)]
+        columns = [self._rows(i, positions) for i in range(len(self.columns))]
         places = None if self.places is None else picked(self.places, positions)
         return Block(positions.size, columns, places)
+
+    def _rows(self, i: int, positions: np.ndarray) -> Column:
+        near = self._near.get(i)
+        if near is None:
+            return picked(self.columns[i], positions, self._memory[i].empty)
+        self._near[i] = near[positions.size :]
+        return near[: positions.size]
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """The rows at the positions that were known are found anew."""
+        super().restore(state, step)
+        self._near = {}
 
     def silent(self) -> bool:
         """As the positions are."""

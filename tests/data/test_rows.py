@@ -71,3 +71,36 @@ def test_a_batch_may_begin_in_one_round_and_end_in_the_next():
 def test_more_rows_than_anyone_needs_at_once_come_as_they_are_found():
     rows = repeated(Slices([np.arange(5000)], 5000), -1).start(None)
     assert rows.next(1 << 40, None).size == 5000
+
+
+@pytest.mark.parametrize("width", [1, 5, 2000])
+def test_rows_of_any_size_stay_together(width):
+    numbers = np.repeat(np.arange(2500)[:, None], width, axis=1)
+    texts = np.array([str(i).encode() for i in range(2500)], object)
+    run = shuffled(Slices([numbers, np.arange(2500), texts], 2500), 2500, (1, 2), True).start(None)
+    seen = []
+    for n in [1, 7, 100, 1000, 3, 5000, 5000]:
+        block = run.next(n, None)
+        if block is None:
+            break
+        wide, narrow, named = block.columns
+        assert len(wide) == len(narrow) == len(named) == block.size
+        assert (wide == narrow[:, None]).all() and [int(t) for t in named] == narrow.tolist()
+        seen += narrow.tolist()
+    while (block := run.next(64, None)) is not None:
+        seen += block.columns[1].tolist()
+    assert sorted(seen) == list(range(2500))
+
+
+def test_a_restored_place_gives_the_rows_that_were_to_come():
+    numbers = np.arange(3000)
+    first, second = (
+        shuffled(Slices([numbers, numbers * 2.0], 3000), 3000, (1, 2), True).start(None) for _ in range(2)
+    )
+    first.next(10, None)
+    second.next(25, None)
+    state = first.save()
+    second.restore(state, None)
+    for _ in range(5):
+        a, b = first.next(100, None), second.next(100, None)
+        np.testing.assert_array_equal(a.columns, b.columns)
