@@ -21,6 +21,8 @@ ENDED_BY = {
     "estimator/training.py:_run_server": "the end of the cluster (`Server.join`)",
     "estimator/learn_experiment.py:run_std_server": "the end of the cluster (`Server.join`)",
     "estimator/metrics_of.py:with_loss": "itself: the result of a metric is a tensor",
+    "keras/estimating.py:model_fn": "itself: the result of a metric is a tensor",
+    "keras/metric.py:__call__": "itself: the result of a metric is a tensor",
     "keras/measures.py:result": "itself: the result of a metric is a tensor",
     "launch/run.py:_on_line": "whoever prints; a thread of lines that nobody prints ends with the process",
     "launch/process.py:_wait": "the task's end, which the launcher brings about when it stops",
