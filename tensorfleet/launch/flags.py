@@ -176,6 +176,24 @@ def reads_tf_config(script: Path) -> bool:
     return False
 
 
+def asks_the_environment(script: Path) -> bool:
+    """Whether a script looks for its task in JOB_NAME and TASK_INDEX, and has a parser that refuses flags for it."""
+    for tree in _modules(script, 0, set()):
+        nodes = list(ast.walk(tree))
+        calls = [
+            node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        ]
+        strict = any(_name_of(call) == "parse_args" and not call.args for call in calls)
+        own = [flag for call in calls if _name_of(call) == "add_argument" for flag in _defined_by(call)]
+        known = any(role_of(flag.name) in ("job_name", "task_index") for flag in own)
+        return strict and not known and {"JOB_NAME", "TASK_INDEX"} <= {_text(node) for node in nodes}
+    return False
+
+
+def _name_of(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
 def _modules(script: Path, depth: int, seen: set[Path]) -> Iterator[ast.Module]:
     """The script's syntax tree, and those of the modules beside it that it imports."""
     script = script.resolve()
@@ -209,8 +227,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 def _defined_by(call: ast.Call) -> Iterator[Flag]:
     """The flag that a call defines, in absl's, argparse's, optparse's or click's way."""
-    function = call.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    name = _name_of(call)
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
     texts = [text for argument in call.args if (text := _text(argument))]
     if name.startswith("DEFINE_"):

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from tensorfleet.launch.bootstrap import LAUNCHER
-from tensorfleet.launch.flags import Flag, flags_of, positions_of, reads_tf_config, roles
+from tensorfleet.launch.flags import (
+    Flag,
+    asks_the_environment,
+    flags_of,
+    positions_of,
+    reads_tf_config,
+    roles,
+)
 from tensorfleet.launch.hosts import Host
 
 TOKEN = "TENSORFLEET_TOKEN"
@@ -81,7 +88,8 @@ def is_for_clusters(script: Path) -> bool:
 def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] | None = None) -> list[Task]:
     """Every task of a run: the servers first, then the chief, the workers, the evaluators."""
     script = Path(wishes.script)
-    told = roles(flags_of(script), wishes.flag_names)
+    silent = asks_the_environment(script) and not wishes.flag_names
+    told = {} if silent else roles(flags_of(script), wishes.flag_names)
     places = {} if {"job_name", "is_ps", "task_index"} & told.keys() else positions_of(script)
     order = sorted(cluster, key=lambda job: (job not in SERVER_JOBS, job not in ("chief", "master"), job))
     tasks = [

@@ -242,3 +242,20 @@ def test_switches_are_set_for_the_tasks_they_name(tmp_path):
         ["--task=0", "--is_chief"],
         ["--task=1", "--nois_chief"],
     ]
+
+
+def test_a_script_whose_parser_refuses_the_flags_is_told_by_the_environment(tmp_path):
+    path = tmp_path / "train.py"
+    source = (
+        "parser.add_argument('--data')\nargs = parser.{parse}()\n"
+        "flags.DEFINE_string('job_name', os.environ['JOB_NAME'], '')\n"
+        "flags.DEFINE_integer('task_index', os.environ['TASK_INDEX'], '')\n"
+    )
+    for parse, told in (
+        ("parse_args", ["x"]),
+        ("parse_known_args", ["--job_name=ps", "--task_index=0", "x"]),
+    ):
+        path.write_text(source.format(parse=parse))
+        task = plan(Wishes(str(path), ["x"]), CLUSTER, "t")[0]
+        assert task.command[4:] == told
+        assert (task.environment["JOB_NAME"], task.environment["TASK_INDEX"]) == ("ps", "0")
