@@ -325,4 +325,8 @@ def _concat_grad(op: Operation, grad: Tensor, _: Any) -> list:
 @gradient("TensorArraySplitV3")
 def _split_grad(op: Operation, flow: Tensor) -> list:
     array = _gradient_array(op, flow, flow, op._attrs["T"])
-    return [None, array.concat(), None, flow]
+    whole = array.concat()
+    maker = op._inputs[0]._op
+    if maker.type == "TensorArrayV3" and maker._attrs["dynamic_size"]:
+        whole = whole[: apply("Shape", op._inputs[1])[0]]  # elements may have been added since
+    return [None, whole, None, flow]

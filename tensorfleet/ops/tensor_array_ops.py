@@ -124,11 +124,16 @@ def _gather(ctx: Any, handle: Any, indices: Any, flow: Any, *, dtype: Any, eleme
     if not found:
         shape = handle.shape if handle.shape.is_fully_defined() else element_shape
         if not shape.is_fully_defined():
+            shown = (
+                "<unknown>"
+                if shape.rank is None
+                else str(shape.as_list()).replace("None", "?").replace(" ", "")
+            )
             raise errors.UnimplementedError(
                 None,
                 None,
-                "TensorArray has size zero, but element shape is not fully defined. Currently only static shapes "
-                "are supported when packing zero-size TensorArrays.",
+                f"TensorArray has size zero, but element shape {shown} is not fully defined. Currently only static "
+                "shapes are supported when packing zero-size TensorArrays.",
             )
         return np.zeros((0, *shape.as_list()), dtype.np_dtype)
     first = found[0].shape

@@ -123,3 +123,21 @@ def test_an_array_may_be_written_before_in_and_after_a_loop():
     with tf.Session() as s:
         for _ in range(3):
             assert s.run(y).tolist() == [10, 1, 2, 3, 40]
+
+
+def test_the_gradient_of_a_split_has_no_more_than_was_split():
+    x = tf.constant([1.0, 2.0, 3.0])
+    array = tf.TensorArray(tf.float32, size=3, dynamic_size=True).split(x, [1, 1, 1])
+    joined = array.write(3, [4.0]).concat()
+    with tf.Session() as s:
+        assert s.run(joined).tolist() == [1.0, 2.0, 3.0, 4.0]
+        assert s.run(tf.gradients(joined, x)[0]).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_stacking_nothing_of_unknown_shape_is_told():
+    array = tf.TensorArray(tf.float32, size=0, infer_shape=False)
+    with (
+        tf.Session() as s,
+        pytest.raises(tf.errors.UnimplementedError, match="element shape <unknown> is not fully"),
+    ):
+        s.run(array.stack())
