@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -250,6 +252,24 @@ def test_further_metrics(tmp_path):
     assert sorted(set(result) - set(made.evaluate(data(NUMBER, 1)))) == ["spread"]
     with pytest.raises(ValueError, match="not expected args: .*colour"):
         tf.estimator.add_metrics(made, lambda colour: {})
+
+
+def test_large_variables_are_spread_over_parameter_servers(tmp_path, monkeypatch):
+    cluster = {"chief": ["a:1"], "ps": ["b:1", "c:1"]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}}))
+    made = tf.estimator.DNNClassifier([600], [column.numeric_column("a", shape=[300])], str(tmp_path))
+    with tf.Graph().as_default(), tf.device(made._device_fn):
+        tf.train.create_global_step()
+        made.model_fn({"a": tf.ones([2, 300])}, tf.constant([0, 1]), "train", made.config)
+        found = {v.name: v.device for v in tf.trainable_variables()}
+    assert list(found) == [
+        "dnn/hiddenlayer_0/kernel/part_0:0",
+        "dnn/hiddenlayer_0/kernel/part_1:0",
+        "dnn/hiddenlayer_0/bias/part_0:0",
+        "dnn/logits/kernel/part_0:0",
+        "dnn/logits/bias/part_0:0",
+    ]
+    assert set(found.values()) == {"/job:ps/task:0", "/job:ps/task:1"}
 
 
 def test_networks_without_an_end():
