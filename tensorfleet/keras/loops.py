@@ -106,14 +106,14 @@ def fit(
 def _train_epoch(
     model: Any, source: Any, session: Any, fetches: list, names: list, hooks: Any, means: Means
 ) -> None:
-    heard, run, feed = hooks.acts_on("train"), session.run, model._feed
+    heard, run, feed = hooks.acts_on("train"), session.run, model._feeder(True)
     for number, batch in enumerate(source.epoch()):
         if not heard:
-            means.add(run(fetches, feed(batch, True))[:-1], batch.size)
+            means.add(run(fetches, feed(batch))[:-1], batch.size)
             continue
         logs = {"batch": number, "size": batch.size if not source.by_steps or batch.size else 1}
         hooks.batch("train", "begin", number, logs)
-        values = run(fetches, feed(batch, True))[:-1]
+        values = run(fetches, feed(batch))[:-1]
         means.add(values, batch.size)
         logs.update(zip(names, values, strict=True))
         hooks.batch("train", "end", number, logs)
@@ -143,12 +143,12 @@ def _evaluate(model: Any, source: Any, names: list[str], hooks: CallbackList) ->
     means = Means(source.by_steps)
     heard = hooks.acts_on("test")
     hooks.begin("test")
-    stopped = model.stop_training
+    stopped, feed = model.stop_training, model._feeder(False)
     for number, batch in enumerate(source.epoch()):
         logs = {"batch": number, "size": batch.size}
         if heard:
             hooks.batch("test", "begin", number, logs)
-        values = session.run(fetches, model._feed(batch, False))
+        values = session.run(fetches, feed(batch))
         means.add(values, batch.size)
         if heard:
             logs.update(zip(names, values, strict=True))
@@ -175,11 +175,12 @@ def predict(model: Any, source: Any, verbose: int, callbacks: Any) -> list:
     fetches = model._fetches("predict")
     session = state.get_session()
     parts: list[list] = [[] for _ in fetches]
+    feed = model._feeder(None)
     hooks.begin("predict")
     for number, batch in enumerate(source.epoch()):
         logs = {"batch": number, "size": batch.size}
         hooks.batch("predict", "begin", number, logs)
-        values = session.run(fetches, model._feed(batch, None))
+        values = session.run(fetches, feed(batch))
         for kept, value in zip(parts, values, strict=True):
             kept.append(value)
         hooks.batch("predict", "end", number, logs)

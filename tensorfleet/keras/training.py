@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -154,22 +155,26 @@ class Trained:
         x, y, weight = feeding.split(item)
         return self._arrays(x, y, weight, class_weight, targets)
 
-    def _feed(self, batch: Batch, training: bool | None) -> dict:
-        """What to feed for a batch; `training` None is a prediction."""
-        fed = dict(zip(self._input_tensors(), batch.inputs, strict=True))
-        if training is not None:
-            for endpoint, target, weight in zip(
-                self._made().trained, batch.targets, batch.weights, strict=True
-            ):
+    def _feeder(self, training: bool | None) -> Callable[[Batch], dict]:
+        """What gives the feeds of a batch; `training` None is a prediction."""
+        inputs = self._input_tensors()
+        ends = [] if training is None else [(e.target, e.sample_weight) for e in self._made().trained]
+        phase = self._graph_of_model().__dict__.get("_keras_learning_phase") if training else None
+        if isinstance(phase, int):
+            phase = None
+
+        def feed(batch: Batch) -> dict:
+            fed = dict(zip(inputs, batch.inputs, strict=True))
+            for (at, weigh), target, weight in zip(ends, batch.targets, batch.weights, strict=bool(ends)):
                 if target is not None:
-                    fed[endpoint.target] = target
+                    fed[at] = target
                 if weight is not None:
-                    fed[endpoint.sample_weight] = weight
-        if training:
-            phase = self._graph_of_model().__dict__.get("_keras_learning_phase")
-            if phase is not None and not isinstance(phase, int):
+                    fed[weigh] = weight
+            if phase is not None:
                 fed[phase] = True
-        return fed
+            return fed
+
+        return feed
 
     def _fetches(self, mode: str) -> list:
         """What a step of "train", "test" or "predict" runs."""
@@ -328,7 +333,7 @@ class Trained:
     def _on_batch(self, mode: str, batch: Batch, reset: bool) -> Any:
         fetches = self._fetches(mode)
         session = state.get_session()
-        values = session.run(fetches, self._feed(batch, mode == "train"))
+        values = session.run(fetches, self._feeder(mode == "train")(batch))
         if reset:
             self.reset_metrics()
         return _plain([v for v, f in zip(values, fetches, strict=True) if not isinstance(f, Operation)])
@@ -336,7 +341,7 @@ class Trained:
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
         batch = self._arrays(x, None, None, None, targets=False)
-        return _plain(state.get_session().run(list(self.outputs), self._feed(batch, None)))
+        return _plain(state.get_session().run(list(self.outputs), self._feeder(None)(batch)))
 
     # -- the old names -------------------------------------------------------------------------------
 
