@@ -14,7 +14,6 @@ import importlib.util
 import io
 import operator
 import os
-import pickle
 import re
 import sys
 import sysconfig
@@ -260,32 +259,34 @@ class _OldModule(Loader):
         module = ModuleType(spec.name)
         successor = importlib.import_module(_OLD_MODULES[spec.name])
         module.__dict__.update({k: v for k, v in vars(successor).items() if not k.startswith("__")})
-        module.__dict__.update(_CHANGED.get(spec.name, {}))
+        for name, change in _CHANGED.get(spec.name, {}).items():
+            setattr(module, name, change(getattr(successor, name)))
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         """Everything is there already."""
 
 
-def _load(file: Any, **options: Any) -> Any:
-    """Reads a pickle, whichever Python wrote it and however the file was opened."""
-    binary: Any = getattr(file, "buffer", file) if isinstance(file, io.TextIOBase) else file
-    return pickle.load(binary, **{"encoding": "latin1", **options})
+def _loading(load: Any) -> Any:
+    """The script's reader of pickles, for files of Python 2 too and however they were opened."""
+
+    def read(source: Any, **options: Any) -> Any:
+        binary: Any = getattr(source, "buffer", source) if isinstance(source, io.TextIOBase) else source
+        return load(binary, **{"encoding": "latin1", **options})
+
+    return read
 
 
-def _loads(data: bytes, **options: Any) -> Any:
-    return pickle.loads(data, **{"encoding": "latin1", **options})
-
-
-def _string_io(initial: Any = "") -> Any:
+def _in_memory(text: Any) -> Any:
     """A file in memory, of text or of bytes as what it begins with."""
-    return io.BytesIO(initial) if isinstance(initial, bytes) else io.StringIO(initial)
+    return lambda initial="": io.BytesIO(initial) if isinstance(initial, bytes) else text(initial)
 
 
+# What takes a successor's function and gives that of Python 2.
 _CHANGED: dict[str, dict[str, Any]] = {
-    "cPickle": {"load": _load, "loads": _loads},
-    "StringIO": {"StringIO": _string_io},
-    "cStringIO": {"StringIO": _string_io},
+    "cPickle": {"load": _loading, "loads": _loading},
+    "StringIO": {"StringIO": _in_memory},
+    "cStringIO": {"StringIO": _in_memory},
 }
 
 
