@@ -173,25 +173,17 @@ def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     return Dimension(None) if shape.rank is None else shape[index]
 
 
-class ShapesDiffer(ValueError):
-    """Two shapes cannot be one."""
-
-    def __init__(self, one: TensorShape, other: TensorShape) -> None:
-        super().__init__(f"Shapes {one} and {other} are not compatible")
-        self.one, self.other = one, other
-
-    @property
-    def detail(self) -> str:
-        """What differs, as TensorFlow tells it of an operation's inputs."""
-        a, b = self.one.as_list(), self.other.as_list()
-        if len(a) != len(b):
-            return f"Shapes must be equal rank, but are {len(a)} and {len(b)}"
-        at = next(i for i, (m, n) in enumerate(zip(a, b, strict=True)) if None not in (m, n) and m != n)
-        shown = [f"[{','.join('?' if d is None else str(d) for d in dims)}]" for dims in (a, b)]
-        return (
-            f"Dimension {at} in both shapes must be equal, but are {a[at]} and {b[at]}. "
-            f"Shapes are {shown[0]} and {shown[1]}."
-        )
+def difference(one: TensorShape, other: TensorShape) -> str:
+    """Why two shapes cannot be one, as TensorFlow tells it of an operation's inputs."""
+    a, b = one.as_list(), other.as_list()
+    if len(a) != len(b):
+        return f"Shapes must be equal rank, but are {len(a)} and {len(b)}"
+    at = next(i for i, (m, n) in enumerate(zip(a, b, strict=True)) if None not in (m, n) and m != n)
+    shown = [f"[{','.join('?' if d is None else str(d) for d in dims)}]" for dims in (a, b)]
+    return (
+        f"Dimension {at} in both shapes must be equal, but are {a[at]} and {b[at]}. "
+        f"Shapes are {shown[0]} and {shown[1]}."
+    )
 
 
 class TensorShape:
@@ -281,7 +273,9 @@ class TensorShape:
         if other._d is None:
             return self
         if len(self._d) != len(other._d) or not self.is_compatible_with(other):
-            raise ShapesDiffer(self, other)
+            error = ValueError(f"Shapes {self} and {other} are not compatible")
+            error.between = (self, other)  # type: ignore[attr-defined]
+            raise error
         return TensorShape._of(tuple(b if a is None else a for a, b in zip(self._d, other._d, strict=True)))
 
     def concatenate(self, other: Any) -> TensorShape:

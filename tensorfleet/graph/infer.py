@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorfleet.graph.operation import Operation
-from tensorfleet.shapes import ShapesDiffer, TensorShape
+from tensorfleet.shapes import TensorShape, difference
 
 
 def infer_shapes(op: Operation) -> None:
@@ -14,7 +14,7 @@ def infer_shapes(op: Operation) -> None:
         shapes = op.spec.shape(op)
     except ValueError as e:
         inputs = ", ".join(_shape_text(t.shape) for t in op._inputs)
-        told = e.detail if isinstance(e, ShapesDiffer) else e
+        told = difference(*e.between) if hasattr(e, "between") else e
         raise ValueError(
             f"{told} for '{op.name}' (op: '{op.type}') with input shapes: {inputs}.\n  made at {op.source_line}"
         ) from None

@@ -16,7 +16,7 @@ from tensorfleet.ops.basic import zeros_of
 from tensorfleet.ops.common import ints, is_numpy, shape_given_by
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.gather import index_columns
-from tensorfleet.shapes import ShapesDiffer, TensorShape
+from tensorfleet.shapes import TensorShape, difference
 
 _X = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -70,7 +70,7 @@ def check_scatter_shapes(target: TensorShape, indices: TensorShape, updates: Ten
     if not outer.is_compatible_with(first):
         raise ValueError(
             f"The outer {lead} dimensions of indices.shape={bracketed(indices._d)} must match the outer {lead} "
-            f"dimensions of updates.shape={bracketed(updates._d)}: {ShapesDiffer(outer, first).detail}"
+            f"dimensions of updates.shape={bracketed(updates._d)}: {difference(outer, first)}"
         )
     if target._d is None or depth is None or depth > len(target._d):
         return
@@ -78,7 +78,7 @@ def check_scatter_shapes(target: TensorShape, indices: TensorShape, updates: Ten
     if not inner.is_compatible_with(rest):
         raise ValueError(
             f"The inner {inner.rank} dimensions of {word}.shape={bracketed(target._d)} must match the inner "
-            f"{rest.rank} dimensions of updates.shape={bracketed(updates._d)}: {ShapesDiffer(inner, rest).detail}"
+            f"{rest.rank} dimensions of updates.shape={bracketed(updates._d)}: {difference(inner, rest)}"
         )
 
 

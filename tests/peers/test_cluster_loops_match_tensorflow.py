@@ -39,7 +39,7 @@ def chained(tf, a, b):
         first = tf.identity(a.assign_add(2.0))
         return i + 1, total + b.assign_add(first * 3.0)
 
-    return tf.while_loop(lambda i, _: i < 4, body, [0, 0.0])
+    return tf.while_loop(lambda i, _: i < 4, body, [0, 0.0], parallel_iterations=1)
 
 
 def condition_of_a_server(tf, a, b):
