@@ -440,12 +440,12 @@ class Worker:
                 errors.CancelledError(None, None, str(told.get("reason") or "The step was cancelled.")),
             )
 
-    def close_session(self, handle: str) -> None:
-        """Forgets a session."""
+    def close_session(self, handle: str, reason: errors.OpError | None = None) -> None:
+        """Forgets a session; what still runs in it ends with the reason."""
         with self._lock:
             session = self._sessions.pop(handle, None)
         if session is not None:
-            session.close(errors.CancelledError(None, None, CLOSED))
+            session.close(reason or errors.CancelledError(None, None, CLOSED))
 
     def reset(self, containers: Sequence[str] | None, master: bool) -> None:
         """Frees some containers, or all; a master also forgets the sessions that were made on its target."""
@@ -467,7 +467,8 @@ class Worker:
             self.close_session(handle)
 
     def close(self) -> None:
-        """Ends all sessions and frees all state."""
+        """Ends all sessions and frees all state. Clients may try again, as they do when a task dies."""
+        stopped = errors.UnavailableError(None, None, f"The server {self.task} was stopped.")
         for handle in list(self._sessions):
-            self.close_session(handle)
+            self.close_session(handle, stopped)
         self.resources.clear()
