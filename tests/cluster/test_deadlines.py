@@ -102,7 +102,9 @@ def test_a_server_told_to_end_ends_the_steps_that_wait_in_it(queue):
         sess.run(size)
         timer = threading.Timer(0.3, cluster.signal, ("ps", 0, signal.SIGTERM))
         timer.start()
-        with pytest.raises(tf.errors.UnavailableError):  # so that a monitored session waits for it to come back
+        with pytest.raises(
+            tf.errors.UnavailableError
+        ):  # so that a monitored session waits for it to come back
             sess.run(take)
         timer.join(SECONDS)
         assert cluster.process("ps", 0).wait(SECONDS) == 0
