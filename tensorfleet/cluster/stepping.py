@@ -78,8 +78,9 @@ class Run:
         whole: Run | None = None,
     ) -> None:
         self.engine = engine
-        #: the step that this one is an iteration in
-        self._whole = self if whole is None else whole
+        #: the step that this one is an iteration in, None for a whole step: with itself in it, it would outlive its use,
+        #: and its arrays with it
+        self._whole = whole
         self._iterations = itertools.count(1)
         self._holding: set[Peer] = set()
         self.program = program
@@ -127,7 +128,7 @@ class Run:
 
     def inner(self, program: ClusterProgram, feeds: Sequence[Any]) -> list:
         """Runs an iteration of a loop, which ends with this step."""
-        whole = self._whole
+        whole = self._whole or self
         number = next(whole._iterations) * (WHOLE_STEP + 1) + whole.number
         run = Run(self.engine, program, number, self.deadline, self.collector, whole)
         self._began(run)
@@ -204,7 +205,7 @@ class Run:
         )
         self._started.add(at)
         if work.holds:
-            self._whole._holding.add(at)
+            (self._whole or self)._holding.add(at)
         channel = at.acquire(self.deadline)
         fd = channel.fileno()
         self._asked[fd] = i, at, channel
