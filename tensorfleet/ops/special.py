@@ -194,11 +194,12 @@ def _igamma_grad(op: Operation, dy: Any) -> Any:
     "IgammaGradA", _TWO, signature="a: T, x: T -> z: T", examples=[case(POSITIVE, POSITIVE + 0.5, grad=False)]
 )
 def _igamma_grad_a(xp: Any, a: Any, x: Any) -> Any:
-    from jax import lax
+    import jax
 
-    a, x = np.broadcast_arrays(a, x) if is_numpy(xp) else xp.broadcast_arrays(a, x)
-    found = lax.igamma_grad_a(a, x)
-    return np.asarray(found) if is_numpy(xp) else found
+    if not is_numpy(xp):
+        return jax.lax.igamma_grad_a(*xp.broadcast_arrays(a, x))
+    with jax.enable_x64(True):  # nothing may have been compiled before, and so nothing set
+        return np.asarray(jax.lax.igamma_grad_a(*np.broadcast_arrays(a, x)))
 
 
 @export("math.igamma", "igamma")
