@@ -47,5 +47,6 @@ def _vjp(xp: Any, inputs: list, grads: list, *, op: Operation) -> Any:
 
     if xp is not np:
         return tuple(pull())
-    with jax.ensure_compile_time_eval():  # concrete values stay concrete, also inside a trace
+    # Concrete values stay concrete, also inside a trace, and doubles double, also before anything was compiled.
+    with jax.enable_x64(True), jax.ensure_compile_time_eval():
         return tuple(np.asarray(g) for g in pull())
