@@ -15,6 +15,7 @@ import pytest
 from tensorfleet.graph.scopes import get_default_graph, graph_stack, reset_default_graph
 from tensorfleet.ops import philox
 from tensorfleet.session.session import Session
+from tensorfleet.summary.writer import FileWriterCache
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("repeatable")
@@ -35,6 +36,13 @@ def session(graph):
     """A session on the default graph, and the default session."""
     with Session(graph=graph) as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def no_event_file_stays_open():
+    """Hooks and estimators share writers for the life of a process, which here is that of all tests."""
+    yield
+    FileWriterCache.clear()
 
 
 @pytest.fixture(autouse=True)
