@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorfleet import dtypes, nest
 from tensorfleet.api import export, find
+from tensorfleet.contrib.rnn import linear
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.variables.scope import get_variable, get_variable_scope, variable_scope
@@ -27,18 +28,10 @@ def _embed_last(embedding: Any, projection: Any, update_embedding: bool) -> Call
 
 def _linear(inputs: Sequence[Tensor], size: int, scope: str | None = None) -> Tensor:
     """The inputs side by side times a matrix, plus a bias, in `scope` or right here."""
-    joined = find("concat")(list(inputs), 1)
-
-    def multiply() -> Tensor:
-        kernel = get_variable("kernel", [joined.shape[1].value, size], dtype=joined.dtype)
-        zero = find("zeros_initializer")(dtype=joined.dtype)
-        bias = get_variable("bias", [size], dtype=joined.dtype, initializer=zero)
-        return find("nn.bias_add")(find("matmul")(joined, kernel), bias)
-
     if scope is None:
-        return multiply()
+        return linear(list(inputs), size, True)
     with variable_scope(scope):
-        return multiply()
+        return linear(list(inputs), size, True)
 
 
 @export("contrib.legacy_seq2seq.rnn_decoder")

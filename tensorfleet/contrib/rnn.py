@@ -287,11 +287,40 @@ class EmbeddingWrapper(_Projecting):
         return self._cell(find("nn.embedding_lookup")(table, symbols), state)
 
 
-def _dense(inputs: Tensor, size: int) -> Tensor:
-    kernel = find("get_variable")("kernel", [inputs.shape[-1].value, size], dtype=inputs.dtype)
-    zero = find("zeros_initializer")(dtype=inputs.dtype)
-    bias = find("get_variable")("bias", [size], dtype=inputs.dtype, initializer=zero)
-    return find("nn.bias_add")(find("matmul")(inputs, kernel), bias)
+@export("contrib.rnn.python.ops.core_rnn_cell._Linear", "python.ops.rnn_cell_impl._Linear")
+class _Linear:
+    """Some tensors side by side times a matrix, plus a bias, with variables of the scope it is made in."""
+
+    def __init__(
+        self,
+        args: Any,
+        output_size: int,
+        build_bias: bool,
+        bias_initializer: Any = None,
+        kernel_initializer: Any = None,
+    ) -> None:
+        first, *others = nest.flatten(args)
+        dtype, depth = first.dtype, sum(t.shape[1].value for t in (first, *others))
+        get_variable = find("get_variable")
+        self._kernel = get_variable("kernel", [depth, output_size], dtype, kernel_initializer)
+        self._bias = None
+        if build_bias:
+            start = bias_initializer or find("zeros_initializer")(dtype=dtype)
+            self._bias = get_variable("bias", [output_size], dtype, start)
+
+    def __call__(self, args: Any) -> Tensor:
+        parts = nest.flatten(args)
+        joined = parts[0] if len(parts) == 1 else find("concat")(parts, 1)
+        product = find("matmul")(joined, self._kernel)
+        return product if self._bias is None else find("nn.bias_add")(product, self._bias)
+
+
+@export("contrib.rnn.python.ops.core_rnn_cell._linear", "python.ops.rnn_cell_impl._linear")
+def linear(
+    args: Any, output_size: int, bias: bool, bias_initializer: Any = None, kernel_initializer: Any = None
+) -> Tensor:
+    """Some tensors side by side times a new matrix, plus a new bias if `bias`."""
+    return _Linear(args, output_size, bias, bias_initializer, kernel_initializer)(args)
 
 
 @export("contrib.rnn.InputProjectionWrapper")
@@ -311,7 +340,7 @@ class InputProjectionWrapper(_Projecting):
 
     def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         """The cell's step on the projected inputs."""
-        projected = _dense(inputs, self._num_proj)
+        projected = linear(inputs, self._num_proj, True)
         return self._cell(self._activation(projected) if self._activation else projected, state)
 
 
@@ -335,5 +364,5 @@ class OutputProjectionWrapper(_Projecting):
     def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         """The cell's step, and its output projected."""
         output, after = self._cell(inputs, state)
-        projected = _dense(output, self._projected)
+        projected = linear(output, self._projected, True)
         return (self._activation(projected) if self._activation else projected), after

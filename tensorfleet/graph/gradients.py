@@ -223,9 +223,14 @@ class _Walk:
     def _visit_loop(self, loop: Any) -> None:
         """The gradient of a whole loop is a loop."""
         grads = {i: self._summed(t) for i, t in enumerate(loop.exits) if _trainable(t)}
-        grads = {i: g for i, g in grads.items() if g is not None}
-        if not grads or not loop.back_prop or loop in self.stops:
+        used = {i for i in grads if any(self._node(c) in self.between for c in loop.exits[i]._consumers)}
+        if not any(g is not None for g in grads.values()) or not loop.back_prop or loop in self.stops:
             return
+        grads = {
+            i: apply("ZerosLike", loop.exits[i]) if g is None else g
+            for i, g in grads.items()
+            if g is not None or i in used  # what lies behind a stop_gradient gets zeros, as in TensorFlow
+        }
         if loop.grad_state is not None:
             raise TypeError("Second-order gradient for while loops not supported.")
         active = self._active(loop, grads)

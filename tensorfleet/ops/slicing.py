@@ -449,10 +449,10 @@ def _assigner(var: Any, begin: Any, end: Any, strides: Any, masks: dict[str, Any
     def assign(value: Any, name: str | None = None) -> Any:
         """Writes `value` into this part of the variable."""
         name = name or parent + "_assign"
-        tensor = to_tensor(value, var.dtype.base_dtype)
         if not hasattr(var, "handle"):
             ref = var._ref()
-            return apply("StridedSliceAssign", ref, begin, end, strides, tensor, name=name, **masks)
+            return apply("StridedSliceAssign", ref, begin, end, strides, value, name=name, **masks)
+        tensor = to_tensor(value, var.dtype.base_dtype)
         kind = "ResourceStridedSliceAssign"
         written = apply(kind, var.handle, begin, end, strides, tensor, name=name, **masks)
         return var._written(written, True)

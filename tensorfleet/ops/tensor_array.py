@@ -121,6 +121,9 @@ class TensorArray:
     def _told(self, flow: Tensor) -> TensorArray:
         return with_flow(self, flow)
 
+    def mark_used(self) -> None:
+        """Tells that the array need not be used any more; nothing complains about arrays that are not."""
+
     def identity(self) -> TensorArray:
         """The same array, with the control dependencies of where this is called."""
         return self._told(apply("Identity", self._flow))
@@ -248,10 +251,9 @@ def _check_type(array: TensorArray, value: Tensor) -> None:
 
 
 def _piece(shape: TensorShape, lengths: Any) -> TensorShape:
-    if not shape.rank:
+    if not shape.rank or lengths is None or not lengths.size or lengths.min() != lengths.max():
         return TensorShape(None)
-    same = lengths is not None and lengths.size and bool((lengths == lengths.ravel()[0]).all())
-    return TensorShape([int(lengths.ravel()[0]) if same else None]).concatenate(shape[1:])
+    return TensorShape([int(lengths.min())]).concatenate(shape[1:])
 
 
 def with_flow(array: TensorArray, flow: Tensor) -> TensorArray:
@@ -272,9 +274,10 @@ def with_flow(array: TensorArray, flow: Tensor) -> TensorArray:
 # -- gradients ----------------------------------------------------------------------------------------
 
 
+@export("python.ops.tensor_array_grad._GetGradSource")
 def _source(tensor: Tensor) -> str:
-    """The name of the gradient computation that a gradient belongs to: its outermost `gradients` scope."""
-    parts = tensor._op.name.split("/")
+    """The name of the gradient computation that a gradient belongs to: its innermost `gradients` scope."""
+    parts = tensor.name.split("/")
     places = [i for i, part in enumerate(parts) if part.startswith("gradients")]
     if not places:
         raise ValueError(

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.basic import c_name
-from tensorfleet.ops.common import SCALAR, UNKNOWN, scalar, unknown
+from tensorfleet.ops.common import SCALAR, UNKNOWN, scalar
 from tensorfleet.ops.tensor_array_store import ArrayStore, StackStore
 from tensorfleet.shapes import TensorShape
 
@@ -87,11 +88,26 @@ def _write(ctx: Any, handle: Any, index: Any, value: Any, flow: Any, *, op: Any)
     return _FLOW
 
 
+def _element_shape(op: Operation) -> TensorShape:
+    """The shape of the elements, where the op that made the array tells it."""
+    maker = op._inputs[0]._op
+    if maker.type == "TensorArrayV3":
+        shape = maker._attrs["element_shape"]
+        return shape if maker._attrs["identical_element_shapes"] or shape.is_fully_defined() else UNKNOWN
+    if maker.type == "TensorArrayGradV3":
+        return _element_shape(maker)
+    if maker.type == "TensorArrayGradWithShape":
+        prepended = maker._inputs[2].shape.with_rank(1).as_list()[0]
+        before = UNKNOWN if prepended is None else TensorShape([None] * prepended)
+        return before.concatenate(_element_shape(maker))
+    return UNKNOWN
+
+
 @op(
     "TensorArrayReadV3",
     "handle: resource, index: int32, flow_in: float -> value: dtype",
     "dtype: type",
-    shape=unknown,
+    shape=_element_shape,
     **_HOST,
 )
 def _read(ctx: Any, handle: Any, index: Any, flow: Any, *, dtype: Any) -> Any:

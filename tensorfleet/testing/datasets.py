@@ -1,4 +1,4 @@
-"""The test case that TensorFlow's tests of datasets are built on: `data.kernel_tests.test_base`."""
+"""What TensorFlow's tests of datasets and of Keras are built on: their test case, and samples of classes."""
 
 from __future__ import annotations
 
@@ -145,3 +145,23 @@ class DatasetTestBase(TestCase):
         if structure is None:
             return np.zeros(shape or [], dtypes.as_dtype(dtype).np_dtype)
         return nest.map_structure(lambda s: self.structuredElement(None, shape, dtype), structure)
+
+
+def get_test_data(
+    train_samples: int,
+    test_samples: int,
+    input_shape: tuple[int, ...],
+    num_classes: int,
+    random_seed: int | None = None,
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Points around one centre for each class, and their classes: those to train with, those to test with."""
+    if random_seed is not None:
+        np.random.seed(random_seed)
+    centres = np.random.uniform(0, 2 * num_classes, (num_classes, *input_shape))
+    classes = np.random.randint(num_classes, size=train_samples + test_samples)
+    points = centres[classes] + np.random.normal(size=(len(classes), *input_shape))
+    points = points.astype(np.float32)
+    return (points[:train_samples], classes[:train_samples]), (
+        points[train_samples:],
+        classes[train_samples:],
+    )

@@ -40,8 +40,9 @@ publish_lazily(_from_gradient_checker, "test.compute_gradient", "test.compute_gr
 publish_lazily(_from_benchmark, "test.Benchmark", "test.benchmark_config")
 publish_lazily(_mock, "test.mock")
 publish_lazily(
-    lambda _: importlib.import_module("tensorfleet.testing.datasets").DatasetTestBase,
+    lambda name: getattr(importlib.import_module("tensorfleet.testing.datasets"), name.rpartition(".")[2]),
     "python.data.kernel_tests.test_base.DatasetTestBase",
+    "python.keras.testing_utils.get_test_data",
 )
 publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.sample_ops"), "python.framework.test_ops"

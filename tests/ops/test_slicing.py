@@ -216,6 +216,13 @@ def test_boolean_mask_refuses_masks_that_do_not_fit():
         tf.boolean_mask(x, tf.placeholder(tf.bool))
 
 
+@pytest.mark.parametrize(("use_resource", "kind"), [(False, TypeError), (True, ValueError)])
+def test_what_is_assigned_to_a_slice_has_the_type_of_the_variable(use_resource, kind):
+    v = tf.Variable([1, 2], use_resource=use_resource)
+    with pytest.raises(kind, match="int64"):
+        v[:].assign(tf.constant([3, 4], tf.int64))
+
+
 def test_only_slices_of_variables_are_assigned_to():
     part = tf.constant([1, 2, 3])[:2]
     with pytest.raises(ValueError, match="Sliced assignment is only supported for variables"):

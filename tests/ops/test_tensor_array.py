@@ -141,3 +141,24 @@ def test_stacking_nothing_of_unknown_shape_is_told():
         pytest.raises(tf.errors.UnimplementedError, match="element shape <unknown> is not fully"),
     ):
         s.run(array.stack())
+
+
+def test_elements_read_have_the_shape_that_the_maker_of_the_array_told():
+    def read(handle):
+        return tf.raw_ops.TensorArrayReadV3(handle=handle, index=0, flow_in=0.0, dtype=tf.float32).shape
+
+    array = tf.TensorArray(tf.float32, 3, element_shape=[2, 3])
+    longer, _ = tf.raw_ops.TensorArrayGradWithShape(
+        handle=array.handle, flow_in=array.flow, shape_to_prepend=[4, 5], source="s"
+    )
+    assert read(array.grad("s").handle).as_list() == [2, 3]
+    assert read(longer).as_list() == [None, None, 2, 3]
+    pieces = tf.TensorArray(tf.float32, 2).split(tf.ones([3, 2]), [1, 2])
+    assert pieces.read(0).shape.rank is None
+
+
+def test_results_of_a_loop_behind_stop_gradient_have_gradients_of_zeros():
+    a, b = tf.constant(2.0), tf.constant(3.0)
+    x, y = tf.scan(lambda _, i: (a * i, b * i), tf.constant([1.0, 2.0]), initializer=(0.0, 0.0))
+    assert run(*tf.gradients(x + tf.stop_gradient(y), [a, b])) == [3, 0]
+    assert tf.gradients(x, [a, b])[1] is None

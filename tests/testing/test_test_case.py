@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tensorfleet.python.keras import testing_utils
 
 import tensorfleet as tf
 
@@ -252,3 +253,12 @@ def test_graphs_that_differ_in_their_nodes_are_told_apart_by_one_of_them():
         tf.test.assert_equal_graph_def(graph.as_graph_def(), empty)
     with pytest.raises(AssertionError, match="^Did not find expected node '{{node one}}'"):
         tf.test.assert_equal_graph_def(empty, graph.as_graph_def())
+
+
+def test_samples_of_classes_lie_around_one_centre_each():
+    (x, y), (more, classes) = testing_utils.get_test_data(40, 10, (3,), 2, random_seed=1)
+    assert x.shape == (40, 3)
+    assert x.dtype == np.float32
+    assert more.shape == (10, 3)
+    assert set(classes) <= set(y) == {0, 1}
+    assert all(x[y == c].std(0).max() < 2 for c in (0, 1))
