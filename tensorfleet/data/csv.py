@@ -23,7 +23,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.parsing import parse_example
-from tensorfleet.ops.parsing_text import csv_column, csv_columns
+from tensorfleet.ops.parsing_text import csv_table
 from tensorfleet.platform import gfile
 from tensorfleet.shapes import TensorShape
 
@@ -97,9 +97,8 @@ class _Rows(Run):
 
     def _decoded(self, lines: list[bytes]) -> Block:
         o = self._options
-        columns = csv_columns(lines, len(self._types), o["delimiter"], o["quotes"], o["selected"])
-        given = zip(columns, self._types, self._defaults, strict=True)
-        made = [csv_column(i, c, t, np.asarray(d), o["na"]) for i, (c, t, d) in enumerate(given)]
+        given = [(t, np.asarray(d)) for t, d in zip(self._types, self._defaults, strict=True)]
+        made = csv_table(lines, given, o["delimiter"], o["quotes"], o["selected"], o["na"])
         return Block(len(lines), made)
 
     def close(self) -> None:

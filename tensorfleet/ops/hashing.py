@@ -9,25 +9,38 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tensorfleet.ops.string_buffers import Buffer
+
 _K0, _K1, _K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
+_AT_ONCE = 1 << 14  # strings whose words stay in the cache
 _MURMUR = np.uint64(0xC6A4A7935BD1E995)
-_WORD = np.dtype("<u8")
 
 
-def by_length(strings: Sequence[bytes], function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """The hash of each string; `function` takes a matrix of bytes, a row for each of some of one length."""
+class _Same:
+    """Some strings of one length, in a buffer."""
+
+    def __init__(self, buffer: Buffer, starts: np.ndarray, length: int) -> None:
+        self.buffer, self.starts, self.length = buffer, starts, length
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+def by_length(strings: Sequence[bytes], function: Callable[[_Same], np.ndarray]) -> np.ndarray:
+    """The hash of each string; `function` takes some of one length."""
     found = np.empty(len(strings), np.uint64)
-    lengths = np.fromiter(map(len, strings), np.int64, len(strings))
-    data = np.frombuffer(b"".join(strings), np.uint8)
-    starts = np.cumsum(lengths) - lengths
-    order = np.argsort(lengths, kind="stable")
+    buffer = Buffer.of(strings)
+    lengths = buffer.lengths
+    # Numbers of a byte are sorted by counting them.
+    short = lengths.max(initial=0) < 256
+    order = np.argsort(lengths.astype(np.uint8) if short else lengths, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if len(strings) else []
     with np.errstate(over="ignore"):
-        for rows in groups:
-            length = int(lengths[rows[0]])
-            # Every window of so many bytes, without a copy, of which those where a string begins are taken.
-            windows = np.lib.stride_tricks.as_strided(data, (data.size - length + 1, length), (1, 1))
-            found[rows] = function(windows[starts[rows]])
+        for group in groups:
+            length = int(lengths[group[0]])
+            for at in range(0, len(group), _AT_ONCE):
+                rows = group[at : at + _AT_ONCE]
+                found[rows] = function(_Same(buffer, buffer.starts[rows], length))
     return found
 
 
@@ -36,13 +49,13 @@ def fingerprint64(strings: Sequence[bytes]) -> np.ndarray:
     return by_length(strings, _farm)
 
 
-def _word(data: np.ndarray, at: int) -> np.ndarray:
+def _word(data: _Same, at: int) -> np.ndarray:
     """The eight bytes from a position on, as a number."""
-    return np.ascontiguousarray(data[:, at : at + 8]).view(_WORD)[:, 0].astype(np.uint64)
+    return data.buffer.words(data.starts + at)
 
 
-def _half(data: np.ndarray, at: int) -> np.ndarray:
-    return np.ascontiguousarray(data[:, at : at + 4]).view("<u4")[:, 0].astype(np.uint64)
+def _half(data: _Same, at: int) -> np.ndarray:
+    return data.buffer.words(data.starts + at, "<u4").astype(np.uint64)
 
 
 def _rotated(x: np.ndarray, count: int) -> np.ndarray:
@@ -59,8 +72,8 @@ def _pair(u: np.ndarray, v: np.ndarray, multiplier: np.ndarray | np.uint64) -> n
     return _mixed((v ^ a) * multiplier) * multiplier
 
 
-def _farm(data: np.ndarray) -> np.ndarray:
-    n = data.shape[1]
+def _farm(data: _Same) -> np.ndarray:
+    n = data.length
     if n <= 16:
         return _farm_to_16(data, n)
     if n <= 32:
@@ -72,7 +85,7 @@ def _times(n: int) -> np.uint64:
     return np.uint64((int(_K2) + 2 * n) % 2**64)
 
 
-def _farm_to_16(data: np.ndarray, n: int) -> np.ndarray:
+def _farm_to_16(data: _Same, n: int) -> np.ndarray:
     if n >= 8:
         m = _times(n)
         a, b = _word(data, 0) + _K2, _word(data, n - 8)
@@ -80,20 +93,20 @@ def _farm_to_16(data: np.ndarray, n: int) -> np.ndarray:
     if n >= 4:
         return _pair(np.uint64(n) + (_half(data, 0) << np.uint64(3)), _half(data, n - 4), _times(n))
     if n:
-        a, b, c = (data[:, i].astype(np.uint64) for i in (0, n >> 1, n - 1))
+        a, b, c = (data.buffer.data[data.starts + i].astype(np.uint64) for i in (0, n >> 1, n - 1))
         y, z = a + (b << np.uint64(8)), np.uint64(n) + (c << np.uint64(2))
         return _mixed((y * _K2) ^ (z * _K0)) * _K2
     return np.full(len(data), _K2, np.uint64)
 
 
-def _farm_to_32(data: np.ndarray, n: int) -> np.ndarray:
+def _farm_to_32(data: _Same, n: int) -> np.ndarray:
     m = _times(n)
     a, b = _word(data, 0) * _K1, _word(data, 8)
     c, d = _word(data, n - 8) * m, _word(data, n - 16) * _K2
     return _pair(_rotated(a + b, 43) + _rotated(c, 30) + d, a + _rotated(b + _K2, 18) + c, m)
 
 
-def _farm_to_64(data: np.ndarray, n: int) -> np.ndarray:
+def _farm_to_64(data: _Same, n: int) -> np.ndarray:
     m = _times(n)
     a, b = _word(data, 0) * _K2, _word(data, 8)
     c, d = _word(data, n - 8) * m, _word(data, n - 16) * _K2
@@ -104,7 +117,7 @@ def _farm_to_64(data: np.ndarray, n: int) -> np.ndarray:
     return _pair(_rotated(e + f, 43) + _rotated(g, 30) + h, e + _rotated(f + a, 18) + g, m)
 
 
-def _weak(data: np.ndarray, at: int, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _weak(data: _Same, at: int, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     w, x, y, z = (_word(data, at + i) for i in (0, 8, 16, 24))
     a = a + w
     b = _rotated(b + a + z, 21)
@@ -112,7 +125,7 @@ def _weak(data: np.ndarray, at: int, a: np.ndarray, b: np.ndarray) -> tuple[np.n
     return total + z, b + _rotated(total, 44) + a
 
 
-def _farm_long(data: np.ndarray, n: int) -> np.ndarray:
+def _farm_long(data: _Same, n: int) -> np.ndarray:
     """Blocks of 64 bytes through a state of seven words; the last block is the last 64 bytes again."""
     zero = np.zeros(len(data), np.uint64)
     seed = np.uint64(81)
@@ -131,7 +144,7 @@ def _farm_long(data: np.ndarray, n: int) -> np.ndarray:
     return _pair(_pair(v0, w0, m) + _mixed(y) * _K0 + z, _pair(v1, w1, m) + x, m)
 
 
-def _farm_block(data: np.ndarray, at: int, state: list, m: np.ndarray | np.uint64, nine: np.uint64) -> list:
+def _farm_block(data: _Same, at: int, state: list, m: np.ndarray | np.uint64, nine: np.uint64) -> list:
     x, y, z, v0, v1, w0, w1 = state
     x = _rotated(x + y + v0 + _word(data, at + 8), 37) * m
     y = _rotated(y + v1 + _word(data, at + 48), 42) * m
@@ -155,8 +168,8 @@ def murmur64(strings: Sequence[bytes], seed: int = 0xDECAFCAFFE) -> np.ndarray:
     return by_length(strings, lambda data: _murmur(data, np.uint64(seed)))
 
 
-def _murmur(data: np.ndarray, seed: np.uint64) -> np.ndarray:
-    n = data.shape[1]
+def _murmur(data: _Same, seed: np.uint64) -> np.ndarray:
+    n = data.length
     made = np.full(len(data), int(seed) ^ (n * int(_MURMUR)) % 2**64, np.uint64)
     for at in range(0, n - 7, 8):
         made = (made ^ (_mixed(_word(data, at) * _MURMUR) * _MURMUR)) * _MURMUR
@@ -165,13 +178,10 @@ def _murmur(data: np.ndarray, seed: np.uint64) -> np.ndarray:
     return _mixed(_mixed(made) * _MURMUR)
 
 
-def _tail(data: np.ndarray) -> np.ndarray:
+def _tail(data: _Same) -> np.ndarray:
     """What is left behind the last whole word, as a number."""
-    rest = data.shape[1] % 8
-    padded = np.zeros((len(data), 8), np.uint8)
-    if rest:
-        padded[:, :rest] = data[:, -rest:]
-    return _word(padded, 0)
+    rest = data.length % 8
+    return _word(data, data.length - rest) & np.uint64((1 << 8 * rest) - 1)
 
 
 def siphash64(strings: Sequence[bytes], key: tuple[int, int]) -> np.ndarray:
@@ -179,11 +189,11 @@ def siphash64(strings: Sequence[bytes], key: tuple[int, int]) -> np.ndarray:
     return by_length(strings, lambda data: _siphash(data, key))
 
 
-def _siphash(data: np.ndarray, key: tuple[int, int]) -> np.ndarray:
+def _siphash(data: _Same, key: tuple[int, int]) -> np.ndarray:
     start = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
     words = [key[i % 2] % 2**64 ^ s for i, s in enumerate(start)]
     state = [np.full(len(data), w, np.uint64) for w in words]
-    n = data.shape[1]
+    n = data.length
     blocks = [_word(data, at) for at in range(0, n - 7, 8)]
     blocks.append(_tail(data) | np.uint64((n % 256) << 56))
     for block in blocks:

@@ -20,6 +20,7 @@ from tensorfleet.graph.tensor_proto import array_of, proto_of
 from tensorfleet.ops.common import SCALAR, UNKNOWN, same_as_input
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.parsing_wire import objects
+from tensorfleet.ops.string_buffers import MANY, ZEROS, Buffer, decimals
 from tensorfleet.shapes import TensorShape
 
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
@@ -76,15 +77,44 @@ def _decode_csv(
 ) -> tuple:
     if len(field_delim) != 1:
         raise _invalid("field_delim should be only 1 char")
-    lines = _flat(records)
-    columns = csv_columns(lines, len(OUT_TYPE), field_delim, use_quote_delim, select_cols)
-    found = []
-    for i, (column, dtype, default) in enumerate(zip(columns, OUT_TYPE, defaults, strict=True)):
-        found.append(csv_column(i, column, dtype, np.asarray(default), na_value).reshape(np.shape(records)))
-    return tuple(found)
+    given = list(zip(OUT_TYPE, map(np.asarray, defaults), strict=True))
+    table = csv_table(_flat(records), given, field_delim, use_quote_delim, select_cols, na_value)
+    return tuple(column.reshape(np.shape(records)) for column in table)
 
 
-def csv_columns(
+def csv_table(
+    lines: list[bytes], given: list[tuple], delimiter: bytes, quotes: bool, selected: list[int], na: bytes
+) -> list[np.ndarray]:
+    """The columns of CSV lines as values, each of a type and with a default."""
+    width = len(given)
+    buffer = None if selected or na or len(lines) * width < MANY else _fields(lines, width, delimiter)
+    found, columns = [], None
+    for i, (dtype, default) in enumerate(given):
+        if buffer is not None and dtype.name != "string":
+            made, unread = decimals(buffer.every(width, i), dtype.np_dtype)
+            if not len(unread):
+                found.append(made)
+                continue
+        if columns is None:
+            columns = _csv_columns(lines, width, delimiter, quotes, selected)
+        found.append(_csv_column(i, columns[i], dtype, default, na))
+    return found
+
+
+def _fields(lines: list[bytes], width: int, delimiter: bytes) -> Buffer | None:
+    """All fields of lines, one behind the other; None when some are quoted, or some lines have too few or too many."""
+    text = b"\n".join([*lines, ZEROS])
+    if b'"' in text or b"\r" in text or text.count(b"\n") != len(lines):
+        return None
+    data = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero((data == ord(delimiter)) | (data == ord("\n")))
+    if len(ends) != len(lines) * width or (data[ends[width - 1 :: width]] != ord("\n")).any():
+        return None
+    starts = np.append(0, ends[:-1] + 1)
+    return Buffer(data, starts, ends - starts)
+
+
+def _csv_columns(
     lines: list[bytes], width: int, delimiter: bytes, quotes: bool, selected: list[int]
 ) -> list[list[bytes]]:
     """The fields of CSV lines, by column."""
@@ -135,7 +165,7 @@ def _split(line: bytes, delimiter: bytes) -> list[bytes]:
             return [*fields, b""]
 
 
-def csv_column(i: int, column: list[bytes], dtype: DType, default: np.ndarray, na: bytes) -> np.ndarray:
+def _csv_column(i: int, column: list[bytes], dtype: DType, default: np.ndarray, na: bytes) -> np.ndarray:
     """The fields of column `i` as values; the default where they are empty or `na`."""
     absent = [r for r, field in enumerate(column) if not field or field == na] if b"" in column or na else []
     if absent:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import binascii
 import re
 import string
-from array import array as numbers
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
@@ -23,6 +22,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import UNKNOWN, same_as_input
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.string_buffers import MANY, Buffer, decimals, lengths_of
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _WORDS = np.array([[b" Hello ", b""], ["日本é".encode(), b"\xffZ"]], object)
@@ -109,8 +109,7 @@ def _character_starts(s: bytes) -> list[int]:
 def _length(ctx: Any, strings: Any, *, unit: bytes) -> Any:
     array = np.asarray(strings, object)
     texts = array.ravel().tolist()
-    # A list first: numpy takes numbers out of an iterator one by one.
-    lengths = np.frombuffer(numbers("q", list(map(len, texts))), np.int64)
+    lengths = lengths_of(texts)
     if unit != b"BYTE":
         letters = np.frombuffer(b"".join(texts), np.int8) >= -64  # all but the bytes that continue one
         before = np.append(0, np.cumsum(letters, dtype=np.int32))
@@ -301,6 +300,16 @@ def _number(s: bytes, dtype: np.dtype) -> Any:
 
 def _plain_numbers(texts: list, dtype: np.dtype) -> np.ndarray | None:
     """The numbers that strings spell as Python spells them; None when some do not."""
+    if len(texts) >= MANY:
+        made, unread = decimals(Buffer.of(texts), dtype)
+        rest = _spelled([texts[i] for i in unread.tolist()], dtype)
+        if rest is not None:
+            made[unread] = rest
+        return None if rest is None else made
+    return _spelled(texts, dtype)
+
+
+def _spelled(texts: list, dtype: np.dtype) -> np.ndarray | None:
     if b"_" in b"".join(texts):  # which Python takes between digits
         return None
     try:

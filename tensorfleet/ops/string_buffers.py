@@ -1,0 +1,94 @@
+"""Many strings as one buffer, which numpy works on as a whole: their lengths, their words, the numbers they spell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+# Fewer strings than this are done sooner one by one.
+MANY = 256
+_LONGEST = 24  # letters of a number that is read in the buffer
+ZEROS = bytes(_LONGEST)
+_EXACT = 1 << 53
+_POWERS = 10.0 ** np.arange(23)
+
+
+def lengths_of(texts: Sequence[bytes]) -> np.ndarray:
+    """How long each string is."""
+    try:
+        return np.frombuffer(bytes(map(len, texts)), np.uint8).astype(np.int64)
+    except ValueError:  # some are longer than a byte can say
+        return np.fromiter(map(len, texts), np.int64, len(texts))
+
+
+class Buffer:
+    """Strings one behind the other, and `ZEROS` behind the last: where each begins, and how long it is."""
+
+    def __init__(self, data: bytes | np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> None:
+        self.data = np.frombuffer(data, np.uint8)
+        self.starts = starts
+        self.lengths = lengths
+
+    @classmethod
+    def of(cls, texts: Sequence[bytes]) -> Buffer:
+        """The buffer of some strings."""
+        lengths = lengths_of(texts)
+        return cls(b"".join([*texts, ZEROS]), np.cumsum(lengths) - lengths, lengths)
+
+    def every(self, step: int, start: int) -> Buffer:
+        """Some of the strings, in the same buffer."""
+        return Buffer(self.data, self.starts[start::step], self.lengths[start::step])
+
+    def words(self, places: np.ndarray, kind: str = "<u8") -> np.ndarray:
+        """The bytes from some places on, as numbers."""
+        size = np.dtype(kind).itemsize
+        # A number begins at every byte.
+        every = np.ndarray((self.data.size - size + 1,), kind, self.data, strides=(1,))
+        return every[places]
+
+    def letters(self, width: int) -> np.ndarray:
+        """The first bytes of all strings: a row for each position, zeros behind their ends."""
+        table = self.words(self.starts, f"V{width}").view(np.uint8).reshape(-1, width).T.copy()
+        if len(self.lengths) and self.lengths.min() < width:
+            table *= np.arange(width)[:, None] < self.lengths
+        return table
+
+
+def decimals(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers that strings spell, and which of them are not read: those that are more than a few digits.
+
+    A number is read as a whole one and divided by a power of ten. Both are exact, so the result is the nearest there is.
+    """
+    count = len(buffer.lengths)
+    value = np.zeros(count, np.int64)
+    width = min(int(buffer.lengths.max(initial=0)), _LONGEST)
+    digits = np.zeros(count, np.int8)
+    behind = np.zeros(count, np.int8)  # letters from the point on
+    table = buffer.letters(width)
+    signed = (table[0] == ord("-")) | (table[0] == ord("+")) if width else np.zeros(count, np.bool_)
+    for letters in table:
+        digit = letters - np.uint8(48)
+        is_digit = digit < 10
+        if is_digit.all():
+            value *= 10
+            value += digit
+            digits += np.int8(1)
+        else:
+            value = np.where(is_digit, value * 10 + digit, value)
+            digits += is_digit
+        behind += (letters == ord(".")) | (behind > 0)
+    points = behind > 0
+    # Had there been a second point, or anything else, there would be fewer digits than this.
+    read = (digits == buffer.lengths - signed - points) & (digits > 0) & (digits <= 18)
+    negative = table[0] == ord("-") if width else signed
+    if dtype.kind == "f":
+        read &= value <= _EXACT
+        fraction = np.where(points, buffer.lengths - 1 - width + behind, 0)
+        made = value / _POWERS.take(fraction, mode="clip")
+        np.negative(made, made, where=negative)
+        return made.astype(dtype), np.flatnonzero(~read)
+    np.negative(value, value, where=negative)
+    limits = np.iinfo(dtype)
+    read &= ~points & (value >= limits.min) & (value <= min(limits.max, np.iinfo(np.int64).max))
+    return value.astype(dtype), np.flatnonzero(~read)
