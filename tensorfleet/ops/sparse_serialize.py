@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import threading
 from typing import Any
 
@@ -50,6 +51,33 @@ def _field(number: int, content: bytes) -> bytes:
 
 def _read(data: bytes) -> np.ndarray:
     """The array of a serialized TensorProto."""
+    # Type, shape, and raw content of less than 16 KB, as TensorFlow and `_written` write them, need no message.
+    end = 4 + data[3] if len(data) > 6 and data[0] == 8 and data[2] == 18 else len(data)
+    if end + 3 < len(data) and data[end] == 34:
+        long = data[end + 1] > 127
+        size = data[end + 1] & 127 | data[end + 2] << 7 if long else data[end + 1]
+        dtype, shape, wanted = _told_by(data[:end])
+        if size == wanted == len(data) - end - 2 - long:
+            return np.frombuffer(data, dtype, offset=end + 2 + long).reshape(shape)
+    return _parsed(data)
+
+
+@functools.lru_cache(1024)
+def _told_by(header: bytes) -> tuple:
+    """The type, the shape and the size in bytes of an array of numbers; a size of -1 when these are not all there is."""
+    from tensorfleet.protos import TensorProto
+
+    try:
+        proto: Any = TensorProto.FromString(header)
+        dtype = dtypes.as_dtype(proto.dtype)
+        shape = tuple(d.size for d in proto.tensor_shape.dim)
+        known = _header(dtype.np_dtype, shape) == header and dtype != dtypes.string
+    except Exception:  # whatever is wrong is found again, and told, when the whole message is read
+        return None, None, -1
+    return dtype.np_dtype, shape, math.prod(shape) * dtype.size if known else -1
+
+
+def _parsed(data: bytes) -> np.ndarray:
     from google.protobuf.message import DecodeError
 
     from tensorfleet.protos import TensorProto
@@ -82,14 +110,18 @@ def _strings(rows: list) -> np.ndarray:
     return made
 
 
-def _rows(indices: Any, values: Any, shape: Any) -> list[tuple]:
-    """A sparse tensor of rank above 1 as one sparse tensor per row."""
+def _row_ends(indices: Any, values: Any, shape: Any) -> list[int]:
+    """Where the rows of a sparse tensor of rank above 1 end; the first number is where the first begins."""
     check_sparse(indices, values, shape)
     if len(shape) < 2:
         raise invalid(f"Rank of input SparseTensor should be > 1, but saw rank: {len(shape)}")
     check_places(indices, shape)
-    ends = np.searchsorted(indices[:, 0], np.arange(int(shape[0]) + 1))
-    pairs = itertools.pairwise(ends.tolist())
+    return np.searchsorted(indices[:, 0], np.arange(int(shape[0]) + 1)).tolist()
+
+
+def _rows(indices: Any, values: Any, shape: Any) -> list[tuple]:
+    """A sparse tensor of rank above 1 as one sparse tensor per row."""
+    pairs = itertools.pairwise(_row_ends(indices, values, shape))
     return [(indices[a:b, 1:], values[a:b], np.array(shape[1:], np.int64)) for a, b in pairs]
 
 
@@ -126,15 +158,40 @@ def _many_shape(op: Operation) -> TensorShape:
 )
 def _serialize_many(ctx: Any, indices: Any, values: Any, shape: Any, *, out_type: Any) -> Any:
     _only_strings(out_type)
-    rows = [[_written(part) for part in row] for row in _rows(indices, values, shape)]
-    return _strings(rows) if rows else np.empty((0, 3), object)
+    ends = _row_ends(indices, values, shape)
+    places, held = np.asarray(indices)[:, 1:], np.asarray(values)
+    size, together = _written(np.array(shape[1:], np.int64)), held.dtype != object
+    at, of = places.tobytes(), held.tobytes() if together else b""
+    wide, deep = 8 * places.shape[1], held.itemsize
+    made = []
+    for a, b in itertools.pairwise(ends):
+        made.append(_head(places.dtype, (b - a, places.shape[1])) + at[a * wide : b * wide])
+        made.append(
+            _head(held.dtype, (b - a,)) + of[a * deep : b * deep] if together else _written(held[a:b])
+        )
+        made.append(size)
+    return np.fromiter(made, object, len(made)).reshape(-1, 3)
+
+
+@functools.lru_cache(1024)
+def _head(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+    """All that comes before the raw content of an array."""
+    size = math.prod(shape) * dtype.itemsize
+    return _header(dtype, shape) + (b"\x22" + write_varint(size) if size else b"")
 
 
 def _joined(parts: list[tuple], dtype: dtypes.DType) -> tuple:
     """Sparse tensors of one rank as one, with a first dimension that counts them."""
     rank = len(parts[0][2])
-    places, dims = [], np.zeros(rank, np.int64)
     for n, (indices, values, shape) in enumerate(parts):
+        # `check_sparse` takes longer than the rest of this together.
+        if (
+            values.dtype == dtype.np_dtype
+            and indices.shape == (values.size, rank)
+            and shape.shape == (rank,)
+            and values.ndim == 1
+        ):
+            continue
         if values.dtype != dtype.np_dtype:
             raise invalid(
                 f"Requested SparseTensor of type {_c_name(dtype)} but SparseTensor[{n}].values.dtype() == "
@@ -146,10 +203,11 @@ def _joined(parts: list[tuple], dtype: dtypes.DType) -> tuple:
                 f"SparseTensor[{n}] is: {len(shape)}"
             )
         check_sparse(indices, values, shape, f"SparseTensor[{n}]")
-        places.append(np.concatenate([np.full((len(indices), 1), n, np.int64), indices], axis=1))
-        dims = np.maximum(dims, shape)
-    shape = np.concatenate([np.array([len(parts)], np.int64), dims])
-    return np.concatenate(places), np.concatenate([p[1] for p in parts]), shape
+    all_indices, all_values, shapes = zip(*parts, strict=True)
+    numbers = np.repeat(np.arange(len(parts)), [len(v) for v in all_values])
+    places = np.column_stack([numbers, np.concatenate(all_indices)])
+    shape = np.concatenate([np.array([len(parts)], np.int64), np.maximum.reduce(shapes).clip(0)])
+    return places, np.concatenate(all_values), shape
 
 
 def _c_name(dtype: dtypes.DType) -> str:
@@ -190,7 +248,7 @@ def _deserialize_many(ctx: Any, serialized: Any, *, dtype: Any) -> tuple:
             "Serialized sparse should have at least 1 serialized tensor, but has a zero dimension "
             f"{bracketed(serialized.shape)}"
         )
-    return _joined([tuple(_read(part) for part in row) for row in serialized], dtype)
+    return _joined([(_read(a), _read(b), _read(c)) for a, b, c in serialized.tolist()], dtype)
 
 
 not_differentiable("SerializeSparse", "SerializeManySparse", "DeserializeManySparse")
