@@ -66,11 +66,29 @@ def _sparse_sets(indices: Any, values: Any, shape: Any, validate: bool) -> _Sets
     return _Sets(groups, owners, values)
 
 
-def _keys(*sets: _Sets) -> tuple[np.ndarray, list[np.ndarray]]:
-    """All different members in order; for each of some sets its own, as numbers that sort by owner and member."""
-    kinds, codes = np.unique(np.concatenate([s.members for s in sets]), return_inverse=True)
+def _keys(*sets: _Sets) -> tuple[Any, int, list[np.ndarray]]:
+    """Members as numbers that sort by owner and member, of each set without repetition.
+
+    Before them, the member of each code, or the lowest when a code only says how far above it one is, and how many codes.
+    """
+    together = np.concatenate([s.members for s in sets])
+    low = int(together.min()) if together.dtype != object and together.size else 0
+    count = int(together.max()) - low + 1 if together.dtype != object and together.size else 0
+    kinds: Any = low
+    if 0 < count < 2**62 // max(math.prod(sets[0].groups), 1):
+        codes = together.astype(np.int64) - low
+    else:
+        kinds, codes = np.unique(together, return_inverse=True)
+        count = len(kinds)
     parts = np.split(codes.reshape(-1), np.cumsum([len(s.members) for s in sets])[:-1])
-    return kinds, [np.unique(s.owners * len(kinds) + c) for s, c in zip(sets, parts, strict=True)]
+    return kinds, count, [_different(s.owners * count + c) for s, c in zip(sets, parts, strict=True)]
+
+
+def _different(keys: np.ndarray) -> np.ndarray:
+    keys.sort()
+    new = np.ones(len(keys), np.bool_)
+    np.not_equal(keys[1:], keys[:-1], new[1:])
+    return keys[new]
 
 
 def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple:
@@ -79,7 +97,7 @@ def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple:
         raise invalid(f"Invalid set_operation {kind}.")
     if first.groups != second.groups:
         raise invalid(f"Mismatched shapes {bracketed(first.groups)} vs {bracketed(second.groups)}")
-    kinds, (a, b) = _keys(first, second)
+    kinds, count, (a, b) = _keys(first, second)
     if kind == "intersection":
         made = np.intersect1d(a, b, assume_unique=True)
     elif kind == "union":
@@ -90,13 +108,14 @@ def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple:
             if kind == "a-b"
             else np.setdiff1d(b, a, assume_unique=True)
         )
-    owners, codes = np.divmod(made, max(len(kinds), 1))
+    owners, codes = np.divmod(made, max(count, 1))
+    members = kinds[codes] if isinstance(kinds, np.ndarray) else (codes + kinds).astype(first.members.dtype)
     sizes = np.bincount(owners, minlength=math.prod(first.groups))
     places = np.empty((len(made), len(first.groups) + 1), np.int64)
     if len(made):
         places[:, :-1] = np.stack(np.unravel_index(owners, first.groups), 1)
     places[:, -1] = np.arange(len(made)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return places, kinds[codes], np.array([*first.groups, sizes.max(initial=0)], np.int64)
+    return places, members, np.array([*first.groups, sizes.max(initial=0)], np.int64)
 
 
 def _dense_shapes(op: Operation) -> list[TensorShape]:
@@ -179,8 +198,8 @@ def _sizes_shape(op: Operation) -> TensorShape:
 )
 def _set_size(ctx: Any, indices: Any, values: Any, shape: Any, *, validate_indices: bool) -> Any:
     given = _sparse_sets(indices, values, shape, validate_indices)
-    kinds, (members,) = _keys(given)
-    sizes = np.bincount(members // max(len(kinds), 1), minlength=math.prod(given.groups))
+    _, count, (members,) = _keys(given)
+    sizes = np.bincount(members // max(count, 1), minlength=math.prod(given.groups))
     return sizes.astype(np.int32).reshape(given.groups)
 
 

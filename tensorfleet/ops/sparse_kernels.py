@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def by_place(indices: np.ndarray) -> np.ndarray:
 def check_places(indices: np.ndarray, shape: Any) -> None:
     """InvalidArgumentError unless the places lie inside the shape, in order, without repetition."""
     dims = np.asarray(shape, np.int64)
-    if not len(indices):
+    if not len(indices) or _in_order(indices, dims.tolist()):
         return
     inside = np.asarray(((indices >= 0) & (indices < dims)).all(axis=1))
     order = _steps(indices)
@@ -68,6 +69,19 @@ def check_places(indices: np.ndarray, shape: Any) -> None:
             "a correctly ordered copy.\n\n"
         )
     raise invalid(f"{at} is repeated")
+
+
+def _in_order(indices: np.ndarray, dims: list[int]) -> bool:
+    """Whether nothing is wrong with places, as far as one number for each of them can tell."""
+    if not dims or not 0 < math.prod(dims) < 2**62:
+        return False
+    number = np.zeros(len(indices), np.int64)
+    for column, size in zip(indices.T, dims, strict=True):
+        if column.min() < 0 or column.max() >= size:
+            return False
+        number *= size
+        number += column
+    return bool((number[1:] > number[:-1]).all())
 
 
 def _steps(indices: np.ndarray) -> np.ndarray:

@@ -39,7 +39,7 @@ def _one_minus_square(x: Any) -> Any:
 
 @unary("Sin", examples=_ANYWHERE)
 def _sin(xp: Any, x: Any) -> Any:
-    return xp.sin(x)
+    return xp.sin(x) if is_numpy(xp) or x.dtype != np.float32 else angles.sin(xp, x)
 
 
 @gradient("Sin")
@@ -55,7 +55,7 @@ def sin(x: Any, name: str | None = None) -> Tensor:
 
 @unary("Cos", examples=_ANYWHERE)
 def _cos(xp: Any, x: Any) -> Any:
-    return xp.cos(x)
+    return xp.cos(x) if is_numpy(xp) or x.dtype != np.float32 else angles.cos(xp, x)
 
 
 @gradient("Cos")
