@@ -163,7 +163,8 @@ def decode_bmp(contents: bytes, channels: int = 0) -> np.ndarray:
     pixels = lines[:, : width * have].reshape(abs(height), width, have)
     pixels = pixels[::-1] if height > 0 else pixels
     if have >= 3:
-        pixels = np.concatenate([pixels[..., 2::-1], pixels[..., 3:]], axis=-1)
+        stored, pixels = pixels, pixels.copy()
+        pixels[..., 0], pixels[..., 2] = stored[..., 2], stored[..., 0]
     return np.ascontiguousarray(_with_channels(pixels, channels))
 
 

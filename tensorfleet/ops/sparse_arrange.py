@@ -262,9 +262,12 @@ def _slice(ctx: Any, indices: Any, values: Any, shape: Any, start: Any, size: An
             )
     if (size < 0).any():
         raise invalid(f"Expected a non-negative size, got {size[size < 0][0]}")
-    inside = ((indices >= start) & (indices - start < size)).all(axis=1)
+    inside = np.ones(len(indices), np.bool_)
+    for column, first, count in zip(indices.T, start, size, strict=True):
+        inside &= (column >= first) & (column - first < count)
+    rows = np.flatnonzero(inside)
     dims = np.clip(shape - start, 0, size)
-    return indices[inside] - start, values[inside], dims
+    return indices.take(rows, axis=0) - start, values.take(rows), dims
 
 
 @op(
