@@ -7,14 +7,13 @@ import pytest
 import tensorfleet as tf
 
 
-def test_pin_nodes_to_a_device():
+def test_pin_nodes_to_a_device(session):
     with tf.device("/cpu:0"):
         a = tf.Variable(1.0, name="a")
         b = a + 2
     c = a + b
-    with tf.Session() as sess:
-        sess.run(a.initializer)
-        assert sess.run(c) == 4
+    session.run(a.initializer)
+    assert session.run(c) == 4
 
 
 def test_choose_the_device_by_a_function():

@@ -55,34 +55,33 @@ def test_a_parameter_server_ends_when_all_workers_are_done(servers):
 
 
 def test_a_batch_cancelled_on_another_task_gives_its_elements_back(servers):
-    with tf.Graph().as_default():
-        with tf.device("/job:ps/task:0"):
-            q = tf.FIFOQueue(9, tf.int32, shapes=[[]], shared_name="q")
-        enqueue, five, three, size = (
-            q.enqueue_many([[1, 2, 3]]),
-            q.dequeue_many(5),
-            q.dequeue_many(3),
-            q.size(),
-        )
-        first, second = tf.Session(servers[1].target), tf.Session(servers[2].target)
-        second.run(enqueue)
-        raised = []
+    with tf.device("/job:ps/task:0"):
+        q = tf.FIFOQueue(9, tf.int32, shapes=[[]], shared_name="q")
+    enqueue, five, three, size = (
+        q.enqueue_many([[1, 2, 3]]),
+        q.dequeue_many(5),
+        q.dequeue_many(3),
+        q.size(),
+    )
+    first, second = tf.Session(servers[1].target), tf.Session(servers[2].target)
+    second.run(enqueue)
+    raised = []
 
-        def take():
-            try:
-                first.run(five)
-            except tf.errors.CancelledError as e:
-                raised.append(e)
+    def take():
+        try:
+            first.run(five)
+        except tf.errors.CancelledError as e:
+            raised.append(e)
 
-        def close():
-            until(lambda: second.run(size) == 0)
-            first.close()
+    def close():
+        until(lambda: second.run(size) == 0)
+        first.close()
 
-        run_all(take, close)
-        assert len(raised) == 1
-        until(lambda: second.run(size) == 3)
-        assert second.run(three).tolist() == [1, 2, 3]
-        second.close()
+    run_all(take, close)
+    assert len(raised) == 1
+    until(lambda: second.run(size) == 3)
+    assert second.run(three).tolist() == [1, 2, 3]
+    second.close()
 
 
 def test_gradients_of_several_workers_meet_in_an_accumulator(servers):

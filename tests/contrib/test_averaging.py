@@ -89,17 +89,16 @@ def test_two_workers_pull_at_one_centre(servers):
     assert second.values()[:2] == (0.75, 0.75)
 
 
-def test_the_gradient_of_the_distance_from_the_centre_is_added():
+def test_the_gradient_of_the_distance_from_the_centre_is_added(session):
     getter = opt.ElasticAverageCustomGetter(worker_device="/cpu:0")
     with tf.variable_scope("elastic", custom_getter=getter):
         v = tf.get_variable("v", initializer=3.0)
     sgd = tf.train.GradientDescentOptimizer(1.0)
     elastic = opt.ElasticAverageOptimizer(sgd, 1, getter, rho=2.0)
     ((grad, _),) = elastic.compute_gradients(5.0 * v, [v])
-    with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        session.run(v.assign(4.0))
-        assert session.run(grad) == 5.0 + 2.0 * (4.0 - 3.0)
+    session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+    session.run(v.assign(4.0))
+    assert session.run(grad) == 5.0 + 2.0 * (4.0 - 3.0)
 
 
 def test_the_server_takes_one_step_by_the_mean_gradient(servers):

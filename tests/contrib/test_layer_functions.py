@@ -115,17 +115,16 @@ def test_losses_take_their_arguments_in_the_old_order():
     assert tf.contrib.losses.log_loss is slim.losses.log_loss
 
 
-def test_streaming_metrics_take_the_predictions_first():
+def test_streaming_metrics_take_the_predictions_first(session):
     predictions, labels = tf.constant([1.0, 0.0, 1.0]), tf.constant([1.0, 0.0, 0.0])
     value, update = tf.contrib.metrics.streaming_accuracy(predictions, labels)
     values, updates = tf.contrib.metrics.aggregate_metric_map({"a": (value, update)})
-    with tf.Session() as sess:
-        sess.run(tf.local_variables_initializer())
-        sess.run(updates)
-        assert sess.run(values)["a"] == pytest.approx(2 / 3)
-        recall = tf.contrib.metrics.streaming_recall(predictions, labels)
-        sess.run(tf.local_variables_initializer())
-        assert sess.run(recall[1]) == 1.0
+    session.run(tf.local_variables_initializer())
+    session.run(updates)
+    assert session.run(values)["a"] == pytest.approx(2 / 3)
+    recall = tf.contrib.metrics.streaming_recall(predictions, labels)
+    session.run(tf.local_variables_initializer())
+    assert session.run(recall[1]) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -151,15 +150,14 @@ def test_optimize_loss_names_what_it_does_not_know():
         layers.optimize_loss(tf.constant(1.0), step, 0.1, "SGD", summaries=["all"])
 
 
-def test_a_train_op_runs_updates_and_scales_gradients():
+def test_a_train_op_runs_updates_and_scales_gradients(session):
     w = tf.get_variable("w", initializer=[1.0])
     count = tf.get_variable("count", initializer=0, trainable=False)
     tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, count.assign_add(1).op)
     train = slim.learning.create_train_op(
         tf.reduce_sum(w), tf.train.GradientDescentOptimizer(1.0), gradient_multipliers={"w": 0.5}
     )
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        assert sess.run(train) == 1.0
-        assert sess.run([w, count]) == [[0.5], 1]
-        assert sess.run(tf.train.get_global_step()) == 1
+    session.run(tf.global_variables_initializer())
+    assert session.run(train) == 1.0
+    assert session.run([w, count]) == [[0.5], 1]
+    assert session.run(tf.train.get_global_step()) == 1

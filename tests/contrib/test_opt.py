@@ -58,15 +58,14 @@ def test_weights_decay_apart_from_the_gradient(use_resource, sparse):
     np.testing.assert_allclose(table[2], adam(lambda x: 2 * x, 2, decay=0.01), rtol=1e-4)
 
 
-def test_only_the_variables_named_decay():
+def test_only_the_variables_named_decay(session):
     a = tf.get_variable("a", [], initializer=tf.ones_initializer())
     b = tf.get_variable("b", [], initializer=tf.ones_initializer())
     decaying = opt.extend_with_decoupled_weight_decay(tf.train.GradientDescentOptimizer)
     train = decaying(weight_decay=0.5, learning_rate=0.1).minimize(a + b, decay_var_list=[a])
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        s.run(train)
-        np.testing.assert_allclose(s.run([a, b]), [0.4, 0.9], rtol=1e-6)
+    session.run(tf.global_variables_initializer())
+    session.run(train)
+    np.testing.assert_allclose(session.run([a, b]), [0.4, 0.9], rtol=1e-6)
 
 
 def test_momentum_with_decay():
@@ -91,7 +90,7 @@ def test_a_swapping_saver_exchanges_variables_and_averages(tmp_path):
     assert reader.get_tensor("x/ExponentialMovingAverage") == 0.5
 
 
-def test_stale_gradients_are_dropped():
+def test_stale_gradients_are_dropped(session):
     x = tf.get_variable("x", [], initializer=tf.ones_initializer())
     step = tf.train.get_or_create_global_step()
     late = tf.placeholder_with_default(np.int64(0), [])
@@ -106,14 +105,13 @@ def test_stale_gradients_are_dropped():
     with tf.control_dependencies([now]):
         train = dropping.apply_gradients(pairs, global_step=step)
     (counter,) = [v for v in tf.global_variables() if "stale_counter" in v.name]
-    with tf.Session() as s:
-        s.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        s.run(train)
-        assert (s.run(x), s.run(step), s.run(counter)) == (0, 1, 0)
-        s.run(train, {late: 5})
-        assert (s.run(x), s.run(step), s.run(counter)) == (0, 6, 1)
-        s.run(train, {late: 1})
-        assert (s.run(x), s.run(step), s.run(counter)) == (-1, 8, 1)
+    session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+    session.run(train)
+    assert (session.run(x), session.run(step), session.run(counter)) == (0, 1, 0)
+    session.run(train, {late: 5})
+    assert (session.run(x), session.run(step), session.run(counter)) == (0, 6, 1)
+    session.run(train, {late: 1})
+    assert (session.run(x), session.run(step), session.run(counter)) == (-1, 8, 1)
 
 
 def test_stale_gradients_need_a_global_step():
@@ -144,7 +142,7 @@ def test_an_outside_optimizer_minimizes():
     assert seen == [56]
 
 
-def test_scipy_minimizes_within_bounds_and_constraints():
+def test_scipy_minimizes_within_bounds_and_constraints(session):
     pytest.importorskip("scipy")
     x = tf.get_variable("x", [2], initializer=tf.zeros_initializer())
     y = tf.get_variable("y", [], initializer=tf.zeros_initializer())
@@ -152,10 +150,9 @@ def test_scipy_minimizes_within_bounds_and_constraints():
     free = opt.ScipyOptimizerInterface(loss, options={"maxiter": 50})
     bound = opt.ScipyOptimizerInterface(loss, var_to_bounds={y: (0, 2)})
     tied = opt.ScipyOptimizerInterface(loss, equalities=[x[0] - x[1]], inequalities=[3 - y], method="SLSQP")
-    with tf.Session() as s:
-        for interface, expected in ((free, (1, 2, 4)), (bound, (1, 2, 2)), (tied, (1.5, 1.5, 3))):
-            s.run(tf.global_variables_initializer())
-            interface.minimize(s)
-            np.testing.assert_allclose([*s.run(x), s.run(y)], expected, atol=1e-3)
-        with pytest.raises(ValueError, match="'jac'"):
-            opt.ScipyOptimizerInterface(loss, jac=False).minimize(s)
+    for interface, expected in ((free, (1, 2, 4)), (bound, (1, 2, 2)), (tied, (1.5, 1.5, 3))):
+        session.run(tf.global_variables_initializer())
+        interface.minimize(session)
+        np.testing.assert_allclose([*session.run(x), session.run(y)], expected, atol=1e-3)
+    with pytest.raises(ValueError, match="'jac'"):
+        opt.ScipyOptimizerInterface(loss, jac=False).minimize(session)

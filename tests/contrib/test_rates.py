@@ -148,9 +148,8 @@ def test_a_gradient_of_zeros_changes_nothing():
     np.testing.assert_allclose(found, [-1.0, 2 - 2 - 2 * 1.9, 1.0, 1.9], rtol=1e-6)
 
 
-def test_gradients_are_clipped_together_and_none_stays_none():
+def test_gradients_are_clipped_together_and_none_stays_none(session):
     a, b = tf.Variable([1.0]), tf.Variable([1.0])
     (first, second), norm = opt.clip_gradients_by_global_norm([(tf.constant([4.0]), a), (None, b)], 1.0)
     assert second == (None, b) and first[1] is a
-    with tf.Session() as session:
-        assert session.run([first[0], norm]) == [[1.0], 4.0]
+    assert session.run([first[0], norm]) == [[1.0], 4.0]

@@ -91,18 +91,17 @@ def test_examples_are_read_and_decoded(files):
     assert sorted(seen) == [0, 1, 2, 3]
 
 
-def test_a_single_pass_keeps_the_order(files):
+def test_a_single_pass_keeps_the_order(files, session):
     _, value = slim.parallel_reader.single_pass_read(
         sorted(slim.parallel_reader.get_data_files(files)), tf.TFRecordReader
     )
     label = tf.parse_single_example(value, {"label": tf.FixedLenFeature([], tf.int64)})["label"]
-    with tf.Session() as session:
-        session.run(tf.local_variables_initializer())
-        coord = tf.train.Coordinator()
-        threads = tf.train.start_queue_runners(session, coord)
-        assert [int(session.run(label)) for _ in range(4)] == [0, 2, 1, 3]
-        coord.request_stop()
-        coord.join(threads)
+    session.run(tf.local_variables_initializer())
+    coord = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(session, coord)
+    assert [int(session.run(label)) for _ in range(4)] == [0, 2, 1, 3]
+    coord.request_stop()
+    coord.join(threads)
 
 
 def test_mistakes_are_named(tmp_path):

@@ -52,21 +52,20 @@ def test_a_chooser_gives_servers_in_turn():
     assert devices == [f"/job:ps/task:{i}/device:CPU:0" for i in (0, 1, 0)]
 
 
-def test_values_and_checkpoints_are_assigned(tmp_path):
+def test_values_and_checkpoints_are_assigned(tmp_path, session):
     v = framework.variable("v", [2], initializer=tf.zeros_initializer())
     w = framework.variable("w", [2], initializer=tf.zeros_initializer())
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        framework.assign_from_values_fn({"v": np.array([1.0, 2.0], np.float32)})(sess)
-        path = tf.train.Saver([v]).save(sess, str(tmp_path / "model"))
-        assert sess.run(v).tolist() == [1, 2]
-        sess.run(tf.global_variables_initializer())
-        assign, feeds = framework.assign_from_checkpoint(path, {"v": w})
-        sess.run(assign, feeds)
-        assert sess.run([v, w])[1].tolist() == [1, 2]
-        restore = framework.assign_from_checkpoint_fn(path, [v, w], ignore_missing_vars=True)
-        restore(sess)
-        assert sess.run(v).tolist() == [1, 2]
-        with pytest.raises(ValueError, match=r"Checkpoint is missing variable \[w\]"):
-            framework.assign_from_checkpoint(path, [w])
-        assert framework.assign_from_checkpoint_fn(path, [w], ignore_missing_vars=True) is None
+    session.run(tf.global_variables_initializer())
+    framework.assign_from_values_fn({"v": np.array([1.0, 2.0], np.float32)})(session)
+    path = tf.train.Saver([v]).save(session, str(tmp_path / "model"))
+    assert session.run(v).tolist() == [1, 2]
+    session.run(tf.global_variables_initializer())
+    assign, feeds = framework.assign_from_checkpoint(path, {"v": w})
+    session.run(assign, feeds)
+    assert session.run([v, w])[1].tolist() == [1, 2]
+    restore = framework.assign_from_checkpoint_fn(path, [v, w], ignore_missing_vars=True)
+    restore(session)
+    assert session.run(v).tolist() == [1, 2]
+    with pytest.raises(ValueError, match=r"Checkpoint is missing variable \[w\]"):
+        framework.assign_from_checkpoint(path, [w])
+    assert framework.assign_from_checkpoint_fn(path, [w], ignore_missing_vars=True) is None

@@ -102,19 +102,16 @@ def test_a_compressed_record_file_damaged_at_any_byte(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["", "ZLIB"])
-def test_a_reader_names_the_place_too(tmp_path, kind):
+def test_a_reader_names_the_place_too(tmp_path, kind, session):
     path = tmp_path / "cut"
     path.write_bytes(written(path, kind)[:-2])
     queue = tf.FIFOQueue(1, [tf.string], shapes=[()])
     _, value = tf.TFRecordReader(options=tf.python_io.TFRecordOptions(kind)).read(queue)
-    with tf.Session() as session:
-        session.run(queue.enqueue([str(path)]))
-        assert session.run(value) == RECORDS[0] and session.run(value) == RECORDS[1]
-        if not kind:
-            with pytest.raises(
-                tf.errors.DataLossError, match=f"truncated record at 50.*file: {path}, record 2"
-            ):
-                session.run(value)
+    session.run(queue.enqueue([str(path)]))
+    assert session.run(value) == RECORDS[0] and session.run(value) == RECORDS[1]
+    if not kind:
+        with pytest.raises(tf.errors.DataLossError, match=f"truncated record at 50.*file: {path}, record 2"):
+            session.run(value)
 
 
 def test_lines_of_a_damaged_compressed_file(tmp_path):
@@ -195,15 +192,14 @@ def test_missing_files_and_unknown_compressions(tmp_path):
         next(tf.python_io.tf_record_iterator(str(absent)))
 
 
-def test_a_shape_that_does_not_match_the_queue():
+def test_a_shape_that_does_not_match_the_queue(session):
     queue = tf.FIFOQueue(3, [tf.float32], shapes=[[2]])
     fed = tf.placeholder(tf.float32)
-    with tf.Session() as session:
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"Shape mismatch in tuple component 0. Expected \[2\]"
-        ):
-            session.run(queue.enqueue(fed), {fed: [1.0, 2.0, 3.0]})
-        assert session.run(queue.size()) == 0
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"Shape mismatch in tuple component 0. Expected \[2\]"
+    ):
+        session.run(queue.enqueue(fed), {fed: [1.0, 2.0, 3.0]})
+    assert session.run(queue.size()) == 0
 
 
 def damaged_pipeline(tmp_path):

@@ -119,16 +119,15 @@ def test_functions_may_use_tensors_branches_and_python():
     assert elements(doubled) == [0, 2, 4]
 
 
-def test_functions_read_variables_as_they_are():
+def test_functions_read_variables_as_they_are(session):
     variable = tf.get_variable("v", initializer=np.int64(2), use_resource=True)
     iterator = Dataset.range(3).map(lambda x: x + variable).make_initializable_iterator()
     following = iterator.get_next()
-    with tf.Session() as session:
-        session.run(variable.initializer)
-        session.run(iterator.initializer)
-        assert session.run(following) == 2
-        session.run(variable.assign(10))
-        assert session.run(following) == 11
+    session.run(variable.initializer)
+    session.run(iterator.initializer)
+    assert session.run(following) == 2
+    session.run(variable.assign(10))
+    assert session.run(following) == 11
 
 
 def test_an_error_in_a_function_names_the_element_and_leaves_the_rest():

@@ -20,7 +20,7 @@ def elements(dataset):
                 return found
 
 
-def test_cardinality():
+def test_cardinality(session):
     numbers = tf.data.Dataset.range(10)
     sizes = {
         10: numbers.shuffle(3).cache().prefetch(1),
@@ -32,28 +32,25 @@ def test_cardinality():
         7: numbers.skip(3),
         2: tf.data.Dataset.zip((numbers, numbers.take(2))),
     }
-    with tf.Session() as sess:
-        assert [sess.run(x.cardinality(d)) for d in sizes.values()] == list(sizes)
+    assert [session.run(x.cardinality(d)) for d in sizes.values()] == list(sizes)
 
 
-def test_the_end_is_an_optional_without_a_value():
+def test_the_end_is_an_optional_without_a_value(session):
     iterator = tf.data.Dataset.range(1).make_one_shot_iterator()
     following = x.get_next_as_optional(iterator)
     there, value = following.has_value(), following.get_value()
     assert following.value_structure == tf.TensorSpec([], tf.int64)
-    with tf.Session() as sess:
-        assert sess.run([there, value]) == [True, 0]
-        assert not sess.run(there)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="does not have a value"):
-            sess.run(value)
+    assert session.run([there, value]) == [True, 0]
+    assert not session.run(there)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="does not have a value"):
+        session.run(value)
 
 
-def test_optionals_of_values():
+def test_optionals_of_values(session):
     some = x.Optional.from_value({"a": [1, 2], "b": "text"})
     none = x.Optional.none_from_structure(some.value_structure)
-    with tf.Session() as sess:
-        assert sess.run([some.has_value(), none.has_value()]) == [True, False]
-        assert sess.run(some.get_value())["b"] == b"text"
+    assert session.run([some.has_value(), none.has_value()]) == [True, False]
+    assert session.run(some.get_value())["b"] == b"text"
 
 
 def test_one_element_per_key():

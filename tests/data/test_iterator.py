@@ -14,29 +14,27 @@ def prefetching():
     return [t for t in threading.enumerate() if t.name == "tensorfleet-prefetch"]
 
 
-def test_outputs_of_one_call_advance_together_and_two_calls_twice():
+def test_outputs_of_one_call_advance_together_and_two_calls_twice(session):
     iterator = Dataset.range(10).map(lambda x: (x, -x)).make_one_shot_iterator()
     a, b = iterator.get_next()
     other, _ = iterator.get_next()
-    with tf.Session() as session:
-        assert session.run([a, b, a + b]) == [0, 0, 0]
-        assert session.run([b, a]) == [-1, 1]
-        assert sorted(session.run([a, other])) == [2, 3]
+    assert session.run([a, b, a + b]) == [0, 0, 0]
+    assert session.run([b, a]) == [-1, 1]
+    assert sorted(session.run([a, other])) == [2, 3]
 
 
-def test_an_initializable_iterator_must_be_initialized_and_can_be_again():
+def test_an_initializable_iterator_must_be_initialized_and_can_be_again(session):
     count = tf.placeholder(tf.int64, [])
     iterator = Dataset.range(count).make_initializable_iterator()
     following = iterator.get_next()
-    with tf.Session() as session:
-        with pytest.raises(tf.errors.FailedPreconditionError, match="iterator has not been initialized"):
-            session.run(following)
-        for n in (2, 3):
-            session.run(iterator.initializer, {count: n})
-            assert [session.run(following) for _ in range(n)] == list(range(n))
-            for _ in range(2):
-                with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
-                    session.run(following)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="iterator has not been initialized"):
+        session.run(following)
+    for n in (2, 3):
+        session.run(iterator.initializer, {count: n})
+        assert [session.run(following) for _ in range(n)] == list(range(n))
+        for _ in range(2):
+            with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
+                session.run(following)
 
 
 def test_sessions_have_their_own_places():
@@ -62,20 +60,19 @@ def test_one_iterator_for_several_datasets():
         _ = iterator.initializer
 
 
-def test_a_handle_chooses_the_iterator():
+def test_a_handle_chooses_the_iterator(session):
     train = Dataset.range(100).make_one_shot_iterator()
     test = Dataset.range(5).map(lambda x: -x).make_initializable_iterator()
     handle = tf.placeholder(tf.string, [])
     following = tf.data.Iterator.from_string_handle(
         handle, train.output_types, train.output_shapes
     ).get_next()
-    with tf.Session() as session:
-        names = session.run([train.string_handle(), test.string_handle()])
-        session.run(test.initializer)
-        found = [session.run(following, {handle: names[i]}) for i in (0, 1, 0, 1)]
-        assert found == [0, 0, 1, -1]
-        with pytest.raises(tf.errors.InvalidArgumentError, match="string_handle"):
-            session.run(following, {handle: b"nobody"})
+    names = session.run([train.string_handle(), test.string_handle()])
+    session.run(test.initializer)
+    found = [session.run(following, {handle: names[i]}) for i in (0, 1, 0, 1)]
+    assert found == [0, 0, 1, -1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="string_handle"):
+        session.run(following, {handle: b"nobody"})
 
 
 def test_a_one_shot_iterator_needs_no_state():
@@ -124,19 +121,18 @@ def test_prefetching_threads_end_with_the_session_and_with_the_data():
     assert prefetching() == before
 
 
-def test_what_is_prefetched_fails_in_its_turn():
+def test_what_is_prefetched_fails_in_its_turn(session):
     made = Dataset.from_tensor_slices([2, 0, 4]).map(lambda x: 12 // x).prefetch(3)
     following = made.make_one_shot_iterator().get_next()
-    with tf.Session() as session:
-        assert session.run(following) == 6
-        with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
-            session.run(following)
-        assert session.run(following) == 3
-        with pytest.raises(tf.errors.OutOfRangeError):
-            session.run(following)
+    assert session.run(following) == 6
+    with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
+        session.run(following)
+    assert session.run(following) == 3
+    with pytest.raises(tf.errors.OutOfRangeError):
+        session.run(following)
 
 
-def test_waiting_for_an_element_ends_with_the_deadline():
+def test_waiting_for_an_element_ends_with_the_deadline(session):
     gate = threading.Event()
 
     def slow(value):
@@ -145,11 +141,10 @@ def test_waiting_for_an_element_ends_with_the_deadline():
 
     made = Dataset.range(3).map(lambda x: tf.py_func(slow, [x], tf.int64)).prefetch(1)
     following = made.make_one_shot_iterator().get_next()
-    with tf.Session() as session:
-        with pytest.raises(tf.errors.DeadlineExceededError):
-            session.run(following, options=tf.RunOptions(timeout_in_ms=50))
-        gate.set()
-        assert session.run(following) == 0
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(following, options=tf.RunOptions(timeout_in_ms=50))
+    gate.set()
+    assert session.run(following) == 0
 
 
 def test_helpers_of_both_versions():
@@ -161,30 +156,28 @@ def test_helpers_of_both_versions():
     assert iterator.initializer.type == "MakeIterator" and iterator._resource.op.type == "IteratorV2"
 
 
-def test_batches_that_somebody_holds_are_not_overwritten():
+def test_batches_that_somebody_holds_are_not_overwritten(session):
     rows = np.arange(64 * 1000, dtype=np.float64).reshape(64, 1000)
     batch = Dataset.from_tensor_slices(rows).batch(16).make_one_shot_iterator().get_next()
     held = tf.get_variable("held", [16, 1000], tf.float64, tf.zeros_initializer(), use_resource=True)
     keep = held.assign(batch)
-    with tf.Session() as session:
-        session.run(held.initializer)
-        first, part = session.run(batch), session.run(batch)[3:5]
-        session.run(keep)
-        session.run(batch)
-        np.testing.assert_array_equal(first, rows[:16])
-        np.testing.assert_array_equal(part, rows[19:21])
-        np.testing.assert_array_equal(session.run(held), rows[32:48])
+    session.run(held.initializer)
+    first, part = session.run(batch), session.run(batch)[3:5]
+    session.run(keep)
+    session.run(batch)
+    np.testing.assert_array_equal(first, rows[:16])
+    np.testing.assert_array_equal(part, rows[19:21])
+    np.testing.assert_array_equal(session.run(held), rows[32:48])
 
 
-def test_a_function_of_elements_updates_a_resource_variable():
+def test_a_function_of_elements_updates_a_resource_variable(session):
     count = tf.get_variable("count", initializer=0, use_resource=True)
     data = tf.data.Dataset.from_tensors(0).repeat(3).map(lambda _: count.assign_add(1))
     iterator = tf.data.make_initializable_iterator(data)
     following = iterator.get_next()
-    with tf.Session() as s:
-        s.run(iterator.initializer)  # reads nothing yet
-        s.run(count.initializer)
-        assert [(s.run(following), s.run(count)) for _ in range(3)] == [(1, 1), (2, 2), (3, 3)]
+    session.run(iterator.initializer)  # reads nothing yet
+    session.run(count.initializer)
+    assert [(session.run(following), session.run(count)) for _ in range(3)] == [(1, 1), (2, 2), (3, 3)]
 
 
 def test_many_calls_of_get_next_are_warned_of():

@@ -108,7 +108,7 @@ def test_threads_of_a_parallel_map_end_with_the_session():
         assert not thread.is_alive()
 
 
-def test_waiting_for_a_mapped_element_ends_with_the_deadline():
+def test_waiting_for_a_mapped_element_ends_with_the_deadline(session):
     gate = threading.Event()
 
     def stuck(x):
@@ -121,11 +121,10 @@ def test_waiting_for_a_mapped_element_ends_with_the_deadline():
         .make_one_shot_iterator()
         .get_next()
     )
-    with tf.Session() as session:
-        with pytest.raises(tf.errors.DeadlineExceededError):
-            session.run(following, options=tf.RunOptions(timeout_in_ms=50))
-        gate.set()
-        assert [session.run(following) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(following, options=tf.RunOptions(timeout_in_ms=50))
+    gate.set()
+    assert [session.run(following) for _ in range(3)] == [0, 1, 2]
 
 
 def test_a_parallel_interleave_reads_several_datasets_at_once():
@@ -166,39 +165,36 @@ def overlapping():
     return produce, consume
 
 
-def test_the_next_element_is_prefetched_while_the_step_runs():
+def test_the_next_element_is_prefetched_while_the_step_runs(session):
     produce, consume = overlapping()
     dataset = Dataset.range(5).map(lambda x: call(produce, x)).prefetch(1)
     step = call(consume, dataset.make_one_shot_iterator().get_next())
-    with tf.Session() as session:
-        assert [session.run(step) for _ in range(4)] == [0, 1, 2, 3]
+    assert [session.run(step) for _ in range(4)] == [0, 1, 2, 3]
 
 
-def test_a_staging_area_is_filled_while_the_step_runs():
+def test_a_staging_area_is_filled_while_the_step_runs(session):
     produce, consume = overlapping()
     element = Dataset.range(5).map(lambda x: call(produce, x)).make_one_shot_iterator().get_next()
     area = tf.contrib.staging.StagingArea([tf.int64], shapes=[[]])
     put, (staged,) = area.put([element]), area.get()
     step = call(consume, staged)
-    with tf.Session() as session:
-        session.run(put)
-        assert [session.run([step, put])[0] for _ in range(4)] == [0, 1, 2, 3]
+    session.run(put)
+    assert [session.run([step, put])[0] for _ in range(4)] == [0, 1, 2, 3]
 
 
-def test_a_queue_runner_fills_its_queue_while_the_step_runs():
+def test_a_queue_runner_fills_its_queue_while_the_step_runs(session):
     produce, consume = overlapping()
     number = tf.train.range_input_producer(6, num_epochs=1, shuffle=False, capacity=1).dequeue()
     made = call(produce, tf.cast(number, tf.int64))
     made.set_shape([])
     step = call(consume, tf.train.batch([made], 1, capacity=1)[0])
-    with tf.Session() as session:
-        session.run(tf.local_variables_initializer())
-        coordinator = tf.train.Coordinator()
-        threads = tf.train.start_queue_runners(session, coordinator)
-        assert [session.run(step) for _ in range(4)] == [0, 1, 2, 3]
-        coordinator.request_stop()
-        session.close()
-        coordinator.join(threads, stop_grace_period_secs=PATIENCE, ignore_live_threads=True)
+    session.run(tf.local_variables_initializer())
+    coordinator = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(session, coordinator)
+    assert [session.run(step) for _ in range(4)] == [0, 1, 2, 3]
+    coordinator.request_stop()
+    session.close()
+    coordinator.join(threads, stop_grace_period_secs=PATIENCE, ignore_live_threads=True)
 
 
 def test_the_next_batch_is_shipped_to_a_remote_trainer_while_its_step_runs():

@@ -58,18 +58,17 @@ def test_gradients_flow_through_samples_of_a_normal():
     np.testing.assert_allclose(by_scale, (value - 1) / 2, rtol=1e-5)
 
 
-def test_a_policy_gradient_moves_towards_the_rewarded_class():
+def test_a_policy_gradient_moves_towards_the_rewarded_class(session):
     logits = tf.Variable(np.zeros(3, np.float32))
     policy = ds.Categorical(logits=logits)
     action = policy.sample(64, seed=5)
     reward = tf.cast(tf.equal(action, 2), tf.float32)
     loss = -tf.reduce_mean(policy.log_prob(tf.stop_gradient(action)) * reward)
     step = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        for _ in range(30):
-            session.run(step)
-        assert session.run(policy.probs)[2] > 0.8
+    session.run(tf.global_variables_initializer())
+    for _ in range(30):
+        session.run(step)
+    assert session.run(policy.probs)[2] > 0.8
 
 
 def test_shapes_unknown_until_the_step_runs():

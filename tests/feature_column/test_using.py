@@ -78,18 +78,17 @@ def test_shared_embeddings_have_one_table():
     np.testing.assert_array_equal(made[:, :3], made[:, 3:])
 
 
-def test_a_linear_model_learns_what_it_is_shown():
+def test_a_linear_model_learns_what_it_is_shown(session):
     number = fc.numeric_column("x")
     kind = fc.categorical_column_with_vocabulary_list("kind", ["low", "high"])
     features = {"x": tf.constant([[1.0], [2.0], [3.0]]), "kind": tf.constant([["low"], ["high"], ["low"]])}
     guess = fc.linear_model(features, [number, kind])
     loss = tf.losses.mean_squared_error([[2.0], [14.0], [6.0]], guess)
     step = tf.train.AdamOptimizer(0.3).minimize(loss)
-    with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), tf.tables_initializer()])
-        for _ in range(300):
-            session.run(step)
-        assert session.run(loss) < 0.01
+    session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+    for _ in range(300):
+        session.run(step)
+    assert session.run(loss) < 0.01
 
 
 def test_parsed_examples_go_into_the_columns_that_asked_for_them():

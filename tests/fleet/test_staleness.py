@@ -201,18 +201,17 @@ def test_a_histogram_of_what_was_applied_is_kept(caplog):
 
 
 @pytest.mark.parametrize("given", [0.5, lambda: 0.5])
-def test_the_rate_is_lowered(given):
+def test_the_rate_is_lowered(given, session):
     step = tf.train.get_or_create_global_step()
     w = tf.Variable(3.0)
     for made in (tf.train.GradientDescentOptimizer(given), tf.train.AdamOptimizer(given)):
         opt = tf.fleet.StalenessOptimizer(made, rate=0.5)
         assert opt.minimize(w * 2.0, global_step=step)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        sess.run(
-            tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(given), rate=0.5).minimize(w * 2.0)
-        )
-        assert sess.run(w) == 2.5
+    session.run(tf.global_variables_initializer())
+    session.run(
+        tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(given), rate=0.5).minimize(w * 2.0)
+    )
+    assert session.run(w) == 2.5
 
 
 def test_a_rate_that_cannot_be_lowered_is_refused():
@@ -255,14 +254,13 @@ def test_others_wait_while_the_first_worker_warms_up(servers):
 
 
 def test_a_first_worker_that_never_comes_is_not_waited_for_longer_than_said():
-    with tf.Graph().as_default():
-        step = tf.train.get_or_create_global_step()
-        opt = tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(0.1), warm_up_steps=3)
-        train = opt.minimize(tf.Variable(1.0) * 2.0, global_step=step)
-        hook = opt.make_session_run_hook(1, max_wait_secs=0.1)
-        with tf.train.MonitoredTrainingSession(hooks=[hook]) as sess:
-            sess.run(train)
-            assert sess.run(step) == 1
+    step = tf.train.get_or_create_global_step()
+    opt = tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(0.1), warm_up_steps=3)
+    train = opt.minimize(tf.Variable(1.0) * 2.0, global_step=step)
+    hook = opt.make_session_run_hook(1, max_wait_secs=0.1)
+    with tf.train.MonitoredTrainingSession(hooks=[hook]) as sess:
+        sess.run(train)
+        assert sess.run(step) == 1
 
 
 def test_the_defaults_change_nothing():

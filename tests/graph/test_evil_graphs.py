@@ -65,8 +65,6 @@ def test_more_nodes_can_be_allowed_or_fewer(monkeypatch):
         tf.import_graph_def(graph_def)
 
 
-def test_short_constants_repeat_their_last_value():
-    with tf.Graph().as_default():
-        (c,) = tf.import_graph_def(constant([2, 3], float_val=[1.0, 2.0]), return_elements=["c:0"])
-        with tf.Session() as sess:
-            assert sess.run(c).tolist() == [[1.0, 2.0, 2.0], [2.0, 2.0, 2.0]]
+def test_short_constants_repeat_their_last_value(session):
+    (c,) = tf.import_graph_def(constant([2, 3], float_val=[1.0, 2.0]), return_elements=["c:0"])
+    assert session.run(c).tolist() == [[1.0, 2.0, 2.0], [2.0, 2.0, 2.0]]

@@ -36,17 +36,16 @@ def test_functions_travel_in_the_library_of_a_graph_def():
     assert len(again.as_graph_def().library.function) == len(graph_def.library.function)
 
 
-def test_what_is_captured_is_an_argument_and_constants_are_copied():
-    with tf.Graph().as_default() as graph:
-        big, small = tf.constant(np.zeros(5000, np.int64)), tf.constant(2, tf.int64)
-        tf.data.Dataset.range(3).map(lambda x: x + big[0] + small)
-        (body,) = graph._functions.values()
-        assert list(body.captures) == [big] and len(body.inputs) == 1
-        assert graph.get_operations()[-1].inputs[1] is big
-        with pytest.raises(ValueError, match="is not in the library"):
-            from tensorfleet.graph.functions import find_function
+def test_what_is_captured_is_an_argument_and_constants_are_copied(graph):
+    big, small = tf.constant(np.zeros(5000, np.int64)), tf.constant(2, tf.int64)
+    tf.data.Dataset.range(3).map(lambda x: x + big[0] + small)
+    (body,) = graph._functions.values()
+    assert list(body.captures) == [big] and len(body.inputs) == 1
+    assert graph.get_operations()[-1].inputs[1] is big
+    with pytest.raises(ValueError, match="is not in the library"):
+        from tensorfleet.graph.functions import find_function
 
-            find_function(graph, "nobody")
+        find_function(graph, "nobody")
 
 
 def test_a_function_that_cannot_be_read_matters_only_when_called():

@@ -134,24 +134,22 @@ def test_gradients_can_be_placed_with_their_ops(session):
 
 
 def test_sums_of_gradients_are_made_on_each_device_first():
-    with tf.Graph().as_default():
-        w = tf.constant([[1.0]], name="w")
-        with tf.device("/task:1"):
-            a = tf.matmul(w, [[1.0]], name="a")
-        with tf.device("/task:2"):
-            b, c = tf.matmul(w, [[2.0]], name="b"), tf.matmul(w, [[3.0]], name="c")
-        (near,) = tf.gradients(a + b + c, [w], colocate_gradients_with_ops=True)
-        assert near.op.colocation_groups() == w.op.colocation_groups()
-        inner = [t.op for t in near.op.inputs if t.op.type == "AddN"]
-        assert [op.device for op in inner] == ["/task:2"]
-        (loose,) = tf.gradients(a + b + c, [w])
-        assert loose.op.colocation_groups() == [b"loc:@" + loose.op.inputs[0].op.name.encode()]
+    w = tf.constant([[1.0]], name="w")
+    with tf.device("/task:1"):
+        a = tf.matmul(w, [[1.0]], name="a")
+    with tf.device("/task:2"):
+        b, c = tf.matmul(w, [[2.0]], name="b"), tf.matmul(w, [[3.0]], name="c")
+    (near,) = tf.gradients(a + b + c, [w], colocate_gradients_with_ops=True)
+    assert near.op.colocation_groups() == w.op.colocation_groups()
+    inner = [t.op for t in near.op.inputs if t.op.type == "AddN"]
+    assert [op.device for op in inner] == ["/task:2"]
+    (loose,) = tf.gradients(a + b + c, [w])
+    assert loose.op.colocation_groups() == [b"loc:@" + loose.op.inputs[0].op.name.encode()]
 
 
 def test_what_gradients_and_hessians_refuse():
-    with tf.Graph().as_default():
-        x = tf.constant([1.0])
-        with pytest.raises(ValueError, match="Unknown value for unconnected_gradients: 'other'"):
-            tf.gradients(x, x, unconnected_gradients="other")
-        with pytest.raises(ValueError, match="None values not supported"):
-            tf.hessians(x, x)
+    x = tf.constant([1.0])
+    with pytest.raises(ValueError, match="Unknown value for unconnected_gradients: 'other'"):
+        tf.gradients(x, x, unconnected_gradients="other")
+    with pytest.raises(ValueError, match="None values not supported"):
+        tf.hessians(x, x)

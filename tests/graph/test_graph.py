@@ -157,12 +157,11 @@ def test_list_with_tensors_becomes_a_pack(graph):
     assert packed.shape.as_list() == [2]
 
 
-def test_constant_does_not_follow_later_changes_of_the_array(graph):
+def test_constant_does_not_follow_later_changes_of_the_array(graph, session):
     array = np.zeros(2, np.float32)
     c = tf.constant(array)
     array[:] = 5
-    with tf.Session() as session:
-        assert session.run(c).tolist() == [0, 0]
+    assert session.run(c).tolist() == [0, 0]
 
 
 def test_each_op_remembers_the_line_that_made_it(graph):

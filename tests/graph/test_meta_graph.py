@@ -34,15 +34,14 @@ def test_a_scope_is_exported_with_its_variables_and_imported_under_another():
             assert session.run("new/y:0") == [[19.0]]
 
 
-def test_a_scope_is_copied_beside_itself_but_not_onto_itself():
+def test_a_scope_is_copied_beside_itself_but_not_onto_itself(session):
     with tf.name_scope("one"):
         tf.identity(tf.Variable(4.0, name="w"), name="y")
     copies = meta_graph.copy_scoped_meta_graph("one", "two")
     with pytest.raises(ValueError, match="need to be different"):
         meta_graph.copy_scoped_meta_graph("one", "one")
-    with tf.Session() as session:
-        session.run(copies["w:0"].initializer)
-        assert session.run("two/y:0") == 4.0
+    session.run(copies["w:0"].initializer)
+    assert session.run("two/y:0") == 4.0
 
 
 def test_a_variable_of_several_collections_is_one_object_after_import():

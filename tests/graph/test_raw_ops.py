@@ -36,23 +36,21 @@ def test_generated_functions_take_positions():
     assert run(gen_math_ops._sum([1, 2], 0, keep_dims=True)).tolist() == [3]
 
 
-def test_training_ops_are_functions_too():
+def test_training_ops_are_functions_too(session):
     from tensorfleet.python.training import training_ops
 
     v = tf.Variable([1.0, 2.0])
     step = training_ops.apply_gradient_descent(v._ref(), 0.5, [2.0, 2.0])
-    with tf.Session() as s:
-        s.run(v.initializer)
-        assert s.run(step).tolist() == [0, 1]
+    session.run(v.initializer)
+    assert session.run(step).tolist() == [0, 1]
 
 
-def test_required_attributes_come_before_those_with_defaults():
+def test_required_attributes_come_before_those_with_defaults(session):
     queue = gen_data_flow_ops.fifo_queue_v2([tf.int32], shapes=[[]], capacity=2, shared_name="q")
     put = gen_data_flow_ops.queue_enqueue_v2(queue, [7])
     got = gen_data_flow_ops.queue_dequeue_v2(queue, [tf.int32])
-    with tf.Session() as s:
-        s.run(put)
-        assert s.run(got) == [7]
+    session.run(put)
+    assert session.run(got) == [7]
 
 
 def test_messages_are_in_the_generated_modules():

@@ -39,14 +39,13 @@ def test_impossible_requests_are_refused_when_the_graph_is_made(call, message):
         call(tf.image)
 
 
-def test_sizes_known_at_run_time_are_checked_then():
-    with tf.Graph().as_default(), tf.Session() as session:
-        image = tf.placeholder(tf.float32, [None, None, 3])
-        crop = tf.image.crop_to_bounding_box(image, 2, 2, 4, 4)
-        assert crop.shape.as_list() == [4, 4, 3]
-        assert session.run(crop, {image: IMAGE}).tolist() == IMAGE[2:6, 2:6].tolist()
-        with pytest.raises(tf.errors.InvalidArgumentError, match="width must be >= target"):
-            session.run(crop, {image: IMAGE[:, :5]})
+def test_sizes_known_at_run_time_are_checked_then(session):
+    image = tf.placeholder(tf.float32, [None, None, 3])
+    crop = tf.image.crop_to_bounding_box(image, 2, 2, 4, 4)
+    assert crop.shape.as_list() == [4, 4, 3]
+    assert session.run(crop, {image: IMAGE}).tolist() == IMAGE[2:6, 2:6].tolist()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="width must be >= target"):
+        session.run(crop, {image: IMAGE[:, :5]})
 
 
 def test_an_area_of_one_color_keeps_exactly_that_color():
@@ -68,29 +67,26 @@ def test_gradients_of_crops_reach_images_and_boxes():
     assert values[0].sum() == pytest.approx(27)
 
 
-def test_a_box_of_no_image_is_refused():
-    with tf.Graph().as_default(), tf.Session() as session:
-        crops = tf.image.crop_and_resize(IMAGE[None], [[0.0, 0.0, 1.0, 1.0]], [1], [3, 3])
-        with pytest.raises(tf.errors.OutOfRangeError, match="box_index has values outside"):
-            session.run(crops)
+def test_a_box_of_no_image_is_refused(session):
+    crops = tf.image.crop_and_resize(IMAGE[None], [[0.0, 0.0, 1.0, 1.0]], [1], [3, 3])
+    with pytest.raises(tf.errors.OutOfRangeError, match="box_index has values outside"):
+        session.run(crops)
 
 
-def test_unknown_files_are_named():
-    with tf.Graph().as_default(), tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="got unknown format starting with b'hello'"):
-            session.run(tf.image.decode_jpeg(b"hello"))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Input is empty"):
-            session.run(tf.image.decode_png(b""))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="`channels` must be 0, 1, 3 or 4 but got 2"):
-            session.run(tf.image.decode_png(b"hello", channels=2))
+def test_unknown_files_are_named(session):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="got unknown format starting with b'hello'"):
+        session.run(tf.image.decode_jpeg(b"hello"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Input is empty"):
+        session.run(tf.image.decode_png(b""))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`channels` must be 0, 1, 3 or 4 but got 2"):
+        session.run(tf.image.decode_png(b"hello", channels=2))
 
 
-def test_files_need_pillow_and_say_how_to_get_it(monkeypatch):
+def test_files_need_pillow_and_say_how_to_get_it(monkeypatch, session):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with tf.Graph().as_default(), tf.Session() as session:
-        png = session.run(tf.image.encode_png((IMAGE * 255).astype(np.uint8)))
-        with pytest.raises(tf.errors.UnimplementedError, match=r"pip install 'tensorfleet\[images\]'"):
-            session.run(tf.image.decode_png(png))
+    png = session.run(tf.image.encode_png((IMAGE * 255).astype(np.uint8)))
+    with pytest.raises(tf.errors.UnimplementedError, match=r"pip install 'tensorfleet\[images\]'"):
+        session.run(tf.image.decode_png(png))
 
 
 def test_files_come_back_as_they_were_written():

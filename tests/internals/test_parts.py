@@ -83,16 +83,15 @@ def test_a_variable_without_a_python_object():
     assert not tf.global_variables()
 
 
-def test_resources_are_registered_and_initialized_together():
+def test_resources_are_registered_and_initialized_together(session):
     handle = test_ops.stub_resource_handle_op(container="a", shared_name="b")
     resources.register_resource(
         handle, test_ops.resource_create_op(handle), test_ops.resource_initialized_op(handle)
     )
-    with tf.Session() as s:
-        missing = resources.report_uninitialized_resources()
-        assert s.run(missing).tolist() == [handle.name.encode()]
-        s.run(resources.initialize_resources(resources.shared_resources()))
-        assert s.run(missing).tolist() == []
+    missing = resources.report_uninitialized_resources()
+    assert session.run(missing).tolist() == [handle.name.encode()]
+    session.run(resources.initialize_resources(resources.shared_resources()))
+    assert session.run(missing).tolist() == []
 
 
 def test_conversions_and_errors():
@@ -313,18 +312,17 @@ def test_shapes_without_shortcuts():
         tf.Dimension(tf.string)
 
 
-def test_labels_of_kernels_and_versions_of_graphs():
+def test_labels_of_kernels_and_versions_of_graphs(graph, session):
     with tf.get_default_graph()._kernel_label_map({"KernelLabel": "overload_2"}):
         labelled = test_ops.kernel_label()
     assert run(labelled) == b"My label is: overload_2"
     assert labelled.op.inputs == () and labelled.op._input_types == []
     with pytest.raises(NotImplementedError, match="removed in version 8"):
         test_ops.old()
-    with tf.Graph().as_default() as graph, tf.Session() as session:
-        test_util.set_producer_version(graph, 7)
-        session.run(test_ops.old())
-        with pytest.raises(ValueError, match="has operations"):
-            test_util.set_producer_version(graph, 8)
+    test_util.set_producer_version(graph, 7)
+    session.run(test_ops.old())
+    with pytest.raises(ValueError, match="has operations"):
+        test_util.set_producer_version(graph, 8)
 
 
 def test_scopes_that_are_entered_again():
@@ -383,5 +381,4 @@ def test_elements_of_batches_in_order_of_their_keys():
 
 
 def test_whether_a_graph_was_entered():
-    with tf.Graph().as_default():
-        assert ops.has_default_graph()
+    assert ops.has_default_graph()

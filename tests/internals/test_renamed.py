@@ -6,7 +6,7 @@ import tensorfleet as tf
 from tensorfleet.internals import renamed
 
 
-def test_old_names_give_what_the_new_ones_do():
+def test_old_names_give_what_the_new_ones_do(session):
     a, b = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
     pairs = [
         (tf.mul(a, b), [3, 8]),
@@ -19,9 +19,8 @@ def test_old_names_give_what_the_new_ones_do():
         (tf.batch_matmul(x=[[1.0, 2.0]], y=[[3.0, 4.0]], adj_y=True), [[11]]),
         (tf.complex_abs(tf.constant(3 + 4j)), 5),
     ]
-    with tf.Session() as sess:
-        for got, wanted in pairs:
-            np.testing.assert_allclose(sess.run(got), wanted)
+    for got, wanted in pairs:
+        np.testing.assert_allclose(session.run(got), wanted)
 
 
 def test_each_warns_once(caplog):
@@ -36,15 +35,13 @@ def test_each_warns_once(caplog):
     assert caplog.records[0].filename == "test_renamed.py"
 
 
-def test_arguments_from_before_1_0_are_taken():
+def test_arguments_from_before_1_0_are_taken(session):
     sparse = tf.SparseTensor(indices=[[0, 1]], values=[5], shape=[1, 3])
     opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.1), 2, replica_id=0)
     assert isinstance(opt, tf.train.Optimizer)
-    with tf.Session() as sess:
-        assert sess.run(tf.sparse.to_dense(sparse)).tolist() == [[0, 5, 0]]
+    assert session.run(tf.sparse.to_dense(sparse)).tolist() == [[0, 5, 0]]
 
 
-def test_xla_compile_gives_the_computations_tensors():
+def test_xla_compile_gives_the_computations_tensors(session):
     (total,) = tf.xla.experimental.compile(lambda a, b: a + b, [1.0, 2.0])
-    with tf.Session() as sess:
-        assert sess.run(total) == 3
+    assert session.run(total) == 3

@@ -40,7 +40,7 @@ def test_a_sequential_model_is_made_when_it_is_called():
     assert model.get_layer("dense") is model.layers[2]
 
 
-def test_a_model_of_inputs_and_outputs_is_applied_to_others():
+def test_a_model_of_inputs_and_outputs_is_applied_to_others(session):
     a, b = tf.keras.Input((2,)), tf.keras.Input(shape=(2,))
     shared = layers.Dense(3, kernel_initializer="ones")
     total = layers.add([shared(a), shared(b)])
@@ -48,10 +48,9 @@ def test_a_model_of_inputs_and_outputs_is_applied_to_others():
     kinds = [type(layer).__name__ for layer in model.layers]
     assert kinds == ["InputLayer", "InputLayer", "Dense", "Add", "Lambda"]
     made = model([tf.ones([1, 2]), tf.zeros([1, 2])])
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(made).tolist() == [[4.0, 4.0, 4.0]]
-        assert session.run(model.output, {a: [[1, 1]], b: [[1, 1]]}).tolist() == [[8.0, 8.0, 8.0]]
+    session.run(tf.global_variables_initializer())
+    assert session.run(made).tolist() == [[4.0, 4.0, 4.0]]
+    assert session.run(model.output, {a: [[1, 1]], b: [[1, 1]]}).tolist() == [[8.0, 8.0, 8.0]]
 
 
 def test_a_model_by_subclass():

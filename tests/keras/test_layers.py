@@ -158,14 +158,13 @@ def test_argument_lists_are_those_of_keras():
     assert lstm.endswith("implementation return_sequences return_state go_backwards stateful unroll kwargs")
 
 
-def test_a_graph_with_keras_layers_trains():
+def test_a_graph_with_keras_layers_trains(session):
     x = np.random.RandomState(0).rand(32, 4).astype(np.float32)
     h = layers.Dense(8, activation="tanh")(tf.constant(x))
     loss = tf.reduce_mean(tf.keras.losses.mean_squared_error(x.sum(1, keepdims=True), layers.Dense(1)(h)))
     train = tf.train.AdamOptimizer(0.05).minimize(loss)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        before = session.run(loss)
-        for _ in range(50):
-            session.run(train)
-        assert session.run(loss) < before / 4
+    session.run(tf.global_variables_initializer())
+    before = session.run(loss)
+    for _ in range(50):
+        session.run(train)
+    assert session.run(loss) < before / 4

@@ -61,17 +61,16 @@ def test_variable_scopes_name_variables_and_name_scopes_only_operations():
     assert tf.global_variables()[0].name == "net/fc/kernel:0"
 
 
-def test_a_layer_of_ones_own_builds_once_and_passes_arguments_on():
+def test_a_layer_of_ones_own_builds_once_and_passes_arguments_on(session):
     layer = Scale(name="mine")
     first, second = layer(tf.ones([2, 3])), layer(tf.ones([2, 3]), by=3.0)
     assert [v.name for v in layer.trainable_weights] == ["mine/factor:0"]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run([first, second])[1].sum() == 18
-        layer.set_weights([np.array([1.0, 2.0, 3.0])])
-        assert layer.get_weights()[0].tolist() == [1, 2, 3]
-        with pytest.raises(ValueError, match="expecting 1 weights"):
-            layer.set_weights([])
+    session.run(tf.global_variables_initializer())
+    assert session.run([first, second])[1].sum() == 18
+    layer.set_weights([np.array([1.0, 2.0, 3.0])])
+    assert layer.get_weights()[0].tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="expecting 1 weights"):
+        layer.set_weights([])
 
 
 def test_a_layer_that_is_not_trainable_keeps_its_variables_out_of_training():
@@ -143,7 +142,7 @@ def test_a_name_is_known_only_after_the_first_call():
         _ = tf.layers.Dense(3).scope_name
 
 
-def test_variables_may_be_partitioned():
+def test_variables_may_be_partitioned(session):
     with tf.variable_scope("p", partitioner=tf.fixed_size_partitioner(2)):
         y = tf.layers.dense(tf.ones([1, 4]), 2, kernel_regularizer=tf.nn.l2_loss)
         z = tf.layers.batch_normalization(y, training=True)
@@ -153,9 +152,8 @@ def test_variables_may_be_partitioned():
     ]
     assert tf.global_variables()[-1].name == "p/batch_normalization/moving_variance:0"
     assert len(tf.losses.get_regularization_losses()) == 2
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(z).shape == (1, 2)
+    session.run(tf.global_variables_initializer())
+    assert session.run(z).shape == (1, 2)
 
 
 def test_a_custom_getter_may_decide_against_training():
@@ -168,12 +166,11 @@ def test_a_custom_getter_may_decide_against_training():
     assert layer.trainable_weights == [] and len(layer.non_trainable_weights) == 2
 
 
-def test_the_scopes_initializer_is_the_default():
+def test_the_scopes_initializer_is_the_default(session):
     with tf.variable_scope("s", initializer=tf.constant_initializer(2.0)):
         y = tf.layers.dense(tf.ones([1, 3]), 1)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(y) == 6
+    session.run(tf.global_variables_initializer())
+    assert session.run(y) == 6
 
 
 def test_a_copy_of_a_layer_shares_what_is_in_the_graph():

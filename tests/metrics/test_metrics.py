@@ -61,17 +61,16 @@ def test_a_weighted_mean():
     assert over_batches(M.mean, SCORES, weights) == pytest.approx(np.average(SCORES, weights=weights))
 
 
-def test_the_value_changes_only_with_the_update():
+def test_the_value_changes_only_with_the_update(session):
     x = tf.placeholder(tf.float32, [None])
     value, update = M.mean(x)
-    with tf.Session() as session:
-        session.run(tf.local_variables_initializer())
-        assert session.run(value) == 0
-        assert session.run(update, {x: [1, 3]}) == 2
-        assert session.run(value) == 2
-        assert session.run(update, {x: [5]}) == 3
-        session.run(tf.variables_initializer(tf.get_collection(tf.GraphKeys.METRIC_VARIABLES)))
-        assert session.run(value) == 0
+    session.run(tf.local_variables_initializer())
+    assert session.run(value) == 0
+    assert session.run(update, {x: [1, 3]}) == 2
+    assert session.run(value) == 2
+    assert session.run(update, {x: [5]}) == 3
+    session.run(tf.variables_initializer(tf.get_collection(tf.GraphKeys.METRIC_VARIABLES)))
+    assert session.run(value) == 0
 
 
 def test_variables_are_local_and_results_are_collected():
@@ -103,13 +102,12 @@ def test_the_area_under_a_curve_of_ranks():
         M.auc([True], [0.5], summation_method="guess")
 
 
-def test_probabilities_must_be_probabilities():
+def test_probabilities_must_be_probabilities(session):
     scores = tf.placeholder(tf.float32, [2])
     _, update = M.auc([True, False], scores)
-    with tf.Session() as session:
-        session.run(tf.local_variables_initializer())
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"predictions must be in \[0, 1\]"):
-            session.run(update, {scores: [0.5, 1.5]})
+    session.run(tf.local_variables_initializer())
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"predictions must be in \[0, 1\]"):
+        session.run(update, {scores: [0.5, 1.5]})
 
 
 def test_intersection_over_union_and_accuracy_of_classes():
@@ -152,7 +150,7 @@ def test_sensitivity_must_be_a_share():
         (tf.metrics.average_precision_at_k, None, (1 / 2 / 2 + 1) / 2),
     ],
 )
-def test_labels_of_the_best_k_may_be_sparse(measure, class_id, expected):
+def test_labels_of_the_best_k_may_be_sparse(measure, class_id, expected, session):
     predictions = tf.constant([[0.1, 0.3, 0.6], [0.2, 0.5, 0.3]])
     sparse = tf.SparseTensorValue(
         [[0, 0], [0, 1], [0, 2], [1, 0]], np.array([0, 1, 7] + [1], np.int64), [2, 3]
@@ -161,7 +159,6 @@ def test_labels_of_the_best_k_may_be_sparse(measure, class_id, expected):
     if measure is tf.metrics.average_precision_at_k:
         sparse = tf.SparseTensorValue([[0, 0], [0, 1], [1, 0]], np.array([0, 1, 1], np.int64), [2, 2])
     value, update = measure(sparse, predictions, 2, **options)
-    with tf.Session() as s:
-        s.run(tf.local_variables_initializer())
-        assert s.run(update) == pytest.approx(expected)
-        assert s.run(value) == pytest.approx(expected)
+    session.run(tf.local_variables_initializer())
+    assert session.run(update) == pytest.approx(expected)
+    assert session.run(value) == pytest.approx(expected)

@@ -68,16 +68,15 @@ def test_errors(session):
         tf.nn.embedding_lookup(None, [1])
 
 
-def test_a_function_of_the_rows_is_computed_where_each_part_is():
+def test_a_function_of_the_rows_is_computed_where_each_part_is(session):
     from tensorfleet.python.ops import embedding_ops
 
     table = np.arange(12.0, dtype=np.float32).reshape(6, 2)
     ids = [[0, 5], [3, 3]]
-    with tf.Graph().as_default(), tf.Session() as sess:
-        for parts in ([table], [table[0::2], table[1::2]]):
-            made = embedding_ops._embedding_lookup_and_transform(
-                parts, ids, transform_fn=lambda rows: tf.reduce_sum(rows, axis=1)
-            )
-            np.testing.assert_array_equal(sess.run(made), table.sum(axis=1)[np.array(ids)])
-        rows = embedding_ops.embedding_lookup_v2([table[:3], table[3:]], ids)
-        np.testing.assert_array_equal(sess.run(rows), table[np.array(ids)])
+    for parts in ([table], [table[0::2], table[1::2]]):
+        made = embedding_ops._embedding_lookup_and_transform(
+            parts, ids, transform_fn=lambda rows: tf.reduce_sum(rows, axis=1)
+        )
+        np.testing.assert_array_equal(session.run(made), table.sum(axis=1)[np.array(ids)])
+    rows = embedding_ops.embedding_lookup_v2([table[:3], table[3:]], ids)
+    np.testing.assert_array_equal(session.run(rows), table[np.array(ids)])

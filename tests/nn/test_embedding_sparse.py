@@ -43,10 +43,9 @@ def test_the_default_combiner_is_the_mean(session):
     assert found.op.name == "embedding_lookup_sparse"
 
 
-def test_sums_of_short_floats_are_long():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [0, 1, 2], [2, 2])
-        for dtype in (tf.float16, tf.bfloat16):
-            made = tf.nn.embedding_lookup_sparse(tf.ones([3, 2], dtype), ids, None, combiner="sum")
-            assert made.dtype == tf.float32
-            assert sess.run(made).tolist() == [[2.0, 2.0], [1.0, 1.0]]
+def test_sums_of_short_floats_are_long(session):
+    ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [0, 1, 2], [2, 2])
+    for dtype in (tf.float16, tf.bfloat16):
+        made = tf.nn.embedding_lookup_sparse(tf.ones([3, 2], dtype), ids, None, combiner="sum")
+        assert made.dtype == tf.float32
+        assert session.run(made).tolist() == [[2.0, 2.0], [1.0, 1.0]]

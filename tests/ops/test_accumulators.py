@@ -12,16 +12,15 @@ from tensorfleet.ops.accumulator_core import Accumulator, SparseAccumulator
 from tensorfleet.shapes import TensorShape
 
 
-def test_take_gives_the_mean_and_starts_again():
+def test_take_gives_the_mean_and_starts_again(session):
     q = tf.ConditionalAccumulator(tf.float32, shape=[2], name="q")
-    with tf.Session() as sess:
-        for g in ([1.0, 2.0], [3.0, 5.0]):
-            sess.run(q.apply_grad(g))
-        assert sess.run(q.num_accumulated()) == 2
-        taken = q.take_grad(1)
-        assert taken.shape.as_list() == [2]
-        assert sess.run(taken).tolist() == [2.0, 3.5]
-        assert sess.run(q.num_accumulated()) == 0
+    for g in ([1.0, 2.0], [3.0, 5.0]):
+        session.run(q.apply_grad(g))
+    assert session.run(q.num_accumulated()) == 2
+    taken = q.take_grad(1)
+    assert taken.shape.as_list() == [2]
+    assert session.run(taken).tolist() == [2.0, 3.5]
+    assert session.run(q.num_accumulated()) == 0
 
 
 def test_sum_reduction():
@@ -56,24 +55,23 @@ def test_names_and_types_are_those_of_tensorflow(graph):
     assert (q.name, q.dtype) == ("Q", tf.float32)
 
 
-def test_stale_gradients_are_dropped_without_an_error():
+def test_stale_gradients_are_dropped_without_an_error(session):
     q = tf.ConditionalAccumulator(tf.float32, shape=[])
     step = tf.placeholder(tf.int64, [])
     add = q.apply_grad(10.0, local_step=step)
     count, take = q.num_accumulated(), q.take_grad(1)
-    with tf.Session() as sess:
-        sess.run(add, {step: 0})
-        sess.run(take)  # now it is step 1
-        sess.run(add, {step: 0})
-        assert sess.run(count) == 0
-        sess.run(add, {step: 1})
-        assert sess.run(count) == 1
-        sess.run(q.set_global_step(5))
-        assert sess.run(count) == 1
-        sess.run(add, {step: 3})
-        assert sess.run(count) == 1
-        sess.run(add, {step: 5})
-        assert sess.run(take) == 10.0
+    session.run(add, {step: 0})
+    session.run(take)  # now it is step 1
+    session.run(add, {step: 0})
+    assert session.run(count) == 0
+    session.run(add, {step: 1})
+    assert session.run(count) == 1
+    session.run(q.set_global_step(5))
+    assert session.run(count) == 1
+    session.run(add, {step: 3})
+    assert session.run(count) == 1
+    session.run(add, {step: 5})
+    assert session.run(take) == 10.0
 
 
 def test_the_dropped_are_counted_by_who_handed_them_in():
@@ -85,18 +83,17 @@ def test_the_dropped_are_counted_by_who_handed_them_in():
     assert a.count == 1
 
 
-def test_take_waits_for_enough_gradients_and_the_first_waits_first():
+def test_take_waits_for_enough_gradients_and_the_first_waits_first(session):
     q = tf.ConditionalAccumulator(tf.float32, shape=[])
     x = tf.placeholder(tf.float32)
     add, take = q.apply_grad(x, local_step=100), q.take_grad(2)
     got = []
-    with tf.Session() as sess:
-        taker = threading.Thread(target=lambda: got.append(sess.run(take)))
-        taker.start()
-        sess.run(add, {x: 1.0})
-        sess.run(add, {x: 2.0})
-        taker.join(60)
-        assert got == [1.5]
+    taker = threading.Thread(target=lambda: got.append(session.run(take)))
+    taker.start()
+    session.run(add, {x: 1.0})
+    session.run(add, {x: 2.0})
+    taker.join(60)
+    assert got == [1.5]
 
 
 def test_a_waiting_take_is_cancelled_when_the_session_closes():
@@ -120,57 +117,49 @@ def test_a_waiting_take_is_cancelled_when_the_session_closes():
     assert len(raised) == 1
 
 
-def test_a_withdrawn_take_leaves_the_gradients():
+def test_a_withdrawn_take_leaves_the_gradients(session):
     q = tf.ConditionalAccumulator(tf.float32, shape=[])
-    with tf.Session() as sess:
-        sess.run(q.apply_grad(1.0))
-        with pytest.raises(tf.errors.DeadlineExceededError):
-            sess.run(q.take_grad(2), options=tf.RunOptions(timeout_in_ms=20))
-        sess.run(q.apply_grad(3.0))
-        assert sess.run(q.take_grad(2)) == 2.0
+    session.run(q.apply_grad(1.0))
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(q.take_grad(2), options=tf.RunOptions(timeout_in_ms=20))
+    session.run(q.apply_grad(3.0))
+    assert session.run(q.take_grad(2)) == 2.0
 
 
-def test_shapes_are_checked_in_the_graph_and_when_running():
+def test_shapes_are_checked_in_the_graph_and_when_running(session):
     q = tf.ConditionalAccumulator(tf.float32, shape=[2])
     with pytest.raises(ValueError, match="incompatible"):
         q.apply_grad([1.0, 2.0, 3.0])
     x = tf.placeholder(tf.float32)
     free = tf.ConditionalAccumulator(tf.float32)
-    with tf.Session() as sess:
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"Shape mismatch: expected \[2\], got \[3\]"
-        ):
-            sess.run(q.apply_grad(x), {x: [1, 2, 3]})
-        add = free.apply_grad(x, local_step=9)
-        sess.run(add, {x: [1, 2]})
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"Shape mismatch: expected \[2\], got \[3\]"
-        ):
-            sess.run(add, {x: [1, 2, 3]})
-        assert sess.run(free.take_grad(1)).tolist() == [1, 2]
-        sess.run(add, {x: [[1, 2, 3]]})  # a new sum may have a new shape
-        for n in (0, -1):
-            with pytest.raises(tf.errors.InvalidArgumentError, match="num_required must be positive"):
-                sess.run(free.take_grad(n))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Shape mismatch: expected \[2\], got \[3\]"):
+        session.run(q.apply_grad(x), {x: [1, 2, 3]})
+    add = free.apply_grad(x, local_step=9)
+    session.run(add, {x: [1, 2]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Shape mismatch: expected \[2\], got \[3\]"):
+        session.run(add, {x: [1, 2, 3]})
+    assert session.run(free.take_grad(1)).tolist() == [1, 2]
+    session.run(add, {x: [[1, 2, 3]]})  # a new sum may have a new shape
+    for n in (0, -1):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="num_required must be positive"):
+            session.run(free.take_grad(n))
 
 
-def test_gradients_are_the_accumulators_own():
+def test_gradients_are_the_accumulators_own(session):
     """The caller may change the array it fed."""
     q = tf.ConditionalAccumulator(tf.float32, shape=[2])
     x = tf.placeholder(tf.float32)
     fed = np.array([1, 2], np.float32)
-    with tf.Session() as sess:
-        sess.run(q.apply_grad(x), {x: fed})
-        fed[:] = 7
-        assert sess.run(q.take_grad(1)).tolist() == [1, 2]
+    session.run(q.apply_grad(x), {x: fed})
+    fed[:] = 7
+    assert session.run(q.take_grad(1)).tolist() == [1, 2]
 
 
-def test_accumulators_of_one_shared_name_are_one():
+def test_accumulators_of_one_shared_name_are_one(session):
     a = tf.ConditionalAccumulator(tf.float32, shape=[], shared_name="same")
     b = tf.ConditionalAccumulator(tf.float32, shape=[], shared_name="same")
-    with tf.Session() as sess:
-        sess.run(a.apply_grad(4.0))
-        assert sess.run(b.take_grad(1)) == 4.0
+    session.run(a.apply_grad(4.0))
+    assert session.run(b.take_grad(1)) == 4.0
 
 
 # -- rows ----------------------------------------------------------------------------------------------
@@ -218,13 +207,12 @@ def test_rows_come_back_as_indexed_slices_with_the_declared_shape():
         ([5], [[0, 1]], [3, 2], "exceeded limits of shape"),
     ],
 )
-def test_rows_are_checked(indices, values, shape, text):
+def test_rows_are_checked(indices, values, shape, text, session):
     q = tf.SparseConditionalAccumulator(tf.float32, shape=[None, 2])
     i, v, s = tf.placeholder(tf.int64), tf.placeholder(tf.float32), tf.placeholder(tf.int64)
-    with tf.Session() as sess:
-        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
-            sess.run(q.apply_grad(i, v, s), {i: indices, v: values, s: shape})
-        assert sess.run(q.num_accumulated()) == 0
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        session.run(q.apply_grad(i, v, s), {i: indices, v: values, s: shape})
+    assert session.run(q.num_accumulated()) == 0
 
 
 def test_rows_agree_with_dense_sums():
@@ -243,19 +231,17 @@ def test_rows_agree_with_dense_sums():
     np.testing.assert_allclose(full, dense)
 
 
-def test_rows_of_a_sparse_accumulator_have_the_shape_of_the_gradients():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        for shape, dense in (([], [-1, 2]), ([4, None], [4, 2]), ([None, 2], [-1, 2])):
-            q = tf.SparseConditionalAccumulator(tf.float32, shape=shape)
-            sess.run(q.apply_grad([1, 3], [[1.0, 2.0], [3.0, 4.0]]))
-            assert sess.run(q.take_indexed_slices_grad(1)).dense_shape.tolist() == dense
+def test_rows_of_a_sparse_accumulator_have_the_shape_of_the_gradients(session):
+    for shape, dense in (([], [-1, 2]), ([4, None], [4, 2]), ([None, 2], [-1, 2])):
+        q = tf.SparseConditionalAccumulator(tf.float32, shape=shape)
+        session.run(q.apply_grad([1, 3], [[1.0, 2.0], [3.0, 4.0]]))
+        assert session.run(q.take_indexed_slices_grad(1)).dense_shape.tolist() == dense
 
 
-def test_rows_beyond_a_sparse_accumulator_and_rows_of_another_rank_are_refused():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        q = tf.SparseConditionalAccumulator(tf.float32, shape=[2, None])
-        with pytest.raises(tf.errors.InvalidArgumentError, match="index is 3 exceeded 2"):
-            sess.run(q.apply_grad([0, 3], [[1.0], [2.0]]))
-        sess.run(q.apply_grad([0], [[1.0]]))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="expected values rank 2, got 3"):
-            sess.run(q.apply_grad([0], [[[1.0]]]))
+def test_rows_beyond_a_sparse_accumulator_and_rows_of_another_rank_are_refused(session):
+    q = tf.SparseConditionalAccumulator(tf.float32, shape=[2, None])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="index is 3 exceeded 2"):
+        session.run(q.apply_grad([0, 3], [[1.0], [2.0]]))
+    session.run(q.apply_grad([0], [[1.0]]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected values rank 2, got 3"):
+        session.run(q.apply_grad([0], [[[1.0]]]))

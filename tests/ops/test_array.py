@@ -378,16 +378,15 @@ def test_searchsorted_by_rows():
 # -- bits --------------------------------------------------------------------------------------------
 
 
-def test_check_numerics_says_what_it_found():
+def test_check_numerics_says_what_it_found(session):
     y = tf.placeholder(tf.float32, [None])
     checked = tf.check_numerics(y, "my tensor")
-    with tf.Session() as session:
-        for _ in range(3):  # interpreted at first, then compiled
-            with pytest.raises(tf.errors.InvalidArgumentError, match="my tensor : Tensor had NaN values"):
-                session.run(checked, {y: [1, np.nan]})
-            with pytest.raises(tf.errors.InvalidArgumentError, match="my tensor : Tensor had Inf values"):
-                session.run(checked, {y: [1, -np.inf]})
-            assert session.run(checked, {y: [1, 2]}).tolist() == [1, 2]
+    for _ in range(3):  # interpreted at first, then compiled
+        with pytest.raises(tf.errors.InvalidArgumentError, match="my tensor : Tensor had NaN values"):
+            session.run(checked, {y: [1, np.nan]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="my tensor : Tensor had Inf values"):
+            session.run(checked, {y: [1, -np.inf]})
+        assert session.run(checked, {y: [1, 2]}).tolist() == [1, 2]
 
 
 def test_bitcast_trades_bytes_for_the_last_dimension(x):

@@ -81,17 +81,14 @@ def test_gather_in_batches():
         np.testing.assert_array_equal(got, expected)
 
 
-def test_gather_out_of_range_names_the_index():
+def test_gather_out_of_range_names_the_index(session):
     params = tf.placeholder(tf.float32, [None])
     indices = tf.placeholder(tf.int32, [None])
     y = tf.gather(params, indices)
-    with tf.Session() as session:
-        for _ in range(4):  # interpreted at first, then compiled
-            with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[2\] = 7 is not in \[0, 5\)"):
-                session.run(y, {params: np.ones(5), indices: [0, 1, 7]})
-            np.testing.assert_array_equal(
-                session.run(y, {params: np.ones(5), indices: [0, 1, 4]}), np.ones(3)
-            )
+    for _ in range(4):  # interpreted at first, then compiled
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[2\] = 7 is not in \[0, 5\)"):
+            session.run(y, {params: np.ones(5), indices: [0, 1, 7]})
+        np.testing.assert_array_equal(session.run(y, {params: np.ones(5), indices: [0, 1, 4]}), np.ones(3))
 
 
 def test_gather_nd_out_of_range_names_the_index():

@@ -12,86 +12,80 @@ def two_components():
     return Barrier((tf.float32, tf.float32), shapes=((), ()), name="B")
 
 
-def test_elements_are_ready_when_all_components_are_there():
+def test_elements_are_ready_when_all_components_are_there(session):
     b = two_components()
     take = b.take_many(2)
     assert [t.shape.as_list() for t in (take.indices, take.keys, *take.values)] == [[2]] * 4
-    with tf.Session() as sess:
-        sess.run(b.insert_many(0, ["a", "b", "c"], [10.0, 20.0, 30.0]))
-        assert sess.run([b.ready_size(), b.incomplete_size()]) == [0, 3]
-        sess.run(b.insert_many(1, ["b", "a"], [200.0, 100.0]))
-        assert sess.run([b.ready_size(), b.incomplete_size()]) == [2, 1]
-        got = sess.run(take)
-        pairs = dict(zip(got.keys.tolist(), zip(*(v.tolist() for v in got.values), strict=True), strict=True))
-        assert pairs == {b"a": (10, 100), b"b": (20, 200)}
-        assert set(got.indices.tolist()) == {-(2**63)}
+    session.run(b.insert_many(0, ["a", "b", "c"], [10.0, 20.0, 30.0]))
+    assert session.run([b.ready_size(), b.incomplete_size()]) == [0, 3]
+    session.run(b.insert_many(1, ["b", "a"], [200.0, 100.0]))
+    assert session.run([b.ready_size(), b.incomplete_size()]) == [2, 1]
+    got = session.run(take)
+    pairs = dict(zip(got.keys.tolist(), zip(*(v.tolist() for v in got.values), strict=True), strict=True))
+    assert pairs == {b"a": (10, 100), b"b": (20, 200)}
+    assert set(got.indices.tolist()) == {-(2**63)}
 
 
-def test_keys_that_came_first_leave_first():
+def test_keys_that_came_first_leave_first(session):
     b = two_components()
-    with tf.Session() as sess:
-        sess.run(b.insert_many(0, ["first"], [1.0]))
-        sess.run(b.insert_many(0, ["second"], [2.0]))
-        sess.run(b.insert_many(1, ["second"], [2.0]))
-        sess.run(b.insert_many(1, ["first"], [1.0]))
-        assert sess.run(b.take_many(2)).keys.tolist() == [b"first", b"second"]
+    session.run(b.insert_many(0, ["first"], [1.0]))
+    session.run(b.insert_many(0, ["second"], [2.0]))
+    session.run(b.insert_many(1, ["second"], [2.0]))
+    session.run(b.insert_many(1, ["first"], [1.0]))
+    assert session.run(b.take_many(2)).keys.tolist() == [b"first", b"second"]
 
 
-def test_a_closed_barrier_completes_what_it_has():
+def test_a_closed_barrier_completes_what_it_has(session):
     b = two_components()
-    with tf.Session() as sess:
-        sess.run(b.insert_many(0, ["a"], [1.0]))
-        sess.run(b.close())
-        with pytest.raises(tf.errors.CancelledError, match="attempted to insert a brand new key: z"):
-            sess.run(b.insert_many(0, ["z"], [1.0]))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Key a already has a value for component 0"):
-            sess.run(b.insert_many(0, ["a"], [1.0]))
-        sess.run(b.insert_many(1, ["a"], [2.0]))
-        small = b.take_many(5, allow_small_batch=True)
-        assert sess.run(small).keys.tolist() == [b"a"]
-        with pytest.raises(tf.errors.OutOfRangeError, match=r"is closed and has insufficient elements"):
-            sess.run(small)
-        with pytest.raises(tf.errors.CancelledError, match="is already closed"):
-            sess.run(b.close())
+    session.run(b.insert_many(0, ["a"], [1.0]))
+    session.run(b.close())
+    with pytest.raises(tf.errors.CancelledError, match="attempted to insert a brand new key: z"):
+        session.run(b.insert_many(0, ["z"], [1.0]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Key a already has a value for component 0"):
+        session.run(b.insert_many(0, ["a"], [1.0]))
+    session.run(b.insert_many(1, ["a"], [2.0]))
+    small = b.take_many(5, allow_small_batch=True)
+    assert session.run(small).keys.tolist() == [b"a"]
+    with pytest.raises(tf.errors.OutOfRangeError, match=r"is closed and has insufficient elements"):
+        session.run(small)
+    with pytest.raises(tf.errors.CancelledError, match="is already closed"):
+        session.run(b.close())
 
 
-def test_cancelling_forgets_the_incomplete():
+def test_cancelling_forgets_the_incomplete(session):
     b = two_components()
-    with tf.Session() as sess:
-        sess.run(b.insert_many(0, ["k"], [1.0]))
-        sess.run(b.close(cancel_pending_enqueues=True))
-        assert sess.run([b.ready_size(), b.incomplete_size()]) == [0, 0]
-        with pytest.raises(tf.errors.CancelledError, match="is closed.  Pending enqueues cancelled: 1"):
-            sess.run(b.insert_many(1, ["k"], [1.0]))
-        with pytest.raises(tf.errors.OutOfRangeError, match=r"\(requested 1, total size 0\)"):
-            sess.run(b.take_many(1))
+    session.run(b.insert_many(0, ["k"], [1.0]))
+    session.run(b.close(cancel_pending_enqueues=True))
+    assert session.run([b.ready_size(), b.incomplete_size()]) == [0, 0]
+    with pytest.raises(tf.errors.CancelledError, match="is closed.  Pending enqueues cancelled: 1"):
+        session.run(b.insert_many(1, ["k"], [1.0]))
+    with pytest.raises(tf.errors.OutOfRangeError, match=r"\(requested 1, total size 0\)"):
+        session.run(b.take_many(1))
 
 
-def test_shapes_are_checked():
+def test_shapes_are_checked(session):
     with pytest.raises(ValueError, match="Empty tensors are not supported"):
         Barrier((tf.float32,), shapes=((0,),))
     b = two_components()
     with pytest.raises(ValueError, match="not compatible|must be equal"):
         b.insert_many(0, ["q", "w"], [1.0])
     x = tf.placeholder(tf.float32)
-    with tf.Session() as sess:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Shape mismatch in tuple component 0"):
-            sess.run(b.insert_many(0, ["a"], x), {x: [[1.0, 2.0]]})
-        assert sess.run(b.incomplete_size()) == 0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Shape mismatch in tuple component 0"):
+        session.run(b.insert_many(0, ["a"], x), {x: [[1.0, 2.0]]})
+    assert session.run(b.incomplete_size()) == 0
 
 
-def test_a_small_batch_of_a_closed_barrier_is_what_is_ready():
+def test_a_small_batch_of_a_closed_barrier_is_what_is_ready(session):
     b = two_components()
     small = b.take_many(3, allow_small_batch=True)
-    with tf.Session() as sess:
-        sess.run(b.insert_many(0, ["a", "b", "c"], [1.0, 2.0, 3.0]))
-        sess.run(b.insert_many(1, ["a", "b"], [1.0, 2.0]))
-        sess.run(b.close())
-        assert sorted(sess.run(small).keys.tolist()) == [b"a", b"b"]
-        with pytest.raises(tf.errors.OutOfRangeError, match="insufficient elements"):
-            sess.run(small)  # `c` is still incomplete
-        sess.run(b.insert_many(1, ["c"], [3.0]))
-        assert sess.run(small).keys.tolist() == [b"c"]
+    session.run(b.insert_many(0, ["a", "b", "c"], [1.0, 2.0, 3.0]))
+    session.run(b.insert_many(1, ["a", "b"], [1.0, 2.0]))
+    session.run(b.close())
+    assert sorted(session.run(small).keys.tolist()) == [b"a", b"b"]
+    with pytest.raises(tf.errors.OutOfRangeError, match="insufficient elements"):
+        session.run(small)  # `c` is still incomplete
+    session.run(b.insert_many(1, ["c"], [3.0]))
+    assert session.run(small).keys.tolist() == [b"c"]
 
 
 def test_values_without_elements_are_refused():
@@ -104,13 +98,12 @@ def test_values_without_elements_are_refused():
         sess.run(insert)
 
 
-def test_a_shared_barrier_is_one_kind_of_barrier():
+def test_a_shared_barrier_is_one_kind_of_barrier(session):
     first = Barrier((tf.float32,), shapes=((2,),), shared_name="b")
     types = Barrier((tf.int32,), shapes=((2,),), shared_name="b")
     shapes = Barrier((tf.float32,), shared_name="b")
-    with tf.Session() as sess:
-        sess.run(first.barrier_ref.op)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="component types"):
-            sess.run(types.barrier_ref.op)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="component shapes"):
-            sess.run(shapes.barrier_ref.op)
+    session.run(first.barrier_ref.op)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="component types"):
+        session.run(types.barrier_ref.op)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="component shapes"):
+        session.run(shapes.barrier_ref.op)

@@ -8,26 +8,24 @@ import pytest
 import tensorfleet as tf
 
 
-def test_the_function_of_the_number_runs():
+def test_the_function_of_the_number_runs(session):
     index = tf.placeholder(tf.int32, [])
     functions = [lambda i=i: tf.constant(i * 10) for i in range(3)]
     last, default = (
         tf.switch_case(index, functions),
         tf.switch_case(index, functions, lambda: tf.constant(-1)),
     )
-    with tf.Session() as session:
-        for i in (0, 1, 2):
-            assert session.run([last, default], {index: i}) == [i * 10, i * 10]
-        assert session.run([last, default], {index: 7}) == [20, -1]
+    for i in (0, 1, 2):
+        assert session.run([last, default], {index: i}) == [i * 10, i * 10]
+    assert session.run([last, default], {index: 7}) == [20, -1]
 
 
-def test_only_the_chosen_function_has_effects():
+def test_only_the_chosen_function_has_effects(session):
     v = tf.Variable(0)
     step = tf.switch_case(tf.constant(1), {0: lambda: v.assign_add(1), 1: lambda: v.assign_add(10)})
-    with tf.Session() as session:
-        session.run(v.initializer)
-        session.run(step)
-        assert session.run(v) == 10
+    session.run(v.initializer)
+    session.run(step)
+    assert session.run(v) == 10
 
 
 def test_functions_that_are_none_are_refused():

@@ -102,23 +102,19 @@ def test_near(session):
 
 
 def test_shapes_are_compared_when_the_graph_is_made():
-    with tf.Graph().as_default():
-        x = tf.placeholder(tf.float32, [None, 3])
-        tf.debugging.assert_shapes([(x, ("N", "Q")), (tf.zeros([3]), ("Q",)), (x, (None, 3))])
-        with pytest.raises(
-            ValueError, match="Specified by tensor Placeholder:0 dimension 1.  Tensor .* size 3"
-        ):
-            tf.debugging.assert_shapes([(x, ("N", "Q")), (tf.zeros([4]), ("Q",))])
-        with pytest.raises(ValueError, match="Specified explicitly.  Tensor Placeholder:0 dimension 1"):
-            tf.debugging.assert_shapes({x: ("N", 4)})
-        with pytest.raises(ValueError, match="must have rank 3.  Received rank 2"):
-            tf.debugging.assert_shapes([(x, (1, 2, 4))])
+    x = tf.placeholder(tf.float32, [None, 3])
+    tf.debugging.assert_shapes([(x, ("N", "Q")), (tf.zeros([3]), ("Q",)), (x, (None, 3))])
+    with pytest.raises(ValueError, match="Specified by tensor Placeholder:0 dimension 1.  Tensor .* size 3"):
+        tf.debugging.assert_shapes([(x, ("N", "Q")), (tf.zeros([4]), ("Q",))])
+    with pytest.raises(ValueError, match="Specified explicitly.  Tensor Placeholder:0 dimension 1"):
+        tf.debugging.assert_shapes({x: ("N", 4)})
+    with pytest.raises(ValueError, match="must have rank 3.  Received rank 2"):
+        tf.debugging.assert_shapes([(x, (1, 2, 4))])
 
 
-def test_shapes_unknown_until_the_run_are_compared_then():
-    with tf.Graph().as_default(), tf.Session() as session:
-        x, y = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.float32, [None])
-        same = tf.debugging.assert_shapes([(x, ("N", "Q")), (y, ("N",))], message="lengths")
-        session.run(same, {x: [[1, 2, 3]], y: [1]})
-        with pytest.raises(tf.errors.InvalidArgumentError, match="lengths.  Specified by tensor"):
-            session.run(same, {x: [[1, 2, 3]], y: [1, 2]})
+def test_shapes_unknown_until_the_run_are_compared_then(session):
+    x, y = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.float32, [None])
+    same = tf.debugging.assert_shapes([(x, ("N", "Q")), (y, ("N",))], message="lengths")
+    session.run(same, {x: [[1, 2, 3]], y: [1]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="lengths.  Specified by tensor"):
+        session.run(same, {x: [[1, 2, 3]], y: [1, 2]})

@@ -34,64 +34,58 @@ def test_only_the_branch_taken_assigns():
             assert s.run(v) == 1
 
 
-def test_a_branch_of_operations_gives_something_to_run():
+def test_a_branch_of_operations_gives_something_to_run(session):
     v = tf.get_variable("v", initializer=0.0)
     p = tf.placeholder(tf.bool, [])
     op = tf.cond(p, lambda: tf.group(v.assign(5.0)), lambda: tf.no_op())
-    with tf.Session() as s:
-        s.run(v.initializer)
-        s.run(op, {p: False})
-        assert s.run(v) == 0
-        s.run(op, {p: True})
-        assert s.run(v) == 5
+    session.run(v.initializer)
+    session.run(op, {p: False})
+    assert session.run(v) == 0
+    session.run(op, {p: True})
+    assert session.run(v) == 5
 
 
-def test_an_uninitialized_variable_may_be_in_the_branch_not_taken():
+def test_an_uninitialized_variable_may_be_in_the_branch_not_taken(session):
     v = tf.get_variable("v", initializer=3.0)
     y = tf.cond(tf.is_variable_initialized(v), lambda: v.read_value(), lambda: tf.constant(-1.0))
-    with tf.Session() as s:
-        assert s.run(y) == -1
-        s.run(v.initializer)
-        assert s.run(y) == 3
+    assert session.run(y) == -1
+    session.run(v.initializer)
+    assert session.run(y) == 3
 
 
-def test_what_waits_for_a_cond_waits_for_the_branch_taken():
+def test_what_waits_for_a_cond_waits_for_the_branch_taken(session):
     v = tf.get_variable("v", initializer=1.0, use_resource=True)
     p = tf.placeholder(tf.bool, [])
     done = tf.cond(p, lambda: v.assign(7.0), lambda: v.assign(8.0))
     with tf.control_dependencies([done]):
         y = v.read_value() * 2.0
-    with tf.Session() as s:
-        s.run(v.initializer)
-        assert s.run(y, {p: True}) == 14
-        assert s.run(y, {p: False}) == 16
+    session.run(v.initializer)
+    assert session.run(y, {p: True}) == 14
+    assert session.run(y, {p: False}) == 16
 
 
-def test_a_variable_made_in_a_branch_is_initialized_outside():
+def test_a_variable_made_in_a_branch_is_initialized_outside(session):
     p = tf.placeholder(tf.bool, [])
     y = tf.cond(p, lambda: tf.layers.dense(tf.ones([1, 2]), 3), lambda: tf.zeros([1, 3]))
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        assert s.run(y, {p: False}).tolist() == [[0, 0, 0]]
-        assert s.run(y, {p: True}).shape == (1, 3)
+    session.run(tf.global_variables_initializer())
+    assert session.run(y, {p: False}).tolist() == [[0, 0, 0]]
+    assert session.run(y, {p: True}).shape == (1, 3)
 
 
-def test_strings_pass_through_branches():
+def test_strings_pass_through_branches(session):
     p = tf.placeholder(tf.bool, [])
     y = tf.cond(p, lambda: tf.constant("a"), lambda: tf.string_join([tf.constant("b"), "c"]))
-    with tf.Session() as s:
-        assert s.run(y, {p: True}) == b"a"
-        assert s.run(y, {p: False}) == b"bc"
+    assert session.run(y, {p: True}) == b"a"
+    assert session.run(y, {p: False}) == b"bc"
 
 
-def test_branches_may_have_different_shapes():
+def test_branches_may_have_different_shapes(session):
     p = tf.placeholder(tf.bool, [])
     x = tf.placeholder(tf.float32, [None])
     y = tf.reduce_sum(tf.cond(p, lambda: tf.concat([x, x], 0), lambda: x))
-    with tf.Session() as s:
-        for _ in range(8):
-            assert s.run(y, {p: True, x: np.ones(100000)}) == 200000
-            assert s.run(y, {p: False, x: np.ones(100000)}) == 100000
+    for _ in range(8):
+        assert session.run(y, {p: True, x: np.ones(100000)}) == 200000
+        assert session.run(y, {p: False, x: np.ones(100000)}) == 100000
 
 
 def test_dropout_in_a_branch_draws_only_when_taken():
@@ -143,33 +137,30 @@ def test_what_is_inside_cannot_be_fetched_or_fed(graph):
         s.run(inner[0], {p: True})
 
 
-def test_case_takes_the_first_that_holds():
+def test_case_takes_the_first_that_holds(session):
     x = tf.placeholder(tf.int32, [])
     y = tf.case(
         [(x > 10, lambda: tf.constant("big")), (x > 5, lambda: tf.constant("middle"))],
         default=lambda: tf.constant("small"),
     )
-    with tf.Session() as s:
-        assert [s.run(y, {x: v}) for v in (20, 7, 1)] == [b"big", b"middle", b"small"]
+    assert [session.run(y, {x: v}) for v in (20, 7, 1)] == [b"big", b"middle", b"small"]
 
 
-def test_case_without_a_default_fails_when_none_holds():
+def test_case_without_a_default_fails_when_none_holds(session):
     x = tf.placeholder(tf.int32, [])
     y = tf.case([(x > 10, lambda: tf.constant(1)), (x > 5, lambda: tf.constant(2))])
-    with tf.Session() as s:
-        assert s.run(y, {x: 20}) == 1
-        assert s.run(y, {x: 7}) == 2
-        with pytest.raises(tf.errors.InvalidArgumentError, match="None of conditions evaluated as True"):
-            s.run(y, {x: 1})
+    assert session.run(y, {x: 20}) == 1
+    assert session.run(y, {x: 7}) == 2
+    with pytest.raises(tf.errors.InvalidArgumentError, match="None of conditions evaluated as True"):
+        session.run(y, {x: 1})
 
 
-def test_exclusive_case_fails_when_two_hold():
+def test_exclusive_case_fails_when_two_hold(session):
     x = tf.placeholder(tf.int32, [])
     y = tf.case({x > 10: lambda: tf.constant(1), x > 5: lambda: tf.constant(2)}, exclusive=True)
-    with tf.Session() as s:
-        assert s.run(y, {x: 7}) == 2
-        with pytest.raises(tf.errors.InvalidArgumentError, match="more than 1 conditions"):
-            s.run(y, {x: 20})
+    assert session.run(y, {x: 7}) == 2
+    with pytest.raises(tf.errors.InvalidArgumentError, match="more than 1 conditions"):
+        session.run(y, {x: 20})
 
 
 def test_a_loop_runs_side_effects_every_time():
@@ -190,7 +181,7 @@ def test_a_loop_runs_side_effects_every_time():
     assert seen == [0, 1, 2, 3]
 
 
-def test_a_reference_variable_is_updated_in_a_loop():
+def test_a_reference_variable_is_updated_in_a_loop(session):
     v = tf.Variable(1.0)
 
     def body(i):
@@ -200,14 +191,13 @@ def test_a_reference_variable_is_updated_in_a_loop():
     i = tf.while_loop(lambda i: i < 3, body, [0])
     with tf.control_dependencies([i]):
         y = tf.identity(v)
-    with tf.Session() as s:
-        s.run(v.initializer)
-        s.run(y)
-        assert s.run(v) == 8.0
+    session.run(v.initializer)
+    session.run(y)
+    assert session.run(v) == 8.0
 
 
 @pytest.mark.parametrize("resource", [False, True])
-def test_the_condition_sees_variables_change(resource):
+def test_the_condition_sees_variables_change(resource, session):
     v = tf.get_variable("v", initializer=0, use_resource=resource)
 
     def body(i):
@@ -215,18 +205,16 @@ def test_the_condition_sees_variables_change(resource):
             return i + 10
 
     i = tf.while_loop(lambda i: (v.read_value() if resource else v) < 5, body, [tf.constant(0)])
-    with tf.Session() as s:
-        s.run(v.initializer)
-        assert s.run(i) == 50
+    session.run(v.initializer)
+    assert session.run(i) == 50
 
 
-def test_a_loop_waits_for_what_surrounds_it():
+def test_a_loop_waits_for_what_surrounds_it(session):
     v = tf.get_variable("v", initializer=1.0, use_resource=True)
     with tf.control_dependencies([v.assign(10.0)]):
         y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a + v.read_value()), [0, 0.0])[1]
-    with tf.Session() as s:
-        s.run(v.initializer)
-        assert s.run(y) == 20
+    session.run(v.initializer)
+    assert session.run(y) == 20
 
 
 def test_loops_check_their_arguments():
@@ -286,15 +274,14 @@ def test_back_prop_false_stops_gradients():
     assert tf.gradients(y, x) == [None]
 
 
-def test_sparse_tensors_are_loop_variables():
+def test_sparse_tensors_are_loop_variables(session):
     sparse = tf.SparseTensor([[0, 1]], [2.0], [2, 2])
 
     def body(i, t):
         return i + 1, tf.SparseTensor(t.indices, t.values * 3.0, t.dense_shape)
 
     _, t = tf.while_loop(lambda i, t: i < 2, body, [tf.constant(0), sparse])
-    with tf.Session() as s:
-        assert s.run(t).values.tolist() == [18]
+    assert session.run(t).values.tolist() == [18]
 
 
 def test_a_loop_round_trips_through_a_graph_def(graph):
@@ -369,18 +356,17 @@ def test_loops_are_the_same_on_the_host_and_in_one_program(monkeypatch, whole):
     assert made[2].shape == (3, 3)
 
 
-def test_an_error_in_a_loop_that_is_one_program_names_the_operation(monkeypatch):
+def test_an_error_in_a_loop_that_is_one_program_names_the_operation(monkeypatch, session):
     from tensorfleet.runtime import loops
 
     monkeypatch.setattr(loops, "_PATIENCE", -1.0)
     n = tf.placeholder(tf.int32, [])
     ta = tf.TensorArray(tf.float32, 3)
     _, ta = tf.while_loop(lambda i, t: i < n, lambda i, t: (i + 1, t.write(i, 1.0)), [0, ta])
-    with tf.Session() as s:
-        assert s.run(ta.stack(), {n: 3}).tolist() == [1, 1, 1]
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Tried to write to index 3") as failure:
-            s.run(ta.stack(), {n: 5})
-        assert failure.value.op.type == "TensorArrayWriteV3"
+    assert session.run(ta.stack(), {n: 3}).tolist() == [1, 1, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Tried to write to index 3") as failure:
+        session.run(ta.stack(), {n: 5})
+    assert failure.value.op.type == "TensorArrayWriteV3"
 
 
 def test_random_numbers_of_a_loop_do_not_depend_on_how_it_runs(monkeypatch):
@@ -414,84 +400,78 @@ def test_with_dependencies_stays_beside_its_tensor():
         assert after.op.control_inputs == [v.initializer]
 
 
-def test_cond_joins_slices_with_indices_of_two_types():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        short, long = tf.constant([0]), tf.constant([1], tf.int64)
-        pred = tf.placeholder(tf.bool, [])
-        made = tf.cond(
-            pred,
-            lambda: tf.IndexedSlices(tf.constant([1.0]), short),
-            lambda: tf.IndexedSlices(tf.constant([2.0]), long),
-        )
-        assert made.indices.dtype == tf.int64
-        assert [sess.run(made.indices, {pred: p}).tolist() for p in (True, False)] == [[0], [1]]
+def test_cond_joins_slices_with_indices_of_two_types(session):
+    short, long = tf.constant([0]), tf.constant([1], tf.int64)
+    pred = tf.placeholder(tf.bool, [])
+    made = tf.cond(
+        pred,
+        lambda: tf.IndexedSlices(tf.constant([1.0]), short),
+        lambda: tf.IndexedSlices(tf.constant([2.0]), long),
+    )
+    assert made.indices.dtype == tf.int64
+    assert [session.run(made.indices, {pred: p}).tolist() for p in (True, False)] == [[0], [1]]
 
 
-def test_cond_gives_ragged_tensors():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        rows = tf.ragged.constant([[1, 2], [3]])
-        pred = tf.placeholder(tf.bool, [])
-        made = tf.cond(pred, lambda: tf.concat([rows, rows], axis=0), lambda: rows)
-        assert sess.run(made, {pred: True}).to_list() == [[1, 2], [3], [1, 2], [3]]
-        assert sess.run(made, {pred: False}).to_list() == [[1, 2], [3]]
+def test_cond_gives_ragged_tensors(session):
+    rows = tf.ragged.constant([[1, 2], [3]])
+    pred = tf.placeholder(tf.bool, [])
+    made = tf.cond(pred, lambda: tf.concat([rows, rows], axis=0), lambda: rows)
+    assert session.run(made, {pred: True}).to_list() == [[1, 2], [3], [1, 2], [3]]
+    assert session.run(made, {pred: False}).to_list() == [[1, 2], [3]]
 
 
-def test_switch_and_merge_take_slices():
+def test_switch_and_merge_take_slices(session):
     from tensorfleet.python.ops import control_flow_ops
 
-    with tf.Graph().as_default(), tf.Session() as sess:
-        slices = tf.IndexedSlices(tf.constant([1.0, 2.0]), tf.constant([3, 5]))
-        merged = control_flow_ops.merge(control_flow_ops.switch(slices, tf.constant(True)))
-        assert sess.run(merged.output.indices).tolist() == [3, 5]
-        assert sess.run(merged.value_index) == 1
+    slices = tf.IndexedSlices(tf.constant([1.0, 2.0]), tf.constant([3, 5]))
+    merged = control_flow_ops.merge(control_flow_ops.switch(slices, tf.constant(True)))
+    assert session.run(merged.output.indices).tolist() == [3, 5]
+    assert session.run(merged.value_index) == 1
 
 
-def test_the_reference_of_a_variable_goes_through_identity_and_switch():
+def test_the_reference_of_a_variable_goes_through_identity_and_switch(session):
     from tensorfleet.python.ops import control_flow_ops
 
-    with tf.Graph().as_default(), tf.Session() as sess:
-        v = tf.Variable(7)
-        again = control_flow_ops._Identity(v)
-        assert (again.op.type, again.dtype) == ("RefIdentity", tf.int32._as_ref)
-        sess.run(v.initializer)
-        assert sess.run(tf.assign(again, 9)) == 9
-        taken = control_flow_ops._SwitchRefOrTensor(v._ref(), tf.constant(True))[1]
-        assert sess.run(tf.assign_add(taken, 1)) == 10
-        assert sess.run(v) == 10
+    v = tf.Variable(7)
+    again = control_flow_ops._Identity(v)
+    assert (again.op.type, again.dtype) == ("RefIdentity", tf.int32._as_ref)
+    session.run(v.initializer)
+    assert session.run(tf.assign(again, 9)) == 9
+    taken = control_flow_ops._SwitchRefOrTensor(v._ref(), tf.constant(True))[1]
+    assert session.run(tf.assign_add(taken, 1)) == 10
+    assert session.run(v) == 10
 
 
-def test_loops_let_sparse_and_ragged_tensors_grow():
+def test_loops_let_sparse_and_ragged_tensors_grow(session):
     def go_on(i, _):
         return i < 3
 
-    with tf.Graph().as_default(), tf.Session() as sess:
-        sparse = tf.SparseTensor([[0], [3]], [2.0, 4.0], [10])
+    sparse = tf.SparseTensor([[0], [3]], [2.0, 4.0], [10])
 
-        def more(i, x):
-            one = tf.SparseTensor(tf.cast(tf.fill([1, 1], i), tf.int64), tf.ones([1]), x.dense_shape)
-            return i + 1, tf.sparse_add(x, one)
+    def more(i, x):
+        one = tf.SparseTensor(tf.cast(tf.fill([1, 1], i), tf.int64), tf.ones([1]), x.dense_shape)
+        return i + 1, tf.sparse_add(x, one)
 
-        assert sess.run(tf.while_loop(go_on, more, [0, sparse])[1]).indices.ravel().tolist() == [0, 1, 2, 3]
-        with pytest.raises(ValueError, match="is not compatible with"):
-            tf.while_loop(go_on, more, [0, sparse], [tf.TensorShape([]), tf.TensorShape([5])])
-        ragged = tf.ragged.constant([[1], [2, 3]])
-        grown = tf.while_loop(go_on, lambda i, x: (i + 1, tf.concat([x, x[:, :1]], axis=1)), [0, ragged])[1]
-        assert sess.run(grown).to_list() == [[1, 1, 1, 1], [2, 3, 2, 2, 2]]
+    assert session.run(tf.while_loop(go_on, more, [0, sparse])[1]).indices.ravel().tolist() == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="is not compatible with"):
+        tf.while_loop(go_on, more, [0, sparse], [tf.TensorShape([]), tf.TensorShape([5])])
+    ragged = tf.ragged.constant([[1], [2, 3]])
+    grown = tf.while_loop(go_on, lambda i, x: (i + 1, tf.concat([x, x[:, :1]], axis=1)), [0, ragged])[1]
+    assert session.run(grown).to_list() == [[1, 1, 1, 1], [2, 3, 2, 2, 2]]
 
 
-def test_loops_take_tensor_specs_as_invariants_and_updated_variables_as_values():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        specs = [tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)]
-        made = tf.while_loop(
-            lambda i, _: i < 3, lambda i, x: (i + 1, tf.tile(x, [2])), [0, tf.constant([7])], specs
-        )
-        assert sess.run(made[1]).tolist() == [7] * 8
-        v = tf.Variable([3.0, 4.0, 5.0])
-        written = tf.while_loop(
-            lambda i, _: i < 3,
-            lambda i, _: (i + 1, tf.scatter_update(v, i, 10.0)),
-            [tf.constant(0), tf.identity(v)],
-            parallel_iterations=1,
-        )
-        sess.run(v.initializer)
-        assert sess.run(written[1]).tolist() == [10.0] * 3
+def test_loops_take_tensor_specs_as_invariants_and_updated_variables_as_values(session):
+    specs = [tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)]
+    made = tf.while_loop(
+        lambda i, _: i < 3, lambda i, x: (i + 1, tf.tile(x, [2])), [0, tf.constant([7])], specs
+    )
+    assert session.run(made[1]).tolist() == [7] * 8
+    v = tf.Variable([3.0, 4.0, 5.0])
+    written = tf.while_loop(
+        lambda i, _: i < 3,
+        lambda i, _: (i + 1, tf.scatter_update(v, i, 10.0)),
+        [tf.constant(0), tf.identity(v)],
+        parallel_iterations=1,
+    )
+    session.run(v.initializer)
+    assert session.run(written[1]).tolist() == [10.0] * 3

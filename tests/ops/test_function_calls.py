@@ -53,13 +53,12 @@ def test_effects_are_refused():
         noisy(1.0)
 
 
-def test_calls_travel_in_a_graph_def():
+def test_calls_travel_in_a_graph_def(session):
     @function.Defun(tf.float32)
     def square(x):
         return x * x
 
     tf.identity(square(3.0), name="result")
     graph_def = tf.get_default_graph().as_graph_def()
-    with tf.Graph().as_default(), tf.Session() as other:
-        tf.import_graph_def(graph_def, name="")
-        assert other.run("result:0") == 9.0
+    tf.import_graph_def(graph_def, name="")
+    assert session.run("result:0") == 9.0

@@ -24,29 +24,26 @@ def below_fifty(x):
     return x < 50.0
 
 
-def test_a_condition_chooses_between_two_functions():
+def test_a_condition_chooses_between_two_functions(session):
     cond = tf.placeholder(tf.bool, [])
     (y,) = functional_ops.If(cond, [2.0], plus_one, tenfold)
     assert (y.op.type, y.dtype) == ("If", tf.float32)
-    with tf.Session() as s:
-        assert [s.run(y, {cond: c}) for c in (True, False, True, False)] == [3, 20, 3, 20]
-        assert s.run(functional_ops.If(tf.constant(0), [2.0], plus_one, tenfold)) == [20]
+    assert [session.run(y, {cond: c}) for c in (True, False, True, False)] == [3, 20, 3, 20]
+    assert session.run(functional_ops.If(tf.constant(0), [2.0], plus_one, tenfold)) == [20]
 
 
-def test_a_loop_goes_on_while_a_function_says_so():
+def test_a_loop_goes_on_while_a_function_says_so(session):
     start = tf.placeholder(tf.float32, [])
     (y,) = functional_ops.While([start], below_fifty, tenfold)
-    with tf.Session() as s:
-        assert [s.run(y, {start: x}) for x in (2.0, 60.0, 2.0)] == [200, 60, 200]
+    assert [session.run(y, {start: x}) for x in (2.0, 60.0, 2.0)] == [200, 60, 200]
 
 
-def test_a_loop_over_a_range():
+def test_a_loop_over_a_range(session):
     @Defun(tf.int32, tf.float32)
     def add(i, x):
         return x + tf.cast(i, tf.float32)
 
-    with tf.Session() as s:
-        assert s.run(functional_ops.For(0, 5, 2, [1.0], add)) == [7]
+    assert session.run(functional_ops.For(0, 5, 2, [1.0], add)) == [7]
 
 
 def test_a_graph_with_a_branch_and_a_loop_is_imported():
@@ -76,7 +73,7 @@ def test_a_branch_takes_nothing_from_around():
         functional_ops.If(tf.constant(True), [1.0], taking, plus_one)
 
 
-def test_a_counted_loop_may_use_tensors_from_around_it():
+def test_a_counted_loop_may_use_tensors_from_around_it(session):
     weight = tf.Variable(3.0)
 
     @Defun(tf.int32, tf.float32, tf.float32)
@@ -84,11 +81,10 @@ def test_a_counted_loop_may_use_tensors_from_around_it():
         return x + tf.cast(i, tf.float32) * weight, y + weight
 
     results = functional_ops.For(1, 4, 1, [0.0, 10.0], add)
-    with tf.Session() as s:
-        s.run(weight.initializer)
-        assert s.run(results) == [18.0, 19.0]
-        s.run(weight.assign(1.0))
-        assert s.run(results) == [6.0, 13.0]
+    session.run(weight.initializer)
+    assert session.run(results) == [18.0, 19.0]
+    session.run(weight.assign(1.0))
+    assert session.run(results) == [6.0, 13.0]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +105,7 @@ def test_a_counted_loop_refuses_bounds_that_it_cannot_reach(bounds, phrase):
         s.run(results)
 
 
-def test_loops_refuse_functions_with_another_number_of_results():
+def test_loops_refuse_functions_with_another_number_of_results(session):
     @Defun(tf.float32)
     def two(x):
         return x, x
@@ -123,13 +119,12 @@ def test_loops_refuse_functions_with_another_number_of_results():
         (functional_ops.While([1.0], below_fifty, two), "While loop body returned 2 arguments. Expected: 1"),
         (functional_ops.For(0, 2, 1, [1.0], counted), "For loop body returned 2 arguments. Expected: 1"),
     ]
-    with tf.Session() as s:
-        for results, phrase in cases:
-            with pytest.raises(tf.errors.InvalidArgumentError, match=phrase):
-                s.run(results)
+    for results, phrase in cases:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=phrase):
+            session.run(results)
 
 
-def test_the_gradient_of_a_function_inside_another():
+def test_the_gradient_of_a_function_inside_another(session):
     @Defun(tf.float32)
     def cube(x):
         return x * x * x
@@ -138,8 +133,7 @@ def test_the_gradient_of_a_function_inside_another():
     def slope(x):
         return functional_ops.Gradient([x, 1.0], cube)[0]
 
-    with tf.Session() as s:
-        assert s.run(slope(tf.constant(2.0))) == 12.0
+    assert session.run(slope(tf.constant(2.0))) == 12.0
 
 
 def test_a_name_chosen_for_a_function_is_kept():

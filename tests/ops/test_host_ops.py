@@ -181,15 +181,14 @@ def test_a_python_function_that_does_not_return_is_left_behind_at_the_deadline()
     never.set()
 
 
-def test_py_func_encodes_text_in_arrays_of_objects_and_refuses_other_objects():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        (mixed,) = tf.py_func(lambda: np.array([b"a", "\u00e9"], object), [], [tf.string])
-        assert sess.run(mixed).tolist() == [b"a", "\u00e9".encode()]
-        for bad, message in (
-            (lambda: {"a": 1}, "Unsupported object type dict"),
-            (lambda: np.zeros(1, [("a", np.float32)]), "Unsupported numpy data type"),
-        ):
-            (made,) = tf.py_func(bad, [], [tf.int64])
-            with pytest.raises(tf.errors.InternalError, match=message):
-                sess.run(made)
-        assert tf.py_func(lambda x: None, [1], [], stateful=False) == []
+def test_py_func_encodes_text_in_arrays_of_objects_and_refuses_other_objects(session):
+    (mixed,) = tf.py_func(lambda: np.array([b"a", "\u00e9"], object), [], [tf.string])
+    assert session.run(mixed).tolist() == [b"a", "\u00e9".encode()]
+    for bad, message in (
+        (lambda: {"a": 1}, "Unsupported object type dict"),
+        (lambda: np.zeros(1, [("a", np.float32)]), "Unsupported numpy data type"),
+    ):
+        (made,) = tf.py_func(bad, [], [tf.int64])
+        with pytest.raises(tf.errors.InternalError, match=message):
+            session.run(made)
+    assert tf.py_func(lambda x: None, [1], [], stateful=False) == []

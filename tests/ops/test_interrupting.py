@@ -49,14 +49,13 @@ def in_background(function, *args):
 
 
 @pytest.mark.parametrize("pause", [None, 0.01])
-def test_a_python_function_ends_at_the_deadline_of_its_step(pause):
+def test_a_python_function_ends_at_the_deadline_of_its_step(pause, session):
     loop = Loop(pause)
     y = tf.py_func(loop, [tf.constant(1.0)], tf.float32)
-    with tf.Session() as sess:
-        with pytest.raises(tf.errors.DeadlineExceededError, match="has not returned in time"):
-            sess.run(y, options=tf.RunOptions(timeout_in_ms=100))
-        assert loop.ended.wait(SECONDS)
-        assert sess.run(tf.py_func(lambda: np.float32(2.0), [], tf.float32)) == 2.0
+    with pytest.raises(tf.errors.DeadlineExceededError, match="has not returned in time"):
+        session.run(y, options=tf.RunOptions(timeout_in_ms=100))
+    assert loop.ended.wait(SECONDS)
+    assert session.run(tf.py_func(lambda: np.float32(2.0), [], tf.float32)) == 2.0
 
 
 @pytest.mark.parametrize("timeout", [0, 600_000])
@@ -164,7 +163,7 @@ def test_a_function_of_a_dataset_ends_with_the_session_whose_thread_prefetched()
     assert loop.ended.wait(SECONDS)
 
 
-def test_what_a_generator_was_making_at_the_deadline_is_given_to_the_next_step():
+def test_what_a_generator_was_making_at_the_deadline_is_given_to_the_next_step(session):
     gate = threading.Event()
 
     def numbers():
@@ -174,15 +173,14 @@ def test_what_a_generator_was_making_at_the_deadline_is_given_to_the_next_step()
 
     following = tf.data.Dataset.from_generator(numbers, tf.int64).make_one_shot_iterator().get_next()
     short = tf.RunOptions(timeout_in_ms=100)
-    with tf.Session() as sess:
-        assert sess.run(following) == 0
-        for _ in range(2):
-            with pytest.raises(tf.errors.DeadlineExceededError, match="generator"):
-                sess.run(following, options=short)
-        gate.set()
-        assert [sess.run(following), sess.run(following)] == [1, 2]
-        with pytest.raises(tf.errors.OutOfRangeError):
-            sess.run(following)
+    assert session.run(following) == 0
+    for _ in range(2):
+        with pytest.raises(tf.errors.DeadlineExceededError, match="generator"):
+            session.run(following, options=short)
+    gate.set()
+    assert [session.run(following), session.run(following)] == [1, 2]
+    with pytest.raises(tf.errors.OutOfRangeError):
+        session.run(following)
 
 
 @pytest.mark.parametrize("timeout", [0, 100])

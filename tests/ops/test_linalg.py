@@ -84,14 +84,13 @@ def test_singular_matrices_are_refused(make, text):
         run(result)
 
 
-def test_a_compiled_step_refuses_singular_matrices_too():
+def test_a_compiled_step_refuses_singular_matrices_too(session):
     x = tf.placeholder(tf.float32, [2, 2])
     inverse = tf.matrix_inverse(x)
-    with tf.Session() as sess:
-        for _ in range(4):
-            sess.run(inverse, {x: np.eye(2)})
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Input is not invertible."):
-            sess.run(inverse, {x: np.zeros([2, 2])})
+    for _ in range(4):
+        session.run(inverse, {x: np.eye(2)})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Input is not invertible."):
+        session.run(inverse, {x: np.zeros([2, 2])})
 
 
 def test_shapes_that_do_not_fit():
@@ -118,10 +117,7 @@ def test_shapes_that_do_not_fit():
         lambda x: tf.qr(x)[1],
     ],
 )
-def test_gradients(make):
+def test_gradients(make, session):
     x = tf.placeholder(tf.float64, [3, 3])
     y = make(x)
-    with tf.Session():
-        assert (
-            tf.test.compute_gradient_error(x, [3, 3], y, y.shape.as_list(), x_init_value=A, delta=1e-5) < 1e-6
-        )
+    assert tf.test.compute_gradient_error(x, [3, 3], y, y.shape.as_list(), x_init_value=A, delta=1e-5) < 1e-6

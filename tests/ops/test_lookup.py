@@ -199,19 +199,18 @@ def test_mutable_tables_are_saved_with_the_variables(tmp_path, make):
 
 
 def test_a_table_is_read_from_one_file():
-    with tf.Graph().as_default():
-        start = tf.lookup.TextFileInitializer(
-            tf.constant(["a.txt", "b.txt"]),
-            tf.string,
-            tf.lookup.TextFileIndex.WHOLE_LINE,
-            tf.int64,
-            tf.lookup.TextFileIndex.LINE_NUMBER,
-        )
-        with pytest.raises(ValueError, match="rank 0"):
-            tf.lookup.StaticHashTable(start, -1)
+    start = tf.lookup.TextFileInitializer(
+        tf.constant(["a.txt", "b.txt"]),
+        tf.string,
+        tf.lookup.TextFileIndex.WHOLE_LINE,
+        tf.int64,
+        tf.lookup.TextFileIndex.LINE_NUMBER,
+    )
+    with pytest.raises(ValueError, match="rank 0"):
+        tf.lookup.StaticHashTable(start, -1)
 
 
-def test_a_table_made_inside_a_loop_is_one_table():
+def test_a_table_made_inside_a_loop_is_one_table(session):
     keys, values = tf.constant([1, 2, 3]), tf.constant([5, 10, 15])
 
     def found(key):
@@ -220,15 +219,13 @@ def test_a_table_made_inside_a_loop_is_one_table():
 
     once = tf.map_fn(found, tf.constant([2, 4, 1]))
     again = tf.map_fn(found, tf.constant([3]))
-    with tf.Session() as s:
-        s.run(tf.tables_initializer())
-        assert s.run(once).tolist() == [10, -1, 5]
-        assert s.run(again).tolist() == [15]
+    session.run(tf.tables_initializer())
+    assert session.run(once).tolist() == [10, -1, 5]
+    assert session.run(again).tolist() == [15]
 
 
-def test_buckets_alone_have_a_size():
-    with tf.Session() as s:
-        assert s.run(tf.lookup.StaticVocabularyTable(None, 5).size()) == 5
+def test_buckets_alone_have_a_size(session):
+    assert session.run(tf.lookup.StaticVocabularyTable(None, 5).size()) == 5
 
 
 @pytest.mark.parametrize(
@@ -247,12 +244,11 @@ def test_a_dense_table_is_checked_when_it_is_made(options, phrase):
         s.run(table.size())
 
 
-def test_keys_of_a_dense_table_have_its_shape():
+def test_keys_of_a_dense_table_have_its_shape(session):
     table = tf.contrib.lookup.MutableDenseHashTable(
         tf.int64, tf.int64, default_value=-1, empty_key=0, deleted_key=-1
     )
     pairs = tf.constant([[11, 2], [12, 1]], tf.int64)
-    with tf.Session() as s:
-        for act in (table.lookup(pairs), table.insert(pairs, pairs)):
-            with pytest.raises(tf.errors.InvalidArgumentError, match="Expected key shape"):
-                s.run(act)
+    for act in (table.lookup(pairs), table.insert(pairs, pairs)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Expected key shape"):
+            session.run(act)

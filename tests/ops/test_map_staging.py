@@ -27,45 +27,42 @@ def test_an_element_is_taken_by_its_key():
     assert taken["v"].shape == [2]
 
 
-def test_parts_come_one_by_one_and_keys_in_order():
+def test_parts_come_one_by_one_and_keys_in_order(session):
     area = MapStagingArea([tf.int32, tf.int32], ordered=True)
     key, values = area.get()
-    with tf.Session() as s:
-        for k in (7, 2):
-            s.run(area.put(k, [10 * k], [0]))
-            assert s.run(area.incomplete_size()) == 1
-            s.run(area.put(k, [k], [1]))
-        assert s.run([key, *values]) == [2, 20, 2]
-        first = area.get(indices=[1])
-        assert s.run([first[0], *first[1]]) == [7, 7]
-        with pytest.raises(tf.errors.InvalidArgumentError, match="has already been removed"):
-            s.run(area.get(7, [1])[1])
-        assert s.run(area.get(7, [0])[1]) == [70]
+    for k in (7, 2):
+        session.run(area.put(k, [10 * k], [0]))
+        assert session.run(area.incomplete_size()) == 1
+        session.run(area.put(k, [k], [1]))
+    assert session.run([key, *values]) == [2, 20, 2]
+    first = area.get(indices=[1])
+    assert session.run([first[0], *first[1]]) == [7, 7]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has already been removed"):
+        session.run(area.get(7, [1])[1])
+    assert session.run(area.get(7, [0])[1]) == [70]
 
 
-def test_a_part_is_put_only_once_and_what_never_fits_is_refused():
+def test_a_part_is_put_only_once_and_what_never_fits_is_refused(session):
     area = MapStagingArea([tf.int32, tf.int32], memory_limit=8)
-    with tf.Session() as s:
-        s.run(area.put(1, [1], [0]))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="was already initialized"):
-            s.run(area.put(1, [1], [0]))
-        with pytest.raises(tf.errors.ResourceExhaustedError, match="memory limit of '8'"):
-            s.run(area.put(2, [[1, 2, 3]], [0]))
+    session.run(area.put(1, [1], [0]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="was already initialized"):
+        session.run(area.put(1, [1], [0]))
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="memory limit of '8'"):
+        session.run(area.put(2, [[1, 2, 3]], [0]))
 
 
-def test_putting_waits_for_room_and_taking_for_values():
+def test_putting_waits_for_room_and_taking_for_values(session):
     area = MapStagingArea([tf.int32], capacity=1)
-    with tf.Session() as s:
-        got = []
-        taken = area.get(5)[1]
-        waiting = threading.Thread(target=lambda: got.append(s.run(taken)))
-        waiting.start()
-        s.run(area.put(5, [50], [0]))
-        waiting.join(60)
-        assert got == [[50]]
-        s.run(area.put(1, [1], [0]))
-        with pytest.raises(tf.errors.DeadlineExceededError):
-            s.run(area.put(2, [2], [0]), options=tf.RunOptions(timeout_in_ms=50))
+    got = []
+    taken = area.get(5)[1]
+    waiting = threading.Thread(target=lambda: got.append(session.run(taken)))
+    waiting.start()
+    session.run(area.put(5, [50], [0]))
+    waiting.join(60)
+    assert got == [[50]]
+    session.run(area.put(1, [1], [0]))
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(area.put(2, [2], [0]), options=tf.RunOptions(timeout_in_ms=50))
 
 
 def test_arguments_that_do_not_fit():
@@ -82,27 +79,25 @@ def test_arguments_that_do_not_fit():
         plain.get(1, ["a"])
 
 
-def test_each_pass_over_record_files_gives_every_record_once(tmp_path):
+def test_each_pass_over_record_files_gives_every_record_once(tmp_path, session):
     for name in "ab":
         with tf.python_io.TFRecordWriter(str(tmp_path / name)) as writer:
             for i in range(6):
                 writer.write(f"{name}{i}".encode())
     batches = RecordInput(str(tmp_path / "*"), batch_size=2, buffer_size=4, seed=3, batches=2).get_yield_op()
     expected = {f"{n}{i}".encode() for n in "ab" for i in range(6)}
-    with tf.Session() as s:
-        for _ in range(2):
-            seen = [r for _ in range(3) for batch in s.run(batches) for r in batch]
-            assert len(seen) == 12 and set(seen) == expected
-        with pytest.raises(tf.errors.NotFoundError):
-            s.run(RecordInput(str(tmp_path / "nothing*")).get_yield_op())
+    for _ in range(2):
+        seen = [r for _ in range(3) for batch in session.run(batches) for r in batch]
+        assert len(seen) == 12 and set(seen) == expected
+    with pytest.raises(tf.errors.NotFoundError):
+        session.run(RecordInput(str(tmp_path / "nothing*")).get_yield_op())
 
 
 def test_what_is_taken_is_where_it_is_asked_for():
-    with tf.Graph().as_default():
-        area = MapStagingArea([tf.float32])
-        with tf.device("/cpu:0"):
-            _, (value,) = area.get(1)
-            (seen,) = area.peek(1)
-            key, _ = area.get()
-        assert {t.device for t in (value, seen, key)} == {"/device:CPU:0"}
-        assert area.get()[0].op.name == "MapStagingArea_get_nokey_1"
+    area = MapStagingArea([tf.float32])
+    with tf.device("/cpu:0"):
+        _, (value,) = area.get(1)
+        (seen,) = area.peek(1)
+        key, _ = area.get()
+    assert {t.device for t in (value, seen, key)} == {"/device:CPU:0"}
+    assert area.get()[0].op.name == "MapStagingArea_get_nokey_1"

@@ -243,13 +243,12 @@ def test_a_key_cannot_be_dense_and_sparse():
         tf.parse_example([b""], features)
 
 
-def test_a_string_of_one_example_is_a_scalar_to_other_operations():
+def test_a_string_of_one_example_is_a_scalar_to_other_operations(session):
     feature = {"a": tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"xy"]))}
     example = tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
     value = tf.parse_single_example(tf.constant(example), {"a": tf.FixedLenFeature((), tf.string)})["a"]
-    with tf.Session() as session:
-        assert session.run(tf.reshape(value, [1])).tolist() == [b"xy"]
-        assert session.run(tf.stack([value, value])).tolist() == [b"xy", b"xy"]
+    assert session.run(tf.reshape(value, [1])).tolist() == [b"xy"]
+    assert session.run(tf.stack([value, value])).tolist() == [b"xy", b"xy"]
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,9 @@ def test_errors_of_the_function_are_those_of_the_run():
         run(tf.py_function(bad, [1], tf.int32))
 
 
-def test_it_works_in_datasets():
+def test_it_works_in_datasets(session):
     def double(x):
         return tf.py_function(lambda v: v.numpy() * 2, [x], tf.int64)
 
     value = tf.data.Dataset.range(3).map(double).make_one_shot_iterator().get_next()
-    with tf.Session() as session:
-        assert [session.run(value) for _ in range(3)] == [0, 2, 4]
+    assert [session.run(value) for _ in range(3)] == [0, 2, 4]

@@ -138,7 +138,7 @@ def test_graph_def_round_trip_keeps_the_shapes(graph):
         assert copy.get_tensor_by_name("q_DequeueMany:0").shape.as_list() == [5, None, 2]
 
 
-def test_old_graphs_with_reference_handles_run(graph):
+def test_old_graphs_with_reference_handles_run(graph, session):
     """GraphDefs from before queues were resources."""
     from tensorfleet.graph.apply import apply, apply_op
 
@@ -147,10 +147,9 @@ def test_old_graphs_with_reference_handles_run(graph):
     enqueue, dequeue = q.enqueue(7), q.dequeue()
     assert enqueue.type == "QueueEnqueue"
     assert apply_op("QueueSize", ref).type == "QueueSize"
-    with tf.Session() as sess:
-        sess.run(enqueue)
-        assert sess.run(q.size()) == 1
-        assert sess.run(dequeue) == 7
+    session.run(enqueue)
+    assert session.run(q.size()) == 1
+    assert session.run(dequeue) == 7
 
 
 def test_one_of_several_queues(sess):

@@ -154,10 +154,9 @@ def test_files_and_patterns(session, tmp_path):
     assert np.asarray(both).dtype == object
 
 
-def test_a_state_is_one_string_and_errors_name_the_reader():
-    with tf.Graph().as_default(), tf.Session() as sess:
-        reader = tf.IdentityReader("mine")
-        with pytest.raises(ValueError, match="rank 0"):
-            reader.restore_state(["a", "b"])
-        with pytest.raises(tf.errors.InvalidArgumentError, match="for IdentityReader 'mine'"):
-            sess.run(reader.restore_state(b"junk"))
+def test_a_state_is_one_string_and_errors_name_the_reader(session):
+    reader = tf.IdentityReader("mine")
+    with pytest.raises(ValueError, match="rank 0"):
+        reader.restore_state(["a", "b"])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="for IdentityReader 'mine'"):
+        session.run(reader.restore_state(b"junk"))

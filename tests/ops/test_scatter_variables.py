@@ -55,40 +55,34 @@ def test_a_scalar_index_takes_one_row(table):
     assert run(table, tf.scatter_update(table, 2, [7.0, 8.0]))[2].tolist() == [7, 8]
 
 
-def test_the_result_is_the_updated_variable(table):
+def test_the_result_is_the_updated_variable(table, session):
     after = tf.scatter_add(table, [1], [[1.0, 1.0]])
-    with tf.Session() as session:
-        session.run(table.initializer)
-        assert session.run(after)[1].tolist() == [3, 4]
+    session.run(table.initializer)
+    assert session.run(after)[1].tolist() == [3, 4]
 
 
 @pytest.mark.parametrize("index", [7, -1])
-def test_an_index_out_of_range_is_named_and_changes_nothing(table, index):
+def test_an_index_out_of_range_is_named_and_changes_nothing(table, index, session):
     chosen = tf.placeholder(tf.int32, [2])
     update = tf.scatter_update(table, chosen, [[1.0, 1.0], [2.0, 2.0]])
-    with tf.Session() as session:
-        session.run(table.initializer)
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=rf"indices\[1\] = {index} is not in \[0, 5\)"
-        ):
-            session.run(update, {chosen: [0, index]})
-        assert session.run(table.read_value()).tolist() == START.tolist()
+    session.run(table.initializer)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"indices\[1\] = {index} is not in \[0, 5\)"):
+        session.run(update, {chosen: [0, index]})
+    assert session.run(table.read_value()).tolist() == START.tolist()
 
 
 def test_rows_of_the_wrong_shape_are_refused_when_the_graph_is_built():
-    with tf.Graph().as_default():
-        table = tf.get_variable("table", initializer=START)
-        with pytest.raises(ValueError, match="Dimension 1 in both shapes must be equal, but are 3 and 2"):
-            tf.scatter_add(table, [0, 1], [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
+    table = tf.get_variable("table", initializer=START)
+    with pytest.raises(ValueError, match="Dimension 1 in both shapes must be equal, but are 3 and 2"):
+        tf.scatter_add(table, [0, 1], [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
 
 
-def test_rows_of_the_wrong_shape_are_refused_by_a_step(table):
+def test_rows_of_the_wrong_shape_are_refused_by_a_step(table, session):
     rows = tf.placeholder(tf.float32)
     update = tf.scatter_add(table, [0, 1], rows)
-    with tf.Session() as session:
-        session.run(table.initializer)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Must have updates.shape = indices.shape"):
-            session.run(update, {rows: [[1.0]]})
+    session.run(table.initializer)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Must have updates.shape = indices.shape"):
+        session.run(update, {rows: [[1.0]]})
 
 
 def test_nd_updates_point_at_elements(table):
@@ -101,15 +95,12 @@ def test_nd_updates_point_at_elements(table):
     assert value[0].tolist() == [0, 53] and value[4].tolist() == [60, 9] and value[2].tolist() == [3, 4]
 
 
-def test_an_nd_index_out_of_range_is_named(table):
+def test_an_nd_index_out_of_range_is_named(table, session):
     chosen = tf.placeholder(tf.int32, [1, 2])
     update = tf.scatter_nd_update(table, chosen, [1.0])
-    with tf.Session() as session:
-        session.run(table.initializer)
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"indices\[0\] = \[1, 2\] does not index into"
-        ):
-            session.run(update, {chosen: [[1, 2]]})
+    session.run(table.initializer)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] = \[1, 2\] does not index into"):
+        session.run(update, {chosen: [[1, 2]]})
 
 
 def test_batch_scatter_updates_each_item_of_the_batch():
@@ -120,9 +111,8 @@ def test_batch_scatter_updates_each_item_of_the_batch():
 
 
 def test_integers_divide_towards_zero():
-    with tf.Graph().as_default():
-        variable = tf.get_variable("v", initializer=np.array([-7, 7], np.int32))
-        assert run(variable, tf.scatter_div(variable, [0, 1], [2, -2])).tolist() == [-3, -3]
+    variable = tf.get_variable("v", initializer=np.array([-7, 7], np.int32))
+    assert run(variable, tf.scatter_div(variable, [0, 1], [2, -2])).tolist() == [-3, -3]
 
 
 def test_strings_can_be_replaced():
@@ -173,14 +163,13 @@ def test_shapes_of_scattered_updates_are_compared_part_by_part():
             tf.tensor_scatter_add(tf.zeros([2, 2, 2], tf.int32), places, values)
 
 
-def test_nothing_is_scattered_into_what_is_empty_or_a_scalar():
+def test_nothing_is_scattered_into_what_is_empty_or_a_scalar(session):
     places = tf.placeholder(tf.int32)
     with pytest.raises(ValueError, match="Indices and updates specified for empty output shape"):
         tf.scatter_nd(tf.zeros([2, 1], tf.int32), tf.zeros([2]), tf.constant([0]))
     number = tf.Variable(0.0)
-    with tf.Session() as s:
-        s.run(number.initializer)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="specified for empty output"):
-            s.run(tf.scatter_nd(places, tf.to_float(places), [0]), {places: [[0], [0]]})
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Output must be at least 1-D, got shape:"):
-            s.run(tf.scatter_nd_update(number, [[0]], [0.5]))
+    session.run(number.initializer)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="specified for empty output"):
+        session.run(tf.scatter_nd(places, tf.to_float(places), [0]), {places: [[0], [0]]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Output must be at least 1-D, got shape:"):
+        session.run(tf.scatter_nd_update(number, [[0]], [0.5]))

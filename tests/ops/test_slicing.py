@@ -230,10 +230,9 @@ def test_only_slices_of_variables_are_assigned_to():
 
 
 @pytest.mark.parametrize("use_resource", [False, True])
-def test_assign_writes_into_a_slice(use_resource):
+def test_assign_writes_into_a_slice(use_resource, session):
     variable = tf.get_variable("v", initializer=[1, 2, 3], use_resource=use_resource)
     write = tf.assign(variable[1:], [7, 8])
-    with tf.Session() as s:
-        s.run(variable.initializer)
-        assert s.run(write).tolist() == [1, 7, 8]
-        assert s.run(variable).tolist() == [1, 7, 8]
+    session.run(variable.initializer)
+    assert session.run(write).tolist() == [1, 7, 8]
+    assert session.run(variable).tolist() == [1, 7, 8]

@@ -11,25 +11,23 @@ import tensorfleet as tf
 from tensorfleet.ops.staging import StagingArea
 
 
-def test_values_come_out_in_the_order_they_went_in():
+def test_values_come_out_in_the_order_they_went_in(session):
     x = tf.placeholder(tf.float32)
     area = tf.contrib.staging.StagingArea([tf.float32, tf.float32], shapes=[[], []])
     put, (a, b), size = area.put([x, x * 2]), area.get(), area.size()
-    with tf.Session() as sess:
-        for i in range(3):
-            sess.run(put, {x: i})
-        assert sess.run(size) == 3
-        assert [sess.run([a, b]) for _ in range(3)] == [[0, 0], [1, 2], [2, 4]]
+    for i in range(3):
+        session.run(put, {x: i})
+    assert session.run(size) == 3
+    assert [session.run([a, b]) for _ in range(3)] == [[0, 0], [1, 2], [2, 4]]
 
 
-def test_a_pipeline_of_one_step():
+def test_a_pipeline_of_one_step(session):
     """Each step computes on what the step before put aside."""
     x = tf.placeholder(tf.float32)
     area = StagingArea([tf.float32], shapes=[[]])
     put, (got,) = area.put([x]), area.get()
-    with tf.Session() as sess:
-        sess.run(put, {x: 0})
-        assert [sess.run([got * 10, put], {x: i})[0] for i in range(1, 5)] == [0, 10, 20, 30]
+    session.run(put, {x: 0})
+    assert [session.run([got * 10, put], {x: i})[0] for i in range(1, 5)] == [0, 10, 20, 30]
 
 
 def test_names_make_dictionaries():
@@ -60,47 +58,44 @@ def test_what_is_put_is_checked():
         area.put([tf.constant([1.0, 2.0, 3.0])])
 
 
-def test_capacity_holds_back_and_clear_makes_room():
+def test_capacity_holds_back_and_clear_makes_room(session):
     area = StagingArea([tf.float32], capacity=2)
     put = area.put([1.0])
     short = tf.RunOptions(timeout_in_ms=20)
-    with tf.Session() as sess:
-        sess.run(put)
-        sess.run(put)
-        with pytest.raises(tf.errors.DeadlineExceededError):
-            sess.run(put, options=short)
-        assert sess.run(area.size()) == 2
-        sess.run(area.clear())
-        assert sess.run(area.size()) == 0
-        sess.run(put)
+    session.run(put)
+    session.run(put)
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(put, options=short)
+    assert session.run(area.size()) == 2
+    session.run(area.clear())
+    assert session.run(area.size()) == 0
+    session.run(put)
 
 
-def test_memory_limit():
+def test_memory_limit(session):
     x = tf.placeholder(tf.float32)
     area = StagingArea([tf.float32], memory_limit=8)
     put, (got,) = area.put([x]), area.get()
-    with tf.Session() as sess:
-        with pytest.raises(tf.errors.ResourceExhaustedError, match="memory limit of '8'"):
-            sess.run(put, {x: np.zeros(3)})
-        sess.run(put, {x: np.zeros(2)})
-        with pytest.raises(tf.errors.DeadlineExceededError):
-            sess.run(put, {x: np.zeros(1)}, options=tf.RunOptions(timeout_in_ms=20))
-        sess.run(got)
-        sess.run(put, {x: np.ones(1)})
-        assert sess.run(got).tolist() == [1]
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="memory limit of '8'"):
+        session.run(put, {x: np.zeros(3)})
+    session.run(put, {x: np.zeros(2)})
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(put, {x: np.zeros(1)}, options=tf.RunOptions(timeout_in_ms=20))
+    session.run(got)
+    session.run(put, {x: np.ones(1)})
+    assert session.run(got).tolist() == [1]
 
 
-def test_peek_waits_for_its_element_while_others_take():
+def test_peek_waits_for_its_element_while_others_take(session):
     x = tf.placeholder(tf.float32)
     area = StagingArea([tf.float32], shapes=[[]])
     put, (got,), (second,) = area.put([x]), area.get(), area.peek(1)
     seen = []
-    with tf.Session() as sess:
-        looker = threading.Thread(target=lambda: seen.append(sess.run(second)))
-        looker.start()
-        sess.run(put, {x: 1})
-        assert sess.run(got) == 1
-        sess.run(put, {x: 2})
-        sess.run(put, {x: 3})
-        looker.join(60)
-        assert seen == [3]
+    looker = threading.Thread(target=lambda: seen.append(session.run(second)))
+    looker.start()
+    session.run(put, {x: 1})
+    assert session.run(got) == 1
+    session.run(put, {x: 2})
+    session.run(put, {x: 3})
+    looker.join(60)
+    assert seen == [3]

@@ -105,33 +105,30 @@ def test_gradients_of_two_calls_are_kept_apart():
     assert second.tolist() == [6, 12]
 
 
-def test_arrays_pass_through_cond():
+def test_arrays_pass_through_cond(session):
     p = tf.placeholder(tf.bool, [])
     ta = tf.TensorArray(tf.float32, 1)
     out = tf.cond(p, lambda: ta.write(0, 1.0), lambda: ta.write(0, 2.0))
-    with tf.Session() as s:
-        assert s.run(out.stack(), {p: True}).tolist() == [1]
-        assert s.run(out.stack(), {p: False}).tolist() == [2]
+    assert session.run(out.stack(), {p: True}).tolist() == [1]
+    assert session.run(out.stack(), {p: False}).tolist() == [2]
 
 
-def test_an_array_may_be_written_before_in_and_after_a_loop():
+def test_an_array_may_be_written_before_in_and_after_a_loop(session):
     ta = tf.TensorArray(tf.float32, 5).write(0, 10.0)
     _, ta = tf.while_loop(
         lambda i, t: i < 4, lambda i, t: (i + 1, t.write(i, tf.cast(i, tf.float32))), [1, ta]
     )
     y = ta.write(4, 40.0).stack()
-    with tf.Session() as s:
-        for _ in range(3):
-            assert s.run(y).tolist() == [10, 1, 2, 3, 40]
+    for _ in range(3):
+        assert session.run(y).tolist() == [10, 1, 2, 3, 40]
 
 
-def test_the_gradient_of_a_split_has_no_more_than_was_split():
+def test_the_gradient_of_a_split_has_no_more_than_was_split(session):
     x = tf.constant([1.0, 2.0, 3.0])
     array = tf.TensorArray(tf.float32, size=3, dynamic_size=True).split(x, [1, 1, 1])
     joined = array.write(3, [4.0]).concat()
-    with tf.Session() as s:
-        assert s.run(joined).tolist() == [1.0, 2.0, 3.0, 4.0]
-        assert s.run(tf.gradients(joined, x)[0]).tolist() == [1.0, 1.0, 1.0]
+    assert session.run(joined).tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert session.run(tf.gradients(joined, x)[0]).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_stacking_nothing_of_unknown_shape_is_told():

@@ -59,18 +59,16 @@ def test_a_timestamp_is_taken_at_each_run():
     assert before <= first <= second <= time.time()
 
 
-def test_every_float_is_checked():
+def test_every_float_is_checked(session):
     x = tf.placeholder(tf.float32, name="x")
     tf.sqrt(x, name="root")
     check = tf.add_check_numerics_ops()
-    with tf.Session() as sess:
-        sess.run(check, {x: 1.0})
-        with pytest.raises(tf.errors.InvalidArgumentError, match="root:0 : Tensor had NaN values"):
-            sess.run(check, {x: -1.0})
+    session.run(check, {x: 1.0})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="root:0 : Tensor had NaN values"):
+        session.run(check, {x: -1.0})
 
 
-def test_log_sigmoid_of_large_negatives():
-    with tf.Session() as sess:
-        np.testing.assert_allclose(
-            sess.run(tf.log_sigmoid([-100.0, 0.0, 100.0])), [-100, -np.log(2), 0], atol=1e-6
-        )
+def test_log_sigmoid_of_large_negatives(session):
+    np.testing.assert_allclose(
+        session.run(tf.log_sigmoid([-100.0, 0.0, 100.0])), [-100, -np.log(2), 0], atol=1e-6
+    )

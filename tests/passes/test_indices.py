@@ -18,60 +18,55 @@ def table(name="table"):
     return tf.get_variable(name, [50_000, 4], initializer=tf.random_normal_initializer())
 
 
-def test_indices_of_gathers_are_joined_outside_of_segments():
+def test_indices_of_gathers_are_joined_outside_of_segments(session):
     a, b = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.int32, [None, 1])
     ids = tf.concat([a, tf.reshape(b, [-1])], 0, name="ids")
     found = tf.tanh(tf.nn.embedding_lookup(table(), ids), name="found")
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        assert kinds(sess, found, a, b) == {
-            "Reshape": "index",
-            "ids": "index",
-            "embedding_lookup": "gather",
-            "found": "segment",
-        } | {"embedding_lookup/Identity": "segment"}
-        assert sess.run(found, {a: [1, 2], b: [[3], [4], [5]]}).shape == (5, 4)
+    session.run(tf.global_variables_initializer())
+    assert kinds(session, found, a, b) == {
+        "Reshape": "index",
+        "ids": "index",
+        "embedding_lookup": "gather",
+        "found": "segment",
+    } | {"embedding_lookup/Identity": "segment"}
+    assert session.run(found, {a: [1, 2], b: [[3], [4], [5]]}).shape == (5, 4)
 
 
-def test_indices_that_only_segments_use_stay_in_them():
+def test_indices_that_only_segments_use_stay_in_them(session):
     x = tf.placeholder(tf.int32, [4])
     y = tf.reshape(x, [2, 2], name="y") * 2
-    with tf.Session() as sess:
-        assert kinds(sess, y, x)["y"] == "segment"
+    assert kinds(session, y, x)["y"] == "segment"
 
 
-def test_what_the_host_gives_in_any_number_enters_a_segment_in_one_shape():
+def test_what_the_host_gives_in_any_number_enters_a_segment_in_one_shape(session):
     values = tf.placeholder(tf.int64, [6])
     places = tf.reshape(tf.unique(values)[0], [-1, 1])
     dense = tf.sparse_to_dense(places, [10], 1.0, validate_indices=False, name="dense")
     total = tf.reduce_sum(dense * 2.0)
-    with tf.Session() as sess:
-        assert kinds(sess, total, values)["dense"] == "index"
-        assert sess.run(total, {values: [1, 1, 2, 2, 3, 9]}) == 8
-        assert sess.run(total, {values: [1] * 6}) == 2
+    assert kinds(session, total, values)["dense"] == "index"
+    assert session.run(total, {values: [1, 1, 2, 2, 3, 9]}) == 8
+    assert session.run(total, {values: [1] * 6}) == 2
 
 
-def test_mistakes_in_indices_are_explained_as_elsewhere():
+def test_mistakes_in_indices_are_explained_as_elsewhere(session):
     ids = tf.placeholder(tf.int32, [None])
     rows = tf.nn.embedding_lookup(table(), tf.reshape(ids, [2, 2], name="square"))
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"reshape is a tensor with 3 values(?s:.)*square"
-        ):
-            sess.run(rows, {ids: np.arange(3)})
+    session.run(tf.global_variables_initializer())
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"reshape is a tensor with 3 values(?s:.)*square"
+    ):
+        session.run(rows, {ids: np.arange(3)})
 
 
-def test_fetches_of_a_segment_before_updates_of_rows_make_no_segment_of_their_own():
+def test_fetches_of_a_segment_before_updates_of_rows_make_no_segment_of_their_own(session):
     ids = tf.placeholder(tf.int32, [3])
     loss = tf.reduce_mean(tf.square(tf.nn.embedding_lookup(table(), ids)))
     train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        program = sess._prepare([train, loss], {ids: None}).program
-        assert sum(part.kind == "segment" and len(part.ops) > 1 for part in program.plan.parts) == 1
-        losses = [sess.run([train, loss], {ids: [5, 7, 5]})[1] for _ in range(3)]
-        assert losses[0] > losses[1] > losses[2]
+    session.run(tf.global_variables_initializer())
+    program = session._prepare([train, loss], {ids: None}).program
+    assert sum(part.kind == "segment" and len(part.ops) > 1 for part in program.plan.parts) == 1
+    losses = [session.run([train, loss], {ids: [5, 7, 5]})[1] for _ in range(3)]
+    assert losses[0] > losses[1] > losses[2]
 
 
 def test_sums_over_equal_indices_stay_with_the_update_they_are_for():
@@ -91,15 +86,14 @@ def test_sums_over_equal_indices_stay_with_the_update_they_are_for():
     assert np.all(np.abs(after[:2]) < np.abs(before[:2]))
 
 
-def test_accidental_hits_of_a_batch_of_any_size_stay_outside_of_the_segment():
+def test_accidental_hits_of_a_batch_of_any_size_stay_outside_of_the_segment(session):
     words, near = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.int64, [None, 1])
     biases = tf.get_variable("biases", [50_000])
     inputs = tf.nn.embedding_lookup(table(), words)
     losses = tf.nn.sampled_softmax_loss(table("out"), biases, near, inputs, 8, 50_000)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        found = kinds(sess, losses, words, near)
-        assert [kind for name, kind in found.items() if "SparseToDense" in name] == ["index"]
-        for size in (3, 5):
-            fed = {words: np.arange(size), near: np.arange(size)[:, None]}
-            assert sess.run(losses, fed).shape == (size,)
+    session.run(tf.global_variables_initializer())
+    found = kinds(session, losses, words, near)
+    assert [kind for name, kind in found.items() if "SparseToDense" in name] == ["index"]
+    for size in (3, 5):
+        fed = {words: np.arange(size), near: np.arange(size)[:, None]}
+        assert session.run(losses, fed).shape == (size,)

@@ -55,39 +55,35 @@ def test_gradient_of_a_shared_weight_is_one_product_and_right(monkeypatch, compi
     np.testing.assert_allclose(found, numeric_gradient(weight.astype("d"), value, 4), rtol=2e-3, atol=2e-3)
 
 
-def test_two_terms_are_added_as_they_are():
+def test_two_terms_are_added_as_they_are(session):
     x, _, gradient = shared_weight(2)
-    with tf.Session() as s:
-        assert not any(part.products for part in parts(s, gradient, x))
+    assert not any(part.products for part in parts(session, gradient, x))
 
 
-def test_a_term_that_is_fetched_stays_a_product_of_its_own():
+def test_a_term_that_is_fetched_stays_a_product_of_its_own(session):
     a, b = tf.placeholder(tf.float32, [6, 2]), tf.placeholder(tf.float32, [6, 3])
     terms = [tf.matmul(a * k, b, transpose_a=True) for k in (1.0, 2.0, 3.0)]
     total = tf.add_n(terms)
-    with tf.Session() as s:
-        feeds = {a: np.ones((6, 2)), b: np.ones((6, 3))}
-        assert s.run(total, feeds).tolist() == [[36.0] * 3] * 2
-        assert any(part.products for part in parts(s, total, a, b))
-        assert s.run([total, terms[1]], feeds)[1].tolist() == [[12.0] * 3] * 2
-        assert not any(part.products for part in parts(s, [total, terms[1]], a, b))
+    feeds = {a: np.ones((6, 2)), b: np.ones((6, 3))}
+    assert session.run(total, feeds).tolist() == [[36.0] * 3] * 2
+    assert any(part.products for part in parts(session, total, a, b))
+    assert session.run([total, terms[1]], feeds)[1].tolist() == [[12.0] * 3] * 2
+    assert not any(part.products for part in parts(session, [total, terms[1]], a, b))
 
 
-def test_a_term_that_is_fed_keeps_the_fed_value():
+def test_a_term_that_is_fed_keeps_the_fed_value(session):
     a, b = tf.placeholder(tf.float32, [6, 2]), tf.placeholder(tf.float32, [6, 3])
     terms = [tf.matmul(a, b, transpose_a=True) for _ in range(3)]
-    with tf.Session() as s:
-        feeds = {a: np.ones((6, 2)), b: np.ones((6, 3)), terms[0]: np.zeros((2, 3))}
-        assert s.run(tf.add_n(terms), feeds).tolist() == [[12.0] * 3] * 2
+    feeds = {a: np.ones((6, 2)), b: np.ones((6, 3)), terms[0]: np.zeros((2, 3))}
+    assert session.run(tf.add_n(terms), feeds).tolist() == [[12.0] * 3] * 2
 
 
-def test_sums_of_integers_and_of_other_products_are_left_alone():
+def test_sums_of_integers_and_of_other_products_are_left_alone(session):
     a = tf.placeholder(tf.int32, [2, 2])
     b = tf.placeholder(tf.float32, [2, 2])
     ints = tf.add_n([tf.matmul(a, a, transpose_a=True) for _ in range(3)])
     plain = tf.add_n([tf.matmul(b, b) for _ in range(3)])
-    with tf.Session() as s:
-        assert not any(part.products for part in parts(s, [ints, plain], a, b))
+    assert not any(part.products for part in parts(session, [ints, plain], a, b))
 
 
 @pytest.mark.parametrize("compile_it", [False, True])

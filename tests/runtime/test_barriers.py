@@ -46,12 +46,11 @@ def test_program_grows_with_the_length_of_a_chain_not_with_its_square(always_com
     assert run_and_count(40) < 3 * run_and_count(20)
 
 
-def test_short_programs_have_no_barriers(always_compile):
-    with tf.Graph().as_default(), tf.Session() as s:
-        x = tf.placeholder(tf.float32, [64, 64])
-        y = tf.square(x) + 1.0
-        fetches = [y * x, y - x]
-        s.run(fetches, {x: np.ones((64, 64))})
-        (item,) = s._prepare(fetches, {x: 0}).program.items
-        (program,) = item.compiler.programs.values()
-        assert "opt-barrier" not in program.call.as_text()
+def test_short_programs_have_no_barriers(always_compile, session):
+    x = tf.placeholder(tf.float32, [64, 64])
+    y = tf.square(x) + 1.0
+    fetches = [y * x, y - x]
+    session.run(fetches, {x: np.ones((64, 64))})
+    (item,) = session._prepare(fetches, {x: 0}).program.items
+    (program,) = item.compiler.programs.values()
+    assert "opt-barrier" not in program.call.as_text()

@@ -29,27 +29,25 @@ def model(use_resource=False):
 
 
 @pytest.mark.parametrize("use_resource", [False, True])
-def test_rows_change_for_each_time_they_occur(life, use_resource):
+def test_rows_change_for_each_time_they_occur(life, use_resource, session):
     table, ids, loss, train = model(use_resource)
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        for _ in range(3):
-            s.run([train, loss], {ids: [7, 9, 7]})
-        now = s.run(table)
-        np.testing.assert_allclose(now[[7, 8, 9], 0], [0.8**3, 1, 0.9**3], rtol=1e-5)
-        program = s._prepare([train, loss], {ids: None}).program
-        assert sum(len(i.segment.owned) for i in program.items if hasattr(i, "segment")) == 1
+    session.run(tf.global_variables_initializer())
+    for _ in range(3):
+        session.run([train, loss], {ids: [7, 9, 7]})
+    now = session.run(table)
+    np.testing.assert_allclose(now[[7, 8, 9], 0], [0.8**3, 1, 0.9**3], rtol=1e-5)
+    program = session._prepare([train, loss], {ids: None}).program
+    assert sum(len(i.segment.owned) for i in program.items if hasattr(i, "segment")) == 1
 
 
-def test_rows_that_are_known_beforehand_change(life):
+def test_rows_that_are_known_beforehand_change(life, session):
     table = tf.get_variable("table", [ROWS, 4], initializer=tf.ones_initializer())
     loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, tf.constant([7, 9, 7])))) / 2.0
     train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        for _ in range(3):
-            s.run([train, loss])
-        np.testing.assert_allclose(s.run(table)[[7, 8, 9], 0], [0.8**3, 1, 0.9**3], rtol=1e-5)
+    session.run(tf.global_variables_initializer())
+    for _ in range(3):
+        session.run([train, loss])
+    np.testing.assert_allclose(session.run(table)[[7, 8, 9], 0], [0.8**3, 1, 0.9**3], rtol=1e-5)
 
 
 def test_the_memory_of_a_table_stays_where_it_is():
@@ -65,27 +63,25 @@ def test_the_memory_of_a_table_stays_where_it_is():
         assert store.value.unsafe_buffer_pointer() == address
 
 
-def test_what_was_fetched_or_read_does_not_change(life):
+def test_what_was_fetched_or_read_does_not_change(life, session):
     table, ids, _, train = model()
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        s.run(train, {ids: [3]})
-        fetched, held = s.run(table), s._engine.resources.variable(table.op).read()
-        s.run(train, {ids: [3]})
-        assert fetched[3, 0] == np.asarray(held)[3, 0] == np.float32(0.9)
-        assert s.run(table)[3, 0] == pytest.approx(0.81)
+    session.run(tf.global_variables_initializer())
+    session.run(train, {ids: [3]})
+    fetched, held = session.run(table), session._engine.resources.variable(table.op).read()
+    session.run(train, {ids: [3]})
+    assert fetched[3, 0] == np.asarray(held)[3, 0] == np.float32(0.9)
+    assert session.run(table)[3, 0] == pytest.approx(0.81)
 
 
-def test_bad_index_is_named_and_changes_nothing(life):
+def test_bad_index_is_named_and_changes_nothing(life, session):
     table, ids, _, train = model()
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        for _ in range(2):
-            with pytest.raises(tf.errors.InvalidArgumentError, match=rf"indices\[1\] = {ROWS} is not in"):
-                s.run(train, {ids: [3, ROWS]})
-        assert (s.run(table) == 1).all()
-        s.run(train, {ids: [3]})
-        assert s.run(table)[3, 0] == np.float32(0.9)
+    session.run(tf.global_variables_initializer())
+    for _ in range(2):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"indices\[1\] = {ROWS} is not in"):
+            session.run(train, {ids: [3, ROWS]})
+    assert (session.run(table) == 1).all()
+    session.run(train, {ids: [3]})
+    assert session.run(table)[3, 0] == np.float32(0.9)
 
 
 def test_table_without_value_is_reported(life):
@@ -97,30 +93,28 @@ def test_table_without_value_is_reported(life):
         s.run(train, {ids: [3]})
 
 
-def test_table_that_the_step_reads_as_a_whole_is_changed_on_the_host(life):
+def test_table_that_the_step_reads_as_a_whole_is_changed_on_the_host(life, session):
     table, ids, loss, _ = model()
     train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
     total = tf.reduce_sum(table)
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        program = s._prepare([train, total], {ids: None}).program
-        assert any(part.kind == "rows" for part in program.plan.parts)
-        before = s.run([train, total], {ids: [3]})[1]
-        assert before in (ROWS * 4, pytest.approx(ROWS * 4 - 0.4))
+    session.run(tf.global_variables_initializer())
+    program = session._prepare([train, total], {ids: None}).program
+    assert any(part.kind == "rows" for part in program.plan.parts)
+    before = session.run([train, total], {ids: [3]})[1]
+    assert before in (ROWS * 4, pytest.approx(ROWS * 4 - 0.4))
 
 
-def test_steps_of_several_threads_lose_no_update(life):
+def test_steps_of_several_threads_lose_no_update(life, session):
     table, ids, _, train = model()
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        threads = [
-            threading.Thread(target=lambda: [s.run(train, {ids: [5]}) for _ in range(20)]) for _ in range(3)
-        ]
-        for t in threads:
-            t.start()
-        while any(t.is_alive() for t in threads):
-            assert np.isfinite(s.run(table)[5]).all()
-        for t in threads:
-            t.join()
-        # reading and changing are one: every step sees the one before
-        assert s.run(table)[5, 0] == pytest.approx(0.9**60, rel=1e-3)
+    session.run(tf.global_variables_initializer())
+    threads = [
+        threading.Thread(target=lambda: [session.run(train, {ids: [5]}) for _ in range(20)]) for _ in range(3)
+    ]
+    for t in threads:
+        t.start()
+    while any(t.is_alive() for t in threads):
+        assert np.isfinite(session.run(table)[5]).all()
+    for t in threads:
+        t.join()
+    # reading and changing are one: every step sees the one before
+    assert session.run(table)[5, 0] == pytest.approx(0.9**60, rel=1e-3)

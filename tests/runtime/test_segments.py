@@ -51,59 +51,56 @@ def test_both_lives_train_alike(monkeypatch):
     np.testing.assert_allclose(results[0], results[1], rtol=1e-4)
 
 
-def test_small_program_is_never_compiled():
+def test_small_program_is_never_compiled(session):
     a = tf.placeholder(tf.float32, [])
     b = a + 1.0
-    with tf.Session() as s:
-        for i in range(300):
-            s.run(b, {a: float(i)})
-        (item,) = segments(s, b, a)
-        assert not item.compiler.programs
+    for i in range(300):
+        session.run(b, {a: float(i)})
+    (item,) = segments(session, b, a)
+    assert not item.compiler.programs
 
 
-def test_batch_size_that_keeps_changing_falls_back_to_numpy(always_compile):
+def test_batch_size_that_keeps_changing_falls_back_to_numpy(always_compile, session):
     x = tf.placeholder(tf.float32, [None])
     total = tf.reduce_sum(tf.sqrt(x))
-    with tf.Session() as s:
-        for n in range(1, 120):
-            assert s.run(total, {x: np.ones(n)}) == pytest.approx(n)
-        (item,) = segments(s, total, x)
-        assert len(item.compiler.programs) <= compiled._MOST_SIGNATURES
+    for n in range(1, 120):
+        assert session.run(total, {x: np.ones(n)}) == pytest.approx(n)
+    (item,) = segments(session, total, x)
+    assert len(item.compiler.programs) <= compiled._MOST_SIGNATURES
 
 
-def test_batch_sizes_that_come_back_are_compiled_once_numpy_has_cost_as_much(monkeypatch, always_compile):
+def test_batch_sizes_that_come_back_are_compiled_once_numpy_has_cost_as_much(
+    monkeypatch, always_compile, session
+):
     x = tf.placeholder(tf.float32, [None])
     total = tf.reduce_sum(tf.sqrt(x))
-    with tf.Session() as s:
-        (item,) = segments(s, total, x)
-        monkeypatch.setattr(item.compiler, "_compile", lambda *_: None)  # takes no time
-        for fastest, programs in ((0.0, 2), (1.0, 10)):
+    (item,) = segments(session, total, x)
+    monkeypatch.setattr(item.compiler, "_compile", lambda *_: None)  # takes no time
+    for fastest, programs in ((0.0, 2), (1.0, 10)):
+        item.compiler.fastest = fastest
+        for n in [*range(10), *range(10)]:
+            session.run(total, {x: np.ones(n)})
             item.compiler.fastest = fastest
-            for n in [*range(10), *range(10)]:
-                s.run(total, {x: np.ones(n)})
-                item.compiler.fastest = fastest
-            assert len(item.compiler.programs) == programs
+        assert len(item.compiler.programs) == programs
 
 
-def test_an_index_that_goes_through_the_data_is_not_compiled_for_each_value(always_compile):
+def test_an_index_that_goes_through_the_data_is_not_compiled_for_each_value(always_compile, session):
     i = tf.placeholder(tf.int32, [])
     x = tf.placeholder(tf.float32, [100])
     part = tf.reduce_sum(tf.exp(tf.strided_slice(x, [i], [i + 3])))
-    with tf.Session() as s:
-        for _ in range(3):
-            for n in range(30):
-                s.run(part, {i: n, x: np.zeros(100)})
-        made = [item.compiler.programs for item in segments(s, part, i, x)]
-        assert sum(map(len, made)) <= 5
+    for _ in range(3):
+        for n in range(30):
+            session.run(part, {i: n, x: np.zeros(100)})
+    made = [item.compiler.programs for item in segments(session, part, i, x)]
+    assert sum(map(len, made)) <= 5
 
 
-def test_value_that_shapes_the_result_may_be_fed(always_compile):
+def test_value_that_shapes_the_result_may_be_fed(always_compile, session):
     n = tf.placeholder(tf.int32, [])
     x = tf.placeholder(tf.float32, [None])
     y = tf.reshape(tf.tile(x, [n]), [n, -1]) * 2.0
-    with tf.Session() as s:
-        for k in (2, 3, 2, 2, 3):
-            assert s.run(y, {n: k, x: [1.0, 2.0]}).shape == (k, 2)
+    for k in (2, 3, 2, 2, 3):
+        assert session.run(y, {n: k, x: [1.0, 2.0]}).shape == (k, 2)
 
 
 def test_each_virtual_device_compiles_its_own_part(always_compile):
@@ -141,46 +138,41 @@ def table(rows=40000, **kwargs):
 
 
 @pytest.mark.parametrize("use_resource", [False, True])
-def test_rows_are_updated_in_place_without_copying_the_table(use_resource, monkeypatch):
+def test_rows_are_updated_in_place_without_copying_the_table(use_resource, monkeypatch, session):
     monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: False)  # a busy machine may make it compile
     t = table(use_resource=use_resource)
     ids = tf.placeholder(tf.int32, [None])
     loss = tf.reduce_sum(tf.nn.embedding_lookup(t, ids) + 1.0)
     train = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        s.run(train, {ids: [1, 5]})
-        store = s._engine.resources.variable(t.op)
-        address = store.value.ctypes.data
-        for _ in range(3):
-            s.run(train, {ids: [1, 5, 5]})
-        assert store.value.ctypes.data == address
-        assert s.run(t)[[1, 5, 6], 0].tolist() == [-4, -7, 0]
+    session.run(tf.global_variables_initializer())
+    session.run(train, {ids: [1, 5]})
+    store = session._engine.resources.variable(t.op)
+    address = store.value.ctypes.data
+    for _ in range(3):
+        session.run(train, {ids: [1, 5, 5]})
+    assert store.value.ctypes.data == address
+    assert session.run(t)[[1, 5, 6], 0].tolist() == [-4, -7, 0]
 
 
-def test_whole_table_that_was_handed_out_is_never_changed():
+def test_whole_table_that_was_handed_out_is_never_changed(session):
     t = table()
     update = tf.scatter_add(t, [3], [[1.0, 1.0, 1.0, 1.0]])
-    with tf.Session() as s:
-        s.run(t.initializer)
-        s.run(update.op)
-        held = s._engine.resources.variable(t.op).read()
-        s.run(update.op)
-        assert held[3, 0] == 1
-        assert s.run(t)[3, 0] == 2
+    session.run(t.initializer)
+    session.run(update.op)
+    held = session._engine.resources.variable(t.op).read()
+    session.run(update.op)
+    assert held[3, 0] == 1
+    assert session.run(t)[3, 0] == 2
 
 
-def test_failed_row_update_changes_nothing():
+def test_failed_row_update_changes_nothing(session):
     t = table()
     ids = tf.placeholder(tf.int32, [2])
     update = tf.scatter_add(t, ids, tf.ones([2, 4]))
-    with tf.Session() as s:
-        s.run(t.initializer)
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"indices\[1\] = 40000 is not in \[0, 40000\)"
-        ):
-            s.run(update, {ids: [1, 40000]})
-        assert not s.run(t).any()
+    session.run(t.initializer)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 40000 is not in \[0, 40000\)"):
+        session.run(update, {ids: [1, 40000]})
+    assert not session.run(t).any()
 
 
 def test_closing_wakes_a_blocked_run():
@@ -292,14 +284,13 @@ def test_a_segment_that_xla_runs_faster_stays_compiled():
     assert compiler.wanted()
 
 
-def test_many_small_arguments_are_passed_as_one(always_compile):
+def test_many_small_arguments_are_passed_as_one(always_compile, session):
     xs = [tf.placeholder(tf.float32, [None, 3]) for _ in range(20)]
     ns = [tf.placeholder(tf.int32, []) for _ in range(3)]
     y = tf.add_n([tf.reduce_sum(x, 0) * i for i, x in enumerate(xs)]) + tf.cast(tf.add_n(ns), tf.float32)
-    with tf.Session() as s:
-        for rows in (2, 0, 2):
-            fed = {x: np.full([rows, 3], i + 1.0) for i, x in enumerate(xs)} | dict.fromkeys(ns, 2)
-            wanted = sum(rows * i * (i + 1.0) for i in range(20)) + 6
-            np.testing.assert_allclose(s.run(y, fed), np.full(3, wanted))
-        (item,) = segments(s, y, *xs, *ns)
-        assert {len(p.joined[0]) for p in item.compiler.programs.values()} == {20}
+    for rows in (2, 0, 2):
+        fed = {x: np.full([rows, 3], i + 1.0) for i, x in enumerate(xs)} | dict.fromkeys(ns, 2)
+        wanted = sum(rows * i * (i + 1.0) for i in range(20)) + 6
+        np.testing.assert_allclose(session.run(y, fed), np.full(3, wanted))
+    (item,) = segments(session, y, *xs, *ns)
+    assert {len(p.joined[0]) for p in item.compiler.programs.values()} == {20}

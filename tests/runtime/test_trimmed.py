@@ -55,45 +55,41 @@ def test_a_gradient_that_nobody_uses_is_not_computed(ran):
     ]  # the product itself is not needed either
 
 
-def test_a_shape_that_is_fed_may_change():
+def test_a_shape_that_is_fed_may_change(session):
     shape = tf.placeholder(tf.int32, [2])
     size = tf.size(tf.ones(shape) + 1.0) + tf.shape(shape)[0]
-    with tf.Session() as sess:
-        for a, b in ((1, 2), (1, 2), (1, 2), (3, 4), (5, 6)):
-            assert sess.run(size, {shape: [a, b]}) == a * b + 2
+    for a, b in ((1, 2), (1, 2), (1, 2), (3, 4), (5, 6)):
+        assert session.run(size, {shape: [a, b]}) == a * b + 2
 
 
-def test_a_variable_may_change_its_shape():
+def test_a_variable_may_change_its_shape(session):
     v = tf.Variable(np.zeros(2, np.float32), validate_shape=False)
     new = tf.placeholder(tf.float32)
     change = tf.assign(v, new, validate_shape=False)
     length = tf.shape(v)[0] * 10
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        for n in (2, 2, 2, 5, 5, 7):
-            sess.run(change.op, {new: np.zeros(n, np.float32)})
-            assert sess.run(length) == n * 10
+    session.run(v.initializer)
+    for n in (2, 2, 2, 5, 5, 7):
+        session.run(change.op, {new: np.zeros(n, np.float32)})
+        assert session.run(length) == n * 10
 
 
-def test_a_check_is_made_though_its_result_is_not_used():
+def test_a_check_is_made_though_its_result_is_not_used(session):
     x = tf.placeholder(tf.int32, [None])
     with tf.control_dependencies([tf.gather([1, 2, 3], x).op]):
         y = tf.shape(x)[0] + 1
-    with tf.Session() as sess:
-        for _ in range(3):
-            assert sess.run(y, {x: [0, 1]}) == 3
-        with pytest.raises(tf.errors.InvalidArgumentError, match="not in"):
-            sess.run(y, {x: [0, 9]})
+    for _ in range(3):
+        assert session.run(y, {x: [0, 1]}) == 3
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not in"):
+        session.run(y, {x: [0, 9]})
 
 
-def test_what_is_fetched_is_the_callers_own():
+def test_what_is_fetched_is_the_callers_own(session):
     x = tf.placeholder(tf.float32, [None, 3])
     y = tf.shape(x) + 0
-    with tf.Session() as sess:
-        for _ in range(5):
-            found = sess.run(y, {x: np.ones([2, 3], np.float32)})
-            np.testing.assert_array_equal(found, [2, 3])
-            found[:] = 0
+    for _ in range(5):
+        found = session.run(y, {x: np.ones([2, 3], np.float32)})
+        np.testing.assert_array_equal(found, [2, 3])
+        found[:] = 0
 
 
 def test_threads_with_different_shapes():

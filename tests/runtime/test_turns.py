@@ -29,19 +29,17 @@ def pair(request):
     return found if request.param else found[::-1]
 
 
-def test_functions_that_wait_for_each_other(pair):
-    with tf.Session() as session:
-        for _ in range(3):
-            assert session.run(pair) == [1, 5]
-            assert session.run(tf.add_n(pair)) == 6
+def test_functions_that_wait_for_each_other(pair, session):
+    for _ in range(3):
+        assert session.run(pair) == [1, 5]
+        assert session.run(tf.add_n(pair)) == 6
 
 
-def test_three_functions_that_meet():
+def test_three_functions_that_meet(session):
     meeting = threading.Barrier(3)
     places = [called(lambda n=n: meeting.wait(LONG) * 0 + n) for n in (1, 2, 3)]
-    with tf.Session() as session:
-        assert session.run(places) == [1, 2, 3]
-        assert session.run(tf.add_n(places)) == 6
+    assert session.run(places) == [1, 2, 3]
+    assert session.run(tf.add_n(places)) == 6
 
 
 def test_functions_that_do_not_wait_run_in_the_order_of_the_graph():
@@ -86,20 +84,18 @@ def test_a_deadline_ends_them_all():
         session.run([called(wait), called(wait)], options=options)
 
 
-def test_what_follows_a_function_runs_while_another_waits():
+def test_what_follows_a_function_runs_while_another_waits(session):
     box = queue.Queue()
     slow = called(lambda: box.get(timeout=LONG))
     first = called(lambda: 20)
     second = called(lambda n: box.put(int(n)) or n, first + 1)
-    with tf.Session() as session:
-        assert session.run([slow, second]) == [21, 21]
+    assert session.run([slow, second]) == [21, 21]
 
 
-def test_no_thread_is_left():
+def test_no_thread_is_left(session):
     calls = [called(lambda: 1), called(lambda: 2)]
-    with tf.Session() as session:
-        session.run(calls)
-        left = [t for t in threading.enumerate() if t.name == "tensorfleet-turns"]
-        for t in left:
-            t.join(LONG)
-        assert not any(t.is_alive() for t in left)
+    session.run(calls)
+    left = [t for t in threading.enumerate() if t.name == "tensorfleet-turns"]
+    for t in left:
+        t.join(LONG)
+    assert not any(t.is_alive() for t in left)

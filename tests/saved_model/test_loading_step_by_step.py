@@ -43,15 +43,14 @@ def test_a_model_is_loaded_step_by_step(tmp_path, make_builder, key):
     assert len(loader.saved_model.meta_graphs) == 1
 
 
-def test_an_init_op_in_a_signature_is_found_in_its_scope(tmp_path):
+def test_an_init_op_in_a_signature_is_found_in_its_scope(tmp_path, graph, session):
     loader = write(str(tmp_path / "model"), builder._SavedModelBuilder, init_op=set_y)
-    with tf.Graph().as_default() as graph, tf.Session() as session:
-        saver, _ = loader.load_graph(graph, ["tag"], import_scope="in")
-        loader.restore_variables(session, saver)
-        with pytest.raises(tf.errors.NotFoundError):
-            loader.run_init_ops(session, ["tag"])
-        loader.run_init_ops(session, ["tag"], import_scope="in")
-        assert session.run("in/y:0") == 7
+    saver, _ = loader.load_graph(graph, ["tag"], import_scope="in")
+    loader.restore_variables(session, saver)
+    with pytest.raises(tf.errors.NotFoundError):
+        loader.run_init_ops(session, ["tag"])
+    loader.run_init_ops(session, ["tag"], import_scope="in")
+    assert session.run("in/y:0") == 7
 
 
 @pytest.mark.parametrize(
@@ -86,14 +85,13 @@ def test_assets_in_a_list(tmp_path):
         assert session.run("used:0") == str(tmp_path / "model/assets/words.txt").encode()
 
 
-def test_reserved_keys_and_what_is_no_operation_are_refused(tmp_path):
+def test_reserved_keys_and_what_is_no_operation_are_refused(tmp_path, session):
     signature = tf.saved_model.build_signature_def({}, {}, "m")
-    with tf.Graph().as_default(), tf.Session() as session:
-        made = builder._SavedModelBuilder(str(tmp_path / "model"))
-        with pytest.raises(KeyError, match="reserved"):
-            made.add_meta_graph_and_variables(session, ["tag"], {constants.TRAIN_OP_SIGNATURE_KEY: signature})
-        with pytest.raises(TypeError, match="must be a Tensor or an Operation"):
-            made.add_meta_graph_and_variables(session, ["tag"], init_op="no")
+    made = builder._SavedModelBuilder(str(tmp_path / "model"))
+    with pytest.raises(KeyError, match="reserved"):
+        made.add_meta_graph_and_variables(session, ["tag"], {constants.TRAIN_OP_SIGNATURE_KEY: signature})
+    with pytest.raises(TypeError, match="must be a Tensor or an Operation"):
+        made.add_meta_graph_and_variables(session, ["tag"], init_op="no")
 
 
 def test_an_operation_is_described_by_its_name():

@@ -128,29 +128,26 @@ def test_a_model_without_variables(tmp_path):
         assert sess.run("two:0") == 2.0
 
 
-def test_refusals_say_what_is_wrong(tmp_path):
+def test_refusals_say_what_is_wrong(tmp_path, session):
     x, y = model()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("")
     with pytest.raises(AssertionError, match="already exists, and isn't empty"):
         tf.saved_model.Builder(str(tmp_path / "full"))
-    with tf.Session() as sess:
-        with pytest.raises(OSError, match="SavedModel file does not exist at"):
-            tf.saved_model.load(sess, SERVE, str(tmp_path / "none"))
-        (tmp_path / "full" / "saved_model.pb").write_text("no model")
-        with pytest.raises(OSError, match="Cannot parse file"):
-            tf.saved_model.load(sess, SERVE, str(tmp_path / "full"))
-        builder = tf.saved_model.Builder(str(tmp_path / "m"))
-        empty = tf.saved_model.build_signature_def(
-            {"x": type(tf.saved_model.build_tensor_info(x))()}, {}, "m"
-        )
-        with pytest.raises(AssertionError, match="must have one of the 'encoding' fields"):
-            builder.add_meta_graph_and_variables(sess, SERVE, {"s": empty})
-        with pytest.raises(TypeError, match="main_op needs to be an Operation"):
-            builder.add_meta_graph_and_variables(sess, SERVE, main_op=y)
-        tf.add_to_collection("saved_model_main_op", y.op)
-        with pytest.raises(ValueError, match="already contains one or more main ops"):
-            builder.add_meta_graph_and_variables(sess, SERVE, main_op=y.op)
+    with pytest.raises(OSError, match="SavedModel file does not exist at"):
+        tf.saved_model.load(session, SERVE, str(tmp_path / "none"))
+    (tmp_path / "full" / "saved_model.pb").write_text("no model")
+    with pytest.raises(OSError, match="Cannot parse file"):
+        tf.saved_model.load(session, SERVE, str(tmp_path / "full"))
+    builder = tf.saved_model.Builder(str(tmp_path / "m"))
+    empty = tf.saved_model.build_signature_def({"x": type(tf.saved_model.build_tensor_info(x))()}, {}, "m")
+    with pytest.raises(AssertionError, match="must have one of the 'encoding' fields"):
+        builder.add_meta_graph_and_variables(session, SERVE, {"s": empty})
+    with pytest.raises(TypeError, match="main_op needs to be an Operation"):
+        builder.add_meta_graph_and_variables(session, SERVE, main_op=y)
+    tf.add_to_collection("saved_model_main_op", y.op)
+    with pytest.raises(ValueError, match="already contains one or more main ops"):
+        builder.add_meta_graph_and_variables(session, SERVE, main_op=y.op)
 
 
 @pytest.mark.parametrize("kind", ["classify", "regress", "predict"])

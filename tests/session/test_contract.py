@@ -45,12 +45,11 @@ def test_feeding_what_is_no_number_is_a_type_error(value):
         s.run(x * 2.0, {x: value})
 
 
-def test_step_that_takes_too_long_is_an_error():
+def test_step_that_takes_too_long_is_an_error(session):
     slow = tf.py_func(lambda: np.float32(time.sleep(0.05) or 1.0), [], tf.float32)
-    with tf.Session() as s:
-        assert s.run(slow, options=tf.RunOptions(timeout_in_ms=60_000)) == 1.0
-        with pytest.raises(tf.errors.DeadlineExceededError, match="has not returned in time"):
-            s.run(slow, options=tf.RunOptions(timeout_in_ms=1))
+    assert session.run(slow, options=tf.RunOptions(timeout_in_ms=60_000)) == 1.0
+    with pytest.raises(tf.errors.DeadlineExceededError, match="has not returned in time"):
+        session.run(slow, options=tf.RunOptions(timeout_in_ms=1))
 
 
 def test_session_that_nobody_holds_frees_its_variables_at_once():
@@ -67,7 +66,7 @@ def test_session_that_nobody_holds_frees_its_variables_at_once():
         gc.enable()
 
 
-def test_function_that_raises_leaves_the_session_usable():
+def test_function_that_raises_leaves_the_session_usable(session):
     fails = [True, False, True, False]
 
     def sometimes(x):
@@ -79,12 +78,11 @@ def test_function_that_raises_leaves_the_session_usable():
     with tf.control_dependencies([v.assign_add(1.0)]):
         y = tf.py_func(sometimes, [v * 2.0], tf.float32)
     update = w.assign(tf.reshape(y, []))
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        for expected in (6.0, 10.0):
-            with pytest.raises(tf.errors.InvalidArgumentError, match="not today"):
-                s.run(update)
-            assert s.run(update) == expected
+    session.run(tf.global_variables_initializer())
+    for expected in (6.0, 10.0):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not today"):
+            session.run(update)
+        assert session.run(update) == expected
 
 
 class Interrupted:
@@ -98,24 +96,23 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("rows", [False, True])
-def test_interrupted_step_leaves_no_lock_held(rows):
+def test_interrupted_step_leaves_no_lock_held(rows, session):
     v = tf.Variable([1.0])
     train = tf.train.MomentumOptimizer(0.1, 0.9)
     loss = tf.reduce_sum(tf.gather(v, [0]) if rows else v)
     step = train.minimize(loss)
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        stores = [s._engine.resources.variable(x.op) for x in (v, train.get_slot(v, "momentum"))]
-        second = max(stores, key=lambda store: store.order)
-        lock, second.lock = second.lock, Interrupted()
-        with pytest.raises(KeyboardInterrupt):
-            s.run(step)
-        second.lock = lock
-        runner = threading.Thread(target=s.run, args=(step,), daemon=True)
-        runner.start()
-        runner.join(10)
-        assert not runner.is_alive()
-        np.testing.assert_allclose(s.run(v), [0.9])
+    session.run(tf.global_variables_initializer())
+    stores = [session._engine.resources.variable(x.op) for x in (v, train.get_slot(v, "momentum"))]
+    second = max(stores, key=lambda store: store.order)
+    lock, second.lock = second.lock, Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        session.run(step)
+    second.lock = lock
+    runner = threading.Thread(target=session.run, args=(step,), daemon=True)
+    runner.start()
+    runner.join(10)
+    assert not runner.is_alive()
+    np.testing.assert_allclose(session.run(v), [0.9])
 
 
 def test_many_threads_run_while_the_graph_grows(graph):
@@ -147,37 +144,34 @@ def test_many_threads_run_while_the_graph_grows(graph):
     s.close()
 
 
-def test_batch_that_changes_every_step_stops_compiling(monkeypatch):
+def test_batch_that_changes_every_step_stops_compiling(monkeypatch, session):
     monkeypatch.setattr("tensorfleet.runtime.compiled.Compiler.wanted", lambda self: self.possible)
     x = tf.placeholder(tf.float32, [None])
     y = tf.reduce_sum(tf.tanh(x))
-    with tf.Session() as s:
-        for n in range(1, 30):
-            np.testing.assert_allclose(s.run(y, {x: np.ones(n)}), n * np.tanh(1.0), rtol=1e-5)
-        (item,) = next(iter(s._prepared.values())).program.items
-        assert len(item.compiler.programs) <= 4
+    for n in range(1, 30):
+        np.testing.assert_allclose(session.run(y, {x: np.ones(n)}), n * np.tanh(1.0), rtol=1e-5)
+    (item,) = next(iter(session._prepared.values())).program.items
+    assert len(item.compiler.programs) <= 4
 
 
-def test_programs_with_thousands_of_results_are_not_compiled():
+def test_programs_with_thousands_of_results_are_not_compiled(session):
     x = tf.placeholder(tf.float32, [4])
     terms = [x + float(i) for i in range(1200)]
-    with tf.Session() as s:
-        s.run(terms, {x: np.ones(4)})
-        (item,) = next(iter(s._prepared.values())).program.items
-        assert not item.compiler.possible
+    session.run(terms, {x: np.ones(4)})
+    (item,) = next(iter(session._prepared.values())).program.items
+    assert not item.compiler.possible
 
 
-def test_deep_graphs_need_no_deep_stack():
+def test_deep_graphs_need_no_deep_stack(session):
     x = tf.placeholder(tf.float32, [2])
     y = x
     for _ in range(3000):
         y = tf.negative(y)
     (gradient,) = tf.gradients(y, x)
-    with tf.Session() as s:
-        for _ in range(2):
-            value, slope = s.run([y, gradient], {x: [1.0, 2.0]})
-        np.testing.assert_array_equal(value, [1.0, 2.0])
-        np.testing.assert_array_equal(slope, [1.0, 1.0])
+    for _ in range(2):
+        value, slope = session.run([y, gradient], {x: [1.0, 2.0]})
+    np.testing.assert_array_equal(value, [1.0, 2.0])
+    np.testing.assert_array_equal(slope, [1.0, 1.0])
 
 
 def test_constant_initializer_leaves_no_room_for_a_shape():

@@ -55,40 +55,41 @@ def test_gather_out_of_range_raises_in_both_lives(monkeypatch):
     assert "test_errors.py" in text
 
 
-def test_gather_from_a_large_variable_out_of_range():
+def test_gather_from_a_large_variable_out_of_range(session):
     table = tf.get_variable("t", [40000, 2])
     ids = tf.placeholder(tf.int32, [None])
-    with tf.Session() as s:
-        s.run(table.initializer)
-        for bad in (40000, -1):
-            with pytest.raises(
-                tf.errors.InvalidArgumentError, match=rf"indices\[1\] = {bad} is not in \[0, 40000\)"
-            ):
-                s.run(tf.gather(table, ids), {ids: [3, bad]})
+    session.run(table.initializer)
+    for bad in (40000, -1):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=rf"indices\[1\] = {bad} is not in \[0, 40000\)"
+        ):
+            session.run(tf.gather(table, ids), {ids: [3, bad]})
 
 
-def test_integer_division_by_zero_raises_in_both_lives(monkeypatch):
+def test_integer_division_by_zero_raises_in_both_lives(monkeypatch, session):
     a, b = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.int32, [2])
-    with tf.Session() as s:
-        feed = {a: [1, 2], b: [1, 0]}
-        both_lives(
-            s, a // b, feed, tf.errors.InvalidArgumentError, "(?i)integer division by zero", monkeypatch
-        )
+    feed = {a: [1, 2], b: [1, 0]}
+    both_lives(
+        session, a // b, feed, tf.errors.InvalidArgumentError, "(?i)integer division by zero", monkeypatch
+    )
 
 
-def test_float_division_by_zero_is_infinite():
+def test_float_division_by_zero_is_infinite(session):
     a = tf.placeholder(tf.float32, [])
-    with tf.Session() as s:
-        assert np.isinf(s.run(1.0 / a, {a: 0.0}))
+    assert np.isinf(session.run(1.0 / a, {a: 0.0}))
 
 
-def test_nan_check_raises_in_both_lives(monkeypatch):
+def test_nan_check_raises_in_both_lives(monkeypatch, session):
     x = tf.placeholder(tf.float32, [2])
     checked = tf.check_numerics(tf.log(x), "loss")
-    with tf.Session() as s:
-        both_lives(
-            s, checked, {x: [1.0, -1.0]}, tf.errors.InvalidArgumentError, "loss : Tensor had NaN", monkeypatch
-        )
+    both_lives(
+        session,
+        checked,
+        {x: [1.0, -1.0]},
+        tf.errors.InvalidArgumentError,
+        "loss : Tensor had NaN",
+        monkeypatch,
+    )
 
 
 def test_slice_out_of_range_when_building_and_when_running():
@@ -165,21 +166,20 @@ def test_soft_placement_finds_another_device_but_no_other_task():
             s.run(fine)
 
 
-def test_failed_step_assigns_nothing(monkeypatch):
+def test_failed_step_assigns_nothing(monkeypatch, session):
     v = tf.Variable(1.0)
     x = tf.placeholder(tf.float32, [])
     with tf.control_dependencies([tf.check_numerics(x, "x")]):
         update = tf.assign_add(v, 1.0)
     other = tf.assign(tf.Variable(0.0), 5.0)
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        for wanted in (False, True):
-            monkeypatch.setattr(
-                "tensorfleet.runtime.compiled.Compiler.wanted", lambda self, w=wanted: w and self.possible
-            )
-            with pytest.raises(tf.errors.InvalidArgumentError):
-                s.run([update, other], {x: float("nan")})
-            assert s.run(v) == 1
+    session.run(tf.global_variables_initializer())
+    for wanted in (False, True):
+        monkeypatch.setattr(
+            "tensorfleet.runtime.compiled.Compiler.wanted", lambda self, w=wanted: w and self.possible
+        )
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run([update, other], {x: float("nan")})
+        assert session.run(v) == 1
 
 
 def test_assigning_the_wrong_shape():
@@ -203,14 +203,13 @@ def test_out_of_memory_is_resource_exhausted():
         s.run(huge.op, {n: 1 << 17})
 
 
-def test_count_up_to_raises_out_of_range_at_the_limit():
+def test_count_up_to_raises_out_of_range_at_the_limit(session):
     v = tf.Variable(0)
     count = v.count_up_to(2)
-    with tf.Session() as s:
-        s.run(v.initializer)
-        assert [s.run(count), s.run(count)] == [0, 1]
-        with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 2"):
-            s.run(count)
+    session.run(v.initializer)
+    assert [session.run(count), session.run(count)] == [0, 1]
+    with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 2"):
+        session.run(count)
 
 
 def test_codes_and_classes_belong_together():

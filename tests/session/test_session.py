@@ -13,55 +13,50 @@ import tensorfleet as tf
 from tensorfleet.runtime.compiled import Compiler
 
 
-def test_every_nesting_of_fetches_comes_back_alike():
+def test_every_nesting_of_fetches_comes_back_alike(session):
     a, b = tf.constant(1), tf.constant(2.0)
     Pair = collections.namedtuple("Pair", ["x", "y"])
-    with tf.Session() as s:
-        assert s.run(a) == 1
-        assert s.run([a, [b]]) == [1, [2.0]]
-        assert s.run((a, b)) == (1, 2.0)
-        assert s.run({"k": a, "l": {"m": b}}) == {"k": 1, "l": {"m": 2.0}}
-        assert s.run(Pair(a, b)) == Pair(1, 2.0)
-        assert s.run([a.op, "Const_1:0", a]) == [None, 2.0, 1]
-        assert s.run([]) == []
+    assert session.run(a) == 1
+    assert session.run([a, [b]]) == [1, [2.0]]
+    assert session.run((a, b)) == (1, 2.0)
+    assert session.run({"k": a, "l": {"m": b}}) == {"k": 1, "l": {"m": 2.0}}
+    assert session.run(Pair(a, b)) == Pair(1, 2.0)
+    assert session.run([a.op, "Const_1:0", a]) == [None, 2.0, 1]
+    assert session.run([]) == []
 
 
-def test_scalars_come_back_as_numpy_scalars_and_strings_as_bytes():
-    with tf.Session() as s:
-        assert isinstance(s.run(tf.constant(1.5)), np.float32)
-        assert s.run(tf.constant("a")) == b"a"
-        strings = s.run(tf.constant(["a", "b"]))
-        assert strings.dtype == object
-        assert strings.tolist() == [b"a", b"b"]
+def test_scalars_come_back_as_numpy_scalars_and_strings_as_bytes(session):
+    assert isinstance(session.run(tf.constant(1.5)), np.float32)
+    assert session.run(tf.constant("a")) == b"a"
+    strings = session.run(tf.constant(["a", "b"]))
+    assert strings.dtype == object
+    assert strings.tolist() == [b"a", b"b"]
 
 
-def test_fetched_arrays_are_the_callers_own():
+def test_fetched_arrays_are_the_callers_own(session):
     v = tf.Variable(np.zeros(3, np.float32))
-    with tf.Session() as s:
-        s.run(v.initializer)
-        got = s.run(v)
-        got[:] = 7
-        assert s.run(v).tolist() == [0, 0, 0]
+    session.run(v.initializer)
+    got = session.run(v)
+    got[:] = 7
+    assert session.run(v).tolist() == [0, 0, 0]
 
 
-def test_any_tensor_can_be_fed_by_tensor_or_name():
+def test_any_tensor_can_be_fed_by_tensor_or_name(session):
     a = tf.constant(1.0, name="a")
     b = a + 1.0
-    with tf.Session() as s:
-        assert s.run(b, {a: 5.0}) == 6
-        assert s.run(b, {"a:0": 6.0}) == 7
-        assert s.run(a, {a: 8.0}) == 8
+    assert session.run(b, {a: 5.0}) == 6
+    assert session.run(b, {"a:0": 6.0}) == 7
+    assert session.run(a, {a: 8.0}) == 8
 
 
-def test_variable_takes_its_own_copy_of_what_is_assigned():
+def test_variable_takes_its_own_copy_of_what_is_assigned(session):
     p = tf.placeholder(tf.float32, [2])
     v = tf.Variable([0.0, 0.0])
     assign = tf.assign(v, p)
     value = np.ones(2, np.float32)
-    with tf.Session() as s:
-        s.run(assign, {p: value})
-        value[:] = 9
-        assert s.run(v).tolist() == [1, 1]
+    session.run(assign, {p: value})
+    value[:] = 9
+    assert session.run(v).tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -140,13 +135,12 @@ def test_empty_graph_and_closed_session_say_so():
         s.run([])
 
 
-def test_eval_and_run_use_the_default_session():
+def test_eval_and_run_use_the_default_session(session):
     c = tf.constant(3)
     with pytest.raises(ValueError, match="No default session is registered"):
         c.eval()
-    with tf.Session():
-        assert c.eval() == 3
-        c.op.run()
+    assert c.eval() == 3
+    c.op.run()
 
 
 def test_interactive_session_is_the_default_until_closed():
@@ -159,36 +153,33 @@ def test_interactive_session_is_the_default_until_closed():
     assert tf.get_default_session() is None
 
 
-def test_make_callable_takes_feeds_in_order():
+def test_make_callable_takes_feeds_in_order(session):
     a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
-    with tf.Session() as s:
-        f = s.make_callable(a - b, [b, a])
-        assert f(1.0, 5.0) == 4
-        with pytest.raises(ValueError, match="takes 2 feeds"):
-            f(1.0)
+    f = session.make_callable(a - b, [b, a])
+    assert f(1.0, 5.0) == 4
+    with pytest.raises(ValueError, match="takes 2 feeds"):
+        f(1.0)
 
 
-def test_partial_run_computes_each_operation_once():
+def test_partial_run_computes_each_operation_once(session):
     a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
     count = tf.Variable(0.0)
     with tf.control_dependencies([tf.assign_add(count, 1.0)]):
         first = a + 1.0
     second = first * b
-    with tf.Session() as s:
-        s.run(count.initializer)
-        handle = s.partial_run_setup([first, second], [a, b])
-        assert s.partial_run(handle, first, {a: 2.0}) == 3
-        assert s.partial_run(handle, second, {b: 4.0}) == 12
-        assert s.run(count) == 1
-        with pytest.raises(tf.errors.InvalidArgumentError, match="was not specified in partial_run_setup"):
-            s.partial_run(handle, second, {a: 1.0})
+    session.run(count.initializer)
+    handle = session.partial_run_setup([first, second], [a, b])
+    assert session.partial_run(handle, first, {a: 2.0}) == 3
+    assert session.partial_run(handle, second, {b: 4.0}) == 12
+    assert session.run(count) == 1
+    with pytest.raises(tf.errors.InvalidArgumentError, match="was not specified in partial_run_setup"):
+        session.partial_run(handle, second, {a: 1.0})
 
 
-def test_graph_may_grow_between_runs():
+def test_graph_may_grow_between_runs(session):
     a = tf.constant(1)
-    with tf.Session() as s:
-        assert s.run(a) == 1
-        assert s.run(a + 1) == 2
+    assert session.run(a) == 1
+    assert session.run(a + 1) == 2
 
 
 def test_state_belongs_to_the_session():
@@ -205,17 +196,16 @@ def test_state_belongs_to_the_session():
         assert (one.run(v), two.run(v)) == (1, 0)
 
 
-def test_threads_share_a_session_and_lose_no_update():
+def test_threads_share_a_session_and_lose_no_update(session):
     v = tf.Variable(0.0)
     add = tf.assign_add(v, 1.0)
-    with tf.Session() as s:
-        s.run(v.initializer)
-        threads = [threading.Thread(target=lambda: [s.run(add.op) for _ in range(200)]) for _ in range(4)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join(60)
-        assert s.run(v) == 800
+    session.run(v.initializer)
+    threads = [threading.Thread(target=lambda: [session.run(add.op) for _ in range(200)]) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert session.run(v) == 800
 
 
 def test_log_device_placement_prints_a_line_per_op(capsys):
@@ -263,28 +253,25 @@ def test_list_devices_shows_virtual_cpus():
         assert s.list_devices()[0].device_type == "CPU"
 
 
-def test_finalized_graph_can_be_run_but_not_extended(graph):
+def test_finalized_graph_can_be_run_but_not_extended(graph, session):
     c = tf.constant(1)
     graph.finalize()
-    with tf.Session() as s:
-        assert s.run(c) == 1
+    assert session.run(c) == 1
 
 
-def test_fetch_of_an_update_is_the_value_after_the_step():
+def test_fetch_of_an_update_is_the_value_after_the_step(session):
     v = tf.Variable(1.0)
-    with tf.Session() as s:
-        s.run(v.initializer)
-        assert s.run(tf.assign_add(v, 2.0)) == 3
-        assert s.run(tf.assign(v, 10.0)) == 10
+    session.run(v.initializer)
+    assert session.run(tf.assign_add(v, 2.0)) == 3
+    assert session.run(tf.assign(v, 10.0)) == 10
 
 
-def test_nested_fetches_are_planned_once():
+def test_nested_fetches_are_planned_once(session):
     a = tf.placeholder(tf.float32, [])
     fetches = {"x": a + 1.0, "y": [a * 2.0, (a,)]}
-    with tf.Session() as s:
-        for i in range(3):
-            assert s.run(fetches, {a: float(i)}) == {"x": i + 1, "y": [i * 2, (i,)]}
-        assert len(s._prepared) == 1
+    for i in range(3):
+        assert session.run(fetches, {a: float(i)}) == {"x": i + 1, "y": [i * 2, (i,)]}
+    assert len(session._prepared) == 1
 
 
 def test_missing_name_points_to_the_list_of_what_is_there():
@@ -293,25 +280,23 @@ def test_missing_name_points_to_the_list_of_what_is_there():
             module.no_such_thing  # noqa: B018
 
 
-def test_waiting_for_a_fed_placeholder_does_not_run_it():
+def test_waiting_for_a_fed_placeholder_does_not_run_it(session):
     x = tf.placeholder(tf.float32, [])
     with tf.control_dependencies([x]):
         y = tf.constant(1.0) + 2.0
-    with tf.Session() as s:
-        assert s.run(y, {x: 1.0}) == 3
+    assert session.run(y, {x: 1.0}) == 3
 
 
-def test_default_of_a_placeholder_is_not_a_constant():
+def test_default_of_a_placeholder_is_not_a_constant(session):
     shape = tf.placeholder_with_default([2, 3], [2])
     ones = tf.ones(shape)
     assert ones.shape.as_list() == [None, None]
-    with tf.Session() as s:
-        assert s.run(ones).shape == (2, 3)
-        assert s.run(ones, {shape: [4, 1]}).shape == (4, 1)
+    assert session.run(ones).shape == (2, 3)
+    assert session.run(ones, {shape: [4, 1]}).shape == (4, 1)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_large_results_are_the_callers_to_change_and_nobody_elses(compiled, monkeypatch):
+def test_large_results_are_the_callers_to_change_and_nobody_elses(compiled, monkeypatch, session):
     monkeypatch.setattr(Compiler, "wanted", lambda self: compiled and self.possible)
     fed = np.ones((200, 200), np.float32)
     x = tf.placeholder(tf.float32, [200, 200])
@@ -325,17 +310,16 @@ def test_large_results_are_the_callers_to_change_and_nobody_elses(compiled, monk
         tf.reshape(variable, [-1]),
         variable,
     ]
-    with tf.Session() as sess:
-        sess.run(variable.initializer)
-        for _ in range(3):
-            results = sess.run(fetches, {x: fed})
-            assert [r.flat[-1] for r in results] == [2, 1, 1, 2, 1, 1]
-            for result in results:
-                result[...] = 7
-            sess.run(fixed)[...] = 7
-            sess.run(variable)[...] = 7
-            sess.run(tf.assign(variable, fed))[...] = 7
-            assert (fed == 1).all()
+    session.run(variable.initializer)
+    for _ in range(3):
+        results = session.run(fetches, {x: fed})
+        assert [r.flat[-1] for r in results] == [2, 1, 1, 2, 1, 1]
+        for result in results:
+            result[...] = 7
+        session.run(fixed)[...] = 7
+        session.run(variable)[...] = 7
+        session.run(tf.assign(variable, fed))[...] = 7
+        assert (fed == 1).all()
 
 
 def test_a_session_on_a_server_logs_where_ops_of_all_tasks_are_placed(capsys):
@@ -357,10 +341,9 @@ def test_the_trace_of_a_failed_op_ends_in_the_session():
     assert caught.traceback[-1].path.name == "session.py"
 
 
-def test_the_devices_of_a_session_are_described_by_four_things():
+def test_the_devices_of_a_session_are_described_by_four_things(session):
     kind = tf.python.client.session._DeviceAttributes
     device = kind("/job:worker/replica:0/task:3/cpu:1", "CPU", 1024, 7)
     assert device.name == "/job:worker/replica:0/task:3/device:CPU:1"
     assert (device.device_type, device.memory_limit_bytes, device.incarnation) == ("CPU", 1024, 7)
-    with tf.Session() as s:
-        assert s.list_devices()[0].device_type == "CPU"
+    assert session.list_devices()[0].device_type == "CPU"

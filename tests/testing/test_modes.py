@@ -134,12 +134,11 @@ def test_ops_in_graph():
     assert test_util.get_node_def_from_graph("d", graph.as_graph_def()) is None
 
 
-def test_layouts():
+def test_layouts(session):
     assert test_util.NHWCToNCHW([1, 2, 3, 4]) == [1, 4, 2, 3]
     x = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5)
     moved = test_util.NCHWToNHWC(test_util.NHWCToNCHW(tf.constant(x)))
-    with tf.Session() as s:
-        np.testing.assert_array_equal(s.run(moved), x)
+    np.testing.assert_array_equal(session.run(moved), x)
 
 
 def test_there_are_graphs_only():

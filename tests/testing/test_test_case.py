@@ -146,31 +146,28 @@ def test_temporary_directories_stay_for_the_test(case):
     assert case.get_temp_dir().startswith(tf.test.get_temp_dir())
 
 
-def test_gradients_by_graph_and_by_small_steps_agree():
-    with tf.Graph().as_default(), tf.Session():
-        x = tf.constant([1.0, 2.0, 3.0])
-        y = tf.reduce_sum(x * x) * x
-        graph, numeric = tf.test.compute_gradient(x, [3], y, [3], x_init_value=np.array([1.0, 2.0, 3.0]))
-        expected = np.diag([14.0] * 3) + 2 * np.outer([1, 2, 3], [1, 2, 3])
-        np.testing.assert_allclose(graph, expected)
-        np.testing.assert_allclose(numeric, expected, rtol=1e-2)
-        assert tf.test.compute_gradient_error([x], [[3]], y, [3]) < 1e-2
+def test_gradients_by_graph_and_by_small_steps_agree(session):
+    x = tf.constant([1.0, 2.0, 3.0])
+    y = tf.reduce_sum(x * x) * x
+    graph, numeric = tf.test.compute_gradient(x, [3], y, [3], x_init_value=np.array([1.0, 2.0, 3.0]))
+    expected = np.diag([14.0] * 3) + 2 * np.outer([1, 2, 3], [1, 2, 3])
+    np.testing.assert_allclose(graph, expected)
+    np.testing.assert_allclose(numeric, expected, rtol=1e-2)
+    assert tf.test.compute_gradient_error([x], [[3]], y, [3]) < 1e-2
 
 
-def test_gradients_by_rows_are_compared_too():
-    with tf.Graph().as_default(), tf.Session():
-        table = tf.placeholder(tf.float64, [4, 2])
-        y = tf.gather(table, [1, 1, 3])
-        assert tf.test.compute_gradient_error(table, [4, 2], y, [3, 2]) < 1e-6
+def test_gradients_by_rows_are_compared_too(session):
+    table = tf.placeholder(tf.float64, [4, 2])
+    y = tf.gather(table, [1, 1, 3])
+    assert tf.test.compute_gradient_error(table, [4, 2], y, [3, 2]) < 1e-6
 
 
-def test_a_wrong_gradient_is_found():
-    with tf.Graph().as_default(), tf.Session():
-        x = tf.constant([1.0, 2.0])
-        y = tf.stop_gradient(x) * x
-        assert tf.test.compute_gradient_error(x, [2], y, [2], x_init_value=[1.0, 2.0]) == pytest.approx(
-            2, rel=1e-2
-        )
+def test_a_wrong_gradient_is_found(session):
+    x = tf.constant([1.0, 2.0])
+    y = tf.stop_gradient(x) * x
+    assert tf.test.compute_gradient_error(x, [2], y, [2], x_init_value=[1.0, 2.0]) == pytest.approx(
+        2, rel=1e-2
+    )
 
 
 def test_graph_defs_are_compared_whatever_the_order():

@@ -57,18 +57,17 @@ def test_names_in_the_checkpoint_are_the_attributes(saved):
     ]
 
 
-def test_everything_comes_back_under_other_names(saved):
+def test_everything_comes_back_under_other_names(saved, session):
     path, (w, m) = saved
     tf.Variable(0.0, name="anything")  # takes the name the variable had
     net, opt, _, checkpoint = program(value=7.0)
     status = checkpoint.restore(path)
     status.assert_consumed().assert_existing_objects_matched().assert_nontrivial_match()
-    with tf.Session() as session:
-        status.initialize_or_restore(session)
-        np.testing.assert_array_equal(session.run(net.w), w)
-        np.testing.assert_array_equal(session.run(opt.get_slot(net.w, "m")), m)
-        assert session.run([tf.train.get_global_step(), checkpoint.save_counter]) == [1, 1]
-        assert checkpoint.save(path.replace("ckpt-1", "next"), session=session).endswith("next-2")
+    status.initialize_or_restore(session)
+    np.testing.assert_array_equal(session.run(net.w), w)
+    np.testing.assert_array_equal(session.run(opt.get_slot(net.w, "m")), m)
+    assert session.run([tf.train.get_global_step(), checkpoint.save_counter]) == [1, 1]
+    assert checkpoint.save(path.replace("ckpt-1", "next"), session=session).endswith("next-2")
 
 
 def test_what_is_made_after_restore_counts_too(saved):
@@ -86,37 +85,34 @@ def test_what_is_made_after_restore_counts_too(saved):
         status.assert_existing_objects_matched()
 
 
-def test_a_part_of_a_checkpoint_may_be_restored(saved):
+def test_a_part_of_a_checkpoint_may_be_restored(saved, session):
     path, (w, _) = saved
     net, _, _, checkpoint = program(value=7.0, optimizer=False)
     status = checkpoint.restore(path)
     status.assert_existing_objects_matched()
     with pytest.raises(AssertionError, match="Unresolved object in checkpoint"):
         status.assert_consumed()
-    with tf.Session() as session:
-        status.expect_partial().run_restore_ops(session)
-        np.testing.assert_array_equal(session.run(net.w), w)
+    status.expect_partial().run_restore_ops(session)
+    np.testing.assert_array_equal(session.run(net.w), w)
 
 
-def test_without_a_checkpoint_variables_start(tmp_path):
+def test_without_a_checkpoint_variables_start(tmp_path, session):
     net, _, _, checkpoint = program()
     status = checkpoint.restore(tf.train.latest_checkpoint(str(tmp_path)))
     with pytest.raises(AssertionError, match="No checkpoint specified"):
         status.assert_consumed()
-    with tf.Session() as session:
-        status.initialize_or_restore(session)
-        assert session.run(net.w).tolist() == [1.0, 2.0]
+    status.initialize_or_restore(session)
+    assert session.run(net.w).tolist() == [1.0, 2.0]
 
 
-def test_checkpoints_of_a_saver_are_read_by_name(tmp_path):
+def test_checkpoints_of_a_saver_are_read_by_name(tmp_path, session):
     v = tf.get_variable("v", initializer=3.0)
     checkpoint = tf.train.Checkpoint(any=v)
-    with tf.Session() as session:
-        session.run(v.initializer)
-        path = tf.train.Saver([v]).save(session, str(tmp_path / "old"))
-        session.run(v.assign(0.0))
-        checkpoint.restore(path).assert_consumed().run_restore_ops(session)
-        assert session.run(v) == 3.0
+    session.run(v.initializer)
+    path = tf.train.Saver([v]).save(session, str(tmp_path / "old"))
+    session.run(v.assign(0.0))
+    checkpoint.restore(path).assert_consumed().run_restore_ops(session)
+    assert session.run(v) == 3.0
 
 
 def test_a_manager_keeps_the_last_ones(tmp_path):

@@ -157,19 +157,18 @@ def test_training_goes_on_while_the_disk_is_full_and_the_last_checkpoint_stays(t
     np.testing.assert_array_equal(tf.train.load_variable(kept, "v"), np.full(256, 12.0))
 
 
-def test_saving_over_a_checkpoint_takes_its_place(tmp_path):
+def test_saving_over_a_checkpoint_takes_its_place(tmp_path, session):
     prefix = str(tmp_path / "model")
     v = tf.get_variable("v", [3], initializer=tf.zeros_initializer())
     saver = tf.train.Saver()
-    with tf.Session() as sess:
-        for n in range(5):
-            sess.run(v.assign([n, n, n]))
-            saver.save(sess, prefix)
-            np.testing.assert_array_equal(tf.train.load_variable(prefix, "v"), [n, n, n])
-            assert len({f.name.partition("-of-")[2] for f in tmp_path.glob("model.data-*")}) == 1
-        sess.run(v.assign([9, 9, 9]))
-        saver.restore(sess, prefix)
-        np.testing.assert_array_equal(sess.run(v), [4, 4, 4])
+    for n in range(5):
+        session.run(v.assign([n, n, n]))
+        saver.save(session, prefix)
+        np.testing.assert_array_equal(tf.train.load_variable(prefix, "v"), [n, n, n])
+        assert len({f.name.partition("-of-")[2] for f in tmp_path.glob("model.data-*")}) == 1
+    session.run(v.assign([9, 9, 9]))
+    saver.restore(session, prefix)
+    np.testing.assert_array_equal(session.run(v), [4, 4, 4])
 
 
 def test_checkpoints_of_the_older_format_are_read():
@@ -194,13 +193,12 @@ def test_checkpoints_of_the_older_format_are_read():
     assert b"table (DT_FLOAT) [5,2]" in tf.train.NewCheckpointReader(path).debug_string()
 
 
-def test_variables_are_restored_from_the_older_format():
+def test_variables_are_restored_from_the_older_format(session):
     w = tf.get_variable("w", [3, 4])
     table = tf.get_variable("table", [5, 2], partitioner=tf.fixed_size_partitioner(3))
-    with tf.Session() as sess:
-        tf.train.Saver().restore(sess, str(DATA / "checkpoint_v1"))
-        np.testing.assert_array_equal(sess.run(w), np.arange(12).reshape(3, 4) / 8)
-        np.testing.assert_array_equal(sess.run(tf.convert_to_tensor(table)), np.arange(10).reshape(5, 2))
+    tf.train.Saver().restore(session, str(DATA / "checkpoint_v1"))
+    np.testing.assert_array_equal(session.run(w), np.arange(12).reshape(3, 4) / 8)
+    np.testing.assert_array_equal(session.run(tf.convert_to_tensor(table)), np.arange(10).reshape(5, 2))
 
 
 def test_a_damaged_file_of_the_older_format_is_noticed(tmp_path):

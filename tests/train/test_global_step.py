@@ -20,11 +20,10 @@ def test_it_ignores_name_scopes():
         assert tf.contrib.framework.get_or_create_global_step().op.name == "global_step"
 
 
-def test_a_tensor_of_that_name_counts():
+def test_a_tensor_of_that_name_counts(session):
     made = tf.constant(3, name="global_step")
     assert tf.train.get_global_step() is made
-    with tf.Session() as session:
-        assert tf.train.global_step(session, made) == 3
+    assert tf.train.global_step(session, made) == 3
 
 
 @pytest.mark.parametrize("value, message", [(1.0, "does not have integer type"), ([1, 2], "is not scalar")])

@@ -136,19 +136,18 @@ def test_nan_ends_the_training_quietly_when_asked():
     assert run([tf.train.NanTensorHook(loss, fail_on_nan_loss=False)], loss) == 4
 
 
-def test_a_worker_waits_for_the_global_step(monkeypatch):
+def test_a_worker_waits_for_the_global_step(monkeypatch, session):
     step, train = steps()
     hook = tf.train.GlobalStepWaiterHook(wait_until_step=3)
     hook.begin()
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        monkeypatch.setattr(hooks.time, "sleep", lambda _: sess.run(train))
-        context = tf.train.SessionRunContext(tf.train.SessionRunArgs(None), sess)
-        hook.before_run(context)
-        assert sess.run(step) == 3
-        sess.run(step.initializer)
-        hook.before_run(context)
-        assert sess.run(step) == 0, "only the first run waits"
+    session.run(tf.global_variables_initializer())
+    monkeypatch.setattr(hooks.time, "sleep", lambda _: session.run(train))
+    context = tf.train.SessionRunContext(tf.train.SessionRunArgs(None), session)
+    hook.before_run(context)
+    assert session.run(step) == 3
+    session.run(step.initializer)
+    hook.before_run(context)
+    assert session.run(step) == 0, "only the first run waits"
 
 
 # -- logging, feeding, final operations --

@@ -97,17 +97,16 @@ def test_batch_sizes_may_be_tensors():
         assert sess.run(out, {size: 1}).tolist() == [3]
 
 
-def test_summaries_tell_how_full_the_queue_is():
+def test_summaries_tell_how_full_the_queue_is(session):
     tf.train.batch([counter(10)], batch_size=2, capacity=8, name="in")
     (summary,) = tf.get_collection(tf.GraphKeys.SUMMARIES)
     assert summary.op.name == "in/fraction_of_8_full"
-    with tf.Session() as sess:
-        sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
-        for _ in range(2):
-            sess.run(runner.enqueue_ops[0])
-        value = tf.Summary.FromString(sess.run(summary)).value[0]
-        assert (value.tag, value.simple_value) == ("in/fraction_of_8_full", 0.25)
+    session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+    (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+    for _ in range(2):
+        session.run(runner.enqueue_ops[0])
+    value = tf.Summary.FromString(session.run(summary)).value[0]
+    assert (value.tag, value.simple_value) == ("in/fraction_of_8_full", 0.25)
 
 
 def test_sparse_tensors_travel_through_batches():

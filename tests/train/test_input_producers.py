@@ -60,17 +60,16 @@ def test_strings_without_end():
         assert [sess.run(name) for _ in range(100)] == [b"x"] * 100
 
 
-def test_no_strings_at_all():
+def test_no_strings_at_all(session):
     with pytest.raises(ValueError, match="requires a non-null input tensor"):
         tf.train.string_input_producer([])
     unknown = tf.train.string_input_producer(tf.constant([], tf.string))
-    with tf.Session() as sess:
-        coord = tf.train.Coordinator()
-        threads = tf.train.start_queue_runners(sess, coord)
-        with pytest.raises(tf.errors.OutOfRangeError):
-            sess.run(unknown.dequeue())
-        with pytest.raises(tf.errors.InvalidArgumentError, match="requires a non-null input tensor"):
-            coord.join(threads)
+    coord = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(session, coord)
+    with pytest.raises(tf.errors.OutOfRangeError):
+        session.run(unknown.dequeue())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="requires a non-null input tensor"):
+        coord.join(threads)
 
 
 def test_rows_of_a_tensor():
@@ -106,9 +105,8 @@ def test_slices_of_several_tensors_belong_together():
         tf.train.slice_input_producer([])
 
 
-def test_producers_of_one_shared_name_share_a_queue():
+def test_producers_of_one_shared_name_share_a_queue(session):
     a = tf.train.string_input_producer(["x", "y"], shuffle=False, shared_name="both", name="a")
     b = tf.train.string_input_producer(["x", "y"], shuffle=False, shared_name="both", name="b")
-    with tf.Session() as sess:
-        sess.run(tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)[0].enqueue_ops)
-        assert sess.run([a.size(), b.size()]) == [2, 2]
+    session.run(tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)[0].enqueue_ops)
+    assert session.run([a.size(), b.size()]) == [2, 2]

@@ -61,13 +61,12 @@ def test_a_reader_puts_records_into_a_shuffling_queue_until_the_files_end(csv):
     assert sorted(found) == [([1.0, -1.0], 44), ([4.0, 5.0], 1), ([7.0, -1.0], 0)]
 
 
-def test_the_key_names_file_and_line(csv):
+def test_the_key_names_file_and_line(csv, session):
     names = tf.train.string_input_producer([csv], num_epochs=1)
     key, _ = tf.TextLineReader(skip_header_lines=1).read(names)
-    with tf.Session() as sess:
-        sess.run(tf.local_variables_initializer())
-        tf.train.start_queue_runners(sess)
-        assert sess.run(key) == f"{csv}:2".encode()
+    session.run(tf.local_variables_initializer())
+    tf.train.start_queue_runners(session)
+    assert session.run(key) == f"{csv}:2".encode()
 
 
 def test_queue_runner_and_coordinator(csv):
@@ -143,12 +142,11 @@ def test_a_dataset_repeats_and_batches_across_its_rounds():
     assert [v for b in found for v in b] == list(range(10)) * 3
 
 
-def test_an_iterator_moves_once_per_run_however_often_it_is_fetched():
+def test_an_iterator_moves_once_per_run_however_often_it_is_fetched(session):
     following = tf.data.Dataset.from_tensor_slices(np.arange(10)).batch(4).make_one_shot_iterator().get_next()
-    with tf.Session() as sess:
-        first, second = sess.run([following, following])
-        assert first.tolist() == second.tolist() == [0, 1, 2, 3]
-        assert sess.run([following, following])[1].tolist() == [4, 5, 6, 7]
+    first, second = session.run([following, following])
+    assert first.tolist() == second.tolist() == [0, 1, 2, 3]
+    assert session.run([following, following])[1].tolist() == [4, 5, 6, 7]
 
 
 def test_interleave_takes_from_several_in_turn():

@@ -86,63 +86,58 @@ def rest(session, following):
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_a_restored_iterator_goes_on_where_it_was(files, name):
-    with tf.Graph().as_default():
-        iterator = PIPELINES[name](files).make_initializable_iterator()
-        following = iterator.get_next()
-        saver = tf.train.Saver([experimental.make_saveable_from_iterator(iterator)], max_to_keep=None)
-        paths, given = [], []
-        with tf.Session() as session:
-            session.run(iterator.initializer)
-            while True:
-                paths.append(saver.save(session, str(files / "saved"), len(paths), write_meta_graph=False))
-                try:
-                    given.append(plain(session.run(following)))
-                except tf.errors.OutOfRangeError:
-                    break
+    iterator = PIPELINES[name](files).make_initializable_iterator()
+    following = iterator.get_next()
+    saver = tf.train.Saver([experimental.make_saveable_from_iterator(iterator)], max_to_keep=None)
+    paths, given = [], []
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        while True:
             paths.append(saver.save(session, str(files / "saved"), len(paths), write_meta_graph=False))
-        assert len(given) > 2
-        for count, path in enumerate(paths):
-            with tf.Session() as session:
-                saver.restore(session, path)
-                assert rest(session, following) == given[count:], f"after {count} elements"
+            try:
+                given.append(plain(session.run(following)))
+            except tf.errors.OutOfRangeError:
+                break
+        paths.append(saver.save(session, str(files / "saved"), len(paths), write_meta_graph=False))
+    assert len(given) > 2
+    for count, path in enumerate(paths):
+        with tf.Session() as session:
+            saver.restore(session, path)
+            assert rest(session, following) == given[count:], f"after {count} elements"
 
 
 def test_iterators_are_saved_among_the_variables(files):
-    with tf.Graph().as_default():
-        following = Dataset.range(9).make_one_shot_iterator()
-        element, total = following.get_next(), tf.get_variable("total", initializer=np.int64(0))
-        tf.add_to_collection(
-            tf.GraphKeys.SAVEABLE_OBJECTS, experimental.make_saveable_from_iterator(following)
-        )
-        step, saver = total.assign_add(element), tf.train.Saver()
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            session.run(step), session.run(step)
-            path = saver.save(session, str(files / "model"))
-        with tf.Session() as session:
-            saver.restore(session, path)
-            assert session.run(step) == 0 + 1 + 2
-        assert sorted(n for n, _ in tf.train.list_variables(path)) == ["OneShotIterator:0-state", "total"]
+    following = Dataset.range(9).make_one_shot_iterator()
+    element, total = following.get_next(), tf.get_variable("total", initializer=np.int64(0))
+    tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, experimental.make_saveable_from_iterator(following))
+    step, saver = total.assign_add(element), tf.train.Saver()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step), session.run(step)
+        path = saver.save(session, str(files / "model"))
+    with tf.Session() as session:
+        saver.restore(session, path)
+        assert session.run(step) == 0 + 1 + 2
+    assert sorted(n for n, _ in tf.train.list_variables(path)) == ["OneShotIterator:0-state", "total"]
 
 
 def test_an_iterator_that_is_fed_must_be_initialized_before_it_is_restored(files):
-    with tf.Graph().as_default():
-        limit = tf.placeholder(tf.int64, [])
-        iterator = Dataset.range(limit).make_initializable_iterator()
-        following = iterator.get_next()
-        saver = tf.train.Saver([experimental.make_saveable_from_iterator(iterator)])
-        with tf.Session() as session:
-            with pytest.raises(tf.errors.FailedPreconditionError, match="not been initialized"):
-                saver.save(session, str(files / "model"))
-            session.run(iterator.initializer, {limit: 5})
-            session.run(following)
-            path = saver.save(session, str(files / "model"))
-        with tf.Session() as session:
-            with pytest.raises(tf.errors.FailedPreconditionError, match="Run its initializer, then restore"):
-                saver.restore(session, path)
-            session.run(iterator.initializer, {limit: 5})
+    limit = tf.placeholder(tf.int64, [])
+    iterator = Dataset.range(limit).make_initializable_iterator()
+    following = iterator.get_next()
+    saver = tf.train.Saver([experimental.make_saveable_from_iterator(iterator)])
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.FailedPreconditionError, match="not been initialized"):
+            saver.save(session, str(files / "model"))
+        session.run(iterator.initializer, {limit: 5})
+        session.run(following)
+        path = saver.save(session, str(files / "model"))
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.FailedPreconditionError, match="Run its initializer, then restore"):
             saver.restore(session, path)
-            assert rest(session, following) == [1, 2, 3, 4]
+        session.run(iterator.initializer, {limit: 5})
+        saver.restore(session, path)
+        assert rest(session, following) == [1, 2, 3, 4]
 
 
 def test_the_state_of_another_pipeline_is_refused(files):
@@ -161,13 +156,12 @@ def test_the_state_of_another_pipeline_is_refused(files):
             saver.restore(session, path)
 
 
-def test_a_generator_cannot_be_saved(files):
-    with tf.Graph().as_default(), tf.Session() as session:
-        iterator = Dataset.from_generator(lambda: iter(range(3)), tf.int64).make_initializable_iterator()
-        saver = tf.train.Saver([experimental.make_saveable_from_iterator(iterator)])
-        session.run(iterator.initializer)
-        with pytest.raises(tf.errors.FailedPreconditionError, match="in a generator cannot be saved"):
-            saver.save(session, str(files / "model"))
+def test_a_generator_cannot_be_saved(files, session):
+    iterator = Dataset.from_generator(lambda: iter(range(3)), tf.int64).make_initializable_iterator()
+    saver = tf.train.Saver([experimental.make_saveable_from_iterator(iterator)])
+    session.run(iterator.initializer)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="in a generator cannot be saved"):
+        saver.save(session, str(files / "model"))
 
 
 def test_a_hook_keeps_the_input_beside_the_model(files):

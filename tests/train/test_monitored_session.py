@@ -70,7 +70,7 @@ def lost() -> tf.errors.AbortedError:
 # -- scaffolds --
 
 
-def test_a_scaffold_fills_in_what_is_missing():
+def test_a_scaffold_fills_in_what_is_missing(session):
     scaffold = tf.train.Scaffold()
     tf.Variable(1, name="my_var")
     tf.Variable(2, name="my_local_var", collections=[tf.GraphKeys.LOCAL_VARIABLES])
@@ -80,13 +80,12 @@ def test_a_scaffold_fills_in_what_is_missing():
     assert isinstance(scaffold.saver, tf.train.Saver)
     assert scaffold.summary_op is scaffold.init_fn is scaffold.init_feed_dict is None
     assert tf.get_default_graph().finalized
-    with tf.Session() as sess:
-        assert set(sess.run(scaffold.ready_op)) == {b"my_var", b"my_local_var"}
-        assert set(sess.run(scaffold.ready_for_local_init_op)) == {b"my_var"}
-        sess.run(scaffold.init_op)
-        assert sess.run(scaffold.ready_for_local_init_op).size == 0
-        sess.run(scaffold.local_init_op)
-        assert sess.run(scaffold.ready_op).size == 0
+    assert set(session.run(scaffold.ready_op)) == {b"my_var", b"my_local_var"}
+    assert set(session.run(scaffold.ready_for_local_init_op)) == {b"my_var"}
+    session.run(scaffold.init_op)
+    assert session.run(scaffold.ready_for_local_init_op).size == 0
+    session.run(scaffold.local_init_op)
+    assert session.run(scaffold.ready_op).size == 0
 
 
 def test_scaffolds_share_what_they_made():

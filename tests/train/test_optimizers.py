@@ -118,16 +118,14 @@ def test_the_others_find_the_minimum(make, resource):
 
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
-def test_a_row_that_is_not_there_is_named_and_nothing_changes(resource):
-    with tf.Graph().as_default():
-        w = tf.get_variable("w", initializer=START, use_resource=resource)
-        chosen = tf.placeholder(tf.int32, [2])
-        grad = tf.IndexedSlices(tf.ones([2, 2]), chosen)
-        train = tf.train.AdagradOptimizer(0.1).apply_gradients([(grad, w)])
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            with pytest.raises(
-                tf.errors.InvalidArgumentError, match="Index 7 at offset 1 in indices is out of range"
-            ):
-                session.run(train, {chosen: [0, 7]})
-            assert session.run(w).tolist() == START.tolist()
+def test_a_row_that_is_not_there_is_named_and_nothing_changes(resource, session):
+    w = tf.get_variable("w", initializer=START, use_resource=resource)
+    chosen = tf.placeholder(tf.int32, [2])
+    grad = tf.IndexedSlices(tf.ones([2, 2]), chosen)
+    train = tf.train.AdagradOptimizer(0.1).apply_gradients([(grad, w)])
+    session.run(tf.global_variables_initializer())
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="Index 7 at offset 1 in indices is out of range"
+    ):
+        session.run(train, {chosen: [0, 7]})
+    assert session.run(w).tolist() == START.tolist()

@@ -18,59 +18,54 @@ def life(request, monkeypatch):
     return request.param
 
 
-def test_linear_regression_on_scalars_fed_to_placeholders_of_unknown_rank(life):
+def test_linear_regression_on_scalars_fed_to_placeholders_of_unknown_rank(life, session):
     x, y = tf.placeholder("float"), tf.placeholder("float")
     w, b = tf.Variable(0.0), tf.Variable(0.0)
     cost = tf.reduce_sum(tf.pow(x * w + b - y, 2)) / 2
     train = tf.train.GradientDescentOptimizer(0.1).minimize(cost)
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        for _ in range(3):
-            s.run(train, {x: 1.0, y: 2.0})
-        np.testing.assert_allclose(s.run([w, b]), [0.488, 0.488], rtol=1e-5)
-        np.testing.assert_allclose(s.run(cost, {x: [1.0, 2.0], y: [2.0, 4.0]}), 3.74, rtol=1e-3)
+    session.run(tf.global_variables_initializer())
+    for _ in range(3):
+        session.run(train, {x: 1.0, y: 2.0})
+    np.testing.assert_allclose(session.run([w, b]), [0.488, 0.488], rtol=1e-5)
+    np.testing.assert_allclose(session.run(cost, {x: [1.0, 2.0], y: [2.0, 4.0]}), 3.74, rtol=1e-3)
 
 
-def test_nothing_divided_by_zero_is_no_error(life):
+def test_nothing_divided_by_zero_is_no_error(life, session):
     n = tf.placeholder(tf.int32, [None])
     zero = tf.placeholder(tf.int32, [])
-    with tf.Session() as s:
-        for operation in (n // zero, n % zero, tf.truncatediv(n, zero)):
-            assert s.run(operation, {n: np.zeros(0), zero: 0}).shape == (0,)
-            with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
-                s.run(operation, {n: [1], zero: 0})
+    for operation in (n // zero, n % zero, tf.truncatediv(n, zero)):
+        assert session.run(operation, {n: np.zeros(0), zero: 0}).shape == (0,)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
+            session.run(operation, {n: [1], zero: 0})
 
 
-def test_binarized_weights_borrow_the_gradient_of_another_op(graph):
+def test_binarized_weights_borrow_the_gradient_of_another_op(graph, session):
     w = tf.Variable([0.5, -2.0])
     with graph.gradient_override_map({"Sign": "Identity"}):
         loss = tf.reduce_sum(tf.sign(w) * [3.0, 4.0])
     (gradient,) = tf.gradients(loss, w)
-    with tf.Session() as s:
-        s.run(w.initializer)
-        np.testing.assert_array_equal(s.run(gradient), [3.0, 4.0])
+    session.run(w.initializer)
+    np.testing.assert_array_equal(session.run(gradient), [3.0, 4.0])
 
 
-def test_python_function_gets_a_gradient_by_override(graph):
+def test_python_function_gets_a_gradient_by_override(graph, session):
     tf.RegisterGradient("TestProgramsSquare")(lambda op, grad: grad * 2.0 * op.inputs[0])
     w = tf.Variable([1.0, 2.0])
     with graph.gradient_override_map({"PyFunc": "TestProgramsSquare"}):
         (y,) = tf.py_func(lambda x: np.square(x), [w], [tf.float32])
     train = tf.train.GradientDescentOptimizer(0.25).minimize(tf.reduce_sum(y))
-    with tf.Session() as s:
-        s.run(w.initializer)
-        for _ in range(2):
-            s.run(train)
-        np.testing.assert_array_equal(s.run(w), [0.25, 0.5])
+    session.run(w.initializer)
+    for _ in range(2):
+        session.run(train)
+    np.testing.assert_array_equal(session.run(w), [0.25, 0.5])
 
 
-def test_stop_gradients_gives_partial_derivatives():
+def test_stop_gradients_gives_partial_derivatives(session):
     a = tf.constant(0.0)
     b = 2 * a
-    with tf.Session() as s:
-        assert s.run(tf.gradients(a + b, [a, b])) == [3.0, 1.0]
-        assert s.run(tf.gradients(a + b, [a, b], stop_gradients=[a, b])) == [1.0, 1.0]
-        assert tf.gradients(tf.tanh(b), [a], stop_gradients=[b]) == [None]
+    assert session.run(tf.gradients(a + b, [a, b])) == [3.0, 1.0]
+    assert session.run(tf.gradients(a + b, [a, b], stop_gradients=[a, b])) == [1.0, 1.0]
+    assert tf.gradients(tf.tanh(b), [a], stop_gradients=[b]) == [None]
 
 
 def test_integers_have_no_gradient_and_raise_nothing():
@@ -101,21 +96,20 @@ def test_towers_on_two_devices_share_variables(life):
         np.testing.assert_allclose(losses, [0.75, 0.676875, 0.551480, 0.401182], rtol=1e-5)
 
 
-def test_convolution_trains_on_an_empty_batch(life):
+def test_convolution_trains_on_an_empty_batch(life, session):
     images = tf.placeholder(tf.float32, [None, 4, 4, 1])
     w = tf.get_variable("w", [3, 3, 1, 2], initializer=tf.ones_initializer())
     d = tf.get_variable("d", [2, 2, 2, 1], initializer=tf.ones_initializer())
     h = tf.nn.max_pool(tf.nn.conv2d(images, w, [1, 1, 1, 1], "SAME"), [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
     loss = tf.reduce_sum(tf.nn.depthwise_conv2d(h, d, [1, 1, 1, 1], "SAME"))
     train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        for _ in range(2):
-            assert s.run([loss, train], {images: np.zeros((0, 4, 4, 1))})[0] == 0.0
-        np.testing.assert_array_equal(s.run(w), np.ones((3, 3, 1, 2)))
+    session.run(tf.global_variables_initializer())
+    for _ in range(2):
+        assert session.run([loss, train], {images: np.zeros((0, 4, 4, 1))})[0] == 0.0
+    np.testing.assert_array_equal(session.run(w), np.ones((3, 3, 1, 2)))
 
 
-def test_variable_changes_its_shape(life):
+def test_variable_changes_its_shape(life, session):
     value = tf.placeholder(tf.float32, None)
     free = tf.Variable(value, validate_shape=False)
     fixed = tf.Variable([1.0, 2.0])
@@ -124,10 +118,9 @@ def test_variable_changes_its_shape(life):
         tf.assign(free, value, validate_shape=False),
         tf.assign(fixed, value, validate_shape=False),
     ]
-    with tf.Session() as s:
-        s.run([free.initializer, fixed.initializer], {value: [1.0, 2.0]})
-        for shape in [(2,), (3,), (2,), (2, 2), (3,), ()]:
-            new = np.full(shape, 3.0, np.float32)
-            s.run(write, {value: new})
-            for got in s.run(doubled):
-                np.testing.assert_array_equal(got, new * 2)
+    session.run([free.initializer, fixed.initializer], {value: [1.0, 2.0]})
+    for shape in [(2,), (3,), (2,), (2, 2), (3,), ()]:
+        new = np.full(shape, 3.0, np.float32)
+        session.run(write, {value: new})
+        for got in session.run(doubled):
+            np.testing.assert_array_equal(got, new * 2)

@@ -223,13 +223,12 @@ def test_meta_graph_without_variables_brings_no_saver(path):
         assert tf.train.import_meta_graph(path + ".meta") is None
 
 
-def test_meta_graph_without_saver_gets_one(path):
+def test_meta_graph_without_saver_gets_one(path, session):
     numbers()
     meta = tf.train.export_meta_graph()
-    with tf.Graph().as_default(), tf.Session() as session:
-        saver = tf.train.import_meta_graph(meta)
-        session.run(tf.global_variables_initializer())
-        assert saver.save(session, path) == path
+    saver = tf.train.import_meta_graph(meta)
+    session.run(tf.global_variables_initializer())
+    assert saver.save(session, path) == path
 
 
 def test_savers_travel_as_messages(path):
@@ -253,12 +252,11 @@ def test_deferred_building(path):
         saver.save(session, path)
 
 
-def test_an_empty_saver_does_nothing(path):
+def test_an_empty_saver_does_nothing(path, session):
     saver = tf.train.Saver(allow_empty=True)
     tf.no_op()
-    with tf.Session() as session:
-        assert saver.save(session, path) is None
-        saver.restore(session, path)
+    assert saver.save(session, path) is None
+    saver.restore(session, path)
 
 
 def test_errors_of_building():

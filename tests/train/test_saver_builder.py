@@ -14,14 +14,13 @@ class Negative(saver_module.BaseSaverBuilder):
         return [-t for t in super().restore_op(filename_tensor, saveable, preferred_shard)]
 
 
-def test_a_builder_changes_how_tensors_are_read(tmp_path):
+def test_a_builder_changes_how_tensors_are_read(tmp_path, session):
     v = tf.Variable(3.0)
     saver = tf.train.Saver([v], builder=Negative())
-    with tf.Session() as session:
-        session.run(v.initializer)
-        path = saver.save(session, str(tmp_path / "model"))
-        saver.restore(session, path)
-        assert session.run(v) == -3.0
+    session.run(v.initializer)
+    path = saver.save(session, str(tmp_path / "model"))
+    saver.restore(session, path)
+    assert session.run(v) == -3.0
 
 
 class Twins(base.Trackable):
@@ -81,12 +80,11 @@ def test_a_value_may_be_made_when_it_is_saved():
     assert not made and spec.tensor is made[0]
 
 
-def test_the_weighted_moving_average_counts_by_weight():
+def test_the_weighted_moving_average_counts_by_weight(session):
     from tensorfleet.python.training import moving_averages
 
     value, weight = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
     average = moving_averages.weighted_moving_average(value, 0.5, weight)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(average, {value: 4.0, weight: 1.0}) == 4.0
-        assert session.run(average, {value: 8.0, weight: 3.0}) == (4 * 0.25 + 24 * 0.5) / (0.25 + 1.5)
+    session.run(tf.global_variables_initializer())
+    assert session.run(average, {value: 4.0, weight: 1.0}) == 4.0
+    assert session.run(average, {value: 8.0, weight: 3.0}) == (4 * 0.25 + 24 * 0.5) / (0.25 + 1.5)

@@ -49,28 +49,25 @@ def test_noise_fades():
     assert late < early / 10
 
 
-def test_a_schedule_follows_the_global_step_of_the_training():
-    with tf.Graph().as_default():
-        step = tf.train.get_or_create_global_step()
-        w = tf.Variable(0.0)
-        rate = tf.train.exponential_decay(1.0, step, 1, 0.5)
-        update = tf.train.GradientDescentOptimizer(rate).minimize(-w, global_step=step)
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            for _ in range(3):
-                session.run(update)
-            assert session.run([rate, w]) == pytest.approx([0.125, 1.75])
+def test_a_schedule_follows_the_global_step_of_the_training(session):
+    step = tf.train.get_or_create_global_step()
+    w = tf.Variable(0.0)
+    rate = tf.train.exponential_decay(1.0, step, 1, 0.5)
+    update = tf.train.GradientDescentOptimizer(rate).minimize(-w, global_step=step)
+    session.run(tf.global_variables_initializer())
+    for _ in range(3):
+        session.run(update)
+    assert session.run([rate, w]) == pytest.approx([0.125, 1.75])
 
 
 def test_boundaries_and_values_must_fit():
-    with tf.Graph().as_default():
-        step = tf.placeholder(tf.int64, [])
-        with pytest.raises(ValueError, match="1 less than the length of values"):
-            tf.train.piecewise_constant(step, [1], [1.0])
-        with pytest.raises(ValueError, match="must have the same dtype as x"):
-            tf.train.piecewise_constant(step, [1.5], [1.0, 2.0])
-        with pytest.raises(ValueError, match="elements all with the same dtype"):
-            tf.train.piecewise_constant(step, [1], [1.0, 2])
+    step = tf.placeholder(tf.int64, [])
+    with pytest.raises(ValueError, match="1 less than the length of values"):
+        tf.train.piecewise_constant(step, [1], [1.0])
+    with pytest.raises(ValueError, match="must have the same dtype as x"):
+        tf.train.piecewise_constant(step, [1.5], [1.0, 2.0])
+    with pytest.raises(ValueError, match="elements all with the same dtype"):
+        tf.train.piecewise_constant(step, [1], [1.0, 2])
 
 
 def test_a_schedule_needs_a_step():

@@ -322,31 +322,29 @@ def test_a_replica_that_comes_back_fills_the_step(cluster, monkeypatch):
 
 
 def test_it_must_be_told_variables_and_a_step():
-    with tf.Graph().as_default():
-        opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(1.0), 2)
-        v = tf.Variable(1.0)
-        with pytest.raises(ValueError, match="Must supply at least one variable"):
-            opt.apply_gradients([], global_step=v)
-        with pytest.raises(ValueError, match="Global step is required to check staleness"):
-            opt.apply_gradients([(tf.constant(1.0), v)])
-        with pytest.raises(ValueError, match=r"Should be called after apply_gradients\(\)"):
-            opt.get_chief_queue_runner()
-        with pytest.raises(ValueError, match="should be called after apply_gradients"):
-            opt.get_init_tokens_op()
-        with pytest.raises(ValueError, match="apply_gradient should be called before using the hook"):
-            opt.make_session_run_hook(True).begin()
+    opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(1.0), 2)
+    v = tf.Variable(1.0)
+    with pytest.raises(ValueError, match="Must supply at least one variable"):
+        opt.apply_gradients([], global_step=v)
+    with pytest.raises(ValueError, match="Global step is required to check staleness"):
+        opt.apply_gradients([(tf.constant(1.0), v)])
+    with pytest.raises(ValueError, match=r"Should be called after apply_gradients\(\)"):
+        opt.get_chief_queue_runner()
+    with pytest.raises(ValueError, match="should be called after apply_gradients"):
+        opt.get_init_tokens_op()
+    with pytest.raises(ValueError, match="apply_gradient should be called before using the hook"):
+        opt.make_session_run_hook(True).begin()
 
 
-def test_names_are_those_of_tensorflow():
-    with tf.Graph().as_default() as g:
-        step = tf.train.get_or_create_global_step()
-        v = tf.Variable([1.0], name="v")
-        opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(1.0), 2, 3)
-        train = opt.minimize(tf.reduce_sum(v), global_step=step)
-        assert train.name == "Assign_1:0"
-        queue = g.get_operation_by_name("sync_token_q")
-        assert queue.get_attr("shared_name") == b"sync_token_q"
-        accumulator = g.get_operation_by_name("sync_replicas/conditional_accumulator")
-        assert accumulator.get_attr("shared_name") == b"v:0/grad_accum"
-        assert [v.op.name for v in tf.local_variables()] == ["sync_rep_local_step"]
-        assert opt.get_name() == "sync_replicas"
+def test_names_are_those_of_tensorflow(graph):
+    step = tf.train.get_or_create_global_step()
+    v = tf.Variable([1.0], name="v")
+    opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(1.0), 2, 3)
+    train = opt.minimize(tf.reduce_sum(v), global_step=step)
+    assert train.name == "Assign_1:0"
+    queue = graph.get_operation_by_name("sync_token_q")
+    assert queue.get_attr("shared_name") == b"sync_token_q"
+    accumulator = graph.get_operation_by_name("sync_replicas/conditional_accumulator")
+    assert accumulator.get_attr("shared_name") == b"v:0/grad_accum"
+    assert [v.op.name for v in tf.local_variables()] == ["sync_rep_local_step"]
+    assert opt.get_name() == "sync_replicas"

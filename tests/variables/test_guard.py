@@ -3,22 +3,20 @@
 import tensorfleet as tf
 
 
-def test_an_uninitialized_variable_stands_for_its_initial_value():
+def test_an_uninitialized_variable_stands_for_its_initial_value(session):
     v = tf.Variable(2.0, name="v")
     w = tf.Variable(3.0 * v, name="w")
-    with tf.Session() as sess:
-        sess.run(w.initializer)
-        assert sess.run(w) == 6.0
-        assert not sess.run(tf.is_variable_initialized(v))
+    session.run(w.initializer)
+    assert session.run(w) == 6.0
+    assert not session.run(tf.is_variable_initialized(v))
 
 
-def test_a_variable_that_has_a_value_gives_it():
+def test_a_variable_that_has_a_value_gives_it(session):
     v = tf.Variable(2.0)
     w = tf.Variable(v, collections=[tf.GraphKeys.LOCAL_VARIABLES])
-    with tf.Session() as sess:
-        sess.run(v.assign(7.0))
-        sess.run(w.initializer)
-        assert sess.run(w) == 7.0
+    session.run(v.assign(7.0))
+    session.run(w.initializer)
+    assert session.run(w) == 7.0
 
 
 def test_the_operations_in_between_are_made_anew_and_named_after_the_variable():
@@ -32,17 +30,16 @@ def test_the_operations_in_between_are_made_anew_and_named_after_the_variable():
     assert w.initial_value.op.name == "scope/product"
 
 
-def test_nothing_is_made_for_what_depends_on_no_variable_or_on_a_loop():
+def test_nothing_is_made_for_what_depends_on_no_variable_or_on_a_loop(session):
     plain = tf.Variable(tf.ones([2]), name="plain")
     assert plain.initializer.inputs[1] is plain.initial_value
     v = tf.Variable(0, name="v")
     count = tf.while_loop(lambda i: i < 3, lambda i: i + 1, [v])
     looped = tf.Variable(tf.identity(count), name="looped")
     assert looped.initializer.inputs[1] is looped.initial_value
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        sess.run(looped.initializer)
-        assert sess.run(looped) == 3
+    session.run(v.initializer)
+    session.run(looped.initializer)
+    assert session.run(looped) == 3
 
 
 def test_an_initialized_value_is_a_branch_on_whether_there_is_one():

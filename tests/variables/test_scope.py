@@ -46,7 +46,7 @@ def test_reuse_is_inherited_and_scopes_nest():
         assert tf.get_variable("v", [1]) is v
 
 
-def test_defaults_of_a_scope():
+def test_defaults_of_a_scope(session):
     with tf.variable_scope(
         "a", initializer=tf.ones_initializer(), dtype=tf.float64, use_resource=True
     ) as scope:
@@ -55,9 +55,8 @@ def test_defaults_of_a_scope():
     assert type(v).__name__ == "ResourceVariable"
     with tf.variable_scope(scope):
         assert tf.get_variable("w", [2]).name == "a/w:0"
-    with tf.Session() as s:
-        s.run(v.initializer)
-        assert s.run(v).tolist() == [1, 1]
+    session.run(v.initializer)
+    assert session.run(v).tolist() == [1, 1]
 
 
 def test_custom_getters_wrap_each_other():
@@ -78,25 +77,23 @@ def test_custom_getters_wrap_each_other():
     assert calls == [("inner", "a/b/v"), ("outer", "a/b/v")]
 
 
-def test_regularization_losses_are_collected():
+def test_regularization_losses_are_collected(session):
     with tf.variable_scope("a", regularizer=lambda v: 2.0 * tf.nn.l2_loss(v)):
         v = tf.get_variable("v", [2], initializer=tf.ones_initializer())
     (loss,) = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
-    with tf.Session() as s:
-        s.run(v.initializer)
-        assert s.run(loss) == 2
+    session.run(v.initializer)
+    assert session.run(loss) == 2
 
 
-def test_partitioned_variable_is_one_tensor_of_several_variables():
+def test_partitioned_variable_is_one_tensor_of_several_variables(session):
     initial = np.arange(10, dtype=np.float32).reshape(5, 2)
     with tf.variable_scope("a", partitioner=tf.fixed_size_partitioner(2)):
         v = tf.get_variable("v", initializer=tf.constant(initial))
     assert [p.name for p in v] == ["a/v/part_0:0", "a/v/part_1:0"]
     assert [p.shape.as_list() for p in v] == [[3, 2], [2, 2]]
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        np.testing.assert_array_equal(s.run(tf.convert_to_tensor(v)), initial)
-        np.testing.assert_array_equal(s.run(v + 1.0), initial + 1)
+    session.run(tf.global_variables_initializer())
+    np.testing.assert_array_equal(session.run(tf.convert_to_tensor(v)), initial)
+    np.testing.assert_array_equal(session.run(v + 1.0), initial + 1)
 
 
 @pytest.mark.parametrize(
@@ -125,39 +122,36 @@ def test_collections_and_trainable():
     assert tf.trainable_variables() == []
 
 
-def test_initial_value_may_use_another_variable():
+def test_initial_value_may_use_another_variable(session):
     a = tf.Variable(3.0)
     b = tf.Variable(a.initialized_value() * 2.0)
     c = tf.Variable(b * 2.0)
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        assert s.run([a, b, c]) == [3, 6, 12]
+    session.run(tf.global_variables_initializer())
+    assert session.run([a, b, c]) == [3, 6, 12]
 
 
-def test_report_of_uninitialized_variables():
+def test_report_of_uninitialized_variables(session):
     a, b = tf.Variable(1.0, name="a"), tf.Variable(1.0, name="b", use_resource=True)
     report = tf.report_uninitialized_variables()
-    with tf.Session() as s:
-        assert s.run(report).tolist() == [b"a", b"b"]
-        s.run(a.initializer)
-        assert s.run(report).tolist() == [b"b"]
-        assert s.run([tf.is_variable_initialized(a), tf.is_variable_initialized(b)]) == [True, False]
+    assert session.run(report).tolist() == [b"a", b"b"]
+    session.run(a.initializer)
+    assert session.run(report).tolist() == [b"b"]
+    assert session.run([tf.is_variable_initialized(a), tf.is_variable_initialized(b)]) == [True, False]
 
 
 @pytest.mark.parametrize("use_resource", [False, True])
-def test_assign_family_and_slices(use_resource):
+def test_assign_family_and_slices(use_resource, session):
     v = tf.Variable(np.zeros(3, np.float32), use_resource=use_resource)
-    with tf.Session() as s:
-        s.run(v.initializer)
-        assert s.run(v.assign([1.0, 2.0, 3.0])).tolist() == [1, 2, 3]
-        assert s.run(v.assign_add([1.0, 1.0, 1.0])).tolist() == [2, 3, 4]
-        assert s.run(v.assign_sub([1.0, 1.0, 1.0])).tolist() == [1, 2, 3]
-        s.run(v[1].assign(9.0))
-        assert s.run(v).tolist() == [1, 9, 3]
-        s.run(v.scatter_add(tf.IndexedSlices(tf.constant([1.0, 1.0]), tf.constant([0, 0]))))
-        assert s.run(v).tolist() == [3, 9, 3]
-        v.load([7.0, 7.0, 7.0], s)
-        assert v.eval(s).tolist() == [7, 7, 7]
+    session.run(v.initializer)
+    assert session.run(v.assign([1.0, 2.0, 3.0])).tolist() == [1, 2, 3]
+    assert session.run(v.assign_add([1.0, 1.0, 1.0])).tolist() == [2, 3, 4]
+    assert session.run(v.assign_sub([1.0, 1.0, 1.0])).tolist() == [1, 2, 3]
+    session.run(v[1].assign(9.0))
+    assert session.run(v).tolist() == [1, 9, 3]
+    session.run(v.scatter_add(tf.IndexedSlices(tf.constant([1.0, 1.0]), tf.constant([0, 0]))))
+    assert session.run(v).tolist() == [3, 9, 3]
+    v.load([7.0, 7.0, 7.0], session)
+    assert v.eval(session).tolist() == [7, 7, 7]
 
 
 def test_creator_scope_sees_every_variable():
@@ -187,11 +181,10 @@ def test_unused_config_field_is_mentioned_once():
     tf.Session(config=tf.ConfigProto(share_cluster_devices_in_session=True)).close()
 
 
-def test_partitioned_variable_without_an_initializer():
+def test_partitioned_variable_without_an_initializer(session):
     v = tf.get_variable("z", [4, 2], partitioner=tf.fixed_size_partitioner(2))
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        assert s.run(tf.convert_to_tensor(v)).shape == (4, 2)
+    session.run(tf.global_variables_initializer())
+    assert session.run(tf.convert_to_tensor(v)).shape == (4, 2)
 
 
 def test_a_custom_getter_is_told_whether_the_variable_is_trained():
@@ -273,15 +266,14 @@ def test_synchronization_decides_what_trains_unless_it_is_said():
     assert (found.synchronization, found.aggregation) == (said.synchronization, said.aggregation)
 
 
-def test_a_variable_may_be_made_with_an_open_shape():
+def test_a_variable_may_be_made_with_an_open_shape(session):
     v = tf.Variable([[1.0]], shape=tf.TensorShape(None))
     assert v.shape.ndims is None
     w = tf.Variable([[1.0]], shape=[None, 1], use_resource=True)
     grown = w.assign([[1.0], [2.0]])
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(v).shape == (1, 1)
-        assert session.run(grown).shape == (2, 1)
+    session.run(tf.global_variables_initializer())
+    assert session.run(v).shape == (1, 1)
+    assert session.run(grown).shape == (2, 1)
 
 
 def test_a_resource_variable_is_assigned_in_its_own_graph_and_never_copied():
