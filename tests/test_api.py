@@ -1,7 +1,5 @@
 """The public names are TensorFlow 1.15's: the same kinds, arguments in the same order, the same defaults."""
 
-from __future__ import annotations
-
 import ast
 import enum
 import functools

@@ -1,7 +1,5 @@
 """The tree is the pipeline: a module imports only from its own stage and the stages above it."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Data never becomes code: no pickle, no marshal, no eval, and exec only of the script that was asked for."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Short programs every TF1 tutorial has: devices by hand, by function, soft placement, ordering, servers."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

@@ -1,7 +1,5 @@
 """Nothing waits for ever: a wait has a deadline, or somebody who ends it, and then it is listed here with whom."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

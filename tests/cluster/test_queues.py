@@ -1,7 +1,5 @@
 """Queues and accumulators that live on one task and are used from others."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,8 +1,6 @@
 """Nobody gets in without the token and, where servers ask for one, a certificate: whatever message they come with,
 nothing of it is read."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import ssl

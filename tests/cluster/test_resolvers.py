@@ -1,7 +1,5 @@
 """Resolvers tell a program which cluster it is in."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

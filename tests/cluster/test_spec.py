@@ -1,7 +1,5 @@
 """Jobs and tasks of a cluster, in every form they are written."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

@@ -1,7 +1,5 @@
 """Steps over a cluster, from the inside."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

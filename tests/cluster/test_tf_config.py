@@ -1,7 +1,5 @@
 """TF_CONFIG is read in one place, and its mistakes are shown where they are."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Looking for a moment before going to sleep."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

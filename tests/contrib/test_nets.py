@@ -1,7 +1,5 @@
 """Networks of `tf.contrib.slim.nets`: their variables, end points and sizes are those of the published ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

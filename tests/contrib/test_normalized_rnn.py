@@ -1,7 +1,5 @@
 """Cells with layer normalization."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import tensorfleet as tf

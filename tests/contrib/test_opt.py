@@ -1,7 +1,5 @@
 """`tf.contrib.opt`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Datasets of record files, as slim reads them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Evaluating checkpoints as slim does."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

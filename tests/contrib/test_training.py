@@ -1,7 +1,5 @@
 """HParams: named hyperparameters that keep their types."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

@@ -1,7 +1,5 @@
 """Distributions: samples with gradients, shapes, and what is built of others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

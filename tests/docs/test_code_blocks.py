@@ -12,8 +12,6 @@
 A block that cannot be run says why in a comment above it: `<!-- not run: needs two machines -->`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Links lead somewhere, and every page can be reached."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the pages list is what there is: names, stages, files, tables, pictures."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Ready-made models: names of variables, metrics and predictions are TensorFlow's, and they learn."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trainings that end early, and evaluations in the midst of them."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from pathlib import Path

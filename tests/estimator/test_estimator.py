@@ -1,7 +1,5 @@
 """One object that trains, evaluates, predicts with and exports what a model function builds."""
 
-from __future__ import annotations
-
 import functools
 import glob
 import json

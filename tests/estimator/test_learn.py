@@ -1,7 +1,5 @@
 """tf.contrib.learn, as scripts from before tf.estimator use it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

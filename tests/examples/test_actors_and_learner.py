@@ -1,7 +1,5 @@
 """Reinforcement learning over a queue."""
 
-from __future__ import annotations
-
 from tests.support.examples import number_after, run_example
 
 

@@ -1,7 +1,5 @@
 """Asynchronous training with a slow worker."""
 
-from __future__ import annotations
-
 import re
 
 from tests.support.examples import number_after, run_example

@@ -1,7 +1,5 @@
 """Handwritten digits, read by one process."""
 
-from __future__ import annotations
-
 from tests.support.examples import number_after, run_example, try_example
 
 

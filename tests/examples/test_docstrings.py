@@ -1,7 +1,5 @@
 """What every example has."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

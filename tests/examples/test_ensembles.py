@@ -1,7 +1,5 @@
 """Several networks that answer together."""
 
-from __future__ import annotations
-
 from tests.support.examples import number_after, run_example
 
 

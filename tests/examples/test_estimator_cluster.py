@@ -1,7 +1,5 @@
 """An estimator on a cluster with an evaluator, and alone."""
 
-from __future__ import annotations
-
 import os
 
 from tests.support.examples import EXAMPLES, SECONDS, number_after, run_example

@@ -1,7 +1,5 @@
 """Networks with different hyper-parameters on different devices."""
 
-from __future__ import annotations
-
 import importlib.util
 
 from tests.support.examples import number_after, run_example

@@ -1,7 +1,5 @@
 """Handwritten digits, read by workers over a parameter server."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

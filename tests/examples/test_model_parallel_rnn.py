@@ -1,7 +1,5 @@
 """A recurrent network with its layers on different tasks."""
 
-from __future__ import annotations
-
 from tests.support.examples import number_after, run_example
 
 

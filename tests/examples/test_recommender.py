@@ -1,7 +1,5 @@
 """Sparse embeddings over four parameter servers."""
 
-from __future__ import annotations
-
 from tests.support.examples import number_after, run_example, try_example
 
 

@@ -1,7 +1,5 @@
 """The four ways to train one network on several workers."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A script for TensorFlow 1 as it is."""
 
-from __future__ import annotations
-
 from tests.support.examples import EXAMPLES, number_after, run_example
 
 

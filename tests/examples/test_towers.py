@@ -1,7 +1,5 @@
 """Several devices in each of several workers."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Words as vectors, from a text that comes with Python."""
 
-from __future__ import annotations
-
 from tests.support.examples import number_after, run_example
 
 

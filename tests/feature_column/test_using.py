@@ -1,7 +1,5 @@
 """Models made of feature columns: input layers, linear models, parsing specifications."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Workers that do not wait for each other: old gradients are measured, scaled, dropped, or kept from getting old."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`tf.gradients` and what users hang onto it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

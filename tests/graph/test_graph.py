@@ -1,7 +1,5 @@
 """Control dependencies, devices, colocation, collections, seeds, finalizing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

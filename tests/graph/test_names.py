@@ -1,7 +1,5 @@
 """Names are an interface: checkpoints and fetches by name depend on them."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

@@ -1,7 +1,5 @@
 """Ops as functions, under their own names and those TensorFlow generates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tensorfleet.python.ops import gen_array_ops, gen_data_flow_ops, gen_math_ops, gen_nn_ops

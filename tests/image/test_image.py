@@ -1,7 +1,5 @@
 """`tf.image`: refusals, sizes known only at run time, gradients, and files without Pillow."""
 
-from __future__ import annotations
-
 import re
 import sys
 

@@ -1,7 +1,5 @@
 """The inside of datasets, queues and feature columns, and the test case for datasets."""
 
-from __future__ import annotations
-
 import pytest
 from tensorfleet.python.data.kernel_tests import test_base
 from tensorfleet.python.data.ops import dataset_ops

@@ -1,7 +1,5 @@
 """Functions of neural networks with the argument lists of TensorFlow 2."""
 
-from __future__ import annotations
-
 import numpy as np
 from tensorfleet.python.ops import nn_impl, nn_ops
 

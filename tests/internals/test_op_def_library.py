@@ -1,7 +1,5 @@
 """Ops by name, and the sample ops that TensorFlow's tests build graphs of."""
 
-from __future__ import annotations
-
 import pytest
 from tensorfleet.python.framework import op_def_library, op_def_registry, test_ops
 from tensorfleet.python.ops import array_ops

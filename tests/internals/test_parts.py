@@ -1,7 +1,5 @@
 """Functions of TensorFlow's inside."""
 
-from __future__ import annotations
-
 import collections
 import functools
 import pickle

@@ -1,7 +1,5 @@
 """Checkpoint files: written, read back, cut in parts, merged, damaged."""
 
-from __future__ import annotations
-
 import os
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """What callbacks do during training."""
 
-from __future__ import annotations
-
 import glob
 import os
 

@@ -1,7 +1,5 @@
 """Models as layers, the session, losses and helpers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Compiled models as Estimators."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Keras's layers inside a graph."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

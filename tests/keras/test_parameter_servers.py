@@ -1,7 +1,5 @@
 """Keras models train on parameter servers: variables there, batches here."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

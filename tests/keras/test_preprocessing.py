@@ -1,7 +1,5 @@
 """Sequences, texts and images become arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

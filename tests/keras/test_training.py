@@ -1,7 +1,5 @@
 """Models are compiled, fitted, evaluated and used to predict."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Layers: names, sharing, collections, and layers of one's own."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

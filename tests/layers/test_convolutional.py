@@ -1,7 +1,5 @@
 """Convolution layers: shapes, names, values by a plain loop, and arguments that make no sense."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

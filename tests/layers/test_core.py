@@ -1,7 +1,5 @@
 """Dense, dropout, flatten."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Batch normalization: statistics of the batch or of all seen, and their updates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

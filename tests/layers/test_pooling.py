@@ -1,7 +1,5 @@
 """Pooling layers against plain numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Recurrent cells against their equations; networks of them; what they refuse."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

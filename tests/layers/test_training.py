@@ -1,7 +1,5 @@
 """A convolutional network of layers learns."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import tensorfleet as tf

@@ -1,7 +1,5 @@
 """Losses by hand, their reductions and collections, and weights that do not fit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Metrics over several batches, computed again by numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Labels, predictions and weights with a last dimension of 1, whether their ranks are known or not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Accumulators of gradients: mean and sum, stale gradients, waiting, rows."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

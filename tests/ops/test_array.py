@@ -1,7 +1,5 @@
 """Shapes, joins, builders and the rest of the array ops: TensorFlow's corner cases and messages."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Gather, scatter and their gradients: rows stay rows, and bad indices are named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

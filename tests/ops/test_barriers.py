@@ -1,7 +1,5 @@
 """Barriers: elements whose components arrive one by one."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

@@ -1,7 +1,5 @@
 """tf.switch_case and tf.vectorized_map."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

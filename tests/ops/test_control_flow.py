@@ -1,7 +1,5 @@
 """Branches and loops: what runs, in which order, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What the CTC loss and decoders refuse."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Distances between sequences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

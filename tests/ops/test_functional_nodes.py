@@ -1,7 +1,5 @@
 """Branches and loops whose parts are functions."""
 
-from __future__ import annotations
-
 import pytest
 from tensorfleet.python.framework.function import Defun
 from tensorfleet.python.ops import functional_ops

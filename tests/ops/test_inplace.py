@@ -1,7 +1,5 @@
 """Rows replaced, added to and subtracted from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tensorfleet.python.ops import gen_array_ops, inplace_ops

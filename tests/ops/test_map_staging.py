@@ -1,7 +1,5 @@
 """Values put aside under keys."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

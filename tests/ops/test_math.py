@@ -1,7 +1,5 @@
 """What arithmetic means, where TensorFlow's rules differ from numpy's or can surprise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

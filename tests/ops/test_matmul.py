@@ -1,7 +1,5 @@
 """Matrix products, tensordot and einsum against numpy, with gradients."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

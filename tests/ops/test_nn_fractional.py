@@ -1,7 +1,5 @@
 """Fractional pooling, morphology, and losses scaled by the batch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """One walk over the whole op table: an op is covered by being registered with examples."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Operators on tensors: which operations they make, and with what on the other side."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Broadcasting, reductions, gathering and scattering against numpy, on shapes that nobody thought of."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Python functions of tensors that have values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Whatever happens in whatever order, a queue loses nothing, doubles nothing and keeps its order."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 

@@ -1,7 +1,5 @@
 """The order of priority queues, the padding of padding queues, and queues on a server, under random programs."""
 
-from __future__ import annotations
-
 import heapq
 import threading
 

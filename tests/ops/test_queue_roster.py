@@ -1,7 +1,5 @@
 """Who waits for tokens, who has gone, and when nobody is left to go on."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

@@ -1,7 +1,5 @@
 """Queues: who waits, who is served, and what closing does, with threads that really block."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Queues: order, shapes, names, kinds and sharing, as in TensorFlow."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

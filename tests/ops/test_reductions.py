@@ -1,7 +1,5 @@
 """Reductions: axes, empty inputs, unknown ranks, integers, NaN."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

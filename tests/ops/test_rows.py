@@ -1,7 +1,5 @@
 """Rows combined with updates in place: the same as one update after the other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

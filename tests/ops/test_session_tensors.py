@@ -1,7 +1,5 @@
 """Tensors that stay in the session between runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`tensor[...]`, `tf.slice` and `tf.strided_slice` against numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

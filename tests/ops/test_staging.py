@@ -1,7 +1,5 @@
 """Staging areas: values put aside for a later step."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,7 +1,5 @@
 """TensorArrays: what they hold, and what they refuse."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

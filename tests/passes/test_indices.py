@@ -1,7 +1,5 @@
 """What only prepares indices stays with the host operations it serves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

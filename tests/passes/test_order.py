@@ -1,7 +1,5 @@
 """What a reader sees when the graph orders it after an update."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A sum of products of transposed matrices becomes one product, and stays the same sum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

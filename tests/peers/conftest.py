@@ -1,7 +1,5 @@
 """TensorFlow itself, as the oracle."""
 
-from __future__ import annotations
-
 import os
 import warnings
 

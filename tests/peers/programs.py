@@ -1,7 +1,5 @@
 """Small programs run by both libraries: the same values, or the same kind of error with the same phrase."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

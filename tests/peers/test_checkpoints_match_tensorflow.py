@@ -1,7 +1,5 @@
 """Checkpoints written here are read by TensorFlow, and the other way round."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

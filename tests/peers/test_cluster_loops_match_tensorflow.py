@@ -1,7 +1,5 @@
 """Loops over a cluster of two parameter servers and a worker, in both libraries: the same values, the same state after them."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet

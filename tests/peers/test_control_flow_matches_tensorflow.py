@@ -1,7 +1,5 @@
 """Branches, loops and what stands on them, compared with TensorFlow: values, gradients, node names."""
 
-from __future__ import annotations
-
 import collections
 
 import numpy as np

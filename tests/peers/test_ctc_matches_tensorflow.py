@@ -1,7 +1,5 @@
 """Connectionist temporal classification, compared with TensorFlow."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`tf.data.experimental` and specs: TensorFlow's elements, sizes and texts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Datasets, parsing and readers against TensorFlow's: the same elements, shapes, types and error classes."""
 
-from __future__ import annotations
-
 import collections
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Distributions give TensorFlow's densities, moments and divergences."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

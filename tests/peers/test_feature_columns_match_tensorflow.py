@@ -1,7 +1,5 @@
 """Feature columns give TensorFlow's numbers, with variables of TensorFlow's names."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

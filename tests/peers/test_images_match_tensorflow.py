@@ -1,7 +1,5 @@
 """`tf.image` against TensorFlow: the same calls in both, the same pixels."""
 
-from __future__ import annotations
-
 import io
 import warnings
 

@@ -1,7 +1,5 @@
 """The graphs of queues, accumulators and input pipelines are TensorFlow's, operation by operation."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

@@ -1,7 +1,5 @@
 """Weights saved here are read by TensorFlow's Keras; metrics have its values."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

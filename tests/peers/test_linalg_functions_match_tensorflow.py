@@ -1,7 +1,5 @@
 """Functions of matrices, and einsum's gradients, against TensorFlow."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

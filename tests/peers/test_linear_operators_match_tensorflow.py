@@ -1,7 +1,5 @@
 """`tf.linalg.LinearOperator*`: TensorFlow's values for every method of every kind, and its errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

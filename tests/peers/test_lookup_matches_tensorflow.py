@@ -1,7 +1,5 @@
 """Tables: TensorFlow's values, errors, and files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Losses and metrics against TensorFlow's: values, gradients, names of results and variables, collections."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Checkpoints of objects written here are read by TensorFlow, and the other way round; warm starts are the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

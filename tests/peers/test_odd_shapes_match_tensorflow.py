@@ -1,7 +1,5 @@
 """Every op's examples again, with dimensions unknown until the step runs, with no rows, with other types."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 TensorFlow runs the very graph we export, so each comparison also proves that it can read it.
 """
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

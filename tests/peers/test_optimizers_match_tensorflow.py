@@ -1,7 +1,5 @@
 """Ten steps of every optimizer, and the graph it builds, against TensorFlow's."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

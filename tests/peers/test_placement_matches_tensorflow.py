@@ -1,7 +1,5 @@
 """What both libraries do with devices that are not there, and when they tell what operations cost."""
 
-from __future__ import annotations
-
 import queue
 
 import pytest

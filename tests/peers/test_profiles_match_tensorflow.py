@@ -1,7 +1,5 @@
 """The float operations and parameters of a graph are counted as TensorFlow counts them."""
 
-from __future__ import annotations
-
 import warnings
 
 import pytest

@@ -1,7 +1,5 @@
 """Whole programs built in both libraries: the same names, the same numbers, and graphs that travel both ways."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Quantized tensors against TensorFlow: the same integers, the same ranges, the same floats back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Random programs on queues and accumulators give what TensorFlow gives, errors included."""
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -1,7 +1,5 @@
 """Ragged tensors, and the functions of strings that give them: TensorFlow's values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

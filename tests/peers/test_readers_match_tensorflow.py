@@ -1,7 +1,5 @@
 """Every argument of readers and queues gives what it gives in TensorFlow, errors included."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 

@@ -1,7 +1,5 @@
 """Recurrent networks compared with TensorFlow, with cells written by hand (TensorFlow 2.21 has lost its own)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """SavedModels are exchanged with TensorFlow in both directions."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

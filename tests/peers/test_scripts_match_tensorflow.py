@@ -1,7 +1,5 @@
 """The scripts that the launcher's tests run, run by TensorFlow itself: they say the same."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import signal

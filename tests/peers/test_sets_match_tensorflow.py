@@ -1,7 +1,5 @@
 """Sets in the last dimension: TensorFlow's values and errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`tf.signal` against TensorFlow: the same calls in both, the same numbers and gradients."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

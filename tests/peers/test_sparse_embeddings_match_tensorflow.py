@@ -1,7 +1,5 @@
 """Rows of tables combined by sparse ids: TensorFlow's values, gradients and errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

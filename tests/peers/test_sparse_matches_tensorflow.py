@@ -1,7 +1,5 @@
 """Sparse tensors through every function that takes them: TensorFlow's values and errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

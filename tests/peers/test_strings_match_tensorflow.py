@@ -1,7 +1,5 @@
 """Functions of strings: TensorFlow's values and errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

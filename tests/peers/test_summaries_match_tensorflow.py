@@ -1,7 +1,5 @@
 """Summaries, event files and record files against TensorFlow's, in both directions."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

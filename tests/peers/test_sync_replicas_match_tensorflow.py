@@ -1,7 +1,5 @@
 """The graphs of SyncReplicasOptimizer and Scaffold have TensorFlow's operations, under its names."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

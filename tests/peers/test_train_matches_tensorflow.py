@@ -1,7 +1,5 @@
 """Schedules, moving averages, the global step and the names of slots, against TensorFlow's."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Supervisors, monitored sessions and hooks do, write, log and refuse what TensorFlow's do."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

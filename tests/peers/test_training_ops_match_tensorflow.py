@@ -1,7 +1,5 @@
 """Every Apply*, SparseApply* and Scatter* op: the same declaration and the same result as TensorFlow's."""
 
-from __future__ import annotations
-
 import re
 import types
 import warnings

@@ -1,7 +1,5 @@
 """Threads that really wait for queues: who gets what, and what ends the waiting, as in TensorFlow."""
 
-from __future__ import annotations
-
 import threading
 import time
 

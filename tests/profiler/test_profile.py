@@ -1,7 +1,5 @@
 """tf.profiler.profile: what a graph costs."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

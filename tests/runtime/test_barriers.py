@@ -1,7 +1,5 @@
 """Shared values are computed once in a compiled program."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

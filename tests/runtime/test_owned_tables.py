@@ -1,7 +1,5 @@
 """Tables whose rows a segment reads and changes: in place in either life, and never under somebody's hands."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lives of a segment, virtual devices, row updates, and what readers of a variable hold."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Graphs are frozen: variables become constants of what a checkpoint holds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

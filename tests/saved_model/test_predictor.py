@@ -1,7 +1,5 @@
 """SavedModels as functions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """SavedModels are written and read back with signatures, assets and main operations."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Chains of tags against all paths tried one by one."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Decoders with their helpers, attention and beams."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

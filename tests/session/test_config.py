@@ -1,7 +1,5 @@
 """`tf.config`: the devices of this machine, and settings that are remembered."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

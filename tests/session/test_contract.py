@@ -1,7 +1,5 @@
 """The corners of `Session.run`: what is fed, fetched, grown, interrupted, closed and freed."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

@@ -1,7 +1,5 @@
 """What a user sees when something is wrong: TensorFlow's class and phrase, the op, the line, what to do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Running: fetches, feeds, callables, partial runs, threads, closing."""
 
-from __future__ import annotations
-
 import collections
 import json
 import threading

@@ -1,7 +1,5 @@
 """`tf.signal`: what TensorFlow cannot be asked, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Examples run as their docstrings say: by the real command, in processes of their own."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

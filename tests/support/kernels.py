@@ -1,7 +1,5 @@
 """Kernels in their two lives, without an op around them."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

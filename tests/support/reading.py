@@ -1,7 +1,5 @@
 """The pages of the documentation, taken apart: fenced blocks with the remark before them, headings, links."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import sys

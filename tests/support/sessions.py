@@ -1,7 +1,5 @@
 """Sessions that tests open for one call."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import pytest

@@ -1,7 +1,5 @@
 """Waiting for what other threads and processes do."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """`tf.test.Benchmark` and `tf.sysconfig`."""
 
-from __future__ import annotations
-
 import os
 
 import tensorfleet as tf

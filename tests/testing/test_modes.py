@@ -1,7 +1,5 @@
 """What TensorFlow's own tests take from `test_util`."""
 
-from __future__ import annotations
-
 import unittest
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checkpoints of objects: found by what holds them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

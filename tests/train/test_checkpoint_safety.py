@@ -1,7 +1,5 @@
 """Checkpoints that survive crashes, full disks and damaged bytes; checkpoints of the older format; streaming."""
 
-from __future__ import annotations
-
 import builtins
 import errno
 import os

@@ -1,7 +1,5 @@
 """Whole programs on clusters of real processes: they start in any order, train, lose a task, go on and end."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

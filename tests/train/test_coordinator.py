@@ -1,7 +1,5 @@
 """Threads that stop together."""
 
-from __future__ import annotations
-
 import sys
 import threading
 

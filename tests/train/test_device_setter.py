@@ -1,7 +1,5 @@
 """Variables over parameter servers, the rest on the worker."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

@@ -1,7 +1,5 @@
 """Hooks act when they should, and write what they should."""
 
-from __future__ import annotations
-
 import json
 import logging
 

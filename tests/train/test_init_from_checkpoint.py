@@ -1,7 +1,5 @@
 """Variables that start with values from a checkpoint."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

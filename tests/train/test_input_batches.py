@@ -1,7 +1,5 @@
 """Batches out of single elements."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Queues that give the same things again and again."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

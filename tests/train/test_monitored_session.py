@@ -1,7 +1,5 @@
 """Monitored sessions start, call hooks, recover from lost tasks and stop cleanly."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Small programs of the kind people write, with what makes each of them tricky."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

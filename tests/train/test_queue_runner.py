@@ -1,7 +1,5 @@
 """Threads that keep queues filled."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

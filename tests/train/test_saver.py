@@ -1,7 +1,5 @@
 """`tf.train.Saver` and the files around checkpoints."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

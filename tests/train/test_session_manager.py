@@ -1,7 +1,5 @@
 """Sessions are restored, initialized or waited for."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

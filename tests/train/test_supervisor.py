@@ -1,7 +1,5 @@
 """Supervisors start, save and stop a training, as the chief and as one of the others."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Replicas that train together: one update from several gradients, stale ones dropped, a clean end."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Variables that start from a checkpoint made with another vocabulary."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Objects that hold variables."""
 
-from __future__ import annotations
-
 import pytest
 
 import tensorfleet as tf

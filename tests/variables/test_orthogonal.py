@@ -1,7 +1,5 @@
 """Kernels of convolutions that keep lengths."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tensorfleet.python.ops import init_ops

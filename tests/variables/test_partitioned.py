@@ -1,7 +1,5 @@
 """Variables in several parts: what is asked of the parts, sharing, and updates of the whole."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

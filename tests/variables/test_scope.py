@@ -1,7 +1,5 @@
 """Variables by name: scopes, reuse, getters, partitions, regularizers, collections."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
