@@ -59,13 +59,12 @@ def test_integer_variable_on_a_gpu_with_soft_placement():
     assert sess.run(i) == 3
 
 
-def test_order_by_hand():
+def test_order_by_hand(session):
     a = tf.constant(1.0)
     b = a + 2.0
     with tf.control_dependencies([a, b]):
         c = tf.constant(3.0)
-    with tf.Session() as sess:
-        assert sess.run(c) == 3
+    assert session.run(c) == 3
     assert {o.name for o in c.op.control_inputs} == {a.op.name, b.op.name}
 
 

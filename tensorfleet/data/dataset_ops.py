@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
-from tensorfleet.data import batches, keeping, mapping, transforms
+from tensorfleet.data import batches, keeping, transforms
 from tensorfleet.data.blocks import Column
 from tensorfleet.data.nodes import Counting, Files, From, Node, Run, Slices, on_positions, opener
+from tensorfleet.data.shuffling import shuffled
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
@@ -47,7 +48,7 @@ def _texts(value: Any) -> list[bytes]:
 
 def run_of(node: Node, make: Callable[[Run], Run]) -> Node:
     """A dataset and what is done to each run through it."""
-    return From(mapping.starter(node, make))
+    return From(lambda step: make(node.start(step)))
 
 
 def _moved(node: Node, make: Callable[[Run], Run]) -> Node:
@@ -181,7 +182,7 @@ _SEEDS = "seed: int64, seed2: int64"
 def _shuffled(node: Node, size: Any, seed: Any, seed2: Any, again: bool) -> Node:
     if int(size) <= 0 and int(size) != -2:
         raise invalid(f"buffer_size must be greater than zero, not {int(size)}.")
-    return transforms.shuffled(node, int(size), (int(seed), int(seed2)), again)
+    return shuffled(node, int(size), (int(seed), int(seed2)), again)
 
 
 @dataset_op(

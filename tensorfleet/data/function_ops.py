@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.data import batches, mapping
 from tensorfleet.data.calls import Function
 from tensorfleet.data.dataset_ops import INPUT, IS, NOTE, checked_size, dataset_op, invalid, run_of
-from tensorfleet.data.mapping import ONLY
+from tensorfleet.data.interleaving import ONLY, Interleave
 from tensorfleet.data.nodes import From, Node
 from tensorfleet.data.parallel import ParallelMap
 from tensorfleet.graph.functions import find_function
@@ -102,7 +102,7 @@ def _take_while(ctx: Any, node: Node, captured: list, *, predicate: Any) -> Node
 @dataset_op("FlatMapDataset", f"{INPUT}, {_CALLS}", _F + NOTE)
 def _flat_map(ctx: Any, node: Node, captured: list, *, f: Any) -> Node:
     function = _function(ctx, f, captured)
-    return run_of(node, lambda run: mapping.Interleave(run, function, 1, ONLY))
+    return run_of(node, lambda run: Interleave(run, function, 1, ONLY))
 
 
 def _interleaved(
@@ -116,7 +116,7 @@ def _interleaved(
     if block <= 0:
         raise invalid("block_length must be greater than zero.")
     ahead = _AHEAD if calls != 1 and cycle > 1 else 0
-    return run_of(node, lambda run: mapping.Interleave(run, function, cycle, block, ahead))
+    return run_of(node, lambda run: Interleave(run, function, cycle, block, ahead))
 
 
 @dataset_op("InterleaveDataset", f"{INPUT}, {_CALLS}, cycle_length: int64, block_length: int64", _F + NOTE)

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import dtypes, errors
 from tensorfleet.dtypes import DType
-from tensorfleet.graph import registry
+from tensorfleet.graph import registry, source_lines
 from tensorfleet.shapes import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from tensorfleet.graph.graph import Graph
-
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_DEEPEST_STACK = 24
-
-
-def user_stack() -> tuple[tuple[Any, int], ...]:
-    """The calling frames outside this package, innermost first, as (code, line) pairs."""
-    frame: Any = sys._getframe(2)
-    found: list[tuple[Any, int]] = []
-    while frame is not None and len(found) < _DEEPEST_STACK:
-        code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
-            found.append((code, frame.f_lineno))
-        frame = frame.f_back
-    return tuple(found)
 
 
 class Operation:
@@ -75,7 +58,7 @@ class Operation:
         self._control_flow_context: Any = None
         self._constant: Any = None  # memo of graph.constant.constant_value, per output
         self._gradient_function: Callable | None = None
-        self._stack = user_stack()
+        self._stack = source_lines.user_stack()
         self._id = 0
         self._outputs = tuple(Tensor(self, i, t) for i, t in enumerate(output_types))
 
@@ -133,13 +116,7 @@ class Operation:
     @property
     def traceback(self) -> list[tuple[str, int, str, str]]:
         """(file, line, function, text) of the calls that made this operation, outermost first."""
-        import linecache
-
-        found = []
-        for code, line in reversed(self._stack):
-            text = linecache.getline(code.co_filename, line).strip()
-            found.append((code.co_filename, line, code.co_name, text))
-        return found
+        return source_lines.traceback(self._stack)
 
     @property
     def traceback_with_start_lines(self) -> list[tuple[str, int, str, str, int]]:

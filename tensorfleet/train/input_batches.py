@@ -49,12 +49,12 @@ def _batches(
     elements: list[list],
     keep_input: Any,
     batch_size: Any,
-    threads: int,
+    num_threads: int,
     capacity: int,
     enqueue_many: bool,
     shapes: Any,
     dynamic_pad: bool,
-    smaller: bool,
+    allow_smaller_final_batch: bool,
     shared_name: str | None,
     name: str | None,
 ) -> Any:
@@ -62,9 +62,9 @@ def _batches(
         given = Elements(elements, keep_input, enqueue_many, shapes)
         kind: Any = PaddingFIFOQueue if dynamic_pad else FIFOQueue
         queue = kind(capacity, given.types, given.shapes, shared_name=shared_name)
-        _enqueue(queue, given.lists, threads, enqueue_many, given.keep)
+        _enqueue(queue, given.lists, num_threads, enqueue_many, given.keep)
         scalar(f"fraction_of_{capacity}_full", cast(queue.size(), dtypes.float32) * (1.0 / capacity))
-        taken = restored(_take(queue, batch_size, smaller, scope), given.infos)
+        taken = restored(_take(queue, batch_size, allow_smaller_final_batch, scope), given.infos)
         return as_given(tensors, taken)
 
 
@@ -74,13 +74,13 @@ def _shuffled_batches(
     elements: list[list],
     keep_input: Any,
     batch_size: Any,
-    threads: int,
+    num_threads: int,
     capacity: int,
     min_after_dequeue: int,
     seed: int | None,
     enqueue_many: bool,
     shapes: Any,
-    smaller: bool,
+    allow_smaller_final_batch: bool,
     shared_name: str | None,
     name: str | None,
 ) -> Any:
@@ -93,12 +93,17 @@ def _shuffled_batches(
         queue = RandomShuffleQueue(
             capacity, min_after_dequeue, given.types, given.shapes, seed=seed, shared_name=shared_name
         )
-        _enqueue(queue, given.lists, threads, enqueue_many, given.keep)
+        _enqueue(queue, given.lists, num_threads, enqueue_many, given.keep)
         room = capacity - min_after_dequeue
         full = cast(maximum(0, queue.size() - min_after_dequeue), dtypes.float32) * (1.0 / room)
         scalar(f"fraction_over_{min_after_dequeue}_of_{room}_full", full)
-        taken = restored(_take(queue, batch_size, smaller, scope), given.infos)
+        taken = restored(_take(queue, batch_size, allow_smaller_final_batch, scope), given.infos)
         return as_given(tensors, taken)
+
+
+def _options(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a function below, out of its `locals()`, but for what it makes batches of."""
+    return {k: v for k, v in arguments.items() if k not in ("tensors", "tensors_list")}
 
 
 # -- what users see ----------------------------------------------------------------------------------
@@ -121,19 +126,7 @@ def batch(
 
     `dynamic_pad` pads elements of different sizes; `allow_smaller_final_batch` gives the rest when the input ends.
     """
-    return maybe_batch(
-        tensors,
-        True,
-        batch_size,
-        num_threads,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+    return maybe_batch(keep_input=True, **locals())
 
 
 @export("train.maybe_batch")
@@ -151,21 +144,7 @@ def maybe_batch(
     name: str | None = None,
 ) -> Any:
     """Like `tf.train.batch`, of the elements for which `keep_input` holds."""
-    return _batches(
-        "batch",
-        tensors,
-        [as_list(tensors)],
-        keep_input,
-        batch_size,
-        num_threads,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+    return _batches("batch", tensors, [as_list(tensors)], **_options(locals()))
 
 
 @export("train.batch_join")
@@ -181,18 +160,7 @@ def batch_join(
     name: str | None = None,
 ) -> Any:
     """Like `tf.train.batch`, from several sources, each read by a thread of its own."""
-    return maybe_batch_join(
-        tensors_list,
-        True,
-        batch_size,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+    return maybe_batch_join(keep_input=True, **locals())
 
 
 @export("train.maybe_batch_join")
@@ -209,22 +177,9 @@ def maybe_batch_join(
     name: str | None = None,
 ) -> Any:
     """Like `tf.train.batch_join`, of the elements for which `keep_input` holds."""
+    options = _options(locals())
     elements = as_lists(tensors_list)
-    return _batches(
-        "batch_join",
-        tensors_list[0],
-        elements,
-        keep_input,
-        batch_size,
-        1,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+    return _batches("batch_join", tensors_list[0], elements, num_threads=1, **options)
 
 
 @export("train.shuffle_batch")
@@ -242,20 +197,7 @@ def shuffle_batch(
     name: str | None = None,
 ) -> Any:
     """Batches of elements drawn at random from at least `min_after_dequeue` waiting ones."""
-    return maybe_shuffle_batch(
-        tensors,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        num_threads,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+    return maybe_shuffle_batch(keep_input=True, **locals())
 
 
 @export("train.maybe_shuffle_batch")
@@ -274,22 +216,7 @@ def maybe_shuffle_batch(
     name: str | None = None,
 ) -> Any:
     """Like `tf.train.shuffle_batch`, of the elements for which `keep_input` holds."""
-    return _shuffled_batches(
-        "shuffle_batch",
-        tensors,
-        [as_list(tensors)],
-        keep_input,
-        batch_size,
-        num_threads,
-        capacity,
-        min_after_dequeue,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+    return _shuffled_batches("shuffle_batch", tensors, [as_list(tensors)], **_options(locals()))
 
 
 @export("train.shuffle_batch_join")
@@ -306,19 +233,7 @@ def shuffle_batch_join(
     name: str | None = None,
 ) -> Any:
     """Like `tf.train.shuffle_batch`, from several sources, each read by a thread of its own."""
-    return maybe_shuffle_batch_join(
-        tensors_list,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+    return maybe_shuffle_batch_join(keep_input=True, **locals())
 
 
 @export("train.maybe_shuffle_batch_join")
@@ -336,20 +251,6 @@ def maybe_shuffle_batch_join(
     name: str | None = None,
 ) -> Any:
     """Like `tf.train.shuffle_batch_join`, of the elements for which `keep_input` holds."""
+    options = _options(locals())
     elements = as_lists(tensors_list)
-    return _shuffled_batches(
-        "shuffle_batch_join",
-        tensors_list[0],
-        elements,
-        keep_input,
-        batch_size,
-        1,
-        capacity,
-        min_after_dequeue,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+    return _shuffled_batches("shuffle_batch_join", tensors_list[0], elements, num_threads=1, **options)

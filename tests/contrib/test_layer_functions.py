@@ -130,15 +130,14 @@ def test_streaming_metrics_take_the_predictions_first(session):
 @pytest.mark.parametrize(
     "optimizer", ["SGD", tf.train.GradientDescentOptimizer, lambda rate: tf.train.AdamOptimizer(rate)]
 )
-def test_optimize_loss_trains(optimizer):
+def test_optimize_loss_trains(optimizer, session):
     w = tf.get_variable("w", initializer=[4.0])
     loss = tf.reduce_sum(w * w)
     step = tf.train.get_or_create_global_step()
     train = layers.optimize_loss(loss, step, 0.1, optimizer, clip_gradients=5.0)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        losses = [sess.run(train) for _ in range(5)]
-        assert sess.run(step) == 5
+    session.run(tf.global_variables_initializer())
+    losses = [session.run(train) for _ in range(5)]
+    assert session.run(step) == 5
     assert losses[-1] < losses[0]
 
 

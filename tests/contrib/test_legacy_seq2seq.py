@@ -61,24 +61,23 @@ def test_encoder_and_decoder_share_weights_only_when_tied():
 @pytest.mark.parametrize(
     "build", [legacy_seq2seq.embedding_rnn_seq2seq, legacy_attention.embedding_attention_seq2seq]
 )
-def test_a_tensor_chooses_whether_outputs_are_fed_back(build):
+def test_a_tensor_chooses_whether_outputs_are_fed_back(build, session):
     tf.set_random_seed(3)
     source, target, fed = _symbols(), _symbols(3), tf.placeholder(tf.bool, [])
     cell = tf.contrib.rnn.BasicLSTMCell(UNITS)
     outputs, state = build(source, target, cell, SYMBOLS, SYMBOLS + 1, 6, feed_previous=fed)
     assert isinstance(state, tf.contrib.rnn.LSTMStateTuple)
     feeds = {p: [1, 2] for p in source + target}
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        given = session.run(outputs, {**feeds, fed: False})
-        back = session.run(outputs, {**feeds, fed: True})
-        other = session.run(outputs, {**feeds, target[1]: [3, 4], fed: True})
+    session.run(tf.global_variables_initializer())
+    given = session.run(outputs, {**feeds, fed: False})
+    back = session.run(outputs, {**feeds, fed: True})
+    other = session.run(outputs, {**feeds, target[1]: [3, 4], fed: True})
     assert [o.shape for o in given] == [(2, SYMBOLS + 1)] * 3
     np.testing.assert_allclose(given[0], back[0], rtol=1e-5)
     np.testing.assert_allclose(other[2], back[2], rtol=1e-5)
 
 
-def test_attention_reads_the_encoder():
+def test_attention_reads_the_encoder(session):
     states = tf.placeholder(tf.float32, [None, 6, UNITS])
     cell = tf.contrib.rnn.GRUCell(UNITS)
     outputs, _ = legacy_attention.attention_decoder(
@@ -90,10 +89,9 @@ def test_attention_reads_the_encoder():
         num_heads=2,
         initial_state_attention=True,
     )
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        nothing = session.run(outputs[0], {states: np.zeros([2, 6, UNITS])})
-        something = session.run(outputs[0], {states: np.ones([2, 6, UNITS])})
+    session.run(tf.global_variables_initializer())
+    nothing = session.run(outputs[0], {states: np.zeros([2, 6, UNITS])})
+    something = session.run(outputs[0], {states: np.ones([2, 6, UNITS])})
     assert nothing.shape == (2, 9)
     assert not np.allclose(nothing, something)
     assert "attention_decoder/AttnW_1" in _names()

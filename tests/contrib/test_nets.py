@@ -82,14 +82,13 @@ def test_inception_ends_where_it_is_told():
         nets.inception.inception_v1_base(images, final_endpoint="Mixed_9z")
 
 
-def test_a_small_residual_network_trains():
+def test_a_small_residual_network_trains(session):
     block = nets.resnet_v2.resnet_v2_block
     images = tf.constant(np.random.RandomState(0).rand(4, 16, 16, 3).astype(np.float32))
     with slim.arg_scope(nets.resnet_v2.resnet_arg_scope()):
         net, _ = nets.resnet_v2.resnet_v2(images, [block("block1", 4, 2, 2)], num_classes=3)
     loss = tf.losses.sparse_softmax_cross_entropy([0, 1, 2, 0], tf.squeeze(net, [1, 2]))
     step = slim.learning.create_train_op(loss, tf.train.GradientDescentOptimizer(0.1))
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        losses = [sess.run(step) for _ in range(10)]
+    session.run(tf.global_variables_initializer())
+    losses = [session.run(step) for _ in range(10)]
     assert losses[-1] < losses[0]

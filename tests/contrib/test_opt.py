@@ -121,7 +121,7 @@ def test_stale_gradients_need_a_global_step():
         dropping.minimize(x)
 
 
-def test_an_outside_optimizer_minimizes():
+def test_an_outside_optimizer_minimizes(session):
     class Halfway(opt.ExternalOptimizerInterface):
         def _minimize(self, initial_val, loss_grad_func, **kwargs):
             _, gradient = loss_grad_func(initial_val)
@@ -131,12 +131,11 @@ def test_an_outside_optimizer_minimizes():
     y = tf.get_variable("y", [], initializer=tf.zeros_initializer(), use_resource=True)
     loss = tf.reduce_sum((x - [2.0, 4.0]) ** 2) + (y - 6) ** 2
     seen = []
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        Halfway(loss).minimize(s, fetches=[loss], loss_callback=seen.append)
-        assert s.run(x).tolist() == [1, 2] and s.run(y) == 3
-        with pytest.raises(NotImplementedError):
-            opt.ExternalOptimizerInterface(loss).minimize(s)
+    session.run(tf.global_variables_initializer())
+    Halfway(loss).minimize(session, fetches=[loss], loss_callback=seen.append)
+    assert session.run(x).tolist() == [1, 2] and session.run(y) == 3
+    with pytest.raises(NotImplementedError):
+        opt.ExternalOptimizerInterface(loss).minimize(session)
     assert seen == [56]
 
 

@@ -80,15 +80,12 @@ def test_a_decay_of_the_sign_needs_a_step():
         opt.AddSignOptimizer(sign_decay_fn=lambda step: 1.0).minimize(tf.Variable(1.0) * 2)
 
 
-def test_decays_of_the_sign():
+def test_decays_of_the_sign(session):
     linear = sign_decay.get_linear_decay_fn(100)
     cosine = sign_decay.get_cosine_decay_fn(100, num_periods=5, zero_after=2)
     restart = sign_decay.get_restart_decay_fn(100, num_periods=5, zero_after=2)
     step = tf.placeholder(tf.int64, [])
-    with tf.Session() as session:
-        found = [
-            session.run([f(step) for f in (linear, cosine, restart)], {step: s}) for s in (0, 15, 55, 120)
-        ]
+    found = [session.run([f(step) for f in (linear, cosine, restart)], {step: s}) for s in (0, 15, 55, 120)]
     half = 0.5 * (1 + np.cos(np.pi * 1.5)), 0.5 * (1 + np.cos(np.pi * 0.75))
     expected = [(1, 1, 1), (0.85, *half), (0.45, 0, 0), (0, 0, 0)]
     np.testing.assert_allclose(found, expected, atol=1e-5)
@@ -116,35 +113,33 @@ def test_adam_by_the_global_step_is_adam(lazy):
     np.testing.assert_allclose(var, plain, rtol=1e-5)
 
 
-def test_rows_are_kept_below_a_norm():
+def test_rows_are_kept_below_a_norm(session):
     start = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
     table, columns = (tf.Variable(start) for _ in range(2))
     grad = tf.IndexedSlices(tf.fill([2, 2], 0.1), [0, 2], [3, 2])
     sgd = tf.train.GradientDescentOptimizer(3.0)
     clipping = opt.VariableClippingOptimizer(sgd, {table: [1], columns: [0]}, 2.0)
     train = clipping.apply_gradients([(grad, table), (grad, columns)])
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        session.run(train)
-        rows, whole = session.run([table, columns])
+    session.run(tf.global_variables_initializer())
+    session.run(train)
+    rows, whole = session.run([table, columns])
     moved = np.array([[-0.3, 0.7], [2.0, 3.0], [3.7, 4.7]])
     last = 2 * moved[2] / np.linalg.norm(moved[2])
     np.testing.assert_allclose(rows, [moved[0], moved[1], last], rtol=1e-5)
     np.testing.assert_allclose(whole, 2 * moved / np.linalg.norm(moved, axis=0), rtol=1e-5)
 
 
-def test_a_gradient_of_zeros_changes_nothing():
+def test_a_gradient_of_zeros_changes_nothing(session):
     optimizer = opt.MultitaskOptimizerWrapper(tf.train.MomentumOptimizer(2.0, 0.9))
     a, b = tf.Variable([1.0]), tf.Variable([2.0])
     zero, one = tf.constant([0.0]), tf.constant([1.0])
     both = optimizer.apply_gradients([(one, a), (one, b)])
     only = optimizer.apply_gradients([(zero, a), (one, b)])
     slots = [optimizer.get_slot(v, "momentum") for v in (a, b)]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        session.run(both)
-        session.run(only)
-        found = [float(x[0]) for x in session.run([a, b, *slots])]
+    session.run(tf.global_variables_initializer())
+    session.run(both)
+    session.run(only)
+    found = [float(x[0]) for x in session.run([a, b, *slots])]
     np.testing.assert_allclose(found, [-1.0, 2 - 2 - 2 * 1.9, 1.0, 1.9], rtol=1e-6)
 
 

@@ -61,7 +61,7 @@ def dataset(files):
     )
 
 
-def test_examples_are_read_and_decoded(files):
+def test_examples_are_read_and_decoded(files, session):
     data = dataset(files)
     assert data.num_classes == 4
     provider = slim.dataset_data_provider.DatasetDataProvider(
@@ -72,20 +72,19 @@ def test_examples_are_read_and_decoded(files):
     got = provider.get(["image", "label", "words", "boxes", "twice"])
     assert got[0].shape.as_list() == [2, 3, 3]
     seen = []
-    with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        coord = tf.train.Coordinator()
-        threads = tf.train.start_queue_runners(session, coord)
-        for _ in range(4):
-            image, label, words, boxes, twice = session.run(got)
-            np.testing.assert_array_equal(image, picture(label))
-            assert words.tolist() == list(range(label)) and twice.tolist() == [2 * label]
-            assert boxes.tolist() == [[label] * 4, [1.0] * 4]
-            seen.append(int(label))
-        with pytest.raises(tf.errors.OutOfRangeError):
-            session.run(got)
-        coord.request_stop()
-        coord.join(threads)
+    session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+    coord = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(session, coord)
+    for _ in range(4):
+        image, label, words, boxes, twice = session.run(got)
+        np.testing.assert_array_equal(image, picture(label))
+        assert words.tolist() == list(range(label)) and twice.tolist() == [2 * label]
+        assert boxes.tolist() == [[label] * 4, [1.0] * 4]
+        seen.append(int(label))
+    with pytest.raises(tf.errors.OutOfRangeError):
+        session.run(got)
+    coord.request_stop()
+    coord.join(threads)
     assert sorted(seen) == [0, 1, 2, 3]
 
 

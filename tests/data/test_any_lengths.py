@@ -13,12 +13,6 @@ FEATURES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def example(i, **more):
     features = {
         "ids": tf.train.Feature(int64_list=tf.train.Int64List(value=range(i % 4))),
@@ -39,62 +33,56 @@ def parsed(record):
     return {**found, "dense": dense, "first": tf.sparse_tensor_to_dense(found["ids"])[:1]}
 
 
-def test_a_block_gives_what_each_gives_alone():
+def test_a_block_gives_what_each_gives_alone(session):
     records = [example(i) for i in range(40)]
     record = tf.placeholder(tf.string, [])
     alone = parsed(record)
     dataset = tf.data.Dataset.from_tensor_slices(records).map(parsed).prefetch(40)
     following = dataset.make_one_shot_iterator().get_next()
-    with tf.Session() as session:
-        for r in records:
-            expected, found = session.run(alone, {record: r}), session.run(following)
-            assert found.keys() == expected.keys()
-            for key in found:
-                pairs = zip(
-                    tf.nest.flatten(found[key]), tf.nest.flatten(expected[key]), strict=True
-                )  # a sparse one has three parts
-                for got, want in pairs:
-                    assert got.dtype == want.dtype and got.shape == want.shape
-                    np.testing.assert_array_equal(got, want)
+    for r in records:
+        expected, found = session.run(alone, {record: r}), session.run(following)
+        assert found.keys() == expected.keys()
+        for key in found:
+            pairs = zip(
+                tf.nest.flatten(found[key]), tf.nest.flatten(expected[key]), strict=True
+            )  # a sparse one has three parts
+            for got, want in pairs:
+                assert got.dtype == want.dtype and got.shape == want.shape
+                np.testing.assert_array_equal(got, want)
 
 
-def test_a_batch_of_sparse_ones_is_what_the_batch_gives_parsed():
+def test_a_batch_of_sparse_ones_is_what_the_batch_gives_parsed(session):
     records = [example(i) for i in range(40)]
     one = lambda record: tf.parse_single_example(record, FEATURES)["ids"]  # noqa: E731
     many = lambda record: tf.parse_example(record, FEATURES)["ids"]  # noqa: E731
     slices = tf.data.Dataset.from_tensor_slices(records)
     made = [slices.map(one).batch(15), slices.batch(15).map(many)]
     first, second = (d.make_one_shot_iterator().get_next() for d in made)
-    with tf.Session() as session:
-        for _ in range(3):
-            for got, want in zip(session.run(first), session.run(second), strict=True):
-                np.testing.assert_array_equal(got, want)
+    for _ in range(3):
+        for got, want in zip(session.run(first), session.run(second), strict=True):
+            np.testing.assert_array_equal(got, want)
 
 
-def test_dense_ones_of_any_length_are_padded():
+def test_dense_ones_of_any_length_are_padded(session):
     records = [example(i) for i in range(8)]
     dense = tf.data.Dataset.from_tensor_slices(records).map(lambda r: parsed(r)["dense"])
     batch = dense.padded_batch(8, [None]).make_one_shot_iterator().get_next()
-    with tf.Session() as session:
-        expected = [[b"w%d" % k if k < i % 5 else b"" for k in range(4)] for i in range(8)]
-        assert session.run(batch).tolist() == expected
+    expected = [[b"w%d" % k if k < i % 5 else b"" for k in range(4)] for i in range(8)]
+    assert session.run(batch).tolist() == expected
 
 
-def test_those_before_and_after_a_bad_one_are_given():
+def test_those_before_and_after_a_bad_one_are_given(session):
     bad = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0]))
     records = [example(i) for i in range(5)] + [example(5, ids=bad)] + [example(i) for i in range(6, 9)]
     dataset = tf.data.Dataset.from_tensor_slices(records).map(parsed).prefetch(20)
     following = dataset.make_one_shot_iterator().get_next()["ids"].dense_shape
     lengths = []
-    with tf.Session() as session:
-        for i in range(9):
-            if i == 5:
-                with pytest.raises(
-                    tf.errors.InvalidArgumentError, match=r"ids.*\(in element 5 of the dataset"
-                ):
-                    session.run(following)
-            else:
-                lengths += session.run(following).tolist()
+    for i in range(9):
+        if i == 5:
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"ids.*\(in element 5 of the dataset"):
+                session.run(following)
+        else:
+            lengths += session.run(following).tolist()
     assert lengths == [i % 4 for i in range(9) if i != 5]
 
 

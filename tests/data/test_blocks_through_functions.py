@@ -6,23 +6,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.data import calls
 from tensorfleet.data.drawing import draws
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
-def elements(dataset):
-    following = dataset.make_one_shot_iterator().get_next()
-    found = []
-    with tf.Session() as session:
-        while True:
-            try:
-                found.append(session.run(following))
-            except tf.errors.OutOfRangeError:
-                return found
+from tests.support.sessions import all_of, elements
 
 
 def by_block(dataset, function, monkeypatch):
@@ -31,14 +15,10 @@ def by_block(dataset, function, monkeypatch):
         patch.setattr(calls.Function, "call", lambda *args: pytest.fail("an element went alone"))
         whole = dataset.map(function)
         iterator = whole.padded_batch(7, whole.output_shapes).make_initializable_iterator()
-        batches, following = [], iterator.get_next()
+        following = iterator.get_next()
         with tf.Session() as session:
             session.run(iterator.initializer)
-            while True:
-                try:
-                    batches.append(session.run(following))
-                except tf.errors.OutOfRangeError:
-                    return [row for batch in batches for row in batch]
+            return [row for batch in all_of(session, following) for row in batch]
 
 
 NUMBERS = np.arange(12, dtype=np.float32)

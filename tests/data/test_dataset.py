@@ -81,7 +81,7 @@ def test_several_datasets():
 
 @pytest.mark.parametrize("failing", [0, 1])
 @pytest.mark.parametrize("beyond", ["", "prefetch", "shuffle", "batch"])
-def test_datasets_side_by_side_stay_together_behind_an_error(failing, beyond):
+def test_datasets_side_by_side_stay_together_behind_an_error(failing, beyond, session):
     parts = [Dataset.range(9), Dataset.range(9)]
     parts[failing] = parts[failing].map(lambda x: x + 0 // (3 - x))
     both = Dataset.zip(tuple(parts))
@@ -91,14 +91,13 @@ def test_datasets_side_by_side_stay_together_behind_an_error(failing, beyond):
         both = getattr(both, beyond)(4) if beyond else both
     following = both.make_one_shot_iterator().get_next()
     found, failed = [], 0
-    with tf.Session() as session:
-        while True:
-            try:
-                found.append(session.run(following))
-            except tf.errors.OutOfRangeError:
-                break
-            except tf.errors.InvalidArgumentError:
-                failed += 1
+    while True:
+        try:
+            found.append(session.run(following))
+        except tf.errors.OutOfRangeError:
+            break
+        except tf.errors.InvalidArgumentError:
+            failed += 1
     pairs = sorted((int(a), int(b)) for x, y in found for a, b in zip(np.ravel(x), np.ravel(y), strict=True))
     assert pairs == [(i, i) for i in range(9) if i != 3] and failed == (beyond != "batch")
 

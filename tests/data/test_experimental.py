@@ -6,18 +6,9 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import elements
 
 x = tf.data.experimental
-
-
-def elements(dataset):
-    found, following = [], dataset.make_one_shot_iterator().get_next()
-    with tf.Session() as sess:
-        while True:
-            try:
-                found.append(sess.run(following))
-            except tf.errors.OutOfRangeError:
-                return found
 
 
 def test_cardinality(session):

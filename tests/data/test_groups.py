@@ -4,23 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
-def elements(dataset):
-    following = dataset.make_one_shot_iterator().get_next()
-    found = []
-    with tf.Session() as session:
-        while True:
-            try:
-                found.append(session.run(following))
-            except tf.errors.OutOfRangeError:
-                return found
+from tests.support.sessions import elements
 
 
 def grouped(dataset, size=None, sizes=None):
@@ -51,7 +35,7 @@ def test_every_key_has_its_own_size():
     assert [f.tolist() for f in found] == expected(values.tolist(), lambda k: k * 2 + 1)
 
 
-def test_a_function_with_effects_is_not_called_ahead():
+def test_a_function_with_effects_is_not_called_ahead(session):
     seen = []
 
     def note(x):
@@ -60,49 +44,45 @@ def test_a_function_with_effects_is_not_called_ahead():
 
     source = tf.data.Dataset.range(100).map(lambda x: tf.reshape(tf.py_func(note, [x], tf.int64), []))
     following = grouped(source, 2).make_one_shot_iterator().get_next()
-    with tf.Session() as session:
-        assert session.run(following).tolist() == [0, 3] and seen == [0, 1, 2, 3]
+    assert session.run(following).tolist() == [0, 3] and seen == [0, 1, 2, 3]
 
 
-def test_elements_before_one_that_fails_come_first():
+def test_elements_before_one_that_fails_come_first(session):
     values = tf.constant(np.array([1, 1, 2, 2, -1, 2, 1, 2], np.int64))
     source = tf.data.Dataset.from_tensor_slices(values).map(
         lambda x: tf.gather(tf.range(10, dtype=tf.int64), x)
     )
     following = grouped(source, 2).make_one_shot_iterator().get_next()
-    with tf.Session() as session:
-        assert session.run(following).tolist() == [1, 1]
-        assert session.run(following).tolist() == [2, 2]
-        with pytest.raises(tf.errors.InvalidArgumentError, match="in element 4"):
-            session.run(following)
-        assert session.run(following).tolist() == [2, 2]
+    assert session.run(following).tolist() == [1, 1]
+    assert session.run(following).tolist() == [2, 2]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="in element 4"):
+        session.run(following)
+    assert session.run(following).tolist() == [2, 2]
 
 
-def test_a_size_that_is_no_size_is_told_in_its_turn():
+def test_a_size_that_is_no_size_is_told_in_its_turn(session):
     source = tf.data.Dataset.from_tensor_slices(np.array([0, 0, 1, 0, 0], np.int64))
     sizes = lambda k: tf.where(tf.equal(k, 1), tf.constant(0, tf.int64), tf.constant(2, tf.int64))  # noqa: E731
     following = grouped(source, sizes=sizes).make_one_shot_iterator().get_next()
-    with tf.Session() as session:
-        assert session.run(following).tolist() == [0, 0]
-        with pytest.raises(tf.errors.InvalidArgumentError, match="must be greater than zero"):
-            session.run(following)
-        assert session.run(following).tolist() == [0, 0]
+    assert session.run(following).tolist() == [0, 0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be greater than zero"):
+        session.run(following)
+    assert session.run(following).tolist() == [0, 0]
 
 
-def test_the_place_among_groups_can_be_saved(tmp_path):
+def test_the_place_among_groups_can_be_saved(tmp_path, session):
     values = np.random.default_rng(3).integers(0, 50, 200)
     iterator = grouped(tf.data.Dataset.from_tensor_slices(values), 5).make_initializable_iterator()
     following = iterator.get_next()
     saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
-    with tf.Session() as session:
-        session.run(iterator.initializer)
-        for _ in range(3):
-            session.run(following)
-        path = saver.save(session, str(tmp_path / "place"))
-        rest = [session.run(following).tolist() for _ in range(10)]
-        session.run(iterator.initializer)
-        saver.restore(session, path)
-        assert [session.run(following).tolist() for _ in range(10)] == rest
+    session.run(iterator.initializer)
+    for _ in range(3):
+        session.run(following)
+    path = saver.save(session, str(tmp_path / "place"))
+    rest = [session.run(following).tolist() for _ in range(10)]
+    session.run(iterator.initializer)
+    saver.restore(session, path)
+    assert [session.run(following).tolist() for _ in range(10)] == rest
 
 
 def test_buckets_of_similar_lengths():

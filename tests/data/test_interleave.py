@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import tensorfleet as tf
 from tensorfleet.data.blocks import Block
-from tensorfleet.data.mapping import Interleave
+from tensorfleet.data.interleaving import Interleave
 from tensorfleet.data.nodes import Counting, From, Run
 
 BAD = -1
@@ -104,15 +104,14 @@ def test_a_place_kept_in_between_goes_on_with_the_next(lists, cycle, block, size
 
 
 @pytest.mark.parametrize("parallel", [None, 2])
-def test_records_of_several_files_come_in_turns(tmp_path, parallel):
+def test_records_of_several_files_come_in_turns(tmp_path, parallel, session):
     names = [str(tmp_path / f"{i}") for i in range(3)]
     for i, name in enumerate(names):
         with tf.python_io.TFRecordWriter(name) as writer:
             for k in range(100 + 7 * i):
                 writer.write(b"%d %d" % (i, k))
-    with tf.Graph().as_default(), tf.Session() as session:
-        files = tf.data.Dataset.from_tensor_slices(names)
-        records = files.interleave(tf.data.TFRecordDataset, 2, 3, num_parallel_calls=parallel).batch(1000)
-        found = session.run(records.make_one_shot_iterator().get_next())
+    files = tf.data.Dataset.from_tensor_slices(names)
+    records = files.interleave(tf.data.TFRecordDataset, 2, 3, num_parallel_calls=parallel).batch(1000)
+    found = session.run(records.make_one_shot_iterator().get_next())
     lists = [[b"%d %d" % (i, k) for k in range(100 + 7 * i)] for i in range(3)]
     assert found.tolist() == in_turns(lists, 2, 3)

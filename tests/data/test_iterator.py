@@ -83,25 +83,24 @@ def test_a_one_shot_iterator_needs_no_state():
         Dataset.range(3).map(lambda x: x * variable).make_one_shot_iterator()
 
 
-def test_many_threads_share_an_iterator():
+def test_many_threads_share_an_iterator(session):
     following = Dataset.range(200).make_one_shot_iterator().get_next()
     found, lock = [], threading.Lock()
-    with tf.Session() as session:
 
-        def run():
-            while True:
-                try:
-                    value = session.run(following)
-                except tf.errors.OutOfRangeError:
-                    return
-                with lock:
-                    found.append(value)
+    def run():
+        while True:
+            try:
+                value = session.run(following)
+            except tf.errors.OutOfRangeError:
+                return
+            with lock:
+                found.append(value)
 
-        threads = [threading.Thread(target=run) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert sorted(found) == list(range(200))
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import free_addresses
+from tests.support.sessions import elements
 
 Dataset = tf.data.Dataset
 PATIENCE = 60  # seconds after which a thread that should have been let go is stuck
@@ -17,14 +18,7 @@ def call(function, *values):
 
 
 def all_of(dataset):
-    following = dataset.make_one_shot_iterator().get_next()
-    found = []
-    with tf.Session() as session:
-        while True:
-            try:
-                found.append(np.asarray(session.run(following)).tolist())
-            except tf.errors.OutOfRangeError:
-                return found
+    return [np.asarray(element).tolist() for element in elements(dataset)]
 
 
 def mapping_threads():
@@ -65,7 +59,7 @@ def test_results_keep_the_order_of_the_elements():
     assert all_of(Dataset.range(4).map(lambda x: call(first_waits, x), num_parallel_calls=2)) == [0, 1, 2, 3]
 
 
-def test_an_error_in_a_parallel_map_names_its_element_and_leaves_the_rest():
+def test_an_error_in_a_parallel_map_names_its_element_and_leaves_the_rest(session):
     def odd(x):
         if x % 2 == 0:
             raise ValueError(f"{x} is even")
@@ -78,14 +72,13 @@ def test_an_error_in_a_parallel_map_names_its_element_and_leaves_the_rest():
         .get_next()
     )
     found = []
-    with tf.Session() as session:
-        for _ in range(5):
-            try:
-                found.append(int(session.run(following)))
-            except tf.errors.InvalidArgumentError as e:
-                found.append(e.message)
-        with pytest.raises(tf.errors.OutOfRangeError):
-            session.run(following)
+    for _ in range(5):
+        try:
+            found.append(int(session.run(following)))
+        except tf.errors.InvalidArgumentError as e:
+            found.append(e.message)
+    with pytest.raises(tf.errors.OutOfRangeError):
+        session.run(following)
     assert [found[0], found[2], found[4]] == [1, 3, 5]
     assert "2 is even" in found[1] and "in element 1 of the dataset" in found[1]
     assert "4 is even" in found[3] and "in element 3 of the dataset" in found[3]

@@ -5,6 +5,7 @@ import re
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import elements
 
 Lines = tf.data.TextLineDataset
 experimental = tf.data.experimental
@@ -102,13 +103,7 @@ def test_a_cache_in_a_file_keeps_the_places(files, tmp_path, size):
         with tf.Graph().as_default():
             dataset = Lines(files) if size is None else Lines(files).shuffle(9).batch(size)
             cached = dataset.cache(str(tmp_path / "cache"))
-            following = cached.make_one_shot_iterator().get_next()
-            with tf.Session() as session:
-                while True:  # all of it, so that it is kept
-                    try:
-                        session.run(following)
-                    except tf.errors.OutOfRangeError:
-                        break
+            elements(cached)  # all of it, so that it is kept
             good, (error,) = outcome(cached.map(decoded))
             assert good == (35 if size is None else 7) and expected in error.message
 

@@ -6,13 +6,8 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.data.batches import gathered
 from tensorfleet.data.nodes import Slices
-from tensorfleet.data.transforms import repeated, shuffled
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
+from tensorfleet.data.shuffling import shuffled
+from tensorfleet.data.transforms import repeated
 
 
 def test_batches_of_rows_in_memory_start_where_xla_takes_them():
@@ -23,32 +18,30 @@ def test_batches_of_rows_in_memory_start_where_xla_takes_them():
         assert len(rows) == 100 and rows.__array_interface__["data"][0] % 64 == 0
 
 
-def test_rows_of_an_array_in_any_order_of_memory():
+def test_rows_of_an_array_in_any_order_of_memory(session):
     numbers = np.arange(60.0).reshape(20, 3)
     given = tf.placeholder(tf.float64, [20, 3])
     iterator = tf.data.Dataset.from_tensor_slices(given).shuffle(20).batch(20).make_initializable_iterator()
     following = iterator.get_next()
-    with tf.Session() as session:
-        for order in (numbers, np.asfortranarray(numbers), np.repeat(numbers, 2, axis=0)[::2]):
-            session.run(iterator.initializer, {given: order})
-            found = session.run(following)
-            np.testing.assert_array_equal(found[np.argsort(found[:, 0])], numbers)
+    for order in (numbers, np.asfortranarray(numbers), np.repeat(numbers, 2, axis=0)[::2]):
+        session.run(iterator.initializer, {given: order})
+        found = session.run(following)
+        np.testing.assert_array_equal(found[np.argsort(found[:, 0])], numbers)
 
 
-def test_a_place_restored_into_fewer_rows_is_refused(tmp_path):
+def test_a_place_restored_into_fewer_rows_is_refused(tmp_path, session):
     given = tf.placeholder(tf.float64, [None])
     iterator = tf.data.Dataset.from_tensor_slices(given).shuffle(3000).make_initializable_iterator()
     following = iterator.get_next()
     saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
-    with tf.Session() as session:
-        session.run(iterator.initializer, {given: np.arange(3000.0)})
-        session.run(following)
-        path = saver.save(session, str(tmp_path / "place"))
-        session.run(iterator.initializer, {given: np.arange(10.0)})
-        saver.restore(session, path)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="another dataset than this one"):
-            while True:
-                session.run(following)
+    session.run(iterator.initializer, {given: np.arange(3000.0)})
+    session.run(following)
+    path = saver.save(session, str(tmp_path / "place"))
+    session.run(iterator.initializer, {given: np.arange(10.0)})
+    saver.restore(session, path)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="another dataset than this one"):
+        while True:
+            session.run(following)
 
 
 def test_batches_that_are_kept_stay_as_they_were():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tensorfleet.data.blocks import Block
 from tensorfleet.data.nodes import Counting, Run
-from tensorfleet.data.transforms import Rounds, Shuffle
+from tensorfleet.data.shuffling import Rounds, Shuffle
 
 
 class Texts(Run):

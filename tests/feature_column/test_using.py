@@ -52,17 +52,16 @@ def test_an_id_out_of_range_is_an_error_unless_there_is_a_default():
     assert run(fc.input_layer({"id": tf.constant([[1], [3]])}, [column])).tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
-def test_embeddings_train_only_the_rows_that_occur():
+def test_embeddings_train_only_the_rows_that_occur(session):
     column = fc.embedding_column(fc.categorical_column_with_identity("id", 4), 2)
     layer = fc.input_layer({"id": tf.constant([[1], [3]])}, [column])
     (table,) = tf.trainable_variables()
     assert table.op.name == "input_layer/id_embedding/embedding_weights"
     step = tf.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(layer))
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        before = session.run(table)
-        session.run(step)
-        moved = session.run(table) - before
+    session.run(tf.global_variables_initializer())
+    before = session.run(table)
+    session.run(step)
+    moved = session.run(table) - before
     np.testing.assert_allclose(moved, [[0, 0], [-1, -1], [0, 0], [-1, -1]], atol=1e-6)
 
 

@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import all_of
 
 
 def drained(graph, names):
     with tf.Session(graph=graph) as session:
-        found = []
-        with pytest.raises(tf.errors.OutOfRangeError):
-            while True:
-                found.append(np.asarray(session.run(names)).tolist())
-        return found
+        return [np.asarray(value).tolist() for value in all_of(session, names)]
 
 
 def build():

@@ -46,22 +46,20 @@ def test_sizes_known_at_run_time_are_checked_then(session):
         session.run(crop, {image: IMAGE[:, :5]})
 
 
-def test_an_area_of_one_color_keeps_exactly_that_color():
-    with tf.Graph().as_default(), tf.Session() as session:
-        flat = np.full((1, 5, 7, 3), 251, np.uint8)
-        resized = session.run(tf.image.resize_bilinear(flat, [13, 11]))
+def test_an_area_of_one_color_keeps_exactly_that_color(session):
+    flat = np.full((1, 5, 7, 3), 251, np.uint8)
+    resized = session.run(tf.image.resize_bilinear(flat, [13, 11]))
     assert (resized == 251).all()
 
 
-def test_gradients_of_crops_reach_images_and_boxes():
-    with tf.Graph().as_default(), tf.Session() as session:
-        image = tf.constant(IMAGE[None])
-        boxes = tf.constant([[0.1, 0.2, 0.8, 0.9]])
-        crops = tf.image.crop_and_resize(image, boxes, [0], [3, 3])
-        to_image, to_boxes = tf.gradients(tf.reduce_sum(crops), [image, boxes])
-        assert to_image.op.type == "CropAndResizeGradImage"
-        assert to_boxes.op.type == "CropAndResizeGradBoxes"
-        values = session.run([to_image, to_boxes])
+def test_gradients_of_crops_reach_images_and_boxes(session):
+    image = tf.constant(IMAGE[None])
+    boxes = tf.constant([[0.1, 0.2, 0.8, 0.9]])
+    crops = tf.image.crop_and_resize(image, boxes, [0], [3, 3])
+    to_image, to_boxes = tf.gradients(tf.reduce_sum(crops), [image, boxes])
+    assert to_image.op.type == "CropAndResizeGradImage"
+    assert to_boxes.op.type == "CropAndResizeGradBoxes"
+    values = session.run([to_image, to_boxes])
     assert values[0].sum() == pytest.approx(27)
 
 
@@ -87,14 +85,13 @@ def test_files_need_pillow_and_say_how_to_get_it(monkeypatch, session):
         session.run(tf.image.decode_png(png))
 
 
-def test_files_come_back_as_they_were_written():
+def test_files_come_back_as_they_were_written(session):
     pixels = (IMAGE * 255).astype(np.uint8)
     deep = (IMAGE * 65535).astype(np.uint16)
-    with tf.Graph().as_default(), tf.Session() as session:
-        back = tf.image.decode_png(tf.image.encode_png(pixels), channels=3)
-        deep_back = tf.image.decode_png(tf.image.encode_png(deep), dtype=tf.uint16)
-        assert back.shape.as_list() == [None, None, 3]
-        a, b = session.run([back, deep_back])
+    back = tf.image.decode_png(tf.image.encode_png(pixels), channels=3)
+    deep_back = tf.image.decode_png(tf.image.encode_png(deep), dtype=tf.uint16)
+    assert back.shape.as_list() == [None, None, 3]
+    a, b = session.run([back, deep_back])
     np.testing.assert_array_equal(a, pixels)
     np.testing.assert_array_equal(b, deep)
 

@@ -310,17 +310,18 @@ def test_shapes_without_shortcuts():
         tf.Dimension(tf.string)
 
 
-def test_labels_of_kernels_and_versions_of_graphs(graph, session):
+def test_labels_of_kernels_and_versions_of_graphs():
     with tf.get_default_graph()._kernel_label_map({"KernelLabel": "overload_2"}):
         labelled = test_ops.kernel_label()
     assert run(labelled) == b"My label is: overload_2"
     assert labelled.op.inputs == () and labelled.op._input_types == []
     with pytest.raises(NotImplementedError, match="removed in version 8"):
         test_ops.old()
-    test_util.set_producer_version(graph, 7)
-    session.run(test_ops.old())
-    with pytest.raises(ValueError, match="has operations"):
-        test_util.set_producer_version(graph, 8)
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        test_util.set_producer_version(graph, 7)
+        session.run(test_ops.old())
+        with pytest.raises(ValueError, match="has operations"):
+            test_util.set_producer_version(graph, 8)
 
 
 def test_scopes_that_are_entered_again():
@@ -379,4 +380,5 @@ def test_elements_of_batches_in_order_of_their_keys():
 
 
 def test_whether_a_graph_was_entered():
-    assert ops.has_default_graph()
+    with tf.Graph().as_default():
+        assert ops.has_default_graph()

@@ -13,12 +13,6 @@ X = np.random.RandomState(0).rand(20, 3).astype("float32")
 Y = X.sum(1)
 
 
-@pytest.fixture(autouse=True)
-def forgetful():
-    yield
-    K.set_session(None)
-
-
 @pytest.fixture
 def model():
     made = tf.keras.Sequential([layers.Dense(1, input_shape=(3,), kernel_initializer="zeros")])

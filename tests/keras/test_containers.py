@@ -8,12 +8,6 @@ import tensorfleet as tf
 K, layers = tf.keras.backend, tf.keras.layers
 
 
-@pytest.fixture(autouse=True)
-def forgetful():
-    yield
-    K.set_session(None)
-
-
 def test_a_sequential_model_with_a_known_input_is_made_at_once():
     model = tf.keras.Sequential()
     model.add(layers.Dense(4, input_shape=(3,), activation="relu"))
@@ -98,7 +92,7 @@ def test_settings():
         K.set_image_data_format("channels_last")
 
 
-def test_losses_by_hand():
+def test_losses_by_hand(session):
     losses = tf.keras.losses
     true, predicted = np.array([[0.0, 1.0]], np.float32), np.array([[0.25, 0.75]], np.float32)
     made = [
@@ -109,8 +103,7 @@ def test_losses_by_hand():
         losses.SparseCategoricalCrossentropy(from_logits=True)([1], [[0.0, 0.0]]),
         losses.MeanSquaredError(reduction="sum")(true, predicted, sample_weight=[2.0]),
     ]
-    with tf.Session() as session:
-        got = [np.ravel(v)[0] for v in session.run(made)]
+    got = [np.ravel(v)[0] for v in session.run(made)]
     log = -np.log(0.75)
     np.testing.assert_allclose(got, [0.0625, log, log, log, np.log(2), 0.125], rtol=1e-5)
 

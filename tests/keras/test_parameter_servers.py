@@ -1,7 +1,6 @@
 """Keras models train on parameter servers: variables there, batches here."""
 
 import numpy as np
-import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import ProcessCluster
@@ -9,12 +8,6 @@ from tensorfleet.testing.cluster import ProcessCluster
 K, layers = tf.keras.backend, tf.keras.layers
 X = np.random.RandomState(0).rand(32, 3).astype("float32")
 Y = X.sum(1)
-
-
-@pytest.fixture(autouse=True)
-def forgetful():
-    yield
-    K.set_session(None)
 
 
 def built(task):

@@ -12,12 +12,6 @@ X = np.random.RandomState(0).rand(20, 3).astype("float32")
 Y = X.sum(1)
 
 
-@pytest.fixture(autouse=True)
-def forgetful():
-    yield
-    K.set_session(None)
-
-
 def chain():
     return tf.keras.Sequential(
         [

@@ -13,12 +13,6 @@ Y = (X @ np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]], "float32")) + 0.5
 LABELS = (X.sum(1) > 1.5).astype("int64")
 
 
-@pytest.fixture(autouse=True)
-def forgetful():
-    yield
-    K.set_session(None)
-
-
 def linear(units=2, **kwargs):
     return tf.keras.Sequential([layers.Dense(units, input_shape=(3,), kernel_initializer="zeros", **kwargs)])
 

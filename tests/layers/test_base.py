@@ -99,12 +99,11 @@ def test_regularizers_add_losses_once():
     assert [t.name for t in tf.losses.get_regularization_losses()] == ["fc/kernel/Regularizer/L2Loss:0"]
 
 
-def test_activity_regularizers_average_over_the_batch():
+def test_activity_regularizers_average_over_the_batch(session):
     layer = tf.layers.Dense(3, kernel_initializer=tf.ones_initializer(), activity_regularizer=tf.reduce_sum)
     layer(tf.ones([5, 2]))
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(tf.losses.get_regularization_loss()) == 6
+    session.run(tf.global_variables_initializer())
+    assert session.run(tf.losses.get_regularization_loss()) == 6
     assert layer.get_losses_for(None) == layer.losses
 
 

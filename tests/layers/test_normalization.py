@@ -56,12 +56,11 @@ def test_a_frozen_layer_updates_nothing():
     assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == [] and tf.trainable_variables() == []
 
 
-def test_channels_may_be_any_axes():
+def test_channels_may_be_any_axes(session):
     first = tf.layers.batch_normalization(tf.constant(DATA.transpose(0, 3, 1, 2)), axis=1, training=True)
     both = tf.layers.batch_normalization(tf.constant(DATA), axis=[1, 3], training=True)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        a, b = session.run([first, both])
+    session.run(tf.global_variables_initializer())
+    a, b = session.run([first, both])
     wanted = normal(DATA, DATA.mean((0, 1, 2)), DATA.var((0, 1, 2)))
     np.testing.assert_allclose(a.transpose(0, 2, 3, 1), wanted, rtol=1e-3, atol=1e-4)
     wanted = normal(DATA, DATA.mean((0, 2), keepdims=True), DATA.var((0, 2), keepdims=True))

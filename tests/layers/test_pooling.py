@@ -9,20 +9,19 @@ import tensorfleet as tf
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["max", "average"])
 @pytest.mark.parametrize("first", [False, True], ids=["channels_last", "channels_first"])
-def test_windows_of_two_are_pooled(kind, rank, first):
+def test_windows_of_two_are_pooled(kind, rank, first, session):
     data = np.random.RandomState(0).rand(2, *[4] * rank, 3).astype(np.float32)
     shape = [2, *[2, 2] * rank, 3]
     axes = tuple(2 + 2 * i for i in range(rank))
     wanted = getattr(data.reshape(shape), "max" if kind == "max" else "mean")(axes)
     layout = "channels_first" if first else "channels_last"
-    with tf.Graph().as_default(), tf.Session() as session:
-        given = np.moveaxis(data, -1, 1) if first else data
-        function = getattr(tf.layers, f"{kind}_pooling{rank}d")
-        y = function(given, 2, 2, data_format=layout)
-        assert y.name.startswith(f"{kind}_pooling{rank}d/")
-        found = session.run(y)
-        layer = getattr(tf.layers, f"{kind.capitalize()}Pooling{rank}D")(2, 2, data_format=layout)
-        assert layer.compute_output_shape(given.shape).as_list() == list(found.shape)
+    given = np.moveaxis(data, -1, 1) if first else data
+    function = getattr(tf.layers, f"{kind}_pooling{rank}d")
+    y = function(given, 2, 2, data_format=layout)
+    assert y.name.startswith(f"{kind}_pooling{rank}d/")
+    found = session.run(y)
+    layer = getattr(tf.layers, f"{kind.capitalize()}Pooling{rank}D")(2, 2, data_format=layout)
+    assert layer.compute_output_shape(given.shape).as_list() == list(found.shape)
     np.testing.assert_allclose(np.moveaxis(found, 1, -1) if first else found, wanted, rtol=1e-6)
 
 

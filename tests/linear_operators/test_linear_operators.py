@@ -69,16 +69,15 @@ def test_every_method_gives_what_the_whole_matrix_gives(kind):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
 
 
-def test_shapes_are_found_when_the_graph_runs():
+def test_shapes_are_found_when_the_graph_runs(session):
     matrix = tf.placeholder(tf.float64, [None, None, None])
     operator = tf.linalg.LinearOperatorBlockDiag([tf.linalg.LinearOperatorFullMatrix(matrix)] * 2)
-    with tf.Session() as sess:
-        shape, dense = sess.run([operator.shape_tensor(), operator.to_dense()], {matrix: np.stack([A, A])})
+    shape, dense = session.run([operator.shape_tensor(), operator.to_dense()], {matrix: np.stack([A, A])})
     assert shape.tolist() == [2, 6, 6]
     np.testing.assert_allclose(dense[0], np.kron(np.eye(2), A))
 
 
-def test_a_kind_of_ones_own_needs_three_methods():
+def test_a_kind_of_ones_own_needs_three_methods(session):
     class Doubling(tf.linalg.LinearOperator):
         def _shape(self):
             return tf.TensorShape([3, 3])
@@ -90,7 +89,6 @@ def test_a_kind_of_ones_own_needs_three_methods():
             return 2.0 * (tf.transpose(x) if adjoint_arg else x)
 
     operator = Doubling(tf.float64, is_self_adjoint=True, is_positive_definite=True)
-    with tf.Session() as sess:
-        solution, determinant = sess.run([operator.solve(X), operator.determinant()])
+    solution, determinant = session.run([operator.solve(X), operator.determinant()])
     np.testing.assert_allclose(solution, X / 2)
     np.testing.assert_allclose(determinant, 8)

@@ -171,23 +171,21 @@ def slices(values, indices, shape=None):
     )
 
 
-def test_rows_are_averaged_over_the_gradients_that_had_them():
+def test_rows_are_averaged_over_the_gradients_that_had_them(session):
     q = tf.SparseConditionalAccumulator(tf.float32, name="S")
-    with tf.Session() as sess:
-        sess.run(q.apply_grad([0, 2], [[0.0, 1.0], [2.0, 3.0]], [3, 2]))
-        sess.run(q.apply_indexed_slices_grad(slices([[10, 1], [20, 3]], [0, 1], [3, 2])))
-        taken = sess.run(q.take_grad(1))
+    session.run(q.apply_grad([0, 2], [[0.0, 1.0], [2.0, 3.0]], [3, 2]))
+    session.run(q.apply_indexed_slices_grad(slices([[10, 1], [20, 3]], [0, 1], [3, 2])))
+    taken = session.run(q.take_grad(1))
     assert taken.indices.tolist() == [0, 1, 2]
     assert taken.values.tolist() == [[5, 1], [20, 3], [2, 3]]
     assert taken.shape.tolist() == [-1, 2]
 
 
-def test_rows_come_back_as_indexed_slices_with_the_declared_shape():
+def test_rows_come_back_as_indexed_slices_with_the_declared_shape(session):
     q = tf.SparseConditionalAccumulator(tf.float32, shape=[3, 1], reduction_type="SUM")
-    with tf.Session() as sess:
-        sess.run(q.apply_indexed_slices_grad(slices([[1], [2], [4]], [2, 0, 2])))
-        sess.run(q.apply_indexed_slices_grad(slices([[8]], [0])))
-        got = sess.run(q.take_indexed_slices_grad(2))
+    session.run(q.apply_indexed_slices_grad(slices([[1], [2], [4]], [2, 0, 2])))
+    session.run(q.apply_indexed_slices_grad(slices([[8]], [0])))
+    got = session.run(q.take_indexed_slices_grad(2))
     assert got.indices.tolist() == [0, 2]
     assert got.values.tolist() == [[10], [5]]
     assert got.dense_shape.tolist() == [3, 1]

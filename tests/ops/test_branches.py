@@ -33,9 +33,8 @@ def test_functions_that_are_none_are_refused():
         tf.switch_case(tf.constant(0), [])
 
 
-def test_each_row_is_mapped():
+def test_each_row_is_mapped(session):
     x = tf.constant(np.arange(6.0).reshape(3, 2))
     both = tf.vectorized_map(lambda row: (tf.reduce_sum(row), row * 2), x)
-    with tf.Session() as session:
-        total, doubled = session.run(both)
+    total, doubled = session.run(both)
     assert total.tolist() == [1, 5, 9] and doubled.tolist() == [[0, 2], [4, 6], [8, 10]]

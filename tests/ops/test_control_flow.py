@@ -6,7 +6,7 @@ import pytest
 import tensorfleet as tf
 
 
-def test_only_the_branch_taken_runs():
+def test_only_the_branch_taken_runs(session):
     calls = []
     p = tf.placeholder(tf.bool, [])
 
@@ -14,9 +14,8 @@ def test_only_the_branch_taken_runs():
         return tf.py_func(lambda: calls.append(name) or np.float32(1), [], tf.float32)
 
     y = tf.cond(p, lambda: note("yes") + 1.0, lambda: note("no") + 2.0)
-    with tf.Session() as s:
-        assert s.run(y, {p: True}) == 2
-        assert s.run(y, {p: False}) == 3
+    assert session.run(y, {p: True}) == 2
+    assert session.run(y, {p: False}) == 3
     assert calls == ["yes", "no"]
 
 
@@ -161,7 +160,7 @@ def test_exclusive_case_fails_when_two_hold(session):
         session.run(y, {x: 20})
 
 
-def test_a_loop_runs_side_effects_every_time():
+def test_a_loop_runs_side_effects_every_time(session):
     seen = []
     v = tf.get_variable("v", initializer=0.0, use_resource=True)
 
@@ -173,9 +172,8 @@ def test_a_loop_runs_side_effects_every_time():
     i = tf.while_loop(lambda i: i < 4, body, [tf.constant(0)])
     with tf.control_dependencies([i]):
         after = v.read_value()
-    with tf.Session() as s:
-        s.run(v.initializer)
-        assert s.run([i, after]) == [4, 8]
+    session.run(v.initializer)
+    assert session.run([i, after]) == [4, 8]
     assert seen == [0, 1, 2, 3]
 
 

@@ -53,10 +53,9 @@ def test_a_graph_with_a_branch_and_a_loop_is_imported():
         assert s.run(y) == 300
 
 
-def test_functions_are_called_and_differentiated():
-    with tf.Session() as s:
-        assert s.run(functional_ops.remote_call("/cpu:0", [2.0], [tf.float32], plus_one)) == [3]
-        assert s.run(functional_ops.symbolic_gradient([2.0, 3.0], [tf.float32], tenfold)) == [30]
+def test_functions_are_called_and_differentiated(session):
+    assert session.run(functional_ops.remote_call("/cpu:0", [2.0], [tf.float32], plus_one)) == [3]
+    assert session.run(functional_ops.symbolic_gradient([2.0, 3.0], [tf.float32], tenfold)) == [30]
     assert plus_one.definition.signature.name == plus_one.name
 
 

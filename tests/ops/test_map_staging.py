@@ -8,20 +8,19 @@ from tensorfleet.python.ops.data_flow_ops import MapStagingArea, RecordInput
 import tensorfleet as tf
 
 
-def test_an_element_is_taken_by_its_key():
+def test_an_element_is_taken_by_its_key(session):
     area = MapStagingArea([tf.float32, tf.int32], shapes=[[], [2]], names=["x", "v"])
     key = tf.placeholder(tf.int64, [])
     put = area.put(key, {"x": 1.5, "v": [1, 2]})
     _, taken = area.get(key)
-    with tf.Session() as s:
-        s.run(put, {key: 3})
-        s.run(put, {key: 1})
-        assert s.run(area.peek(3))["x"] == 1.5
-        assert s.run(area.size()) == 2
-        assert s.run(taken, {key: 3})["v"].tolist() == [1, 2]
-        assert s.run(area.size()) == 1
-        s.run(area.clear())
-        assert s.run(area.size()) == 0
+    session.run(put, {key: 3})
+    session.run(put, {key: 1})
+    assert session.run(area.peek(3))["x"] == 1.5
+    assert session.run(area.size()) == 2
+    assert session.run(taken, {key: 3})["v"].tolist() == [1, 2]
+    assert session.run(area.size()) == 1
+    session.run(area.clear())
+    assert session.run(area.size()) == 0
     assert taken["v"].shape == [2]
 
 

@@ -39,14 +39,13 @@ def test_joined_in_a_range_that_holds_both():
     np.testing.assert_allclose(floats(*made), np.concatenate([X, X], 1), atol=3 * STEP)
 
 
-def test_convolution():
+def test_convolution(session):
     weights = np.array([[1.0, -0.5], [0.25, 2.0]], np.float32).reshape(2, 2, 1, 1)
     x, low, high = quantized(X, -2.0, 10.0)
     w, filter_low, filter_high = quantized(weights, -1.0, 2.0)
     made, bottom, top = tf.nn.quantized_conv2d(
         x, w, low, high, filter_low, filter_high, [1, 1, 1, 1], "VALID"
     )
-    with tf.Session() as sess:
-        whole, top = sess.run([tf.cast(made, tf.int32), top])
-        wanted = sess.run(tf.nn.conv2d(X, weights, [1, 1, 1, 1], "VALID"))
+    whole, top = session.run([tf.cast(made, tf.int32), top])
+    wanted = session.run(tf.nn.conv2d(X, weights, [1, 1, 1, 1], "VALID"))
     np.testing.assert_allclose(whole * (top / (2**31 - 1)), wanted, atol=0.3)

@@ -8,27 +8,20 @@ import pytest
 import tensorfleet as tf
 from tests.support.waiting import until
 
-
-@pytest.fixture
-def sess(graph):
-    with tf.Session() as made:
-        yield made
-
-
 SHORT = tf.RunOptions(timeout_in_ms=20)
 
 
 class Background:
     """A run in a thread of its own, and what came of it."""
 
-    def __init__(self, sess, fetch):
+    def __init__(self, session, fetch):
         self.result = self.error = None
-        self._thread = threading.Thread(target=self._run, args=(sess, fetch))
+        self._thread = threading.Thread(target=self._run, args=(session, fetch))
         self._thread.start()
 
-    def _run(self, sess, fetch):
+    def _run(self, session, fetch):
         try:
-            self.result = sess.run(fetch)
+            self.result = session.run(fetch)
         except Exception as e:
             self.error = e
 
@@ -53,213 +46,213 @@ def objects(queue):
 # -- waiting ------------------------------------------------------------------------------------------
 
 
-def test_dequeue_waits_for_an_element(sess):
+def test_dequeue_waits_for_an_element(session):
     q = tf.FIFOQueue(3, tf.float32)
     enqueue = q.enqueue(7.0)
-    taker = Background(sess, q.dequeue())
-    sess.run(enqueue)
+    taker = Background(session, q.dequeue())
+    session.run(enqueue)
     assert taker.join().result == 7.0
 
 
-def test_enqueue_waits_for_room(sess):
+def test_enqueue_waits_for_room(session):
     q = tf.FIFOQueue(1, tf.float32)
     one, two, dequeue = q.enqueue(1.0), q.enqueue(2.0), q.dequeue()
-    sess.run(one)
-    putter = Background(sess, two)
+    session.run(one)
+    putter = Background(session, two)
     until(lambda: waiting(q, "putting") == 1)
-    assert sess.run(dequeue) == 1.0
+    assert session.run(dequeue) == 1.0
     putter.join()
-    assert sess.run(dequeue) == 2.0
+    assert session.run(dequeue) == 2.0
 
 
-def test_capacity_zero_holds_nothing_and_negative_means_no_bound(sess):
+def test_capacity_zero_holds_nothing_and_negative_means_no_bound(session):
     nothing, endless = tf.FIFOQueue(0, tf.float32), tf.FIFOQueue(-1, tf.float32)
     with pytest.raises(tf.errors.DeadlineExceededError):
-        sess.run(nothing.enqueue(1.0), options=SHORT)
-    assert sess.run(nothing.size()) == 0
-    sess.run(endless.enqueue_many([np.zeros(5000)]))
-    assert sess.run(endless.size()) == 5000
+        session.run(nothing.enqueue(1.0), options=SHORT)
+    assert session.run(nothing.size()) == 0
+    session.run(endless.enqueue_many([np.zeros(5000)]))
+    assert session.run(endless.size()) == 5000
 
 
-def test_batches_larger_than_the_capacity_pass_through(sess):
+def test_batches_larger_than_the_capacity_pass_through(session):
     q = tf.FIFOQueue(2, tf.int32, shapes=[[]])
     enqueue, dequeue = q.enqueue_many([list(range(7))]), q.dequeue_many(7)
-    putter = Background(sess, enqueue)
-    assert sess.run(dequeue).tolist() == list(range(7))
+    putter = Background(session, enqueue)
+    assert session.run(dequeue).tolist() == list(range(7))
     putter.join()
 
 
-def test_who_waits_first_is_served_first(sess):
+def test_who_waits_first_is_served_first(session):
     q = tf.FIFOQueue(100, tf.int32, shapes=[[]])
     many, single, enqueue = q.dequeue_many(3), q.dequeue(), q.enqueue_many([[0, 1, 2, 3]])
-    first = Background(sess, many)
+    first = Background(session, many)
     until(lambda: objects(q)[0] is not None and waiting(q, "taking") == 1)
-    second = Background(sess, single)
+    second = Background(session, single)
     until(lambda: waiting(q, "taking") == 2)
-    sess.run(enqueue)
+    session.run(enqueue)
     assert first.join().result.tolist() == [0, 1, 2]
     assert second.join().result == 3
 
 
-def test_one_step_may_serve_itself(sess):
+def test_one_step_may_serve_itself(session):
     """Operations of one run that do not depend on each other never wait for each other in vain."""
     q = tf.FIFOQueue(10, tf.float32)
-    assert sess.run([q.dequeue(), q.enqueue(3.0)])[0] == 3.0
+    assert session.run([q.dequeue(), q.enqueue(3.0)])[0] == 3.0
     small = tf.FIFOQueue(1, tf.float32)
-    got = sess.run([small.enqueue_many([[1.0, 2.0, 3.0]]), small.dequeue(), small.dequeue()])
+    got = session.run([small.enqueue_many([[1.0, 2.0, 3.0]]), small.dequeue(), small.dequeue()])
     assert sorted(got[1:]) == [1.0, 2.0]
 
 
-def test_a_chain_of_queues(sess):
+def test_a_chain_of_queues(session):
     a, b = tf.FIFOQueue(10, tf.float32), tf.FIFOQueue(10, tf.float32)
     move, put, get = b.enqueue(a.dequeue() * 2), a.enqueue(5.0), b.dequeue()
-    mover = Background(sess, move)
-    sess.run(put)
-    assert sess.run(get) == 10.0
+    mover = Background(session, move)
+    session.run(put)
+    assert session.run(get) == 10.0
     mover.join()
 
 
-def test_a_deadline_withdraws_and_elements_keep_their_place(sess):
+def test_a_deadline_withdraws_and_elements_keep_their_place(session):
     q = tf.FIFOQueue(10, tf.int32, shapes=[[]])
-    sess.run(q.enqueue_many([[0, 1, 2]]))
+    session.run(q.enqueue_many([[0, 1, 2]]))
     with pytest.raises(
         tf.errors.DeadlineExceededError, match="Timed out waiting for notification: waited for 5 elements"
     ):
-        sess.run(q.dequeue_many(5), options=SHORT)
-    assert sess.run(q.size()) == 3
-    assert sess.run(q.dequeue_many(3)).tolist() == [0, 1, 2]
+        session.run(q.dequeue_many(5), options=SHORT)
+    assert session.run(q.size()) == 3
+    assert session.run(q.dequeue_many(3)).tolist() == [0, 1, 2]
 
 
 def test_closing_the_session_wakes_those_who_wait():
     q = tf.FIFOQueue(1, tf.float32, name="q")
     enqueue, dequeue = q.enqueue_many([[1.0, 2.0]]), q.dequeue_many(1)
-    with tf.Session() as sess:
-        putter = Background(sess, enqueue)
+    with tf.Session() as session:
+        putter = Background(session, enqueue)
         until(lambda: objects(q)[0] is not None and waiting(q, "putting") == 1)
-        sess.close()
+        session.close()
     assert isinstance(putter.join().error, tf.errors.CancelledError)
     assert "Enqueue operation was cancelled" in str(putter.error)
     free = tf.FIFOQueue(1, tf.float32)
     dequeue = free.dequeue()
-    with tf.Session() as sess:
-        taker = Background(sess, dequeue)
+    with tf.Session() as session:
+        taker = Background(session, dequeue)
         until(lambda: objects(free)[0] is not None and waiting(free, "taking") == 1)
-        sess.close()
+        session.close()
     assert "Dequeue operation was cancelled" in str(taker.join().error)
 
 
-def test_a_failure_elsewhere_in_the_step_gives_the_elements_back(sess):
+def test_a_failure_elsewhere_in_the_step_gives_the_elements_back(session):
     q = tf.FIFOQueue(10, tf.int32, shapes=[[]])
-    sess.run(q.enqueue_many([[0, 1, 2]]))
+    session.run(q.enqueue_many([[0, 1, 2]]))
     x = tf.placeholder(tf.int32)
     failing = tf.Print(tf.div(1, x), [])
     with pytest.raises(tf.errors.InvalidArgumentError, match="zero"):
-        sess.run([q.dequeue_many(5), failing], {x: 0})
-    assert sess.run(q.dequeue_many(3)).tolist() == [0, 1, 2]
+        session.run([q.dequeue_many(5), failing], {x: 0})
+    assert session.run(q.dequeue_many(3)).tolist() == [0, 1, 2]
 
 
 # -- closing ------------------------------------------------------------------------------------------
 
 
-def test_a_closed_queue_gives_what_is_left(sess):
+def test_a_closed_queue_gives_what_is_left(session):
     q = tf.FIFOQueue(10, tf.float32, shapes=[[]], name="q")
-    sess.run(q.enqueue_many([[1.0, 2.0]]))
-    assert not sess.run(q.is_closed())
-    sess.run(q.close())
-    assert sess.run(q.is_closed())
-    assert [sess.run(q.dequeue()) for _ in range(2)] == [1, 2]
+    session.run(q.enqueue_many([[1.0, 2.0]]))
+    assert not session.run(q.is_closed())
+    session.run(q.close())
+    assert session.run(q.is_closed())
+    assert [session.run(q.dequeue()) for _ in range(2)] == [1, 2]
     closed = r"FIFOQueue '_\d+_q' is closed and has insufficient elements \(requested 1, current size 0\)"
     with pytest.raises(tf.errors.OutOfRangeError, match=closed):
-        sess.run(q.dequeue())
+        session.run(q.dequeue())
     with pytest.raises(tf.errors.CancelledError, match=r"FIFOQueue '_\d+_q' is closed."):
-        sess.run(q.enqueue(1.0))
+        session.run(q.enqueue(1.0))
     with pytest.raises(tf.errors.CancelledError, match=r"Queue '_\d+_q' is already closed."):
-        sess.run(q.close())
-    sess.run(q.close(cancel_pending_enqueues=True))
+        session.run(q.close())
+    session.run(q.close(cancel_pending_enqueues=True))
 
 
-def test_a_batch_that_cannot_be_filled_leaves_the_elements(sess):
+def test_a_batch_that_cannot_be_filled_leaves_the_elements(session):
     q = tf.FIFOQueue(10, tf.float32, shapes=[[]])
-    sess.run(q.enqueue_many([[1.0, 2.0]]))
-    sess.run(q.close())
+    session.run(q.enqueue_many([[1.0, 2.0]]))
+    session.run(q.close())
     with pytest.raises(tf.errors.OutOfRangeError, match=r"\(requested 3, current size 2\)"):
-        sess.run(q.dequeue_many(3))
-    assert sess.run(q.dequeue_up_to(3)).tolist() == [1, 2]
+        session.run(q.dequeue_many(3))
+    assert session.run(q.dequeue_up_to(3)).tolist() == [1, 2]
     with pytest.raises(tf.errors.OutOfRangeError, match=r"\(requested 3, current size 0\)"):
-        sess.run(q.dequeue_up_to(3))
-    assert sess.run(q.dequeue_many(0)).tolist() == []
+        session.run(q.dequeue_up_to(3))
+    assert session.run(q.dequeue_many(0)).tolist() == []
 
 
-def test_closing_ends_a_waiting_batch_and_puts_its_elements_back(sess):
+def test_closing_ends_a_waiting_batch_and_puts_its_elements_back(session):
     q = tf.FIFOQueue(10, tf.float32, shapes=[[]])
     close, many, two = q.close(), q.dequeue_many(4), q.dequeue_many(2)
-    sess.run(q.enqueue_many([[1.0, 2.0, 3.0]]))
-    taker = Background(sess, many)
+    session.run(q.enqueue_many([[1.0, 2.0, 3.0]]))
+    taker = Background(session, many)
     until(lambda: waiting(q, "taking") == 1)
-    sess.run(close)
+    session.run(close)
     assert isinstance(taker.join().error, tf.errors.OutOfRangeError)
     assert "(requested 1, current size 0)" in str(taker.error)
-    assert sess.run(two).tolist() == [1, 2]
+    assert session.run(two).tolist() == [1, 2]
 
 
-def test_closing_gives_a_waiting_dequeue_up_to_what_there_is(sess):
+def test_closing_gives_a_waiting_dequeue_up_to_what_there_is(session):
     q = tf.FIFOQueue(10, tf.float32, shapes=[[]])
     close, up_to = q.close(), q.dequeue_up_to(4)
-    sess.run(q.enqueue_many([[1.0, 2.0, 3.0]]))
-    taker = Background(sess, up_to)
+    session.run(q.enqueue_many([[1.0, 2.0, 3.0]]))
+    taker = Background(session, up_to)
     until(lambda: waiting(q, "taking") == 1)
-    sess.run(close)
+    session.run(close)
     assert taker.join().result.tolist() == [1, 2, 3]
 
 
-def test_close_waits_for_pending_enqueues(sess):
+def test_close_waits_for_pending_enqueues(session):
     q = tf.FIFOQueue(4, tf.float32, shapes=[[]])
     enqueue, close, closed = q.enqueue_many([np.arange(6.0)]), q.close(), q.is_closed()
     four, late = q.dequeue_many(4), q.enqueue(9.0)
-    putter = Background(sess, enqueue)
+    putter = Background(session, enqueue)
     until(lambda: objects(q)[0] is not None and waiting(q, "putting") == 1)
-    closer = Background(sess, close)
+    closer = Background(session, close)
     until(lambda: waiting(q, "putting") == 2)
-    after = Background(sess, late)
+    after = Background(session, late)
     until(lambda: waiting(q, "putting") == 3)
-    assert not sess.run(closed)
-    assert sess.run(four).tolist() == [0, 1, 2, 3]
+    assert not session.run(closed)
+    assert session.run(four).tolist() == [0, 1, 2, 3]
     assert putter.join().error is None
     assert closer.join().error is None
     assert isinstance(after.join().error, tf.errors.CancelledError)
-    assert sess.run(q.dequeue_many(2)).tolist() == [4, 5]
+    assert session.run(q.dequeue_many(2)).tolist() == [4, 5]
 
 
-def test_close_can_cancel_pending_enqueues(sess):
+def test_close_can_cancel_pending_enqueues(session):
     q = tf.FIFOQueue(4, tf.float32, shapes=[[]])
     enqueue, one, close = (
         q.enqueue_many([np.arange(6.0)]),
         q.enqueue(7.0),
         q.close(cancel_pending_enqueues=True),
     )
-    first = Background(sess, enqueue)
+    first = Background(session, enqueue)
     until(lambda: objects(q)[0] is not None and waiting(q, "putting") == 1)
-    second = Background(sess, one)
+    second = Background(session, one)
     until(lambda: waiting(q, "putting") == 2)
-    sess.run(close)
+    session.run(close)
     for putter in (first, second):
         assert isinstance(putter.join().error, tf.errors.CancelledError)
         assert "Enqueue operation was cancelled" in str(putter.error)
-    assert sess.run(q.dequeue_up_to(10)).tolist() == [0, 1, 2, 3]
+    assert session.run(q.dequeue_up_to(10)).tolist() == [0, 1, 2, 3]
 
 
-def test_random_shuffle_queue_keeps_some_until_it_is_closed(sess):
+def test_random_shuffle_queue_keeps_some_until_it_is_closed(session):
     q = tf.RandomShuffleQueue(20, 2, tf.int32, [[]])
     close, many = q.close(), q.dequeue_many(4)
-    sess.run(q.enqueue_many([list(range(5))]))
-    taker = Background(sess, many)
+    session.run(q.enqueue_many([list(range(5))]))
+    taker = Background(session, many)
     until(lambda: waiting(q, "taking") == 1)
-    assert sess.run(q.size()) == 2
-    sess.run(close)
+    assert session.run(q.size()) == 2
+    session.run(close)
     got = taker.join().result.tolist()
-    rest = sess.run(q.dequeue_up_to(40)).tolist()
+    rest = session.run(q.dequeue_up_to(40)).tolist()
     assert sorted(got + rest) == [0, 1, 2, 3, 4]
     with pytest.raises(
         tf.errors.OutOfRangeError, match="RandomShuffleQueue '.*' is closed and has insufficient"
     ):
-        sess.run(q.dequeue())
+        session.run(q.dequeue())

@@ -5,74 +5,67 @@ import pytest
 
 import tensorfleet as tf
 
-
-@pytest.fixture
-def sess(graph):
-    with tf.Session() as made:
-        yield made
-
-
 # -- the plain things ----------------------------------------------------------------------------------
 
 
-def test_first_in_first_out(sess):
+def test_first_in_first_out(session):
     q = tf.FIFOQueue(10, tf.float32)
     x = tf.placeholder(tf.float32)
     enqueue, dequeue = q.enqueue(x), q.dequeue()
     for v in (1.0, 2.0, 3.0):
-        sess.run(enqueue, {x: v})
-    assert sess.run(q.size()) == 3
-    assert [sess.run(dequeue) for _ in range(3)] == [1, 2, 3]
+        session.run(enqueue, {x: v})
+    assert session.run(q.size()) == 3
+    assert [session.run(dequeue) for _ in range(3)] == [1, 2, 3]
 
 
-def test_many_at_a_time(sess):
+def test_many_at_a_time(session):
     q = tf.FIFOQueue(10, [tf.float32, tf.string], shapes=[[2], []])
-    sess.run(q.enqueue_many([[[1, 2], [3, 4], [5, 6]], ["a", "b", "c"]]))
-    numbers, texts = sess.run(q.dequeue_many(2))
+    session.run(q.enqueue_many([[[1, 2], [3, 4], [5, 6]], ["a", "b", "c"]]))
+    numbers, texts = session.run(q.dequeue_many(2))
     assert numbers.tolist() == [[1, 2], [3, 4]]
     assert texts.tolist() == [b"a", b"b"]
-    numbers, text = sess.run(q.dequeue())
+    numbers, text = session.run(q.dequeue())
     assert numbers.tolist() == [5, 6]
     assert text == b"c"
 
 
-def test_batches_cut_across_enqueues(sess):
+def test_batches_cut_across_enqueues(session):
     q = tf.FIFOQueue(20, tf.int32, shapes=[[]])
-    sess.run(q.enqueue_many([[0, 1, 2]]))
-    sess.run(q.enqueue(3))
-    sess.run(q.enqueue_many([[4, 5, 6]]))
-    assert sess.run(q.dequeue_many(5)).tolist() == [0, 1, 2, 3, 4]
-    assert sess.run(q.dequeue_many(2)).tolist() == [5, 6]
+    session.run(q.enqueue_many([[0, 1, 2]]))
+    session.run(q.enqueue(3))
+    session.run(q.enqueue_many([[4, 5, 6]]))
+    assert session.run(q.dequeue_many(5)).tolist() == [0, 1, 2, 3, 4]
+    assert session.run(q.dequeue_many(2)).tolist() == [5, 6]
 
 
-def test_nothing_at_a_time(sess):
+def test_nothing_at_a_time(session):
     q = tf.FIFOQueue(10, [tf.float32, tf.int32], shapes=[[2], []])
-    sess.run(q.enqueue_many([np.zeros((0, 2)), np.zeros(0, np.int32)]))
-    assert sess.run(q.size()) == 0
+    session.run(q.enqueue_many([np.zeros((0, 2)), np.zeros(0, np.int32)]))
+    assert session.run(q.size()) == 0
     for take in (q.dequeue_many(0), q.dequeue_up_to(0)):
-        a, b = sess.run(take)
+        a, b = session.run(take)
         assert (a.shape, b.shape) == ((0, 2), (0,))
         assert (a.dtype, b.dtype) == (np.float32, np.int32)
 
 
-def test_the_queue_keeps_what_was_fed_not_the_callers_array(sess):
+def test_the_queue_keeps_what_was_fed_not_the_callers_array(session):
     q = tf.FIFOQueue(10, tf.float32, shapes=[[2]])
     x = tf.placeholder(tf.float32)
     fed = np.array([1, 2], np.float32)
-    sess.run(q.enqueue(x), {x: fed})
-    sess.run(q.enqueue_many([x]), {x: np.array([fed])})
+    session.run(q.enqueue(x), {x: fed})
+    session.run(q.enqueue_many([x]), {x: np.array([fed])})
     fed[:] = 9
-    got = sess.run(q.dequeue_many(2))
+    got = session.run(q.dequeue_many(2))
     assert got.tolist() == [[1, 2], [1, 2]]
     got[:] = 5  # and what comes out is the caller's
 
 
-def test_components_with_names_are_dictionaries(sess):
+def test_components_with_names_are_dictionaries(session):
     q = tf.FIFOQueue(10, [tf.float32, tf.int32], shapes=[[], []], names=["a", "b"])
-    sess.run(q.enqueue({"a": 1.0, "b": 2}))
-    assert sess.run(q.dequeue()) == {"a": 1.0, "b": 2}
-    sess.run(q.enqueue_many({"b": [1, 2], "a": [3.0, 4.0]}))
-    got = sess.run(q.dequeue_many(2))
+    session.run(q.enqueue({"a": 1.0, "b": 2}))
+    assert session.run(q.dequeue()) == {"a": 1.0, "b": 2}
+    session.run(q.enqueue_many({"b": [1, 2], "a": [3.0, 4.0]}))
+    got = session.run(q.dequeue_many(2))
     assert got["b"].tolist() == [1, 2]
     with pytest.raises(ValueError, match="Keys in dictionary to enqueue do not match names of Queue"):
         q.enqueue({"a": 1.0})
@@ -150,15 +143,15 @@ def test_old_graphs_with_reference_handles_run(graph, session):
     assert session.run(dequeue) == 7
 
 
-def test_one_of_several_queues(sess):
+def test_one_of_several_queues(session):
     q1, q2 = tf.FIFOQueue(10, tf.float32), tf.FIFOQueue(15, tf.float32)
     index = tf.placeholder(tf.int32)
     chosen = tf.QueueBase.from_list(index, [q1, q2])
-    sess.run(chosen.enqueue(3.0), {index: 1})
-    assert sess.run([q1.size(), q2.size()]) == [0, 1]
-    assert sess.run(chosen.dequeue(), {index: 1}) == 3.0
+    session.run(chosen.enqueue(3.0), {index: 1})
+    assert session.run([q1.size(), q2.size()]) == [0, 1]
+    assert session.run(chosen.dequeue(), {index: 1}) == 3.0
     with pytest.raises(tf.errors.InvalidArgumentError, match="is not in"):
-        sess.run(chosen.enqueue(3.0), {index: 2})
+        session.run(chosen.enqueue(3.0), {index: 2})
     with pytest.raises(TypeError, match="matching component dtypes"):
         tf.QueueBase.from_list(1, [q1, tf.FIFOQueue(10, tf.int32)])
     for wrong in ([], "a", [q1, "a"]):
@@ -188,36 +181,36 @@ def test_shapes_are_checked_in_the_graph():
         q.dequeue_many(-1)
 
 
-def test_shapes_are_checked_when_running(sess):
+def test_shapes_are_checked_when_running(session):
     q = tf.FIFOQueue(3, [tf.float32], [[2]])
     x = tf.placeholder(tf.float32)
     with pytest.raises(
         tf.errors.InvalidArgumentError,
         match=r"Shape mismatch in tuple component 0. Expected \[2\], got \[3\]",
     ):
-        sess.run(q.enqueue([x]), {x: [1, 2, 3]})
+        session.run(q.enqueue([x]), {x: [1, 2, 3]})
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"component 0. Expected \[1,2\], got \[1,3\]"):
-        sess.run(q.enqueue_many([x]), {x: [[1, 2, 3]]})
+        session.run(q.enqueue_many([x]), {x: [[1, 2, 3]]})
     with pytest.raises(
         tf.errors.InvalidArgumentError, match=r"Shape mismatch in tuple component 0.*got \[\]"
     ):
-        sess.run(q.enqueue_many([x]), {x: 1.0})
+        session.run(q.enqueue_many([x]), {x: 1.0})
     free = tf.FIFOQueue(3, [tf.float32, tf.float32])
     with pytest.raises(tf.errors.InvalidArgumentError, match="Component 1 has 2, and should have 1"):
-        sess.run(free.enqueue_many([x, x * [[1.0], [2.0]]]), {x: [[1.0]]})
+        session.run(free.enqueue_many([x, x * [[1.0], [2.0]]]), {x: [[1.0]]})
     with pytest.raises(
         tf.errors.InvalidArgumentError, match="Wrong number of components in tuple. Expected 2, got 1"
     ):
-        sess.run(free.enqueue((x,)), {x: 1.0})
+        session.run(free.enqueue((x,)), {x: 1.0})
     with pytest.raises(
         tf.errors.InvalidArgumentError, match="require the components to have specified shapes"
     ):
-        sess.run(free.dequeue_many(2))
+        session.run(free.dequeue_many(2))
     n = tf.placeholder(tf.int32)
     with pytest.raises(tf.errors.InvalidArgumentError, match="DequeueManyOp requested -2 < 0 elements"):
-        sess.run(q.dequeue_many(n), {n: -2})
+        session.run(q.dequeue_many(n), {n: -2})
     with pytest.raises(tf.errors.InvalidArgumentError, match="DequeueUpToOp requested -1 < 0 elements"):
-        sess.run(q.dequeue_up_to(-1))
+        session.run(q.dequeue_up_to(-1))
 
 
 def test_constructors_check_their_arguments():
@@ -244,65 +237,65 @@ def test_dequeued_shapes_are_known():
 # -- the other kinds ----------------------------------------------------------------------------------
 
 
-def test_random_shuffle_queue_draws_as_tensorflow_does(sess):
+def test_random_shuffle_queue_draws_as_tensorflow_does(session):
     q = tf.RandomShuffleQueue(20, 2, tf.int32, [[]], seed=3)
-    sess.run(q.enqueue_many([list(range(10))]))
-    assert sess.run(q.dequeue_many(4)).tolist() == [7, 1, 4, 5]
-    assert sess.run(q.dequeue()) == 6
+    session.run(q.enqueue_many([list(range(10))]))
+    assert session.run(q.dequeue_many(4)).tolist() == [7, 1, 4, 5]
+    assert session.run(q.dequeue()) == 6
 
 
-def test_random_shuffle_queue_checks_min_after_dequeue(sess):
+def test_random_shuffle_queue_checks_min_after_dequeue(session):
     for capacity, keep, text in (
         (0, 0, "min_after_dequeue 0 must be < capacity 0"),
         (5, -1, "min_after_dequeue -1 must be >= 0"),
         (5, 5, "min_after_dequeue 5 must be < capacity 5"),
     ):
         with pytest.raises(tf.errors.InvalidArgumentError, match=text):
-            sess.run(tf.RandomShuffleQueue(capacity, keep, tf.float32).size())
+            session.run(tf.RandomShuffleQueue(capacity, keep, tf.float32).size())
 
 
-def test_padding_queue_pads_to_the_longest(sess):
+def test_padding_queue_pads_to_the_longest(session):
     q = tf.PaddingFIFOQueue(10, [tf.float32, tf.string], [[None], [None, 2]])
     many = q.dequeue_many(2)
     assert [t.shape.as_list() for t in many] == [[2, None], [2, None, 2]]
-    sess.run(q.enqueue(([1.0], [["a", "b"]])))
-    sess.run(q.enqueue(([1.0, 2.0], [["a", "b"], ["c", "d"]])))
-    numbers, texts = sess.run(many)
+    session.run(q.enqueue(([1.0], [["a", "b"]])))
+    session.run(q.enqueue(([1.0, 2.0], [["a", "b"], ["c", "d"]])))
+    numbers, texts = session.run(many)
     assert numbers.tolist() == [[1, 0], [1, 2]]
     assert texts[0].tolist() == [[b"a", b"b"], [b"", b""]]
     x = tf.placeholder(tf.float32)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"Expected \[\?\], got \[\]"):
-        sess.run(q.enqueue((x, [["a", "b"]])), {x: 1.0})
-    empty, texts = sess.run(q.dequeue_many(0))
+        session.run(q.enqueue((x, [["a", "b"]])), {x: 1.0})
+    empty, texts = session.run(q.dequeue_many(0))
     assert (empty.shape, texts.shape) == ((0, 0), (0, 0, 2))
 
 
-def test_padding_queue_of_one_size_needs_no_padding(sess):
+def test_padding_queue_of_one_size_needs_no_padding(session):
     q = tf.PaddingFIFOQueue(10, [tf.int32], [[]])
-    sess.run(q.enqueue_many([[1, 2, 3]]))
-    assert sess.run(q.dequeue_up_to(2)).tolist() == [1, 2]
+    session.run(q.enqueue_many([[1, 2, 3]]))
+    assert session.run(q.dequeue_up_to(2)).tolist() == [1, 2]
 
 
-def test_priority_queue_gives_the_smallest_first(sess):
+def test_priority_queue_gives_the_smallest_first(session):
     q = tf.PriorityQueue(10, [tf.string], [[]])
     assert q.dtypes == [tf.int64, tf.string]
-    sess.run(q.enqueue_many([[5, 1, 3, 1], ["a", "b", "c", "d"]]))
-    sess.run(q.enqueue((2, "e")))
-    priorities, texts = sess.run(q.dequeue_many(5))
+    session.run(q.enqueue_many([[5, 1, 3, 1], ["a", "b", "c", "d"]]))
+    session.run(q.enqueue((2, "e")))
+    priorities, texts = session.run(q.dequeue_many(5))
     assert priorities.tolist() == [1, 1, 2, 3, 5]
     assert texts.tolist() == [b"b", b"d", b"e", b"c", b"a"]
-    sess.run(q.close())
+    session.run(q.close())
     with pytest.raises(tf.errors.OutOfRangeError, match="PriorityQueue '.*' is closed"):
-        sess.run(q.dequeue())
+        session.run(q.dequeue())
 
 
 # -- sharing ------------------------------------------------------------------------------------------
 
 
-def test_queues_of_one_shared_name_are_one(sess):
+def test_queues_of_one_shared_name_are_one(session):
     a, b = (tf.FIFOQueue(10, tf.float32, shared_name="shared") for _ in range(2))
-    sess.run(a.enqueue(4.0))
-    assert sess.run(b.dequeue()) == 4.0
+    session.run(a.enqueue(4.0))
+    assert session.run(b.dequeue()) == 4.0
 
 
 def test_sessions_of_a_server_share_only_what_has_a_shared_name():
@@ -351,15 +344,15 @@ def test_sessions_of_a_server_share_only_what_has_a_shared_name():
         ),
     ],
 )
-def test_those_who_share_must_agree(sess, first, second, text):
-    sess.run(first("q").queue_ref.op)
+def test_those_who_share_must_agree(session, first, second, text):
+    session.run(first("q").queue_ref.op)
     with pytest.raises(tf.errors.InvalidArgumentError, match=f"Shared queue 'q'.*{text}"):
-        sess.run(second("q").queue_ref.op)
+        session.run(second("q").queue_ref.op)
 
 
-def test_one_who_shares_without_a_seed_takes_any(sess):
+def test_one_who_shares_without_a_seed_takes_any(session):
     first = tf.RandomShuffleQueue(1, 0, tf.float32, [()], seed=5, shared_name="q")
-    sess.run(first.enqueue(1.0))
+    session.run(first.enqueue(1.0))
     tf.set_random_seed(None)
     second = tf.RandomShuffleQueue(1, 0, tf.float32, [()], shared_name="q")
-    assert sess.run(second.dequeue()) == 1.0
+    assert session.run(second.dequeue()) == 1.0

@@ -55,20 +55,24 @@ def test_a_scalar_index_takes_one_row(table):
     assert run(table, tf.scatter_update(table, 2, [7.0, 8.0]))[2].tolist() == [7, 8]
 
 
-def test_the_result_is_the_updated_variable(table, session):
+def test_the_result_is_the_updated_variable(table):
     after = tf.scatter_add(table, [1], [[1.0, 1.0]])
-    session.run(table.initializer)
-    assert session.run(after)[1].tolist() == [3, 4]
+    with tf.Session() as session:
+        session.run(table.initializer)
+        assert session.run(after)[1].tolist() == [3, 4]
 
 
 @pytest.mark.parametrize("index", [7, -1])
-def test_an_index_out_of_range_is_named_and_changes_nothing(table, index, session):
+def test_an_index_out_of_range_is_named_and_changes_nothing(table, index):
     chosen = tf.placeholder(tf.int32, [2])
     update = tf.scatter_update(table, chosen, [[1.0, 1.0], [2.0, 2.0]])
-    session.run(table.initializer)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"indices\[1\] = {index} is not in \[0, 5\)"):
-        session.run(update, {chosen: [0, index]})
-    assert session.run(table.read_value()).tolist() == START.tolist()
+    with tf.Session() as session:
+        session.run(table.initializer)
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=rf"indices\[1\] = {index} is not in \[0, 5\)"
+        ):
+            session.run(update, {chosen: [0, index]})
+        assert session.run(table.read_value()).tolist() == START.tolist()
 
 
 def test_rows_of_the_wrong_shape_are_refused_when_the_graph_is_built():
@@ -77,12 +81,13 @@ def test_rows_of_the_wrong_shape_are_refused_when_the_graph_is_built():
         tf.scatter_add(table, [0, 1], [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
 
 
-def test_rows_of_the_wrong_shape_are_refused_by_a_step(table, session):
+def test_rows_of_the_wrong_shape_are_refused_by_a_step(table):
     rows = tf.placeholder(tf.float32)
     update = tf.scatter_add(table, [0, 1], rows)
-    session.run(table.initializer)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Must have updates.shape = indices.shape"):
-        session.run(update, {rows: [[1.0]]})
+    with tf.Session() as session:
+        session.run(table.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Must have updates.shape = indices.shape"):
+            session.run(update, {rows: [[1.0]]})
 
 
 def test_nd_updates_point_at_elements(table):
@@ -95,12 +100,15 @@ def test_nd_updates_point_at_elements(table):
     assert value[0].tolist() == [0, 53] and value[4].tolist() == [60, 9] and value[2].tolist() == [3, 4]
 
 
-def test_an_nd_index_out_of_range_is_named(table, session):
+def test_an_nd_index_out_of_range_is_named(table):
     chosen = tf.placeholder(tf.int32, [1, 2])
     update = tf.scatter_nd_update(table, chosen, [1.0])
-    session.run(table.initializer)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] = \[1, 2\] does not index into"):
-        session.run(update, {chosen: [[1, 2]]})
+    with tf.Session() as session:
+        session.run(table.initializer)
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"indices\[0\] = \[1, 2\] does not index into"
+        ):
+            session.run(update, {chosen: [[1, 2]]})
 
 
 def test_batch_scatter_updates_each_item_of_the_batch():

@@ -42,20 +42,18 @@ def test_an_init_scope_waits_for_nothing():
     assert made.op.control_inputs == []
 
 
-def test_gradients_pass_through():
+def test_gradients_pass_through(session):
     x = tf.constant([1.5, 2.5])
     y = tf.grad_pass_through(tf.floor)(x)
-    with tf.Session() as sess:
-        value, grad = sess.run([y, tf.gradients(y, x)[0]])
+    value, grad = session.run([y, tf.gradients(y, x)[0]])
     assert value.tolist() == [1, 2]
     assert grad.tolist() == [1, 1]
 
 
-def test_a_timestamp_is_taken_at_each_run():
+def test_a_timestamp_is_taken_at_each_run(session):
     now = tf.timestamp()
-    with tf.Session() as sess:
-        before = time.time()
-        first, second = sess.run(now), sess.run(now)
+    before = time.time()
+    first, second = session.run(now), session.run(now)
     assert before <= first <= second <= time.time()
 
 

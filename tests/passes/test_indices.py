@@ -67,19 +67,18 @@ def test_fetches_of_a_segment_before_updates_of_rows_make_no_segment_of_their_ow
     assert losses[0] > losses[1] > losses[2]
 
 
-def test_sums_over_equal_indices_stay_with_the_update_they_are_for():
+def test_sums_over_equal_indices_stay_with_the_update_they_are_for(session):
     ids = tf.placeholder(tf.int32, [4])
     rows = tf.nn.embedding_lookup(table(), ids)
     train = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.square(rows), name="loss"))
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        found = kinds(sess, train, ids)
-        sums = [kind for name, kind in found.items() if "UnsortedSegmentSum" in name]
-        assert sums == ["index"]
-        assert "segment" in found.values()  # the rest of the step is compiled: its shapes stay the same
-        before = sess.run(rows, {ids: [1, 2, 1, 7]})
-        sess.run(train, {ids: [1, 2, 1, 1]})
-        after = sess.run(rows, {ids: [1, 2, 1, 7]})
+    session.run(tf.global_variables_initializer())
+    found = kinds(session, train, ids)
+    sums = [kind for name, kind in found.items() if "UnsortedSegmentSum" in name]
+    assert sums == ["index"]
+    assert "segment" in found.values()  # the rest of the step is compiled: its shapes stay the same
+    before = session.run(rows, {ids: [1, 2, 1, 7]})
+    session.run(train, {ids: [1, 2, 1, 1]})
+    after = session.run(rows, {ids: [1, 2, 1, 7]})
     assert np.all(before[3] == after[3])
     assert np.all(np.abs(after[:2]) < np.abs(before[:2]))
 

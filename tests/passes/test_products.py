@@ -42,14 +42,13 @@ def numeric_gradient(w, x, steps):
 
 
 @pytest.mark.parametrize("compile_it", [False, True])
-def test_gradient_of_a_shared_weight_is_one_product_and_right(monkeypatch, compile_it):
+def test_gradient_of_a_shared_weight_is_one_product_and_right(monkeypatch, compile_it, session):
     monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: compile_it and self.possible)
     x, w, gradient = shared_weight(4)
     value = np.random.RandomState(0).rand(7, 5).astype("f")
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        found, weight = s.run([gradient, w], {x: value})
-        assert step_types(s, [gradient, w], x).count("MatMul") == 4 + 3  # forward, and back to each state
+    session.run(tf.global_variables_initializer())
+    found, weight = session.run([gradient, w], {x: value})
+    assert step_types(session, [gradient, w], x).count("MatMul") == 4 + 3  # forward, and back to each state
     np.testing.assert_allclose(found, numeric_gradient(weight.astype("d"), value, 4), rtol=2e-3, atol=2e-3)
 
 
@@ -85,7 +84,7 @@ def test_sums_of_integers_and_of_other_products_are_left_alone(session):
 
 
 @pytest.mark.parametrize("compile_it", [False, True])
-def test_only_the_columns_of_a_product_that_are_used_are_computed(compile_it, monkeypatch):
+def test_only_the_columns_of_a_product_that_are_used_are_computed(compile_it, monkeypatch, session):
     wanted = (lambda self: self.possible) if compile_it else (lambda self: False)
     monkeypatch.setattr(compiled.Compiler, "wanted", wanted)
     x = tf.placeholder(tf.float32, [4, 3])
@@ -94,15 +93,14 @@ def test_only_the_columns_of_a_product_that_are_used_are_computed(compile_it, mo
     loss = tf.reduce_sum(tf.tanh(tf.matmul(tf.concat([x, v], 1), w)))
     gradient = tf.gradients(loss, v)[0]
     data = np.random.default_rng(0).normal(size=(4, 3))
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        found, a, b = s.run([gradient, v, w], {x: data})
-        shapes = [
-            step.kernel.__class__.__name__
-            for item in s._prepare(gradient, {x: None}).program.items
-            for step in item.segment.steps
-        ]
-        s.run(gradient, {x: data})
+    session.run(tf.global_variables_initializer())
+    found, a, b = session.run([gradient, v, w], {x: data})
+    shapes = [
+        step.kernel.__class__.__name__
+        for item in session._prepare(gradient, {x: None}).program.items
+        for step in item.segment.steps
+    ]
+    session.run(gradient, {x: data})
     both = np.concatenate([data, a], 1) @ b
     np.testing.assert_allclose(found, ((1 - np.tanh(both) ** 2) @ b.T)[:, 3:], rtol=1e-4, atol=1e-5)
     assert shapes.count("_Columns") == 1

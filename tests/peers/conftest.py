@@ -2,11 +2,21 @@
 
 import os
 import warnings
+from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that are not asked for are left out by their marks
+def pytest_collection_modifyitems(items):
+    """All tests of this folder need the oracle."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.peers)
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,6 @@ import pytest
 
 import tensorfleet
 
-pytestmark = pytest.mark.peers
-
 VALUES = {
     "float": np.arange(6, dtype=np.float32).reshape(2, 3) / 7,
     "double": np.array(2.5, np.float64),

@@ -7,8 +7,6 @@ from tensorfleet.testing.cluster import free_addresses
 
 from .programs import same
 
-pytestmark = pytest.mark.peers
-
 
 def started(lib):
     spec = free_addresses(ps=2, worker=1)

@@ -7,8 +7,6 @@ import pytest
 
 import tensorfleet as fleet
 
-pytestmark = pytest.mark.peers
-
 CASES = {}
 
 

@@ -10,7 +10,6 @@ from tensorfleet.ops import pool_kernels as pool
 
 tf = pytest.importorskip("tensorflow")
 
-pytestmark = pytest.mark.peers
 DRAW = np.random.RandomState(11)
 
 # input, filter, strides, dilations

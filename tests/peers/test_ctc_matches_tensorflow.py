@@ -5,8 +5,6 @@ import pytest
 
 import tensorfleet as fleet
 
-pytestmark = pytest.mark.peers
-
 X = np.random.RandomState(0).randn(9, 4, 5).astype(np.float32) * 2
 LENGTHS = [9, 6, 7, 3]
 PLACES = [[0, 0], [0, 1], [0, 2], [1, 0], [2, 0], [2, 1], [2, 2], [3, 0]]

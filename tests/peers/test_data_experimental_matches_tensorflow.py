@@ -5,8 +5,6 @@ import pytest
 
 import tensorfleet
 
-pytestmark = pytest.mark.peers
-
 
 def plain(value):
     if isinstance(value, dict):

@@ -7,8 +7,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
-
 Pair = collections.namedtuple("Pair", "a b")
 
 

@@ -7,8 +7,6 @@ import pytest
 
 import tensorfleet
 
-pytestmark = pytest.mark.peers
-
 A, B = np.array([0.5, 1.5, 3.0], np.float32), np.array([1.0, 2.0, 2.5], np.float32)
 P = np.array([0.1, 0.5, 0.8], np.float32)
 ROWS = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], np.float32)

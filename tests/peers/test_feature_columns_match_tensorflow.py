@@ -7,8 +7,6 @@ import pytest
 
 import tensorfleet
 
-pytestmark = pytest.mark.peers
-
 
 def features(tf):
     words = [[0, 0], [1, 0], [1, 1]], ["a", "b", "zz"], [2, 2]

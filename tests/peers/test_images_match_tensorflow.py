@@ -8,8 +8,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
-
 RANDOM = np.random.RandomState(0)
 COLOR = RANDOM.rand(9, 12, 3).astype(np.float32)
 BYTES = (COLOR * 255).astype(np.uint8)

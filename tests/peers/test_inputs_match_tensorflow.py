@@ -4,8 +4,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
-
 
 def fifo(tf):
     q = tf.FIFOQueue(3, [tf.float32, tf.int32], [[], [2]], name="q")

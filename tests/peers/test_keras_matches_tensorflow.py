@@ -9,8 +9,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
-
 K, layers = tf.keras.backend, tf.keras.layers
 X = np.random.RandomState(0).rand(20, 3).astype("float32")
 TRUE = (X[:, :1] + X[:, 1:2] > 1).astype("float32")

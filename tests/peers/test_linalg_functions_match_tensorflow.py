@@ -7,8 +7,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
-
 RANDOM = np.random.RandomState(0)
 SQUARE = RANDOM.randn(2, 4, 4)
 DIAGONALS = RANDOM.rand(2, 3, 4) + np.array([0, 3, 0])[:, None]

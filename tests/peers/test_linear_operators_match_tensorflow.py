@@ -6,8 +6,6 @@ import pytest
 import tensorfleet
 from tests.peers.programs import agree, outcome, refuse_alike, same, walk_errors
 
-pytestmark = pytest.mark.peers
-
 A = np.array([[3.0, 1.0, 0.5], [0.2, 2.0, -1.0], [1.0, 0.3, 4.0]])
 SPD = A @ A.T + np.eye(3)
 BATCH = np.stack([A, 2 * A + np.eye(3)])

@@ -6,8 +6,6 @@ import pytest
 import tensorfleet
 from tests.peers.programs import agree, outcome, refuse_alike, walk, walk_errors
 
-pytestmark = pytest.mark.peers
-
 KEYS, VALUES = ["brain", "salad", "surgery"], np.array([0, 1, 2], np.int64)
 
 

@@ -5,8 +5,6 @@ import pytest
 
 import tensorfleet
 
-pytestmark = pytest.mark.peers
-
 RANDOM = np.random.RandomState(0)
 LABELS = RANDOM.randint(0, 2, (4, 3)).astype(np.float32)
 LOGITS = RANDOM.randn(4, 3).astype(np.float32)

@@ -5,8 +5,6 @@ import pytest
 
 import tensorfleet
 
-pytestmark = pytest.mark.peers
-
 
 @pytest.fixture(params=["ours to theirs", "theirs to ours"])
 def pair(request, tensorflow):

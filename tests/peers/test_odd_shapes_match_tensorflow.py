@@ -10,8 +10,6 @@ from tensorfleet.ops.examples import case
 from tensorfleet.testing.cases import all_cases, feed_for, placeholders_for
 from tests.peers.test_ops_match_tensorflow import assert_close, import_into
 
-pytestmark = pytest.mark.peers
-
 CASES = [c for c in all_cases() if not c[0].startswith("Fleet")]
 # What TensorFlow leaves undefined (vectors up to a sign, memory it never wrote), or writes in several ways.
 UNDEFINED = {"Svd", "SelfAdjointEigV2", "BlockLSTM", "DecodeJSONExample", "Fingerprint", "SerializeTensor"}

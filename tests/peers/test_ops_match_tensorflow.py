@@ -14,8 +14,6 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.graphdef import op_def
 from tensorfleet.testing.cases import all_cases, feed_for, placeholders_for
 
-pytestmark = pytest.mark.peers
-
 CASES = all_cases()
 IDS = [f"{name}-{i}" for name, i, _ in CASES]
 TOLERANCE = {2: 2e-2, 4: 3e-5, 8: 1e-9}

@@ -7,8 +7,6 @@ import pytest
 
 import tensorfleet
 
-pytestmark = pytest.mark.peers
-
 OPTIMIZERS = {
     "descent": lambda tf, step: tf.train.GradientDescentOptimizer(0.1),
     "descent_by_callable": lambda tf, step: tf.train.GradientDescentOptimizer(lambda: 0.1, use_locking=True),

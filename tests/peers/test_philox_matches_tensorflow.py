@@ -9,8 +9,6 @@ import pytest
 from tensorfleet.ops import philox
 from tensorfleet.ops import philox_sampling as sampling
 
-pytestmark = pytest.mark.peers
-
 SEEDS = [(123, 0), (0, 45), (87654321, 5), (-3, 2**40 + 1)]
 # Ours and the C library's single-precision sine, cosine and logarithm may differ in the last bit.
 ROUNDING = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 5e-7, "float64": 1e-14}

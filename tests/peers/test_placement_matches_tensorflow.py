@@ -8,8 +8,6 @@ import tensorfleet
 
 from .programs import same
 
-pytestmark = pytest.mark.peers
-
 
 def attempt(tf, device, **config):
     """What runs in a session whose graph has an operation with some device, which nobody asks for, and then itself."""

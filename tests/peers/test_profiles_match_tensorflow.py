@@ -2,11 +2,7 @@
 
 import warnings
 
-import pytest
-
 import tensorfleet
-
-pytestmark = pytest.mark.peers
 
 
 def costs(tf):

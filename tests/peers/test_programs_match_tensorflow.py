@@ -5,8 +5,6 @@ import pytest
 
 import tensorfleet
 
-pytestmark = pytest.mark.peers
-
 
 def mlp(tf):
     x = tf.placeholder(tf.float32, [None, 6], name="x")

@@ -9,8 +9,6 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from tensorfleet import protos
 from tensorfleet.protos._index import MODULE_OF
 
-pytestmark = pytest.mark.peers
-
 # Importing these registers TensorFlow's side of every message with protobuf's descriptor pool.
 TENSORFLOW_MODULES = (
     "core.example.example_pb2",

@@ -5,8 +5,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
-
 X = np.array([-7, -1.1, -0.5, 0, 0.2, 0.3, 0.5, 1.7, 9.3], np.float32)
 
 

@@ -8,8 +8,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
-
 KINDS = {
     "fifo": lambda tf, n: tf.FIFOQueue(n, [tf.int64, tf.string], [[], []], name="q"),
     "padding": lambda tf, n: tf.PaddingFIFOQueue(n, [tf.int64, tf.string], [[], []], name="q"),

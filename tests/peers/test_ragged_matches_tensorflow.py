@@ -1,12 +1,9 @@
 """Ragged tensors, and the functions of strings that give them: TensorFlow's values."""
 
 import numpy as np
-import pytest
 
 import tensorfleet
 from tests.peers.programs import outcome, refuse_alike, walk, walk_errors
-
-pytestmark = pytest.mark.peers
 
 FLAT, DEEP = [[1, 2], [], [3]], [[[1, 2], [3]], [], [[4]]]
 TEXTS = ["hé日😀".encode(), b"a\xffb", b"", b"c\x01"]

@@ -8,8 +8,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
-
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

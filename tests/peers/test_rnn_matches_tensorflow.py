@@ -5,8 +5,6 @@ import pytest
 
 import tensorfleet as fleet
 
-pytestmark = pytest.mark.peers
-
 
 class Cell:
     """A small LSTM of plain operations, usable in both libraries."""

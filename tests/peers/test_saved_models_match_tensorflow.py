@@ -7,7 +7,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
 X = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
 
 

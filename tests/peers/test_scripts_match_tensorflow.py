@@ -12,8 +12,6 @@ from tests.support.launching import launched, run
 
 HERE = Path(__file__).parent
 
-pytestmark = pytest.mark.peers
-
 SCRIPTS = HERE.parent / "launch" / "scripts"
 LIBRARIES = ("tensorfleet", "tensorflow")
 

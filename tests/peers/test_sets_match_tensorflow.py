@@ -1,11 +1,8 @@
 """Sets in the last dimension: TensorFlow's values and errors."""
 
 import numpy as np
-import pytest
 
 from tests.peers.programs import agree, refuse_alike, walk, walk_errors
-
-pytestmark = pytest.mark.peers
 
 A = np.array([[1, 9, 3, 3], [5, 1, 2, 0]])
 B = np.array([[9, 1, 8], [5, 5, 0]])

@@ -7,8 +7,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
-
 RANDOM = np.random.RandomState(0)
 SIGNAL = RANDOM.rand(2, 37).astype(np.float32)
 GRID = RANDOM.rand(2, 4, 6, 8).astype(np.float32)

@@ -1,11 +1,8 @@
 """Rows of tables combined by sparse ids: TensorFlow's values, gradients and errors."""
 
 import numpy as np
-import pytest
 
 from tests.peers.programs import agree, refuse_alike, walk, walk_errors
-
-pytestmark = pytest.mark.peers
 
 TABLE = np.arange(20, dtype=np.float32).reshape(10, 2) + 1
 IDS = ([[0, 0], [0, 1], [1, 0], [3, 2]], np.array([1, 3, 0, 7]), [4, 3])

@@ -1,11 +1,8 @@
 """Sparse tensors through every function that takes them: TensorFlow's values and errors."""
 
 import numpy as np
-import pytest
 
 from tests.peers.programs import agree, refuse_alike, walk, walk_errors
-
-pytestmark = pytest.mark.peers
 
 A = ([[0, 1], [1, 0], [2, 2]], [1.0, 2.0, 3.0], [3, 4])
 B = ([[0, 1], [1, 1]], [-1.0, 5.0], [3, 4])

@@ -1,11 +1,8 @@
 """Functions of strings: TensorFlow's values and errors."""
 
 import numpy as np
-import pytest
 
 from tests.peers.programs import agree, refuse_alike, walk, walk_errors
-
-pytestmark = pytest.mark.peers
 
 WORDS = [b"", b"a", b"ab", b"abc", b"hello", b"0123456789abcdef", b"x" * 17, b"y" * 33, "é日本".encode()]
 LONG = [*WORDS, bytes(range(64)), bytes(range(65)), bytes(range(128)), bytes(range(129)), b"q" * 1000]

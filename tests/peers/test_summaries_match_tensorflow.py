@@ -7,8 +7,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
-
 RANDOM = np.random.RandomState(0)
 KINDS = ["", "ZLIB", "GZIP"]
 RECORDS = [b"hello", b"", bytes(range(256)) * 300]

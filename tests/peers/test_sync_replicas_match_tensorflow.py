@@ -4,7 +4,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
 # What is compared elsewhere. A difference that is meant: the chief's tokens read the step itself.
 INSIDE = ("gradients/",)
 

@@ -8,8 +8,6 @@ import pytest
 import tensorfleet
 from tensorfleet.train import moving_averages
 
-pytestmark = pytest.mark.peers
-
 SCHEDULES = {
     "exponential": lambda tf, g: tf.train.exponential_decay(0.1, g, 10, 0.9),
     "staircase": lambda tf, g: tf.train.exponential_decay(0.1, g, 10, 0.9, staircase=True, name="lr"),

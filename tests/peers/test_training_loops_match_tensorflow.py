@@ -8,8 +8,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
-
 
 def model(lib):
     step = lib.train.get_or_create_global_step()

@@ -11,8 +11,6 @@ import tensorfleet  # noqa: F401
 from tensorfleet.graph import registry
 from tensorfleet.graph.kernels import raise_now
 
-pytestmark = pytest.mark.peers
-
 TRAINING = sorted(n for n in registry.all_ops() if re.match(r"(Resource)?(Sparse)?Apply[A-Z]", n))
 SCATTER = sorted(
     n for n in registry.all_ops() if re.match(r"(Resource)?Scatter(Nd)?(Update|Add|Sub|Mul|Div|Min|Max)$", n)

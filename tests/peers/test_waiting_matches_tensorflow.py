@@ -8,7 +8,6 @@ import pytest
 
 import tensorfleet as tf
 
-pytestmark = pytest.mark.peers
 PATIENCE = 60
 
 

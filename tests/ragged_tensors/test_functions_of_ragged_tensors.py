@@ -29,10 +29,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_values(case):
+def test_values(case, session):
     function, wanted = CASES[case]
-    with tf.Session() as sess:
-        got = sess.run(function(tf.ragged.constant(ROWS)))
+    got = session.run(function(tf.ragged.constant(ROWS)))
     assert (got.to_list() if hasattr(got, "to_list") else got.tolist()) == wanted
 
 

@@ -1,10 +1,8 @@
 """Shared values are computed once in a compiled program."""
 
 import numpy as np
-import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime import compiled
 
 
 def recurrence(steps):
@@ -23,11 +21,6 @@ def expected(x, steps):
         state = state * np.float32(1.0 / (k + 2)) - x * state + np.float32(0.5)
         shared += [state * 2 - x, state * x]
     return np.concatenate(shared)
-
-
-@pytest.fixture
-def always_compile(monkeypatch):
-    monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: self.possible)
 
 
 def run_and_count(steps):

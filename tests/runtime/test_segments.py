@@ -9,27 +9,21 @@ import tensorfleet as tf
 from tensorfleet.runtime import compiled
 
 
-@pytest.fixture
-def always_compile(monkeypatch):
-    monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: self.possible)
-
-
 def segments(session, fetches, *feeds):
     program = session._prepare(fetches, dict.fromkeys(feeds)).program
     return [item for item in program.items if hasattr(item, "segment")]
 
 
-def test_training_step_is_one_compiled_program(always_compile):
+def test_training_step_is_one_compiled_program(always_compile, session):
     x = tf.placeholder(tf.float32, [None, 8])
     w = tf.get_variable("w", initializer=np.full([8, 4], 2, np.float32))
     loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
     train = tf.train.AdamOptimizer(0.1).minimize(loss)
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        losses = [s.run([train, loss], {x: np.ones((3, 8))})[1] for _ in range(5)]
-        program = s._prepare([train, loss], {x: 0}).program
-        assert len(program.items) == 1
-        assert len(program.items[0].compiler.programs) == 1
+    session.run(tf.global_variables_initializer())
+    losses = [session.run([train, loss], {x: np.ones((3, 8))})[1] for _ in range(5)]
+    program = session._prepare([train, loss], {x: 0}).program
+    assert len(program.items) == 1
+    assert len(program.items[0].compiler.programs) == 1
     assert losses[-1] < losses[0]
 
 

@@ -28,26 +28,24 @@ def ran(monkeypatch):
     return runs
 
 
-def test_shapes_are_worked_out_once(ran):
+def test_shapes_are_worked_out_once(ran, session):
     x = tf.placeholder(tf.float32, [None, 4])
     y = tf.reshape(x * 2.0, [tf.shape(x)[0] * 2, 2])
-    with tf.Session() as sess:
-        for rows in (3, 3, 3, 5, 5, 5, 3):
-            found = sess.run(y, {x: np.ones([rows, 4], np.float32)})
-            np.testing.assert_array_equal(found, np.full([rows * 2, 2], 2.0))
+    for rows in (3, 3, 3, 5, 5, 5, 3):
+        found = session.run(y, {x: np.ones([rows, 4], np.float32)})
+        np.testing.assert_array_equal(found, np.full([rows * 2, 2], 2.0))
     assert [("Shape" in types) for types in ran] == [True, True, False, True, True, False, False]
 
 
-def test_a_gradient_that_nobody_uses_is_not_computed(ran):
+def test_a_gradient_that_nobody_uses_is_not_computed(ran, session):
     x = tf.placeholder(tf.float32, [2, 3])
     w = tf.Variable(np.ones([3, 1], np.float32))
     train = tf.train.GradientDescentOptimizer(0.5).minimize(tf.reduce_sum(tf.matmul(x, w)))
-    with tf.Session() as sess:
-        sess.run(w.initializer)
-        ran.clear()
-        for _ in range(3):
-            sess.run(train, {x: np.ones([2, 3], np.float32)})
-        np.testing.assert_array_equal(sess.run(w), np.full([3, 1], 1 - 3 * 0.5 * 2))
+    session.run(w.initializer)
+    ran.clear()
+    for _ in range(3):
+        session.run(train, {x: np.ones([2, 3], np.float32)})
+    np.testing.assert_array_equal(session.run(w), np.full([3, 1], 1 - 3 * 0.5 * 2))
     assert [types.count("MatMul") for types in ran[:3]] == [
         2,
         2,
@@ -92,20 +90,19 @@ def test_what_is_fetched_is_the_callers_own(session):
         found[:] = 0
 
 
-def test_threads_with_different_shapes():
+def test_threads_with_different_shapes(session):
     x = tf.placeholder(tf.float32, [None])
     y = tf.reduce_sum(x) / tf.cast(tf.size(x), tf.float32)
     failures = []
-    with tf.Session() as sess:
 
-        def work(n):
-            for _ in range(50):
-                if sess.run(y, {x: np.full(n, n, np.float32)}) != n:
-                    failures.append(n)
+    def work(n):
+        for _ in range(50):
+            if session.run(y, {x: np.full(n, n, np.float32)}) != n:
+                failures.append(n)
 
-        threads = [threading.Thread(target=work, args=[n]) for n in range(1, 13)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join(60)
+    threads = [threading.Thread(target=work, args=[n]) for n in range(1, 13)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
     assert not failures

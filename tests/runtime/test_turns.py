@@ -42,11 +42,10 @@ def test_three_functions_that_meet(session):
     assert session.run(tf.add_n(places)) == 6
 
 
-def test_functions_that_do_not_wait_run_in_the_order_of_the_graph():
+def test_functions_that_do_not_wait_run_in_the_order_of_the_graph(session):
     seen = []
     calls = [called(lambda n: seen.append(int(n)) or n, np.int64(n)) for n in range(6)]
-    with tf.Session() as session:
-        assert session.run(calls) == [0, 1, 2, 3, 4, 5]
+    assert session.run(calls) == [0, 1, 2, 3, 4, 5]
     assert seen == [0, 1, 2, 3, 4, 5]
 
 

@@ -40,15 +40,19 @@ def test_uninitialized_resource_variable():
         s.run(v + 1.0)
 
 
-def test_gather_out_of_range_raises_in_both_lives(monkeypatch):
+def test_gather_out_of_range_raises_in_both_lives(monkeypatch, session):
     table = tf.placeholder(tf.float32, [5, 2])
     ids = tf.placeholder(tf.int32, [None])
     rows = tf.gather(table, ids)
     feed = {table: np.zeros((5, 2)), ids: [0, 1, 7]}
-    with tf.Session() as s:
-        text = both_lives(
-            s, rows, feed, tf.errors.InvalidArgumentError, r"indices\[2\] = 7 is not in \[0, 5\)", monkeypatch
-        )
+    text = both_lives(
+        session,
+        rows,
+        feed,
+        tf.errors.InvalidArgumentError,
+        r"indices\[2\] = 7 is not in \[0, 5\)",
+        monkeypatch,
+    )
     assert "GatherV2" in text
     assert "test_errors.py" in text
 

@@ -133,12 +133,13 @@ def test_empty_graph_and_closed_session_say_so():
         s.run([])
 
 
-def test_eval_and_run_use_the_default_session(session):
+def test_eval_and_run_use_the_default_session():
     c = tf.constant(3)
     with pytest.raises(ValueError, match="No default session is registered"):
         c.eval()
-    assert c.eval() == 3
-    c.op.run()
+    with tf.Session():
+        assert c.eval() == 3
+        c.op.run()
 
 
 def test_interactive_session_is_the_default_until_closed():

@@ -40,6 +40,23 @@ def running():
             coord.join(threads)
 
 
+def all_of(session, fetch):
+    """What a fetch gives, run after run, until it says there is no more."""
+    found = []
+    while True:
+        try:
+            found.append(session.run(fetch))
+        except tf.errors.OutOfRangeError:
+            return found
+
+
+def elements(dataset):
+    """All elements of a dataset."""
+    following = dataset.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        return all_of(session, following)
+
+
 def ends(session, fetch):
     """Checks that a fetch says there is no more."""
     with pytest.raises(tf.errors.OutOfRangeError):

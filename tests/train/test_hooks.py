@@ -10,12 +10,6 @@ import tensorfleet as tf
 from tensorfleet.train import hooks, hooks_saving
 
 
-@pytest.fixture(autouse=True)
-def no_writers_left():
-    yield
-    tf.summary.FileWriterCache.clear()
-
-
 @pytest.fixture
 def log(caplog, monkeypatch):
     """The lines that are logged."""

@@ -10,6 +10,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses
+from tests.support.sessions import elements
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def features_and_target(line):
     return tf.stack([x1, x2]), target
 
 
-def test_a_reader_puts_records_into_a_shuffling_queue_until_the_files_end(csv):
+def test_a_reader_puts_records_into_a_shuffling_queue_until_the_files_end(csv, session):
     names = tf.FIFOQueue(capacity=10, dtypes=[tf.string], shapes=[()])
     name = tf.placeholder(tf.string)
     add_name, no_more_names = names.enqueue([name]), names.close()
@@ -46,18 +47,17 @@ def test_a_reader_puts_records_into_a_shuffling_queue_until_the_files_end(csv):
     )
     add, no_more = instances.enqueue([features, target]), instances.close()
     batch = instances.dequeue_up_to(2)
-    with tf.Session() as sess:
-        sess.run(add_name, {name: csv})
-        sess.run(no_more_names)
-        with pytest.raises(tf.errors.OutOfRangeError, match="is closed and has insufficient elements"):
-            while True:
-                sess.run(add)
-        sess.run(no_more)
-        found = []
-        with pytest.raises(tf.errors.OutOfRangeError):
-            while True:
-                x, y = sess.run(batch)
-                found += zip(x.tolist(), y.tolist(), strict=True)
+    session.run(add_name, {name: csv})
+    session.run(no_more_names)
+    with pytest.raises(tf.errors.OutOfRangeError, match="is closed and has insufficient elements"):
+        while True:
+            session.run(add)
+    session.run(no_more)
+    found = []
+    with pytest.raises(tf.errors.OutOfRangeError):
+        while True:
+            x, y = session.run(batch)
+            found += zip(x.tolist(), y.tolist(), strict=True)
     assert sorted(found) == [([1.0, -1.0], 44), ([4.0, 5.0], 1), ([7.0, -1.0], 0)]
 
 
@@ -69,28 +69,27 @@ def test_the_key_names_file_and_line(csv, session):
     assert session.run(key) == f"{csv}:2".encode()
 
 
-def test_queue_runner_and_coordinator(csv):
+def test_queue_runner_and_coordinator(csv, session):
     names = tf.FIFOQueue(10, [tf.string], [()])
     _, line = tf.TextLineReader(skip_header_lines=1).read(names)
     instances = tf.RandomShuffleQueue(10, 0, [tf.float32, tf.int32], [[2], []])
     runner = tf.train.QueueRunner(instances, [instances.enqueue(features_and_target(line))] * 5)
     batch = instances.dequeue_up_to(2)
-    with tf.Session() as sess:
-        sess.run(names.enqueue_many([[csv]]))
-        sess.run(names.close())
-        coord = tf.train.Coordinator()
-        threads = runner.create_threads(sess, coord=coord, start=True)
-        found = []
-        try:
-            while True:
-                found += sess.run(batch)[1].tolist()
-        except tf.errors.OutOfRangeError:
-            coord.request_stop()
-        coord.join(threads)
+    session.run(names.enqueue_many([[csv]]))
+    session.run(names.close())
+    coord = tf.train.Coordinator()
+    threads = runner.create_threads(session, coord=coord, start=True)
+    found = []
+    try:
+        while True:
+            found += session.run(batch)[1].tolist()
+    except tf.errors.OutOfRangeError:
+        coord.request_stop()
+    coord.join(threads)
     assert sorted(found) == [0, 1, 44]
 
 
-def test_string_input_producer_and_shuffle_batch(csv):
+def test_string_input_producer_and_shuffle_batch(csv, session):
     def read_and_push_instance(names, queue):
         _, line = tf.TextLineReader(skip_header_lines=1).read(names)
         return queue.enqueue(features_and_target(line))
@@ -100,16 +99,15 @@ def test_string_input_producer_and_shuffle_batch(csv):
     pushes = [read_and_push_instance(names, queue) for _ in range(2)]
     tf.train.add_queue_runner(tf.train.QueueRunner(queue, pushes))
     batch = queue.dequeue_up_to(3)
-    with tf.Session() as sess:
-        sess.run(tf.local_variables_initializer())
-        coord = tf.train.Coordinator()
-        threads = tf.train.start_queue_runners(sess, coord)
-        found = []
-        with pytest.raises(tf.errors.OutOfRangeError):
-            while not coord.should_stop():
-                found += sess.run(batch)[1].tolist()
-        coord.request_stop()
-        coord.join(threads)
+    session.run(tf.local_variables_initializer())
+    coord = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(session, coord)
+    found = []
+    with pytest.raises(tf.errors.OutOfRangeError):
+        while not coord.should_stop():
+            found += session.run(batch)[1].tolist()
+    coord.request_stop()
+    coord.join(threads)
     assert sorted(found) == [0] * 4 + [1] * 4 + [44] * 4
 
 
@@ -130,14 +128,7 @@ def test_a_time_limit_on_queue_operations():
 
 def test_a_dataset_repeats_and_batches_across_its_rounds():
     dataset = tf.data.Dataset.from_tensor_slices(np.arange(10))
-    following = dataset.repeat(3).batch(7).make_one_shot_iterator().get_next()
-    found = []
-    with tf.Session():
-        try:
-            while True:
-                found.append(following.eval().tolist())
-        except tf.errors.OutOfRangeError:
-            pass
+    found = elements(dataset.repeat(3).batch(7))
     assert [len(b) for b in found] == [7, 7, 7, 7, 2]
     assert [v for b in found for v in b] == list(range(10)) * 3
 
@@ -149,28 +140,19 @@ def test_an_iterator_moves_once_per_run_however_often_it_is_fetched(session):
     assert session.run([following, following])[1].tolist() == [4, 5, 6, 7]
 
 
-def test_interleave_takes_from_several_in_turn():
+def test_interleave_takes_from_several_in_turn(session):
     dataset = tf.data.Dataset.from_tensor_slices(np.arange(10)).repeat(3).batch(7)
     dataset = dataset.interleave(
         lambda v: tf.data.Dataset.from_tensor_slices(v), cycle_length=3, block_length=2
     )
     following = dataset.make_one_shot_iterator().get_next()
-    with tf.Session() as sess:
-        found = [int(sess.run(following)) for _ in range(18)]
+    found = [int(session.run(following)) for _ in range(18)]
     assert found == [0, 1, 7, 8, 4, 5, 2, 3, 9, 0, 6, 7, 4, 5, 1, 2, 8, 9]
 
 
 def test_lines_of_a_csv_file_through_a_dataset(csv):
     dataset = tf.data.TextLineDataset(csv).skip(1).map(features_and_target)
-    x, y = dataset.make_one_shot_iterator().get_next()
-    found = []
-    with tf.Session() as sess:
-        try:
-            while True:
-                a, b = sess.run([x, y])
-                found.append((a.tolist(), int(b)))
-        except tf.errors.OutOfRangeError:
-            pass
+    found = [(x.tolist(), int(y)) for x, y in elements(dataset)]
     assert found == [([1.0, -1.0], 44), ([4.0, 5.0], 1), ([7.0, -1.0], 0)]
 
 
@@ -213,17 +195,16 @@ def test_a_producer_client_and_a_training_client_share_a_queue(tmp_path):
             producer.wait()
 
 
-def test_dequeue_many_waits_until_there_are_enough():
+def test_dequeue_many_waits_until_there_are_enough(session):
     queue = tf.PaddingFIFOQueue(50, [tf.float32], [[None, None]])
     value = tf.placeholder(tf.float32, [None, None])
     put, take = queue.enqueue([value]), queue.dequeue_many(2)
     found = []
-    with tf.Session() as sess:
-        sess.run(put, {value: [[1.0, 2.0]]})
-        consumer = threading.Thread(target=lambda: found.append(sess.run(take)))
-        consumer.start()
-        sess.run(put, {value: [[3.0], [4.0]]})
-        consumer.join(60)
+    session.run(put, {value: [[1.0, 2.0]]})
+    consumer = threading.Thread(target=lambda: found.append(session.run(take)))
+    consumer.start()
+    session.run(put, {value: [[3.0], [4.0]]})
+    consumer.join(60)
     assert found[0].tolist() == [[[1.0, 2.0], [0.0, 0.0]], [[3.0, 0.0], [4.0, 0.0]]]
 
 

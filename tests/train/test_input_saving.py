@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import all_of
 
 Dataset = tf.data.Dataset
 experimental = tf.data.experimental
@@ -76,12 +77,7 @@ def plain(value):
 
 
 def rest(session, following):
-    found = []
-    while True:
-        try:
-            found.append(plain(session.run(following)))
-        except tf.errors.OutOfRangeError:
-            return found
+    return [plain(element) for element in all_of(session, following)]
 
 
 @pytest.mark.parametrize("name", PIPELINES)

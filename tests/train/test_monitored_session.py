@@ -9,12 +9,6 @@ from tensorfleet.train import session_layers
 
 
 @pytest.fixture(autouse=True)
-def no_writers_left():
-    yield
-    tf.summary.FileWriterCache.clear()
-
-
-@pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
     monkeypatch.setattr(session_layers.time, "sleep", lambda _: None)
 

@@ -105,20 +105,19 @@ DEATHS = {
 
 
 @pytest.mark.parametrize("producer", DEATHS, ids=lambda p: p.__name__)
-def test_the_consumer_gets_what_came_before_and_then_the_failure(tmp_path, producer):
+def test_the_consumer_gets_what_came_before_and_then_the_failure(tmp_path, producer, session):
     count, kind, text = DEATHS[producer]
     batch, found = producer(tmp_path), []
-    with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        coordinator = tf.train.Coordinator()
-        threads = tf.train.start_queue_runners(session, coordinator)
-        with pytest.raises(kind) as caught:
-            try:
-                while True:
-                    found.append(session.run(batch))
-            except tf.errors.OutOfRangeError:
-                coordinator.request_stop()
-            coordinator.join(threads, stop_grace_period_secs=60)
+    session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+    coordinator = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(session, coordinator)
+    with pytest.raises(kind) as caught:
+        try:
+            while True:
+                found.append(session.run(batch))
+        except tf.errors.OutOfRangeError:
+            coordinator.request_stop()
+        coordinator.join(threads, stop_grace_period_secs=60)
     assert len(found) == count
     assert text in str(caught.value).splitlines()[0]
 
@@ -142,29 +141,28 @@ def test_training_loops_end_with_the_failure(tmp_path, producer, loop):
     assert text in str(caught.value).splitlines()[0]
 
 
-def test_a_python_thread_that_feeds_a_queue():
+def test_a_python_thread_that_feeds_a_queue(session):
     """The other way to write a producer: a thread of one's own, under the coordinator."""
     queue = tf.FIFOQueue(10, [tf.int64], [[]])
     number = tf.placeholder(tf.int64, [])
     put, take, end = queue.enqueue([number]), queue.dequeue(), queue.close(cancel_pending_enqueues=True)
     coordinator, found = tf.train.Coordinator(), []
-    with tf.Session() as session:
 
-        def produce():
-            with coordinator.stop_on_exception():
-                try:
-                    for i in range(3):
-                        session.run(put, {number: i})
-                    raise KeyError("the source is gone")
-                finally:
-                    session.run(end)
-
-        thread = tf.train.LooperThread(coordinator, None, target=produce)
-        thread.start()
-        with pytest.raises(KeyError, match="the source is gone"):
+    def produce():
+        with coordinator.stop_on_exception():
             try:
-                while True:
-                    found.append(int(session.run(take)))
-            except tf.errors.OutOfRangeError:
-                coordinator.join([thread])
+                for i in range(3):
+                    session.run(put, {number: i})
+                raise KeyError("the source is gone")
+            finally:
+                session.run(end)
+
+    thread = tf.train.LooperThread(coordinator, None, target=produce)
+    thread.start()
+    with pytest.raises(KeyError, match="the source is gone"):
+        try:
+            while True:
+                found.append(int(session.run(take)))
+        except tf.errors.OutOfRangeError:
+            coordinator.join([thread])
     assert found == [0, 1, 2]

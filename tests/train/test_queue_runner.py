@@ -89,7 +89,7 @@ def test_a_runner_of_several_operations_closes_the_queue_with_the_last(session):
     assert session.run(queue.is_closed())
 
 
-def test_arguments_are_checked(session):
+def test_arguments_are_checked():
     queue = tf.FIFOQueue(10, tf.float32)
     op = queue.enqueue(1.0)
     for args in ((), (queue,), (queue, []), (None, [op])):
@@ -104,7 +104,8 @@ def test_arguments_are_checked(session):
         tf.train.start_queue_runners()
     with pytest.raises(TypeError, match="must be a `tf.Session` object"):
         tf.train.start_queue_runners(sess=1)
-    assert tf.train.start_queue_runners(session) == []
+    with tf.Session() as sess:
+        assert tf.train.start_queue_runners(sess) == []
 
 
 def test_proto_and_back():
@@ -128,24 +129,25 @@ def test_proto_and_back():
     assert runner.to_proto("elsewhere") is None
 
 
-def test_runners_travel_with_metagraphs_into_scopes(session):
+def test_runners_travel_with_metagraphs_into_scopes():
     queue, runner, init = counting(3, "numbers")
     tf.train.add_queue_runner(runner)
     tf.add_to_collection("out", queue.dequeue())
     tf.add_to_collection("start", init)
     meta = tf.train.export_meta_graph()
-    tf.train.import_meta_graph(meta, import_scope="inner")
-    (again,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
-    assert again.name == "inner/numbers"
-    session.run(tf.get_collection("start"))
-    coord = tf.train.Coordinator()
-    threads = tf.train.start_queue_runners(session, coord)
-    (out,) = tf.get_collection("out")
-    assert [session.run(out) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(tf.errors.OutOfRangeError):
-        session.run(out)
-    coord.request_stop()
-    coord.join(threads)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.train.import_meta_graph(meta, import_scope="inner")
+        (again,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+        assert again.name == "inner/numbers"
+        sess.run(tf.get_collection("start"))
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(sess, coord)
+        (out,) = tf.get_collection("out")
+        assert [sess.run(out) for _ in range(3)] == [0, 1, 2]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run(out)
+        coord.request_stop()
+        coord.join(threads)
 
 
 def test_an_operation_given_by_name_that_is_not_there_is_reported_by_its_thread(session):

@@ -221,12 +221,13 @@ def test_meta_graph_without_variables_brings_no_saver(path):
         assert tf.train.import_meta_graph(path + ".meta") is None
 
 
-def test_meta_graph_without_saver_gets_one(path, session):
+def test_meta_graph_without_saver_gets_one(path):
     numbers()
     meta = tf.train.export_meta_graph()
-    saver = tf.train.import_meta_graph(meta)
-    session.run(tf.global_variables_initializer())
-    assert saver.save(session, path) == path
+    with tf.Graph().as_default(), tf.Session() as session:
+        saver = tf.train.import_meta_graph(meta)
+        session.run(tf.global_variables_initializer())
+        assert saver.save(session, path) == path
 
 
 def test_savers_travel_as_messages(path):
@@ -311,13 +312,12 @@ def test_errors_of_restoring(path):
             tf.train.Saver({"v": whole}).restore(session, path)
 
 
-def test_a_missing_checkpoint_fails_the_operation_itself(path):
+def test_a_missing_checkpoint_fails_the_operation_itself(path, session):
     v = numbers()
     saver = tf.train.Saver()
-    with tf.Session() as session:
-        feed = {saver.saver_def.filename_tensor_name: path}
-        with pytest.raises(tf.errors.NotFoundError, match="Failed to find any matching files for"):
-            session.run(saver.saver_def.restore_op_name, feed)
+    feed = {saver.saver_def.filename_tensor_name: path}
+    with pytest.raises(tf.errors.NotFoundError, match="Failed to find any matching files for"):
+        session.run(saver.saver_def.restore_op_name, feed)
     assert v.op.name == "v"
 
 

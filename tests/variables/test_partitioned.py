@@ -7,12 +7,6 @@ import tensorfleet as tf
 from tensorfleet.variables.partitioned import PartitionedVariable, PartitionInfo
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as g:
-        yield g
-
-
 def parts(*values):
     made = []
     for i, value in enumerate(values):
