@@ -12,6 +12,7 @@ from tensorfleet.cluster.server import Server
 from tensorfleet.estimator.estimator import Estimator
 from tensorfleet.estimator.exporters import Exporter
 from tensorfleet.estimator.run_config import CHIEF, EVALUATOR, MASTER, PS, WORKER
+from tensorfleet.estimator.saving import Silence
 from tensorfleet.estimator.spec import checked_hooks
 from tensorfleet.graph.scopes import GraphKeys
 from tensorfleet.platform import logging
@@ -179,9 +180,11 @@ def _run_evaluator(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalS
         logging.info("Waiting %f secs before starting eval.", eval_spec.start_delay_secs)
         time.sleep(eval_spec.start_delay_secs)
     evaluator = _Evaluator(estimator, eval_spec, train_spec.max_steps)
+    silence = Silence(estimator.model_dir, "a new checkpoint to evaluate")
     while not evaluator.finished:
         began = time.monotonic()
         found = evaluator.evaluate()
+        silence.look(evaluator.seen)
         # Without a pause of its own it looks for checkpoints once a second.
         rest = began + (eval_spec.throttle_secs or (0 if found else 1)) - time.monotonic()
         if rest > 0 and not evaluator.finished:
@@ -232,7 +235,7 @@ class _Evaluator:
         self._estimator = estimator
         self.spec = spec
         self._max_steps = max_steps
-        self._seen: str | None = None
+        self.seen: str | None = None  # the checkpoint that was evaluated last
         self._told = -_REMIND_EVERY
         self.finished = False  # a checkpoint of the last step was evaluated
 
@@ -242,7 +245,7 @@ class _Evaluator:
         if not path:
             self._remind("Estimator is not trained yet. Will start an evaluation when a checkpoint is ready.")
             return None
-        if path == self._seen:
+        if path == self.seen:
             self._remind("No new checkpoint ready for evaluation. Skip the current evaluation pass.")
             return None
         try:
@@ -252,7 +255,7 @@ class _Evaluator:
                 raise
             logging.warning("%s was deleted during its evaluation, as newer ones have come.", path)
             return None
-        self._seen, self._told = path, -_REMIND_EVERY
+        self.seen, self._told = path, -_REMIND_EVERY
         return metrics, exported
 
     def _evaluate(self, path: str) -> tuple[dict, list]:

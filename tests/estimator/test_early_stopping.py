@@ -92,6 +92,21 @@ def test_a_worker_waits_for_the_last_checkpoint(made, monkeypatch, tmp_path):
     assert done == 5
 
 
+def test_a_worker_does_not_wait_for_ever_for_the_last_checkpoint(monkeypatch, tmp_path):
+    monkeypatch.setenv("TENSORFLEET_CHECKPOINT_SECONDS", "0.05")
+    cluster = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}}))
+    other = tf.estimator.Estimator(trainer.model_fn, str(tmp_path))
+    with tf.Graph().as_default():
+        train = tf.assign_add(tf.train.create_global_step(), 1)
+        hook = experimental.make_stop_at_checkpoint_step_hook(other, 1, 0.01)
+        with pytest.raises(tf.errors.DeadlineExceededError) as caught:
+            with tf.train.MonitoredSession(hooks=[hook]) as sess:
+                sess.run(train)
+    assert f"the checkpoint of step 1 in {tmp_path}" in caught.value.message
+    assert "set TENSORFLEET_CHECKPOINT_SECONDS" in caught.value.message
+
+
 def test_evaluation_in_memory(made):
     hook = experimental.InMemoryEvaluatorHook(
         made, lambda: trainer.input_fn(1), name="memory", every_n_iter=4

@@ -268,6 +268,24 @@ def test_a_checkpoint_that_is_deleted_during_its_evaluation_is_left(made, monkey
     assert metrics["global_step"] == 3 and exported == [] and evaluator.finished
 
 
+def test_an_evaluator_does_not_wait_for_ever_for_trainers_that_died(made, monkeypatch):
+    made.train(trainer.input_fn, steps=1)
+    monkeypatch.setenv("TENSORFLEET_CHECKPOINT_SECONDS", "0.05")
+    cluster = {"chief": ["a:1"], "worker": ["b:1"]}
+    task = {"type": "evaluator", "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    evaluator = tf.estimator.Estimator(trainer.model_fn, made.model_dir)
+    train = tf.estimator.TrainSpec(trainer.input_fn, max_steps=3)
+    evaluate = tf.estimator.EvalSpec(
+        lambda: trainer.input_fn(1), None, start_delay_secs=0, throttle_secs=0.01
+    )
+    with pytest.raises(tf.errors.DeadlineExceededError) as caught:
+        tf.estimator.train_and_evaluate(evaluator, train, evaluate)
+    assert f"a new checkpoint to evaluate in {made.model_dir}" in caught.value.message
+    assert "set TENSORFLEET_CHECKPOINT_SECONDS" in caught.value.message
+    assert evaluated(Path(made.model_dir)) == [1]
+
+
 def test_there_is_one_evaluator(tmp_path, monkeypatch):
     cluster = {"chief": ["a:1"], "worker": ["b:1"]}
     told = {"cluster": cluster, "task": {"type": "evaluator", "index": 1}}
