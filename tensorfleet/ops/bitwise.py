@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.api import export
-from tensorfleet.graph.apply import apply
-from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import is_numpy, same_as_input
 from tensorfleet.ops.elementwise import INT_ROW, INTS, binary, unary
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.public import function
 
 _PAIRS = [
     case(INTS, INT_ROW),
@@ -31,21 +29,9 @@ def _bitwise_and(xp: Any, x: Any, y: Any) -> Any:
     return xp.bitwise_and(x, y)
 
 
-@export("bitwise.bitwise_and")
-def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits set in both."""
-    return apply("BitwiseAnd", x, y, name=name)
-
-
 @_bits("BitwiseOr")
 def _bitwise_or(xp: Any, x: Any, y: Any) -> Any:
     return xp.bitwise_or(x, y)
-
-
-@export("bitwise.bitwise_or")
-def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits set in either."""
-    return apply("BitwiseOr", x, y, name=name)
 
 
 @_bits("BitwiseXor")
@@ -53,21 +39,9 @@ def _bitwise_xor(xp: Any, x: Any, y: Any) -> Any:
     return xp.bitwise_xor(x, y)
 
 
-@export("bitwise.bitwise_xor")
-def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The bits set in exactly one."""
-    return apply("BitwiseXor", x, y, name=name)
-
-
 @unary("Invert", "integer", examples=[case(INTS), case(np.array([1, 200], np.uint8))])
 def _invert(xp: Any, x: Any) -> Any:
     return xp.invert(x)
-
-
-@export("bitwise.invert")
-def invert(x: Any, name: str | None = None) -> Tensor:
-    """Every bit flipped."""
-    return apply("Invert", x, name=name)
 
 
 def _possible(xp: Any, x: Any, y: Any) -> Any:
@@ -80,21 +54,9 @@ def _left_shift(xp: Any, x: Any, y: Any) -> Any:
     return xp.left_shift(x, _possible(xp, x, y))
 
 
-@export("bitwise.left_shift")
-def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x << y`."""
-    return apply("LeftShift", x, y, name=name)
-
-
 @_bits("RightShift", _SHIFTS)
 def _right_shift(xp: Any, x: Any, y: Any) -> Any:
     return xp.right_shift(x, _possible(xp, x, y))
-
-
-@export("bitwise.right_shift")
-def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x >> y`, keeping the sign."""
-    return apply("RightShift", x, y, name=name)
 
 
 @op(
@@ -116,3 +78,13 @@ def _population_count(xp: Any, x: Any) -> Any:
 not_differentiable(
     *("BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "LeftShift", "RightShift", "PopulationCount")
 )
+
+
+# -- public functions of one op ------------------------------------------------------------------
+
+bitwise_and = function("BitwiseAnd", "x y", "bitwise.bitwise_and", "The bits set in both.")
+bitwise_or = function("BitwiseOr", "x y", "bitwise.bitwise_or", "The bits set in either.")
+bitwise_xor = function("BitwiseXor", "x y", "bitwise.bitwise_xor", "The bits set in exactly one.")
+invert = function("Invert", "x", "bitwise.invert", "Every bit flipped.")
+left_shift = function("LeftShift", "x y", "bitwise.left_shift", "`x << y`.")
+right_shift = function("RightShift", "x y", "bitwise.right_shift", "`x >> y`, keeping the sign.")

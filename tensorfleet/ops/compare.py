@@ -28,6 +28,7 @@ from tensorfleet.ops.elementwise import (
     unbroadcast,
 )
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.public import function
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _NUMBERS = [case(REAL, ROW), case(INTS, INT_ROW), case(REAL, REAL), case(REAL[:0], np.float32(1))]
@@ -75,21 +76,9 @@ def _equal(xp: Any, x: Any, y: Any, *, incompatible_shape_error: bool) -> Any:
     return xp.equal(x, y) if _fit(x, y, incompatible_shape_error) else np.array(False)
 
 
-@export("math.equal", "equal")
-def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x == y`, element by element."""
-    return apply("Equal", x, y, name=name)
-
-
 @_equality("NotEqual")
 def _not_equal(xp: Any, x: Any, y: Any, *, incompatible_shape_error: bool) -> Any:
     return xp.not_equal(x, y) if _fit(x, y, incompatible_shape_error) else np.array(True)
-
-
-@export("math.not_equal", "not_equal")
-def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x != y`, element by element."""
-    return apply("NotEqual", x, y, name=name)
 
 
 @_compared("Less")
@@ -97,21 +86,9 @@ def _less(xp: Any, x: Any, y: Any) -> Any:
     return xp.less(x, y)
 
 
-@export("math.less", "less")
-def less(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x < y`, element by element."""
-    return apply("Less", x, y, name=name)
-
-
 @_compared("LessEqual")
 def _less_equal(xp: Any, x: Any, y: Any) -> Any:
     return xp.less_equal(x, y)
-
-
-@export("math.less_equal", "less_equal")
-def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x <= y`, element by element."""
-    return apply("LessEqual", x, y, name=name)
 
 
 @_compared("Greater")
@@ -119,21 +96,9 @@ def _greater(xp: Any, x: Any, y: Any) -> Any:
     return xp.greater(x, y)
 
 
-@export("math.greater", "greater")
-def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x > y`, element by element."""
-    return apply("Greater", x, y, name=name)
-
-
 @_compared("GreaterEqual")
 def _greater_equal(xp: Any, x: Any, y: Any) -> Any:
     return xp.greater_equal(x, y)
-
-
-@export("math.greater_equal", "greater_equal")
-def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x >= y`, element by element."""
-    return apply("GreaterEqual", x, y, name=name)
 
 
 @op(
@@ -165,32 +130,14 @@ def _logical_and(xp: Any, x: Any, y: Any) -> Any:
     return xp.logical_and(x, y)
 
 
-@export("math.logical_and", "logical_and")
-def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x and y`, element by element."""
-    return apply("LogicalAnd", x, y, name=name)
-
-
 @_logical("LogicalOr")
 def _logical_or(xp: Any, x: Any, y: Any) -> Any:
     return xp.logical_or(x, y)
 
 
-@export("math.logical_or", "logical_or")
-def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x or y`, element by element."""
-    return apply("LogicalOr", x, y, name=name)
-
-
 @op("LogicalNot", "x: bool -> y: bool", shape=lambda op: op._inputs[0].shape, examples=[case(_TRUTH)])
 def _logical_not(xp: Any, x: Any) -> Any:
     return xp.logical_not(x)
-
-
-@export("math.logical_not", "logical_not")
-def logical_not(x: Any, name: str | None = None) -> Tensor:
-    """`not x`, element by element."""
-    return apply("LogicalNot", x, name=name)
 
 
 @export("math.logical_xor", "logical_xor")
@@ -349,3 +296,18 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
     return apply("SelectV2", condition, x, y, name=name)
+
+
+# -- public functions of one op ------------------------------------------------------------------
+
+equal = function("Equal", "x y", "math.equal equal", "`x == y`, element by element.")
+not_equal = function("NotEqual", "x y", "math.not_equal not_equal", "`x != y`, element by element.")
+less = function("Less", "x y", "math.less less", "`x < y`, element by element.")
+less_equal = function("LessEqual", "x y", "math.less_equal less_equal", "`x <= y`, element by element.")
+greater = function("Greater", "x y", "math.greater greater", "`x > y`, element by element.")
+greater_equal = function(
+    "GreaterEqual", "x y", "math.greater_equal greater_equal", "`x >= y`, element by element."
+)
+logical_and = function("LogicalAnd", "x y", "math.logical_and logical_and", "`x and y`, element by element.")
+logical_or = function("LogicalOr", "x y", "math.logical_or logical_or", "`x or y`, element by element.")
+logical_not = function("LogicalNot", "x", "math.logical_not logical_not", "`not x`, element by element.")

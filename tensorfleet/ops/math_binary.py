@@ -31,6 +31,7 @@ from tensorfleet.ops.elementwise import (
     where,
 )
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.public import function
 
 _PAIRS = [case(REAL, ROW), case(POSITIVE, POSITIVE + 1), case(COMPLEX, COMPLEX[:1]), case(INTS, INT_ROW)]
 _REAL_PAIRS = [case(REAL, ROW), case(POSITIVE, POSITIVE + 1), case(INTS, INT_ROW)]
@@ -87,12 +88,6 @@ def _sub_grad(op: Operation, dy: Any) -> Any:
     return unbroadcast(x, y, dy, apply("Neg", dy))
 
 
-@export("math.subtract", "subtract")
-def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x - y`, element by element, with broadcasting."""
-    return apply("Sub", x, y, name=name)
-
-
 @binary("Mul", examples=_PAIRS)
 def _mul(xp: Any, x: Any, y: Any) -> Any:
     return xp.multiply(x, y)
@@ -102,12 +97,6 @@ def _mul(xp: Any, x: Any, y: Any) -> Any:
 def _mul_grad(op: Operation, dy: Any) -> Any:
     x, y = op.inputs
     return unbroadcast(x, y, apply("Mul", dy, conj(y)), apply("Mul", conj(x), dy))
-
-
-@export("math.multiply", "multiply")
-def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x * y`, element by element, with broadcasting."""
-    return apply("Mul", x, y, name=name)
 
 
 # -- quotients ---------------------------------------------------------------------------------------
@@ -222,24 +211,6 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply("FloorDiv", x, y, name=name or "floordiv")
 
 
-@export("floor_div")
-def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The quotient rounded down."""
-    return apply("FloorDiv", x, y, name=name)
-
-
-@export("realdiv")
-def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The quotient of floating-point tensors."""
-    return apply("RealDiv", x, y, name=name)
-
-
-@export("truncatediv")
-def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The quotient rounded toward zero, as in C."""
-    return apply("TruncateDiv", x, y, name=name)
-
-
 @binary("DivNoNan", "inexact", examples=_FLOAT_PAIRS)
 def _div_no_nan(xp: Any, x: Any, y: Any) -> Any:
     zero = y == 0
@@ -327,12 +298,6 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
     return apply("FloorMod", x, y, name=name)
 
 
-@export("truncatemod")
-def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The remainder as in C: the result has the sign of `x`."""
-    return apply("TruncateMod", x, y, name=name)
-
-
 # -- powers, extremes and the rest -------------------------------------------------------------------
 
 
@@ -360,12 +325,6 @@ def _pow_grad(op: Operation, dy: Any) -> Any:
     return unbroadcast(x, y, gx, dy * z * log_x)
 
 
-@export("math.pow", "pow")
-def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """`x` to the power `y`, element by element."""
-    return apply("Pow", x, y, name=name)
-
-
 @binary("Maximum", "real", examples=_REAL_PAIRS)
 def _maximum(xp: Any, x: Any, y: Any) -> Any:
     return xp.maximum(x, y)
@@ -381,18 +340,6 @@ def _extreme_grad(op: Operation, dy: Any) -> Any:
     x, y = op.inputs
     first = apply("GreaterEqual" if op.type == "Maximum" else "LessEqual", x, y)
     return unbroadcast(x, y, where(first, dy, 0), where(first, 0, dy))
-
-
-@export("math.maximum", "maximum")
-def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The larger of `x` and `y`, element by element."""
-    return apply("Maximum", x, y, name=name)
-
-
-@export("math.minimum", "minimum")
-def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The smaller of `x` and `y`, element by element."""
-    return apply("Minimum", x, y, name=name)
 
 
 @binary(
@@ -428,12 +375,6 @@ def _atan2_grad(op: Operation, dy: Any) -> Any:
     y, x = op.inputs
     scale = dy / (apply("Square", x) + apply("Square", y))
     return unbroadcast(y, x, x * scale, apply("Neg", y) * scale)
-
-
-@export("math.atan2", "atan2")
-def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
-    """The angle of the point (x, y), between -pi and pi."""
-    return apply("Atan2", y, x, name=name)
 
 
 @binary("Xlogy", "inexact", examples=[case(POSITIVE, POSITIVE + 1), case(REAL, np.float32(2.5))])
@@ -475,3 +416,21 @@ def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y`, and 0 where `x` is 0."""
     with name_scope(name, "xdivy", [x]):
         return apply("Xdivy", x, y)
+
+
+# -- public functions of one op ------------------------------------------------------------------
+
+subtract = function("Sub", "x y", "math.subtract subtract", "`x - y`, element by element, with broadcasting.")
+multiply = function("Mul", "x y", "math.multiply multiply", "`x * y`, element by element, with broadcasting.")
+floor_div = function("FloorDiv", "x y", "floor_div", "The quotient rounded down.")
+realdiv = function("RealDiv", "x y", "realdiv", "The quotient of floating-point tensors.")
+truncatediv = function("TruncateDiv", "x y", "truncatediv", "The quotient rounded toward zero, as in C.")
+truncatemod = function(
+    "TruncateMod", "x y", "truncatemod", "The remainder as in C: the result has the sign of `x`."
+)
+pow = function("Pow", "x y", "math.pow pow", "`x` to the power `y`, element by element.")
+maximum = function("Maximum", "x y", "math.maximum maximum", "The larger of `x` and `y`, element by element.")
+minimum = function(
+    "Minimum", "x y", "math.minimum minimum", "The smaller of `x` and `y`, element by element."
+)
+atan2 = function("Atan2", "y x", "math.atan2 atan2", "The angle of the point (x, y), between -pi and pi.")

@@ -25,6 +25,7 @@ from tensorfleet.ops.elementwise import (
     unary,
 )
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.public import function
 
 _SIGNED = "{bfloat16, half, float, double, int8, int16, int32, int64, complex64, complex128}"
 _SIGNED_REAL = "{bfloat16, half, float, double, int8, int16, int32, int64}"
@@ -42,12 +43,6 @@ def _neg(xp: Any, x: Any) -> Any:
 @gradient("Neg")
 def _neg_grad(op: Operation, dy: Any) -> Any:
     return apply("Neg", dy)
-
-
-@export("math.negative", "negative")
-def negative(x: Any, name: str | None = None) -> Any:
-    """`-x`."""
-    return on_values(x, negative) or apply("Neg", x, name=name)
 
 
 @unary("Abs", _SIGNED_REAL, examples=[case(REAL), case(INTS)])
@@ -117,12 +112,6 @@ def _square_grad(op: Operation, dy: Any) -> Any:
     return apply("Mul", dy, apply("Mul", x, constant_like(2, x)))
 
 
-@export("math.square", "square")
-def square(x: Any, name: str | None = None) -> Any:
-    """`x * x`."""
-    return on_values(x, square) or apply("Square", x, name=name)
-
-
 @unary("Sqrt", examples=_ABOVE_ZERO)
 def _sqrt(xp: Any, x: Any) -> Any:
     return xp.sqrt(x)
@@ -131,12 +120,6 @@ def _sqrt(xp: Any, x: Any) -> Any:
 @gradient("Sqrt")
 def _sqrt_grad(op: Operation, dy: Any) -> Any:
     return apply("SqrtGrad", op.outputs[0], dy)
-
-
-@export("math.sqrt", "sqrt")
-def sqrt(x: Any, name: str | None = None) -> Any:
-    """The square root."""
-    return on_values(x, sqrt) or apply("Sqrt", x, name=name)
 
 
 def gradient_op(name: str, examples: Any = ()) -> Any:
@@ -172,12 +155,6 @@ def _rsqrt_grad(op: Operation, dy: Any) -> Any:
     return apply("RsqrtGrad", op.outputs[0], dy)
 
 
-@export("math.rsqrt", "rsqrt")
-def rsqrt(x: Any, name: str | None = None) -> Tensor:
-    """One over the square root."""
-    return apply("Rsqrt", x, name=name)
-
-
 @gradient_op("RsqrtGrad")
 def _rsqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     c = conjugate(xp, y)
@@ -210,12 +187,6 @@ def _inv(xp: Any, x: Any) -> Any:
 @gradient("Reciprocal", "Inv")
 def _reciprocal_grad(op: Operation, dy: Any) -> Any:
     return apply("ReciprocalGrad", op.outputs[0], dy)
-
-
-@export("math.reciprocal", "reciprocal")
-def reciprocal(x: Any, name: str | None = None) -> Tensor:
-    """`1 / x`."""
-    return apply("Reciprocal", x, name=name)
 
 
 def _minus_squared(xp: Any, y: Any, dy: Any) -> Any:
@@ -253,12 +224,6 @@ def _exp_grad(op: Operation, dy: Any) -> Any:
     return dy * conj(op.outputs[0])
 
 
-@export("math.exp", "exp")
-def exp(x: Any, name: str | None = None) -> Tensor:
-    """e to the power `x`."""
-    return apply("Exp", x, name=name)
-
-
 @unary("Expm1", examples=_SMOOTH)
 def _expm1(xp: Any, x: Any) -> Any:
     return xp.expm1(x)
@@ -269,12 +234,6 @@ def _expm1_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Exp", conj(op.inputs[0]))
 
 
-@export("math.expm1", "expm1")
-def expm1(x: Any, name: str | None = None) -> Tensor:
-    """`exp(x) - 1`, exact also for small `x`."""
-    return apply("Expm1", x, name=name)
-
-
 @unary("Log", examples=_ABOVE_ZERO)
 def _log(xp: Any, x: Any) -> Any:
     return xp.log(x)
@@ -283,12 +242,6 @@ def _log(xp: Any, x: Any) -> Any:
 @gradient("Log")
 def _log_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Reciprocal", conj(op.inputs[0]))
-
-
-@export("math.log", "log")
-def log(x: Any, name: str | None = None) -> Tensor:
-    """The natural logarithm."""
-    return apply("Log", x, name=name)
 
 
 @unary("Log1p", examples=_ABOVE_ZERO)
@@ -302,12 +255,6 @@ def _log1p_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Reciprocal", constant_like(1, x) + x)
 
 
-@export("math.log1p", "log1p")
-def log1p(x: Any, name: str | None = None) -> Tensor:
-    """`log(1 + x)`, exact also for small `x`."""
-    return apply("Log1p", x, name=name)
-
-
 # -- rounding and tests ------------------------------------------------------------------------------
 
 
@@ -316,21 +263,9 @@ def _floor(xp: Any, x: Any) -> Any:
     return xp.floor(x)
 
 
-@export("math.floor", "floor")
-def floor(x: Any, name: str | None = None) -> Tensor:
-    """The largest whole number not above `x`."""
-    return apply("Floor", x, name=name)
-
-
 @unary("Ceil", "floating", examples=_KINKED)
 def _ceil(xp: Any, x: Any) -> Any:
     return xp.ceil(x)
-
-
-@export("math.ceil", "ceil")
-def ceil(x: Any, name: str | None = None) -> Tensor:
-    """The smallest whole number not below `x`."""
-    return apply("Ceil", x, name=name)
 
 
 @unary(
@@ -354,12 +289,6 @@ def _rint(xp: Any, x: Any) -> Any:
     return xp.rint(x)
 
 
-@export("math.rint", "rint")
-def rint(x: Any, name: str | None = None) -> Tensor:
-    """The nearest whole number; halves go to the even one."""
-    return apply("Rint", x, name=name)
-
-
 @gradient("Floor", "Ceil", "Round", "Rint")
 def _step_grad(op: Operation, dy: Any) -> Any:
     return None
@@ -377,21 +306,9 @@ def _is_nan(xp: Any, x: Any) -> Any:
     return xp.isnan(x)
 
 
-@export("math.is_nan", "debugging.is_nan", "is_nan")
-def is_nan(x: Any, name: str | None = None) -> Tensor:
-    """Which elements are NaN."""
-    return apply("IsNan", x, name=name)
-
-
 @_test("IsInf")
 def _is_inf(xp: Any, x: Any) -> Any:
     return xp.isinf(x)
-
-
-@export("math.is_inf", "debugging.is_inf", "is_inf")
-def is_inf(x: Any, name: str | None = None) -> Tensor:
-    """Which elements are infinite."""
-    return apply("IsInf", x, name=name)
 
 
 @_test("IsFinite")
@@ -406,3 +323,21 @@ def is_finite(x: Any, name: str | None = None) -> Tensor:
 
 
 not_differentiable("IsNan", "IsInf", "IsFinite")
+
+
+# -- public functions of one op ------------------------------------------------------------------
+
+negative = function("Neg", "x", "math.negative negative", "`-x`.", sparse=True)
+square = function("Square", "x", "math.square square", "`x * x`.", sparse=True)
+sqrt = function("Sqrt", "x", "math.sqrt sqrt", "The square root.", sparse=True)
+rsqrt = function("Rsqrt", "x", "math.rsqrt rsqrt", "One over the square root.")
+reciprocal = function("Reciprocal", "x", "math.reciprocal reciprocal", "`1 / x`.")
+exp = function("Exp", "x", "math.exp exp", "e to the power `x`.")
+expm1 = function("Expm1", "x", "math.expm1 expm1", "`exp(x) - 1`, exact also for small `x`.")
+log = function("Log", "x", "math.log log", "The natural logarithm.")
+log1p = function("Log1p", "x", "math.log1p log1p", "`log(1 + x)`, exact also for small `x`.")
+floor = function("Floor", "x", "math.floor floor", "The largest whole number not above `x`.")
+ceil = function("Ceil", "x", "math.ceil ceil", "The smallest whole number not below `x`.")
+rint = function("Rint", "x", "math.rint rint", "The nearest whole number; halves go to the even one.")
+is_nan = function("IsNan", "x", "math.is_nan debugging.is_nan is_nan", "Which elements are NaN.")
+is_inf = function("IsInf", "x", "math.is_inf debugging.is_inf is_inf", "Which elements are infinite.")

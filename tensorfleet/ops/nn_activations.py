@@ -18,6 +18,7 @@ from tensorfleet.ops.common import merged_inputs, same_as_input
 from tensorfleet.ops.elementwise import REAL, UNIT, bracketed, constant_like, wide
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least, same_dimension
+from tensorfleet.ops.public import function
 from tensorfleet.shapes import TensorShape
 
 _SAMPLES = [case(REAL), case(REAL.astype(np.float64)), case(REAL[:0])]
@@ -65,12 +66,6 @@ def _relu_grad(xp: Any, g: Any, x: Any) -> Any:
 def _relu_grad_gradient(op: Operation, dz: Any) -> Any:
     x = op.inputs[1]
     return apply("ReluGrad", dz, x), apply("ZerosLike", x)
-
-
-@export("nn.relu")
-def relu(features: Any, name: str | None = None) -> Tensor:
-    """`max(features, 0)`."""
-    return apply("Relu", features, name=name)
 
 
 @_activation("Relu6", "real", examples=[case(REAL * np.float32(3)), case(np.array([-3, 5, 9], np.int32))])
@@ -170,12 +165,6 @@ def _of_outputs(kind: str, op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     return apply(kind, dz, y), apply("Select", below, apply("Mul", dz, g), apply("ZerosLike", y))
 
 
-@export("nn.elu")
-def elu(features: Any, name: str | None = None) -> Tensor:
-    """`exp(features) - 1` where negative, else `features`."""
-    return apply("Elu", features, name=name)
-
-
 @_activation("Selu")
 def _selu(xp: Any, x: Any) -> Any:
     below = xp.expm1(xp.minimum(x, _zero(x))) * x.dtype.type(_SELU_SCALE_ALPHA)
@@ -196,12 +185,6 @@ def _selu_grad(xp: Any, g: Any, y: Any) -> Any:
 @gradient("SeluGrad")
 def _selu_grad_gradient(op: Operation, dz: Any) -> Any:
     return _of_outputs("SeluGrad", op, dz)
-
-
-@export("nn.selu")
-def selu(features: Any, name: str | None = None) -> Tensor:
-    """The scaled exponential linear unit, which normalizes its own output."""
-    return apply("Selu", features, name=name)
 
 
 @_activation("Softplus", examples=[*_SAMPLES, case(np.array([-200.0, 200.0], np.float32))])
@@ -228,12 +211,6 @@ def _softplus_grad_gradient(op: Operation, dz: Any) -> Any:
     return apply("SoftplusGrad", dz, x), slope
 
 
-@export("nn.softplus", "math.softplus")
-def softplus(features: Any, name: str | None = None) -> Tensor:
-    """`log(exp(features) + 1)`, without overflow."""
-    return apply("Softplus", features, name=name)
-
-
 @_activation("Softsign")
 def _softsign(xp: Any, x: Any) -> Any:
     return x / (xp.abs(x) + x.dtype.type(1))
@@ -256,12 +233,6 @@ def _softsign_grad_gradient(op: Operation, dz: Any) -> Any:
     pull = apply("Mul", apply("Sign", x), constant_like(-2, x))
     scaled = apply("RealDiv", pull, apply("AddV2", apply("Abs", x), constant_like(1, x)))
     return apply("SoftsignGrad", dz, x), apply("Mul", apply("SoftsignGrad", apply("Mul", dz, g), x), scaled)
-
-
-@export("nn.softsign", "math.softsign")
-def softsign(features: Any, name: str | None = None) -> Tensor:
-    """`features / (abs(features) + 1)`."""
-    return apply("Softsign", features, name=name)
 
 
 @export("nn.swish")
@@ -397,3 +368,16 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
         left, right = to_tensor(x, name="x"), to_tensor(weights, name="weights")
         bias = to_tensor(biases, name="biases")
         return relu(bias_add(apply("MatMul", left, right), bias), name=scope)
+
+
+# -- public functions of one op ------------------------------------------------------------------
+
+relu = function("Relu", "features", "nn.relu", "`max(features, 0)`.")
+elu = function("Elu", "features", "nn.elu", "`exp(features) - 1` where negative, else `features`.")
+selu = function(
+    "Selu", "features", "nn.selu", "The scaled exponential linear unit, which normalizes its own output."
+)
+softplus = function(
+    "Softplus", "features", "nn.softplus math.softplus", "`log(exp(features) + 1)`, without overflow."
+)
+softsign = function("Softsign", "features", "nn.softsign math.softsign", "`features / (abs(features) + 1)`.")

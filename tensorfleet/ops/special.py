@@ -26,6 +26,7 @@ from tensorfleet.ops.elementwise import (
     wide,
 )
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.public import function
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _REAL = [case(REAL), case(UNIT)]
@@ -59,12 +60,6 @@ def _bell(x: Tensor, height: float) -> Tensor:
     return constant_like(float(height), x) * apply("Exp", apply("Neg", apply("Square", x)))
 
 
-@export("math.erf", "erf")
-def erf(x: Any, name: str | None = None) -> Any:
-    """The Gauss error function."""
-    return on_values(x, erf) or apply("Erf", x, name=name)
-
-
 @unary("Erfc", "floating", examples=_REAL)
 def _erfc(xp: Any, x: Any) -> Any:
     return _special(xp, "erfc", "erfc", x)
@@ -75,12 +70,6 @@ def _erfc_grad(op: Operation, dy: Any) -> Any:
     return dy * _bell(op.inputs[0], -2 / np.sqrt(np.pi))
 
 
-@export("math.erfc", "erfc")
-def erfc(x: Any, name: str | None = None) -> Tensor:
-    """`1 - erf(x)`, exact also for large `x`."""
-    return apply("Erfc", x, name=name)
-
-
 @unary("Lgamma", "floating", examples=_POSITIVE)
 def _lgamma(xp: Any, x: Any) -> Any:
     return _special(xp, "gammaln", "lgamma", x)
@@ -89,12 +78,6 @@ def _lgamma(xp: Any, x: Any) -> Any:
 @gradient("Lgamma")
 def _lgamma_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Digamma", op.inputs[0])
-
-
-@export("math.lgamma", "lgamma")
-def lgamma(x: Any, name: str | None = None) -> Tensor:
-    """The logarithm of the absolute value of the gamma function."""
-    return apply("Lgamma", x, name=name)
 
 
 @unary("Digamma", "floating", examples=_POSITIVE)
@@ -108,12 +91,6 @@ def _digamma(xp: Any, x: Any) -> Any:
 def _digamma_grad(op: Operation, dy: Any) -> Any:
     x = op.inputs[0]
     return dy * apply("Polygamma", constant_like(1, x), x)
-
-
-@export("math.digamma", "digamma")
-def digamma(x: Any, name: str | None = None) -> Tensor:
-    """The derivative of `lgamma`."""
-    return apply("Digamma", x, name=name)
 
 
 _TWO = "{float, double}"
@@ -143,12 +120,6 @@ def _polygamma_grad(op: Operation, dy: Any) -> Any:
     n, x = op.inputs
     gx = dy * apply("Polygamma", n + constant_like(1, n), x)
     return None, unbroadcast(n, x, None, gx)[1]
-
-
-@export("math.polygamma", "polygamma")
-def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The derivative of order `a` of the digamma function."""
-    return apply("Polygamma", a, x, name=name)
 
 
 @binary("Zeta", _TWO, signature="x: T, q: T -> z: T", examples=[case(POSITIVE + 1.25, POSITIVE, grad=False)])
@@ -202,18 +173,6 @@ def _igamma_grad_a(xp: Any, a: Any, x: Any) -> Any:
         return np.asarray(jax.lax.igamma_grad_a(*np.broadcast_arrays(a, x)))
 
 
-@export("math.igamma", "igamma")
-def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The lower regularized incomplete gamma function."""
-    return apply("Igamma", a, x, name=name)
-
-
-@export("math.igammac", "igammac")
-def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The upper regularized incomplete gamma function."""
-    return apply("Igammac", a, x, name=name)
-
-
 def _three_shapes(op: Operation) -> TensorShape:
     a, b, x = (t.shape for t in op._inputs)
     return broadcast_shape(broadcast_shape(a, b), x)
@@ -237,12 +196,6 @@ def _betainc_grad(op: Operation, dy: Any) -> Any:
     log_beta = apply("Lgamma", a) + apply("Lgamma", b) - apply("Lgamma", a + b)
     log_density = apply("Xlog1py", b - one, apply("Neg", x)) + apply("Xlogy", a - one, x) - log_beta
     return None, None, unbroadcast(x, a + b, dy * apply("Exp", log_density), None)[0]
-
-
-@export("math.betainc", "betainc")
-def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
-    """The regularized incomplete beta integral."""
-    return apply("Betainc", a, b, x, name=name)
 
 
 @binary("Xlog1py", "inexact", examples=_PAIRS)
@@ -365,3 +318,21 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
         for c in terms[1:]:
             value = c + value * x
         return value
+
+
+# -- public functions of one op ------------------------------------------------------------------
+
+erf = function("Erf", "x", "math.erf erf", "The Gauss error function.", sparse=True)
+erfc = function("Erfc", "x", "math.erfc erfc", "`1 - erf(x)`, exact also for large `x`.")
+lgamma = function(
+    "Lgamma", "x", "math.lgamma lgamma", "The logarithm of the absolute value of the gamma function."
+)
+digamma = function("Digamma", "x", "math.digamma digamma", "The derivative of `lgamma`.")
+polygamma = function(
+    "Polygamma", "a x", "math.polygamma polygamma", "The derivative of order `a` of the digamma function."
+)
+igamma = function("Igamma", "a x", "math.igamma igamma", "The lower regularized incomplete gamma function.")
+igammac = function(
+    "Igammac", "a x", "math.igammac igammac", "The upper regularized incomplete gamma function."
+)
+betainc = function("Betainc", "a b x", "math.betainc betainc", "The regularized incomplete beta integral.")

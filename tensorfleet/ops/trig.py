@@ -21,12 +21,12 @@ from tensorfleet.ops.elementwise import (
     UNIT,
     conj,
     constant_like,
-    on_values,
     unary,
     wide,
 )
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.math_unary import gradient_op
+from tensorfleet.ops.public import function
 
 _ANYWHERE = [case(REAL), case(UNIT), case(COMPLEX), case(np.float32(0.25))]
 _INSIDE = [case(UNIT.astype(np.float32)), case(UNIT), case(COMPLEX / 2)]
@@ -47,12 +47,6 @@ def _sin_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Cos", conj(op.inputs[0]))
 
 
-@export("math.sin", "sin")
-def sin(x: Any, name: str | None = None) -> Tensor:
-    """The sine."""
-    return apply("Sin", x, name=name)
-
-
 @unary("Cos", examples=_ANYWHERE)
 def _cos(xp: Any, x: Any) -> Any:
     return xp.cos(x) if is_numpy(xp) or x.dtype != np.float32 else angles.cos(xp, x)
@@ -61,12 +55,6 @@ def _cos(xp: Any, x: Any) -> Any:
 @gradient("Cos")
 def _cos_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Neg", apply("Sin", conj(op.inputs[0])))
-
-
-@export("math.cos", "cos")
-def cos(x: Any, name: str | None = None) -> Tensor:
-    """The cosine."""
-    return apply("Cos", x, name=name)
 
 
 @unary("Tan", examples=_INSIDE)
@@ -79,12 +67,6 @@ def _tan_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Square", apply("Reciprocal", apply("Cos", conj(op.inputs[0]))))
 
 
-@export("math.tan", "tan")
-def tan(x: Any, name: str | None = None) -> Tensor:
-    """The tangent."""
-    return apply("Tan", x, name=name)
-
-
 @unary("Asin", examples=_INSIDE)
 def _asin(xp: Any, x: Any) -> Any:
     return xp.arcsin(x) if is_numpy(xp) or x.dtype != np.float32 else angles.arcsin(xp, x)
@@ -93,12 +75,6 @@ def _asin(xp: Any, x: Any) -> Any:
 @gradient("Asin")
 def _asin_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Reciprocal", apply("Sqrt", _one_minus_square(conj(op.inputs[0]))))
-
-
-@export("math.asin", "asin")
-def asin(x: Any, name: str | None = None) -> Tensor:
-    """The angle whose sine is `x`."""
-    return apply("Asin", x, name=name)
 
 
 @unary("Acos", examples=_INSIDE)
@@ -111,12 +87,6 @@ def _acos_grad(op: Operation, dy: Any) -> Any:
     return apply("Neg", dy * apply("Reciprocal", apply("Sqrt", _one_minus_square(conj(op.inputs[0])))))
 
 
-@export("math.acos", "acos")
-def acos(x: Any, name: str | None = None) -> Tensor:
-    """The angle whose cosine is `x`."""
-    return apply("Acos", x, name=name)
-
-
 @unary("Atan", examples=_ANYWHERE)
 def _atan(xp: Any, x: Any) -> Any:
     return xp.arctan(x)
@@ -125,12 +95,6 @@ def _atan(xp: Any, x: Any) -> Any:
 @gradient("Atan")
 def _atan_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Reciprocal", constant_like(1, dy) + apply("Square", conj(op.inputs[0])))
-
-
-@export("math.atan", "atan")
-def atan(x: Any, name: str | None = None) -> Tensor:
-    """The angle whose tangent is `x`."""
-    return apply("Atan", x, name=name)
 
 
 @unary("Sinh", examples=_ANYWHERE)
@@ -143,12 +107,6 @@ def _sinh_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Cosh", conj(op.inputs[0]))
 
 
-@export("math.sinh", "sinh")
-def sinh(x: Any, name: str | None = None) -> Tensor:
-    """The hyperbolic sine."""
-    return apply("Sinh", x, name=name)
-
-
 @unary("Cosh", examples=_ANYWHERE)
 def _cosh(xp: Any, x: Any) -> Any:
     return xp.cosh(x)
@@ -157,12 +115,6 @@ def _cosh(xp: Any, x: Any) -> Any:
 @gradient("Cosh")
 def _cosh_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Sinh", conj(op.inputs[0]))
-
-
-@export("math.cosh", "cosh")
-def cosh(x: Any, name: str | None = None) -> Tensor:
-    """The hyperbolic cosine."""
-    return apply("Cosh", x, name=name)
 
 
 @unary("Asinh", examples=_ANYWHERE)
@@ -175,12 +127,6 @@ def _asinh_grad(op: Operation, dy: Any) -> Any:
     return dy / apply("Cosh", conj(op.outputs[0]))
 
 
-@export("math.asinh", "asinh")
-def asinh(x: Any, name: str | None = None) -> Tensor:
-    """The inverse of the hyperbolic sine."""
-    return apply("Asinh", x, name=name)
-
-
 @unary("Acosh", examples=_ABOVE_ONE)
 def _acosh(xp: Any, x: Any) -> Any:
     return xp.arccosh(x)
@@ -189,12 +135,6 @@ def _acosh(xp: Any, x: Any) -> Any:
 @gradient("Acosh")
 def _acosh_grad(op: Operation, dy: Any) -> Any:
     return dy / apply("Sinh", conj(op.outputs[0]))
-
-
-@export("math.acosh", "acosh")
-def acosh(x: Any, name: str | None = None) -> Tensor:
-    """The inverse of the hyperbolic cosine."""
-    return apply("Acosh", x, name=name)
 
 
 @unary("Atanh", examples=_INSIDE)
@@ -207,12 +147,6 @@ def _atanh_grad(op: Operation, dy: Any) -> Any:
     return dy * apply("Reciprocal", _one_minus_square(conj(op.inputs[0])))
 
 
-@export("math.atanh", "atanh")
-def atanh(x: Any, name: str | None = None) -> Tensor:
-    """The inverse of the hyperbolic tangent."""
-    return apply("Atanh", x, name=name)
-
-
 @unary("Tanh", examples=_ANYWHERE)
 def _tanh(xp: Any, x: Any) -> Any:
     return xp.tanh(x)
@@ -221,12 +155,6 @@ def _tanh(xp: Any, x: Any) -> Any:
 @gradient("Tanh")
 def _tanh_grad(op: Operation, dy: Any) -> Any:
     return apply("TanhGrad", conj(op.outputs[0]), dy)
-
-
-@export("math.tanh", "nn.tanh", "tanh")
-def tanh(x: Any, name: str | None = None) -> Any:
-    """The hyperbolic tangent."""
-    return on_values(x, tanh) or apply("Tanh", x, name=name)
 
 
 @gradient_op("TanhGrad", examples=[case(UNIT, POSITIVE), case(UNIT.astype(np.float32), REAL)])
@@ -256,12 +184,6 @@ def _sigmoid_grad(op: Operation, dy: Any) -> Any:
     return apply("SigmoidGrad", conj(op.outputs[0]), dy)
 
 
-@export("math.sigmoid", "nn.sigmoid", "sigmoid")
-def sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """`1 / (1 + exp(-x))`."""
-    return apply("Sigmoid", x, name=name)
-
-
 @export("math.log_sigmoid", "log_sigmoid")
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """`log(sigmoid(x))`, computed so that large negative numbers keep their precision."""
@@ -280,3 +202,20 @@ def _sigmoid_grad_grad(op: Operation, dz: Any) -> Any:
     y, dy = (conj(t) for t in op.inputs)
     both = dz * dy
     return both - constant_like(2, dz) * both * y, apply("SigmoidGrad", y, dz)
+
+
+# -- public functions of one op ------------------------------------------------------------------
+
+sin = function("Sin", "x", "math.sin sin", "The sine.")
+cos = function("Cos", "x", "math.cos cos", "The cosine.")
+tan = function("Tan", "x", "math.tan tan", "The tangent.")
+asin = function("Asin", "x", "math.asin asin", "The angle whose sine is `x`.")
+acos = function("Acos", "x", "math.acos acos", "The angle whose cosine is `x`.")
+atan = function("Atan", "x", "math.atan atan", "The angle whose tangent is `x`.")
+sinh = function("Sinh", "x", "math.sinh sinh", "The hyperbolic sine.")
+cosh = function("Cosh", "x", "math.cosh cosh", "The hyperbolic cosine.")
+asinh = function("Asinh", "x", "math.asinh asinh", "The inverse of the hyperbolic sine.")
+acosh = function("Acosh", "x", "math.acosh acosh", "The inverse of the hyperbolic cosine.")
+atanh = function("Atanh", "x", "math.atanh atanh", "The inverse of the hyperbolic tangent.")
+tanh = function("Tanh", "x", "math.tanh nn.tanh tanh", "The hyperbolic tangent.", sparse=True)
+sigmoid = function("Sigmoid", "x", "math.sigmoid nn.sigmoid sigmoid", "`1 / (1 + exp(-x))`.")

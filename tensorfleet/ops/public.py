@@ -1,0 +1,59 @@
+"""Public functions of ops that take nothing but the op's inputs and a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api import publish
+from tensorfleet.graph.apply import apply
+from tensorfleet.ops.elementwise import on_values
+
+
+def function(
+    op_type: str, arguments: str, names: str, does: str, *, sparse: bool = False
+) -> Callable[..., Any]:
+    """Publishes a function that adds one op to the graph.
+
+    `arguments` are its inputs as users name them, `names` what it is called after `tf.`, `does` its docstring. With
+    `sparse`, a SparseTensor goes in and out by its values.
+    """
+    published = names.split()
+    made = _FORMS[len(arguments.split())](op_type) if not sparse else _on_sparse(op_type)
+    # The arguments of the general form, under the names they have here.
+    made.__code__ = made.__code__.replace(co_varnames=(*arguments.split(), "name"))
+    made.__name__ = made.__qualname__ = published[0].rpartition(".")[2]
+    made.__doc__ = does
+    publish(made, *published)
+    return made
+
+
+def _of_one(op_type: str) -> Callable[..., Any]:
+    def function(x: Any, name: str | None = None) -> Any:
+        return apply(op_type, x, name=name)
+
+    return function
+
+
+def _of_two(op_type: str) -> Callable[..., Any]:
+    def function(x: Any, y: Any, name: str | None = None) -> Any:
+        return apply(op_type, x, y, name=name)
+
+    return function
+
+
+def _of_three(op_type: str) -> Callable[..., Any]:
+    def function(x: Any, y: Any, z: Any, name: str | None = None) -> Any:
+        return apply(op_type, x, y, z, name=name)
+
+    return function
+
+
+def _on_sparse(op_type: str) -> Callable[..., Any]:
+    def function(x: Any, name: str | None = None) -> Any:
+        return on_values(x, function) or apply(op_type, x, name=name)
+
+    return function
+
+
+_FORMS = {1: _of_one, 2: _of_two, 3: _of_three}
