@@ -8,7 +8,7 @@ import tensorfleet
 ROOT = Path(tensorfleet.__file__).parent
 STAGES = [
     {"protos"},
-    {"errors", "dtypes", "shapes", "devices", "api", "nest"},
+    {"errors", "dtypes", "shapes", "devices", "api", "arguments", "nest"},
     {"platform"},
     {"io"},
     {"graph"},

@@ -12,9 +12,7 @@ from tensorfleet.contrib.variables import add_model_variable
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import add_to_collection, get_collection
-from tensorfleet.layers.conv_separable import SeparableConv2D
-from tensorfleet.layers.conv_transpose import Conv2DTranspose
-from tensorfleet.layers.convolutional import Conv1D, Conv2D, Conv3D
+from tensorfleet.layers.convolutional import Conv1D, Conv2D, Conv2DTranspose, Conv3D, SeparableConv2D
 from tensorfleet.layers.core import Dense
 from tensorfleet.ops.nn_activations import relu
 from tensorfleet.variables.initializers import Zeros

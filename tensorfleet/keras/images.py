@@ -5,142 +5,63 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.api import find
+from tensorfleet.arguments import like, taking
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import state
 from tensorfleet.keras.base import Layer
 from tensorfleet.keras.dense import converted
-from tensorfleet.layers import conv_separable, conv_transpose, convolutional, normalization
+from tensorfleet.layers import convolutional, normalization
 from tensorfleet.layers import pooling as poolings
 from tensorfleet.layers.specs import InputSpec, tuple_of
 from tensorfleet.shapes import TensorShape
 
 
+def _as_keras(base: type, without: tuple[str, ...] = ("trainable", "name"), **defaults: Any) -> Any:
+    """A constructor with the arguments of a layer of `tf.layers`, for which names may be given as Keras has them."""
+
+    def make(self: Any, given: dict[str, Any]) -> None:
+        Layer.__init__(self, **converted(given))
+
+    return taking(like(base, without, **defaults))(make)
+
+
+_WEIGHTS = {"kernel_initializer": "glorot_uniform", "bias_initializer": "zeros"}
+
+
 class Conv1D(Layer, convolutional.Conv1D):
     """A convolution along a sequence, a bias, an activation."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: Any = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**converted(locals()))
+    __init__ = _as_keras(convolutional.Conv1D, **_WEIGHTS)
 
 
 class Conv2D(Layer, convolutional.Conv2D):
     """A convolution over images, a bias, an activation."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**converted(locals()))
+    __init__ = _as_keras(convolutional.Conv2D, data_format=None, **_WEIGHTS)
 
 
 class Conv3D(Layer, convolutional.Conv3D):
     """A convolution over volumes, a bias, an activation."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1, 1),
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = (1, 1, 1),
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**converted(locals()))
+    __init__ = _as_keras(convolutional.Conv3D, data_format=None, **_WEIGHTS)
 
 
-class Conv2DTranspose(Layer, conv_transpose.Conv2DTranspose):
+class Conv2DTranspose(Layer, convolutional.Conv2DTranspose):
     """The other way round: an image whose convolution would give the input."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        data_format: str | None = None,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**converted(locals()))
+    __init__ = _as_keras(convolutional.Conv2DTranspose, data_format=None, **_WEIGHTS)
 
 
-class SeparableConv2D(Layer, conv_separable.SeparableConv2D):
+class SeparableConv2D(Layer, convolutional.SeparableConv2D):
     """A convolution of each channel alone, then one that mixes the channels."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
-        depth_multiplier: int = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**converted(locals()))
+    __init__ = _as_keras(
+        convolutional.SeparableConv2D,
+        data_format=None,
+        depthwise_initializer="glorot_uniform",
+        pointwise_initializer="glorot_uniform",
+        bias_initializer="zeros",
+    )
 
 
 class BatchNormalization(Layer, normalization.BatchNormalization):
@@ -149,32 +70,14 @@ class BatchNormalization(Layer, normalization.BatchNormalization):
     The moving averages change by the operations in `updates`: run them with each training step.
     """
 
-    def __init__(
-        self,
-        axis: Any = -1,
-        momentum: float = 0.99,
-        epsilon: float = 0.001,
-        center: bool = True,
-        scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        moving_mean_initializer: Any = "zeros",
-        moving_variance_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
-        renorm: bool = False,
-        renorm_clipping: Any = None,
-        renorm_momentum: float = 0.99,
-        fused: bool | None = None,
-        trainable: bool = True,
-        virtual_batch_size: int | None = None,
-        adjustment: Any = None,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**converted(locals()))
+    __init__ = _as_keras(
+        normalization.BatchNormalization,
+        without=(),
+        beta_initializer="zeros",
+        gamma_initializer="ones",
+        moving_mean_initializer="zeros",
+        moving_variance_initializer="ones",
+    )
 
 
 def _pooling(name: str, base: type, size: Any, data_format: str | None, what: str) -> type:

@@ -7,6 +7,7 @@ from typing import Any
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.layers.base import Layer
+from tensorfleet.layers.options import given
 from tensorfleet.layers.specs import (
     InputSpec,
     activation_of,
@@ -20,21 +21,48 @@ from tensorfleet.ops.array_shape import reshape, shape
 from tensorfleet.ops.nn_activations import bias_add
 from tensorfleet.ops.nn_conv import conv2d, conv2d_transpose, conv3d, conv3d_transpose
 from tensorfleet.shapes import TensorShape
+from tensorfleet.variables.initializers import Zeros
 
+_ZEROS = Zeros()
 _PARTS = ("kernel", "depthwise", "pointwise", "bias")
 
 
 class Conv(Layer):
     """A convolution over one, two or three dimensions, a bias, an activation."""
 
-    def __init__(self, rank: int, options: dict[str, Any]) -> None:
+    rank: int
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = _ZEROS,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._start(given(locals()))
+
+    def _start(self, options: dict[str, Any]) -> None:
         own = {"filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate", "activation"}
         own |= {"use_bias", "depth_multiplier"}
         own |= {f"{part}_{what}" for part in _PARTS for what in ("initializer", "regularizer", "constraint")}
-        super().__init__(**{k: v for k, v in options.items() if k not in own})
+        Layer.__init__(self, **{k: v for k, v in options.items() if k not in own})
         for key in own & set(options):
             setattr(self, key, options[key])
-        self.rank = rank
+        rank = self.rank
         self.filters = int(options["filters"])
         self.kernel_size = tuple_of(options["kernel_size"], rank, "kernel_size")
         self.strides = tuple_of(options["strides"], rank, "strides")
@@ -137,6 +165,33 @@ class SeparableConv(Conv):
 
     depth_multiplier: int
 
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None,
+        bias_initializer: Any = _ZEROS,
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._start(given(locals()))
+
     def build(self, input_shape: Any) -> None:
         """Makes both kernels and the bias."""
         channels, deep = self._channels(input_shape), self.depth_multiplier
@@ -179,6 +234,28 @@ class SeparableConv(Conv):
 
 class ConvTranspose(Conv):
     """The transpose of a convolution over two or three dimensions, a bias, an activation."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = _ZEROS,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._start(given(locals()))
 
     def build(self, input_shape: Any) -> None:
         """Makes kernel and bias."""

@@ -1,105 +1,72 @@
-"""Convolution layers."""
+"""Convolution layers: plain ones, separable ones (each channel on its own, then a mixing), and transposed ones, which
+enlarge their input."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.api import export
-from tensorfleet.layers.conv_base import Conv
-from tensorfleet.layers.options import function_of, given
-from tensorfleet.variables.initializers import Zeros
-
-_ZEROS = Zeros()
+from tensorfleet.arguments import with_defaults
+from tensorfleet.layers.conv_base import Conv, ConvTranspose, SeparableConv
+from tensorfleet.layers.options import function_of
 
 
 @export("layers.Conv1D")
 class Conv1D(Conv):
     """Slides filters over a batch of sequences."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: Any = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = _ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(1, given(locals()))
-
-
-conv1d = export("layers.conv1d")(function_of(Conv1D, "conv1d"))
+    rank = 1
 
 
 @export("layers.Conv2D")
 class Conv2D(Conv):
     """Slides filters over a batch of images."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: Any = (1, 1),
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = _ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(2, given(locals()))
-
-
-conv2d = export("layers.conv2d")(function_of(Conv2D, "conv2d"))
+    rank = 2
+    __init__ = with_defaults(Conv.__init__, strides=(1, 1), dilation_rate=(1, 1))
 
 
 @export("layers.Conv3D")
 class Conv3D(Conv):
     """Slides filters over a batch of volumes."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1, 1),
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: Any = (1, 1, 1),
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = _ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(3, given(locals()))
+    rank = 3
+    __init__ = with_defaults(Conv.__init__, strides=(1, 1, 1), dilation_rate=(1, 1, 1))
 
 
+@export("layers.SeparableConv1D")
+class SeparableConv1D(SeparableConv):
+    """Filters each channel of a batch of sequences, then mixes the channels."""
+
+    rank = 1
+
+
+@export("layers.SeparableConv2D")
+class SeparableConv2D(SeparableConv):
+    """Filters each channel of a batch of images, then mixes the channels."""
+
+    rank = 2
+    __init__ = with_defaults(SeparableConv.__init__, strides=(1, 1), dilation_rate=(1, 1))
+
+
+@export("layers.Conv2DTranspose")
+class Conv2DTranspose(ConvTranspose):
+    """The transpose of a convolution of images: it enlarges them."""
+
+    rank = 2
+    __init__ = with_defaults(ConvTranspose.__init__, strides=(1, 1))
+
+
+@export("layers.Conv3DTranspose")
+class Conv3DTranspose(ConvTranspose):
+    """The transpose of a convolution of volumes: it enlarges them."""
+
+    rank = 3
+    __init__ = with_defaults(ConvTranspose.__init__, strides=(1, 1, 1))
+
+
+conv1d = export("layers.conv1d")(function_of(Conv1D, "conv1d"))
+conv2d = export("layers.conv2d")(function_of(Conv2D, "conv2d"))
 conv3d = export("layers.conv3d")(function_of(Conv3D, "conv3d"))
+separable_conv1d = export("layers.separable_conv1d")(function_of(SeparableConv1D, "separable_conv1d"))
+separable_conv2d = export("layers.separable_conv2d")(function_of(SeparableConv2D, "separable_conv2d"))
+conv2d_transpose = export("layers.conv2d_transpose")(function_of(Conv2DTranspose, "conv2d_transpose"))
+conv3d_transpose = export("layers.conv3d_transpose")(function_of(Conv3DTranspose, "conv3d_transpose"))

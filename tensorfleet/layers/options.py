@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from tensorfleet.arguments import function
+
 
 def given(arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a constructor, out of its `locals()`."""
@@ -26,16 +28,4 @@ def function_of(layer: type, name: str) -> Callable[..., Any]:
     first = inspect.Parameter("inputs", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     last = inspect.Parameter("reuse", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
     signature = inspect.Signature([first, *own, last])
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as e:
-            raise TypeError(f"{name}() {e}") from None
-        bound.apply_defaults()
-        return applied(layer, bound.arguments)
-
-    function.__name__ = function.__qualname__ = name
-    function.__module__, function.__doc__ = layer.__module__, layer.__doc__
-    function.__signature__ = signature  # type: ignore[attr-defined]
-    return function
+    return function(signature, name, lambda given: applied(layer, given), layer.__doc__)
