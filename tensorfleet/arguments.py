@@ -9,6 +9,8 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
+REQUIRED = Parameter.empty
+
 
 def signature_of(text: str, **values: Any) -> Signature:
     """The signature that a text such as "units, activation=relu, **kwargs" describes.
@@ -19,7 +21,7 @@ def signature_of(text: str, **values: Any) -> Signature:
     assert isinstance(written, ast.Lambda)
     names = [arg.arg for arg in written.args.args]
     defaults = [_value(node, values) for node in written.args.defaults]
-    empty = [Parameter.empty] * (len(names) - len(defaults))
+    empty = [REQUIRED] * (len(names) - len(defaults))
     found = [_parameter(n, d) for n, d in zip(names, [*empty, *defaults], strict=True)]
     if written.args.kwarg:
         found.append(Parameter(written.args.kwarg.arg, Parameter.VAR_KEYWORD))
@@ -30,7 +32,7 @@ def _value(node: ast.expr, values: dict[str, Any]) -> Any:
     return values[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node)
 
 
-def _parameter(name: str, default: Any = Parameter.empty) -> Parameter:
+def _parameter(name: str, default: Any = REQUIRED) -> Parameter:
     return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default)
 
 

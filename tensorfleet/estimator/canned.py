@@ -2,244 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
+from tensorfleet.arguments import signature_of, taking
 from tensorfleet.estimator.estimator import Estimator
 from tensorfleet.estimator.heads import RegressionHead, class_head
-from tensorfleet.estimator.models import (
-    baseline_model_fn,
-    combined_model_fn,
-    dnn_model_fn,
-    linear_model_fn,
-)
+from tensorfleet.estimator.models import baseline_model_fn, combined_model_fn, dnn_model_fn, linear_model_fn
 from tensorfleet.feature_column.columns import NumericColumn
 from tensorfleet.feature_column.using import make_parse_example_spec
+from tensorfleet.internals.util import fn_args
 from tensorfleet.losses.losses import Reduction
 
-_relu = find("nn.relu")
-_SUM = Reduction.SUM
+# What the models are given about their labels, and about the rest.
+_CLASSES = "n_classes=2, weight_column=None, label_vocabulary=None"
+_NUMBERS = "label_dimension=1, weight_column=None"
+_DNN = (
+    "hidden_units, feature_columns, model_dir=None, {labels}, optimizer='Adagrad', activation_fn=relu, dropout=None, "
+    "input_layer_partitioner=None, config=None, warm_start_from=None, loss_reduction=SUM, batch_norm=False"
+)
+_LINEAR = (
+    "feature_columns, model_dir=None, {labels}, optimizer='Ftrl', config=None, partitioner=None, warm_start_from=None, "
+    "loss_reduction=SUM, sparse_combiner='sum'"
+)
+_COMBINED = (
+    "model_dir=None, linear_feature_columns=None, linear_optimizer='Ftrl', dnn_feature_columns=None, "
+    "dnn_optimizer='Adagrad', dnn_hidden_units=None, dnn_activation_fn=relu, dnn_dropout=None, {labels}, "
+    "input_layer_partitioner=None, config=None, warm_start_from=None, loss_reduction=SUM, batch_norm=False, "
+    "linear_sparse_combiner='sum'"
+)
+_BASELINE = "model_dir=None, {labels}, optimizer='Ftrl', config=None, loss_reduction=SUM"
+
+
+def _made_of(network: Callable, arguments: str, head: Callable, labels: str) -> Any:
+    """A constructor: the network's scores go to the head; each takes those of the arguments that it names."""
+    signature = signature_of(arguments.format(labels=labels), relu=find("nn.relu"), SUM=Reduction.SUM)
+
+    def make(self: Any, given: dict[str, Any]) -> None:
+        def called(function: Callable, *first: Any) -> Any:
+            return function(*first, **{name: given[name] for name in fn_args(function) if name in given})
+
+        function = called(network, called(head))
+        start = given.get("warm_start_from")
+        Estimator.__init__(self, function, given["model_dir"], given["config"], warm_start_from=start)
+
+    return taking(signature)(make)
 
 
 class DNNClassifier(Estimator):
     """A deep network over feature columns that tells classes apart."""
 
-    def __init__(
-        self,
-        hidden_units: Any,
-        feature_columns: Any,
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Any = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Any = _relu,
-        dropout: float | None = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        batch_norm: bool = False,
-    ) -> None:
-        head = class_head(n_classes, label_vocabulary, weight_column, loss_reduction)
-        function = dnn_model_fn(
-            head,
-            feature_columns,
-            hidden_units,
-            optimizer,
-            activation_fn,
-            dropout,
-            batch_norm,
-            input_layer_partitioner,
-        )
-        super().__init__(function, model_dir, config, warm_start_from=warm_start_from)
+    __init__ = _made_of(dnn_model_fn, _DNN, class_head, _CLASSES)
 
 
 class DNNRegressor(Estimator):
     """A deep network over feature columns that gives numbers."""
 
-    def __init__(
-        self,
-        hidden_units: Any,
-        feature_columns: Any,
-        model_dir: Any = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Any = _relu,
-        dropout: float | None = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        batch_norm: bool = False,
-    ) -> None:
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        function = dnn_model_fn(
-            head,
-            feature_columns,
-            hidden_units,
-            optimizer,
-            activation_fn,
-            dropout,
-            batch_norm,
-            input_layer_partitioner,
-        )
-        super().__init__(function, model_dir, config, warm_start_from=warm_start_from)
+    __init__ = _made_of(dnn_model_fn, _DNN, RegressionHead, _NUMBERS)
 
 
 class LinearClassifier(Estimator):
     """A linear model over feature columns that tells classes apart."""
 
-    def __init__(
-        self,
-        feature_columns: Any,
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Any = None,
-        optimizer: Any = "Ftrl",
-        config: Any = None,
-        partitioner: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        sparse_combiner: str = "sum",
-    ) -> None:
-        head = class_head(n_classes, label_vocabulary, weight_column, loss_reduction)
-        function = linear_model_fn(head, feature_columns, optimizer, partitioner, sparse_combiner)
-        super().__init__(function, model_dir, config, warm_start_from=warm_start_from)
+    __init__ = _made_of(linear_model_fn, _LINEAR, class_head, _CLASSES)
 
 
 class LinearRegressor(Estimator):
     """A linear model over feature columns that gives numbers."""
 
-    def __init__(
-        self,
-        feature_columns: Any,
-        model_dir: Any = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Ftrl",
-        config: Any = None,
-        partitioner: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        sparse_combiner: str = "sum",
-    ) -> None:
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        function = linear_model_fn(head, feature_columns, optimizer, partitioner, sparse_combiner)
-        super().__init__(function, model_dir, config, warm_start_from=warm_start_from)
+    __init__ = _made_of(linear_model_fn, _LINEAR, RegressionHead, _NUMBERS)
 
 
 class DNNLinearCombinedClassifier(Estimator):
     """A linear model and a deep network side by side (wide and deep) that tell classes apart."""
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Any = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Any = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Any = None,
-        dnn_activation_fn: Any = _relu,
-        dnn_dropout: float | None = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Any = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ) -> None:
-        function = combined_model_fn(
-            class_head(n_classes, label_vocabulary, weight_column, loss_reduction),
-            linear_feature_columns,
-            linear_optimizer,
-            dnn_feature_columns,
-            dnn_optimizer,
-            dnn_hidden_units,
-            dnn_activation_fn,
-            dnn_dropout,
-            batch_norm,
-            input_layer_partitioner,
-            linear_sparse_combiner,
-        )
-        super().__init__(function, model_dir, config, warm_start_from=warm_start_from)
+    __init__ = _made_of(combined_model_fn, _COMBINED, class_head, _CLASSES)
 
 
 class DNNLinearCombinedRegressor(Estimator):
     """A linear model and a deep network side by side (wide and deep) that give numbers."""
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Any = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Any = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Any = None,
-        dnn_activation_fn: Any = _relu,
-        dnn_dropout: float | None = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ) -> None:
-        function = combined_model_fn(
-            RegressionHead(label_dimension, weight_column, loss_reduction),
-            linear_feature_columns,
-            linear_optimizer,
-            dnn_feature_columns,
-            dnn_optimizer,
-            dnn_hidden_units,
-            dnn_activation_fn,
-            dnn_dropout,
-            batch_norm,
-            input_layer_partitioner,
-            linear_sparse_combiner,
-        )
-        super().__init__(function, model_dir, config, warm_start_from=warm_start_from)
+    __init__ = _made_of(combined_model_fn, _COMBINED, RegressionHead, _NUMBERS)
 
 
 class BaselineClassifier(Estimator):
     """Gives each class its frequency, whatever the features: what another model must surpass."""
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Any = None,
-        optimizer: Any = "Ftrl",
-        config: Any = None,
-        loss_reduction: str = _SUM,
-    ) -> None:
-        head = class_head(n_classes, label_vocabulary, weight_column, loss_reduction)
-        super().__init__(baseline_model_fn(head, optimizer), model_dir, config)
+    __init__ = _made_of(baseline_model_fn, _BASELINE, class_head, _CLASSES)
 
 
 class BaselineRegressor(Estimator):
     """Gives the labels' mean, whatever the features: what another model must surpass."""
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Ftrl",
-        config: Any = None,
-        loss_reduction: str = _SUM,
-    ) -> None:
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        super().__init__(baseline_model_fn(head, optimizer), model_dir, config)
+    __init__ = _made_of(baseline_model_fn, _BASELINE, RegressionHead, _NUMBERS)
 
 
 def _with_label(columns: Any, key: str, label: Any, weight_column: Any) -> dict:

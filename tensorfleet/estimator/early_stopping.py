@@ -6,11 +6,12 @@ import glob
 import operator
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tensorfleet import dtypes, errors
 from tensorfleet.api import find
+from tensorfleet.arguments import function, signature_of
 from tensorfleet.estimator.estimator import Estimator
 from tensorfleet.estimator.saving import Silence, global_step_in
 from tensorfleet.graph.scopes import GraphKeys
@@ -106,106 +107,76 @@ def evaluations(folder: str) -> dict[int, dict[str, float]]:
     return dict(sorted(found.items()))
 
 
-def _threshold_hook(
-    better: Callable[[float, float], bool],
-    estimator: Estimator,
-    metric_name: str,
-    threshold: float,
-    eval_dir: str | None,
-    min_steps: int,
-    every: tuple,
-) -> SessionRunHook:
-    def should_stop() -> bool:
-        for step, metrics in evaluations(eval_dir or estimator.eval_dir()).items():
-            if step >= min_steps and better(metrics[metric_name], threshold):
-                logging.info("At step %s %s is %s: stopping early.", step, metric_name, metrics[metric_name])
+def _beyond(better: Callable[[float, float], bool]) -> Callable[..., bool]:
+    def decide(metric: str, values: Iterator[tuple[int, float]], threshold: float) -> bool:
+        for step, value in values:
+            if better(value, threshold):
+                logging.info("At step %s %s is %s: stopping early.", step, metric, value)
                 return True
         return False
 
-    return make_early_stopping_hook(estimator, should_stop, *every)
+    return decide
 
 
-def _improvement_hook(
-    better: Callable[[float, float], bool],
-    estimator: Estimator,
-    metric_name: str,
-    patience: int,
-    eval_dir: str | None,
-    min_steps: int,
-    every: tuple,
-) -> SessionRunHook:
-    def should_stop() -> bool:
+def _without_improvement(better: Callable[[float, float], bool]) -> Callable[..., bool]:
+    def decide(metric: str, values: Iterator[tuple[int, float]], patience: int) -> bool:
         best: tuple[float, int] | None = None
-        for step, metrics in evaluations(eval_dir or estimator.eval_dir()).items():
-            if step < min_steps:
-                continue
-            value = metrics[metric_name]
+        for step, value in values:
             if best is None or better(value, best[0]):
                 best = value, step
             if step - best[1] >= patience:
-                logging.info("%s has not improved for %s steps: stopping early.", metric_name, step - best[1])
+                logging.info("%s has not improved for %s steps: stopping early.", metric, step - best[1])
                 return True
         return False
 
-    return make_early_stopping_hook(estimator, should_stop, *every)
+    return decide
 
 
-def stop_if_higher_hook(
-    estimator: Estimator,
-    metric_name: str,
-    threshold: float,
-    eval_dir: str | None = None,
-    min_steps: int = 0,
-    run_every_secs: float | None = 60,
-    run_every_steps: int | None = None,
-) -> SessionRunHook:
-    """Ends the training once an evaluation has found the metric above the threshold."""
-    every = (run_every_secs, run_every_steps)
-    return _threshold_hook(operator.gt, estimator, metric_name, threshold, eval_dir, min_steps, every)
+def _hook(name: str, limit: str, decide: Callable[..., bool], does: str) -> Callable[..., SessionRunHook]:
+    """A function that makes a hook; `decide(metric, its value at each step, the limit)` says when to stop."""
+    signature = signature_of(
+        f"estimator, metric_name, {limit}, eval_dir=None, min_steps=0, run_every_secs=60, run_every_steps=None"
+    )
+
+    def make(given: dict[str, Any]) -> SessionRunHook:
+        estimator, metric = given["estimator"], given["metric_name"]
+
+        def should_stop() -> bool:
+            found = evaluations(given["eval_dir"] or estimator.eval_dir())
+            late = ((step, found[step][metric]) for step in found if step >= given["min_steps"])
+            return decide(metric, late, given[limit])
+
+        return make_early_stopping_hook(
+            estimator, should_stop, given["run_every_secs"], given["run_every_steps"]
+        )
+
+    return function(signature, name, make, does)
 
 
-def stop_if_lower_hook(
-    estimator: Estimator,
-    metric_name: str,
-    threshold: float,
-    eval_dir: str | None = None,
-    min_steps: int = 0,
-    run_every_secs: float | None = 60,
-    run_every_steps: int | None = None,
-) -> SessionRunHook:
-    """Ends the training once an evaluation has found the metric below the threshold."""
-    every = (run_every_secs, run_every_steps)
-    return _threshold_hook(operator.lt, estimator, metric_name, threshold, eval_dir, min_steps, every)
-
-
-def stop_if_no_increase_hook(
-    estimator: Estimator,
-    metric_name: str,
-    max_steps_without_increase: int,
-    eval_dir: str | None = None,
-    min_steps: int = 0,
-    run_every_secs: float | None = 60,
-    run_every_steps: int | None = None,
-) -> SessionRunHook:
-    """Ends the training when evaluations of so many steps have found no higher metric."""
-    every = (run_every_secs, run_every_steps)
-    patience = max_steps_without_increase
-    return _improvement_hook(operator.gt, estimator, metric_name, patience, eval_dir, min_steps, every)
-
-
-def stop_if_no_decrease_hook(
-    estimator: Estimator,
-    metric_name: str,
-    max_steps_without_decrease: int,
-    eval_dir: str | None = None,
-    min_steps: int = 0,
-    run_every_secs: float | None = 60,
-    run_every_steps: int | None = None,
-) -> SessionRunHook:
-    """Ends the training when evaluations of so many steps have found no lower metric."""
-    every = (run_every_secs, run_every_steps)
-    patience = max_steps_without_decrease
-    return _improvement_hook(operator.lt, estimator, metric_name, patience, eval_dir, min_steps, every)
+stop_if_higher_hook = _hook(
+    "stop_if_higher_hook",
+    "threshold",
+    _beyond(operator.gt),
+    "Ends the training once an evaluation has found the metric above the threshold.",
+)
+stop_if_lower_hook = _hook(
+    "stop_if_lower_hook",
+    "threshold",
+    _beyond(operator.lt),
+    "Ends the training once an evaluation has found the metric below the threshold.",
+)
+stop_if_no_increase_hook = _hook(
+    "stop_if_no_increase_hook",
+    "max_steps_without_increase",
+    _without_improvement(operator.gt),
+    "Ends the training when evaluations of so many steps have found no higher metric.",
+)
+stop_if_no_decrease_hook = _hook(
+    "stop_if_no_decrease_hook",
+    "max_steps_without_decrease",
+    _without_improvement(operator.lt),
+    "Ends the training when evaluations of so many steps have found no lower metric.",
+)
 
 
 class _StopAtCheckpointStepHook(SessionRunHook):

@@ -35,9 +35,21 @@ class Exporter(abc.ABC):
 
 
 class _SavedModelExporter(Exporter):
-    """Writes a SavedModel of each checkpoint."""
+    """Writes SavedModels of checkpoints, and keeps the last few or all."""
 
-    def __init__(self, name: str, function: Callable, assets_extra: Any, as_text: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        function: Callable,
+        assets_extra: Any,
+        as_text: bool,
+        exports_to_keep: int | None = None,
+    ) -> None:
+        if exports_to_keep is not None and exports_to_keep <= 0:
+            raise ValueError(
+                f"`exports_to_keep`, if provided, must be a positive number. Got {exports_to_keep}"
+            )
+        self._exports_to_keep = exports_to_keep
         self._name = name
         self._function = function
         self._assets_extra = assets_extra
@@ -56,14 +68,21 @@ class _SavedModelExporter(Exporter):
         eval_result: dict,
         is_the_final_export: bool,
     ) -> Any:
-        """Writes the model."""
-        return estimator.export_saved_model(
+        """Writes the model when it is wanted, and deletes the oldest ones."""
+        if not self._wants(estimator, eval_result, is_the_final_export):
+            return None
+        made = estimator.export_saved_model(
             export_path,
             self._function,
             assets_extra=self._assets_extra,
             as_text=self._as_text,
             checkpoint_path=checkpoint_path,
         )
+        keep_last(export_path, self._exports_to_keep)
+        return made
+
+    def _wants(self, estimator: Any, eval_result: dict, is_the_final_export: bool) -> bool:
+        return True
 
 
 class FinalExporter(_SavedModelExporter):
@@ -74,19 +93,10 @@ class FinalExporter(_SavedModelExporter):
     ) -> None:
         super().__init__(name, serving_input_receiver_fn, assets_extra, as_text)
 
-    def export(
-        self,
-        estimator: Any,
-        export_path: str,
-        checkpoint_path: str,
-        eval_result: dict,
-        is_the_final_export: bool,
-    ) -> Any:
-        """Writes the model if it is the last."""
-        if not is_the_final_export:
-            return None
-        logging.info("Performing the final export in the end of training.")
-        return super().export(estimator, export_path, checkpoint_path, eval_result, is_the_final_export)
+    def _wants(self, estimator: Any, eval_result: dict, is_the_final_export: bool) -> bool:
+        if is_the_final_export:
+            logging.info("Performing the final export in the end of training.")
+        return is_the_final_export
 
 
 class LatestExporter(_SavedModelExporter):
@@ -100,21 +110,7 @@ class LatestExporter(_SavedModelExporter):
         as_text: bool = False,
         exports_to_keep: int | None = 5,
     ) -> None:
-        super().__init__(name, serving_input_receiver_fn, assets_extra, as_text)
-        self._exports_to_keep = _checked_number(exports_to_keep)
-
-    def export(
-        self,
-        estimator: Any,
-        export_path: str,
-        checkpoint_path: str,
-        eval_result: dict,
-        is_the_final_export: bool,
-    ) -> Any:
-        """Writes the model, and deletes the oldest ones."""
-        made = super().export(estimator, export_path, checkpoint_path, eval_result, is_the_final_export)
-        keep_last(export_path, self._exports_to_keep)
-        return made
+        super().__init__(name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep)
 
 
 def _loss_smaller(best_eval_result: dict, current_eval_result: dict) -> bool:
@@ -142,36 +138,24 @@ class BestExporter(_SavedModelExporter):
         as_text: bool = False,
         exports_to_keep: int | None = 5,
     ) -> None:
-        super().__init__(name, serving_input_receiver_fn, assets_extra, as_text)
+        super().__init__(name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep)
         _check_comparison(compare_fn)
         self._compare_fn = compare_fn
         self._event_file_pattern = event_file_pattern
-        self._exports_to_keep = _checked_number(exports_to_keep)
         self._model_dir: str | None = None
         self._best: dict | None = None
         self._has_exported = False
 
-    def export(
-        self,
-        estimator: Any,
-        export_path: str,
-        checkpoint_path: str,
-        eval_result: dict,
-        is_the_final_export: bool,
-    ) -> Any:
-        """Writes the model if it is the best so far, and deletes the oldest ones."""
+    def _wants(self, estimator: Any, eval_result: dict, is_the_final_export: bool) -> bool:
         if self._model_dir != estimator.model_dir and self._event_file_pattern:
             logging.info("Loading best metric from event files.")
             self._model_dir = estimator.model_dir
             self._best = self._best_of_events(os.path.join(self._model_dir, self._event_file_pattern))
         if not self._is_best(eval_result):
-            return None
+            return False
         logging.info("Performing best model export.")
-        self._best = eval_result
-        made = super().export(estimator, export_path, checkpoint_path, eval_result, is_the_final_export)
-        keep_last(export_path, self._exports_to_keep)
-        self._has_exported = True
-        return made
+        self._best, self._has_exported = eval_result, True
+        return True
 
     def _is_best(self, result: dict) -> bool:
         if self._best is None:
@@ -200,12 +184,6 @@ def _check_comparison(function: Any) -> None:
         raise ValueError(f"compare_fn ({function}) must include {name} argument.")
     if given - wanted:
         raise ValueError(f"compare_fn ({function}) has following not expected args: {sorted(given - wanted)}")
-
-
-def _checked_number(exports_to_keep: int | None) -> int | None:
-    if exports_to_keep is not None and exports_to_keep <= 0:
-        raise ValueError(f"`exports_to_keep`, if provided, must be a positive number. Got {exports_to_keep}")
-    return exports_to_keep
 
 
 def keep_last(folder: str, number: int | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api import find
+from tensorfleet.arguments import signature_of, taking
 from tensorfleet.estimator import canned
 from tensorfleet.estimator.estimator import Estimator as CoreEstimator
 from tensorfleet.estimator.input_functions import numpy_input_fn
@@ -16,7 +17,6 @@ from tensorfleet.estimator.outputs import DEFAULT_KEY
 from tensorfleet.internals.util import fn_args
 from tensorfleet.losses.losses import Reduction
 
-_relu = find("nn.relu")
 _MEAN = Reduction.SUM_OVER_BATCH_SIZE
 
 
@@ -201,7 +201,8 @@ class _Canned(Estimator):
     _kind: Any
     _one_of: str  # which prediction `predict` gives
     _unsupported = ("gradient_clip_norm", "embedding_lr_multipliers", "input_layer_min_slice_size")
-    _switches = ("enable_centered_bias", "_joint_weight", "_joint_weights", "joint_linear_weights")
+    _switches = ("enable_centered_bias", "_joint_weight", "_joint_weights")
+    _switches += ("joint_linear_weights", "_joint_linear_weights")
 
     def _make(self, given: dict[str, Any]) -> None:
         """Makes the estimator of `tf.estimator` from the arguments that both have."""
@@ -274,160 +275,77 @@ class _Regressor(_Canned):
         return self._only("predictions", x, input_fn, batch_size, as_iterable)
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in ("self", "__class__")}
+_UNSUPPORTED = "embedding_lr_multipliers=None, input_layer_min_slice_size=None"
+_COMBINED = (
+    "dnn_feature_columns=None, dnn_optimizer=None, dnn_hidden_units=None, dnn_activation_fn=relu, dnn_dropout=None, "
+    "gradient_clip_norm=None, enable_centered_bias=False"
+)
+
+
+def _made_with(arguments: str) -> Any:
+    return taking(signature_of(arguments, relu=find("nn.relu")))(_Canned._make)
 
 
 class DNNClassifier(_Classifier):
     """`tf.estimator.DNNClassifier` with the arguments and methods of before; the loss is a mean."""
 
     _kind = canned.DNNClassifier
-
-    def __init__(
-        self,
-        hidden_units: Any,
-        feature_columns: Any,
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column_name: str | None = None,
-        optimizer: Any = None,
-        activation_fn: Any = _relu,
-        dropout: float | None = None,
-        gradient_clip_norm: float | None = None,
-        enable_centered_bias: bool = False,
-        config: Any = None,
-        feature_engineering_fn: Any = None,
-        embedding_lr_multipliers: Any = None,
-        input_layer_min_slice_size: int | None = None,
-        label_keys: Any = None,
-    ) -> None:
-        self._make(_given(locals()))
+    __init__ = _made_with(
+        "hidden_units, feature_columns, model_dir=None, n_classes=2, weight_column_name=None, optimizer=None, "
+        "activation_fn=relu, dropout=None, gradient_clip_norm=None, enable_centered_bias=False, config=None, "
+        f"feature_engineering_fn=None, {_UNSUPPORTED}, label_keys=None"
+    )
 
 
 class DNNRegressor(_Regressor):
     """`tf.estimator.DNNRegressor` with the arguments and methods of before; the loss is a mean."""
 
     _kind = canned.DNNRegressor
-
-    def __init__(
-        self,
-        hidden_units: Any,
-        feature_columns: Any,
-        model_dir: Any = None,
-        weight_column_name: str | None = None,
-        optimizer: Any = None,
-        activation_fn: Any = _relu,
-        dropout: float | None = None,
-        gradient_clip_norm: float | None = None,
-        enable_centered_bias: bool = False,
-        config: Any = None,
-        feature_engineering_fn: Any = None,
-        label_dimension: int = 1,
-        embedding_lr_multipliers: Any = None,
-        input_layer_min_slice_size: int | None = None,
-    ) -> None:
-        self._make(_given(locals()))
+    __init__ = _made_with(
+        "hidden_units, feature_columns, model_dir=None, weight_column_name=None, optimizer=None, activation_fn=relu, "
+        "dropout=None, gradient_clip_norm=None, enable_centered_bias=False, config=None, "
+        f"feature_engineering_fn=None, label_dimension=1, {_UNSUPPORTED}"
+    )
 
 
 class LinearClassifier(_Classifier):
     """`tf.estimator.LinearClassifier` with the arguments and methods of before; the loss is a mean."""
 
     _kind = canned.LinearClassifier
-
-    def __init__(
-        self,
-        feature_columns: Any,
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column_name: str | None = None,
-        optimizer: Any = None,
-        gradient_clip_norm: float | None = None,
-        enable_centered_bias: bool = False,
-        _joint_weight: bool = False,
-        config: Any = None,
-        feature_engineering_fn: Any = None,
-        label_keys: Any = None,
-    ) -> None:
-        self._make(_given(locals()))
+    __init__ = _made_with(
+        "feature_columns, model_dir=None, n_classes=2, weight_column_name=None, optimizer=None, "
+        "gradient_clip_norm=None, enable_centered_bias=False, _joint_weight=False, config=None, "
+        "feature_engineering_fn=None, label_keys=None"
+    )
 
 
 class LinearRegressor(_Regressor):
     """`tf.estimator.LinearRegressor` with the arguments and methods of before; the loss is a mean."""
 
     _kind = canned.LinearRegressor
-
-    def __init__(
-        self,
-        feature_columns: Any,
-        model_dir: Any = None,
-        weight_column_name: str | None = None,
-        optimizer: Any = None,
-        gradient_clip_norm: float | None = None,
-        enable_centered_bias: bool = False,
-        label_dimension: int = 1,
-        _joint_weights: bool = False,
-        config: Any = None,
-        feature_engineering_fn: Any = None,
-    ) -> None:
-        self._make(_given(locals()))
+    __init__ = _made_with(
+        "feature_columns, model_dir=None, weight_column_name=None, optimizer=None, gradient_clip_norm=None, "
+        "enable_centered_bias=False, label_dimension=1, _joint_weights=False, config=None, feature_engineering_fn=None"
+    )
 
 
 class DNNLinearCombinedClassifier(_Classifier):
     """`tf.estimator.DNNLinearCombinedClassifier` with the arguments and methods of before; the loss is a mean."""
 
     _kind = canned.DNNLinearCombinedClassifier
-
-    def __init__(
-        self,
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column_name: str | None = None,
-        linear_feature_columns: Any = None,
-        linear_optimizer: Any = None,
-        joint_linear_weights: bool = False,
-        dnn_feature_columns: Any = None,
-        dnn_optimizer: Any = None,
-        dnn_hidden_units: Any = None,
-        dnn_activation_fn: Any = _relu,
-        dnn_dropout: float | None = None,
-        gradient_clip_norm: float | None = None,
-        enable_centered_bias: bool = False,
-        config: Any = None,
-        feature_engineering_fn: Any = None,
-        embedding_lr_multipliers: Any = None,
-        input_layer_min_slice_size: int | None = None,
-        label_keys: Any = None,
-        fix_global_step_increment_bug: bool = False,
-    ) -> None:
-        self._make(_given(locals()))
+    __init__ = _made_with(
+        "model_dir=None, n_classes=2, weight_column_name=None, linear_feature_columns=None, linear_optimizer=None, "
+        f"joint_linear_weights=False, {_COMBINED}, config=None, feature_engineering_fn=None, {_UNSUPPORTED}, "
+        "label_keys=None, fix_global_step_increment_bug=False"
+    )
 
 
 class DNNLinearCombinedRegressor(_Regressor):
     """`tf.estimator.DNNLinearCombinedRegressor` with the arguments and methods of before; the loss is a mean."""
 
     _kind = canned.DNNLinearCombinedRegressor
-
-    def __init__(
-        self,
-        model_dir: Any = None,
-        weight_column_name: str | None = None,
-        linear_feature_columns: Any = None,
-        linear_optimizer: Any = None,
-        _joint_linear_weights: bool = False,
-        dnn_feature_columns: Any = None,
-        dnn_optimizer: Any = None,
-        dnn_hidden_units: Any = None,
-        dnn_activation_fn: Any = _relu,
-        dnn_dropout: float | None = None,
-        gradient_clip_norm: float | None = None,
-        enable_centered_bias: bool = False,
-        label_dimension: int = 1,
-        config: Any = None,
-        feature_engineering_fn: Any = None,
-        embedding_lr_multipliers: Any = None,
-        input_layer_min_slice_size: int | None = None,
-        fix_global_step_increment_bug: bool = False,
-    ) -> None:
-        given = _given(locals())
-        given["joint_linear_weights"] = given.pop("_joint_linear_weights")
-        self._make(given)
+    __init__ = _made_with(
+        "model_dir=None, weight_column_name=None, linear_feature_columns=None, linear_optimizer=None, "
+        f"_joint_linear_weights=False, {_COMBINED}, label_dimension=1, config=None, feature_engineering_fn=None, "
+        f"{_UNSUPPORTED}, fix_global_step_increment_bug=False"
+    )

@@ -8,20 +8,20 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
+from tensorfleet.arguments import REQUIRED, like, taking
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import getting, state
 from tensorfleet.keras.base import Layer
 from tensorfleet.layers import core
-from tensorfleet.layers.options import given
 from tensorfleet.layers.specs import InputSpec, known_bool
 from tensorfleet.ops.control_flow import cond
 from tensorfleet.shapes import TensorShape
 
 
 def converted(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a constructor, out of its `locals()`, with names looked up."""
-    found = given(arguments)
-    for key, value in found.items():
+    """The arguments of a constructor, with names looked up."""
+    found = dict(arguments)
+    for key, value in arguments.items():
         if key.endswith("_initializer"):
             found[key] = getting.initializer(value)
         elif key.endswith("_regularizer"):
@@ -35,31 +35,28 @@ def converted(arguments: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+WEIGHTS = {"kernel_initializer": "glorot_uniform", "bias_initializer": "zeros"}
+
+
+def as_keras(base: type, without: tuple[str, ...] = ("trainable", "name"), **defaults: Any) -> Any:
+    """A constructor with the arguments of a layer of `tf.layers`, for which names may be given as Keras has them."""
+
+    def make(self: Any, given: dict[str, Any]) -> None:
+        Layer.__init__(self, **converted(given))
+
+    return taking(like(base, without, **defaults))(make)
+
+
 class Dense(Layer, core.Dense):
     """`activation(inputs @ kernel + bias)`, over the last axis of the input."""
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**converted(locals()))
+    __init__ = as_keras(core.Dense, **WEIGHTS)
 
 
 class Dropout(Layer, core.Dropout):
     """Zeroes a share `rate` of the input in training and scales up the rest; else passes it on."""
 
-    def __init__(self, rate: Any, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
-        super().__init__(**converted(locals()))
+    __init__ = as_keras(core.Dropout, without=("name",), rate=REQUIRED)
 
 
 class _Noise(Layer):
@@ -106,8 +103,7 @@ class GaussianDropout(_Noise):
 class Flatten(Layer, core.Flatten):
     """Makes one axis of all but the first."""
 
-    def __init__(self, data_format: Any = None, **kwargs: Any) -> None:
-        super().__init__(**converted(locals()))
+    __init__ = as_keras(core.Flatten)
 
 
 class Reshape(Layer):

@@ -5,57 +5,44 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.api import find
-from tensorfleet.arguments import like, taking
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import state
 from tensorfleet.keras.base import Layer
-from tensorfleet.keras.dense import converted
+from tensorfleet.keras.dense import WEIGHTS, as_keras
 from tensorfleet.layers import convolutional, normalization
 from tensorfleet.layers import pooling as poolings
 from tensorfleet.layers.specs import InputSpec, tuple_of
 from tensorfleet.shapes import TensorShape
 
 
-def _as_keras(base: type, without: tuple[str, ...] = ("trainable", "name"), **defaults: Any) -> Any:
-    """A constructor with the arguments of a layer of `tf.layers`, for which names may be given as Keras has them."""
-
-    def make(self: Any, given: dict[str, Any]) -> None:
-        Layer.__init__(self, **converted(given))
-
-    return taking(like(base, without, **defaults))(make)
-
-
-_WEIGHTS = {"kernel_initializer": "glorot_uniform", "bias_initializer": "zeros"}
-
-
 class Conv1D(Layer, convolutional.Conv1D):
     """A convolution along a sequence, a bias, an activation."""
 
-    __init__ = _as_keras(convolutional.Conv1D, **_WEIGHTS)
+    __init__ = as_keras(convolutional.Conv1D, **WEIGHTS)
 
 
 class Conv2D(Layer, convolutional.Conv2D):
     """A convolution over images, a bias, an activation."""
 
-    __init__ = _as_keras(convolutional.Conv2D, data_format=None, **_WEIGHTS)
+    __init__ = as_keras(convolutional.Conv2D, data_format=None, **WEIGHTS)
 
 
 class Conv3D(Layer, convolutional.Conv3D):
     """A convolution over volumes, a bias, an activation."""
 
-    __init__ = _as_keras(convolutional.Conv3D, data_format=None, **_WEIGHTS)
+    __init__ = as_keras(convolutional.Conv3D, data_format=None, **WEIGHTS)
 
 
 class Conv2DTranspose(Layer, convolutional.Conv2DTranspose):
     """The other way round: an image whose convolution would give the input."""
 
-    __init__ = _as_keras(convolutional.Conv2DTranspose, data_format=None, **_WEIGHTS)
+    __init__ = as_keras(convolutional.Conv2DTranspose, data_format=None, **WEIGHTS)
 
 
 class SeparableConv2D(Layer, convolutional.SeparableConv2D):
     """A convolution of each channel alone, then one that mixes the channels."""
 
-    __init__ = _as_keras(
+    __init__ = as_keras(
         convolutional.SeparableConv2D,
         data_format=None,
         depthwise_initializer="glorot_uniform",
@@ -70,7 +57,7 @@ class BatchNormalization(Layer, normalization.BatchNormalization):
     The moving averages change by the operations in `updates`: run them with each training step.
     """
 
-    __init__ = _as_keras(
+    __init__ = as_keras(
         normalization.BatchNormalization,
         without=(),
         beta_initializer="zeros",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Signature
 from typing import Any
 
 from tensorfleet.api import find
+from tensorfleet.arguments import signature_of, taking
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import getting
 from tensorfleet.keras.base import Layer
-from tensorfleet.layers.options import given
 from tensorfleet.layers.specs import InputSpec
 from tensorfleet.shapes import TensorShape
 
@@ -33,56 +34,47 @@ class _Cell:
         return self._step(inputs, state)
 
 
+def _arguments(gates: str = "", forget: str = "", how: str = "", last: str = "") -> Signature:
+    """The arguments of a recurrent layer, with those that some kinds have besides."""
+    return signature_of(
+        f"units, activation='tanh', {gates} use_bias=True, kernel_initializer='glorot_uniform', "
+        f"recurrent_initializer='orthogonal', bias_initializer='zeros', {forget} kernel_regularizer=None, "
+        "recurrent_regularizer=None, bias_regularizer=None, activity_regularizer=None, kernel_constraint=None, "
+        f"recurrent_constraint=None, bias_constraint=None, dropout=0.0, recurrent_dropout=0.0, {how} "
+        f"return_sequences=False, return_state=False, go_backwards=False, stateful=False, unroll=False, {last} **kwargs"
+    )
+
+
+_GATES, _HOW = "recurrent_activation='hard_sigmoid',", "implementation=1,"
+_OWN = ("units", "activation", "use_bias", "return_sequences", "return_state", "go_backwards", "unroll")
+_OWN += tuple(
+    f"{part}_{what}"
+    for part in ("kernel", "recurrent", "bias")
+    for what in ("initializer", "regularizer", "constraint")
+)
+
+
 class _Recurrent(Layer):
     """A sequence to its last output, or to all of them."""
 
     _gates = 1
     _states = 1
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        time_major = kwargs.pop("time_major", False)
-        for what, value in dict(
-            dropout=dropout, recurrent_dropout=recurrent_dropout, stateful=stateful, time_major=time_major
-        ).items():
-            if value:
+    @taking(_arguments())
+    def __init__(self, given: dict[str, Any]) -> None:
+        for what in ("dropout", "recurrent_dropout", "stateful", "time_major"):
+            if given.pop(what, False):
                 raise ValueError(
                     f"{type(self).__name__} does not support `{what}` here: use tf.nn.dynamic_rnn with the cells of "
                     "tf.nn.rnn_cell, DropoutWrapper among them."
                 )
-        super().__init__(activity_regularizer=getting.regularizer(activity_regularizer), **kwargs)
-        self.units, self.use_bias = int(units), use_bias
-        self.activation = getting.activation(activation)
-        self.kernel_initializer, self.recurrent_initializer = kernel_initializer, recurrent_initializer
-        self.bias_initializer = bias_initializer
-        self.kernel_regularizer, self.recurrent_regularizer = kernel_regularizer, recurrent_regularizer
-        self.bias_regularizer = bias_regularizer
-        self.kernel_constraint, self.recurrent_constraint = kernel_constraint, recurrent_constraint
-        self.bias_constraint = bias_constraint
-        self.return_sequences, self.return_state = return_sequences, return_state
-        self.go_backwards, self.unroll = go_backwards, unroll
+        own = {key: given.pop(key) for key in _OWN}
+        regularizer = getting.regularizer(given.pop("activity_regularizer"))
+        super().__init__(activity_regularizer=regularizer, **given)
+        for key, value in own.items():
+            setattr(self, key, value)
+        self.units = int(own["units"])
+        self.activation = getting.activation(own["activation"])
         self.input_spec = InputSpec(ndim=3)
 
     def build(self, input_shape: Any) -> None:
@@ -143,39 +135,13 @@ class GRU(_Recurrent):
 
     _gates = 3
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        implementation: int = 1,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        reset_after: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        options = given(locals())
-        if options.pop("reset_after"):
+    @taking(_arguments(_GATES, how=_HOW, last="reset_after=False,"))
+    def __init__(self, given: dict[str, Any]) -> None:
+        if given.pop("reset_after"):
             raise ValueError("GRU does not support `reset_after` here.")
-        del options["implementation"], options["recurrent_activation"]
-        super().__init__(**options)
-        self.recurrent_activation = getting.activation(recurrent_activation)
+        del given["implementation"]
+        self.recurrent_activation = getting.activation(given.pop("recurrent_activation"))
+        super().__init__(**given)
 
     def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
         matmul, n = find("matmul"), self.units
@@ -194,38 +160,12 @@ class LSTM(_Recurrent):
     _gates = 4
     _states = 2
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        implementation: int = 1,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        options = given(locals())
-        del options["implementation"], options["recurrent_activation"], options["unit_forget_bias"]
-        super().__init__(**options)
-        self.recurrent_activation = getting.activation(recurrent_activation)
-        self.unit_forget_bias = unit_forget_bias
+    @taking(_arguments(_GATES, forget="unit_forget_bias=True,", how=_HOW))
+    def __init__(self, given: dict[str, Any]) -> None:
+        del given["implementation"]
+        self.recurrent_activation = getting.activation(given.pop("recurrent_activation"))
+        self.unit_forget_bias = given.pop("unit_forget_bias")
+        super().__init__(**given)
 
     def _weight(self, name: str, dims: tuple, part: str) -> Any:
         if name == "bias" and self.unit_forget_bias:
