@@ -92,7 +92,6 @@ class _Hook(SessionRunHook):
         self._op = self._build()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Runs it."""
         session.run(self._op)
 
 
@@ -109,7 +108,6 @@ class _LocalOptimizer(Optimizer):
         opt._prepare()
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """The gradients that the optimizer computes."""
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:

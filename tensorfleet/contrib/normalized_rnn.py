@@ -33,12 +33,10 @@ class LayerNormBasicLSTMCell(RNNCell):
 
     @property
     def state_size(self) -> LSTMStateTuple:
-        """The sizes of c and h."""
         return LSTMStateTuple(self._num_units, self._num_units)
 
     @property
     def output_size(self) -> int:
-        """The number of units."""
         return self._num_units
 
     def _norm(self, x: Any, scope: str) -> Any:
@@ -52,7 +50,6 @@ class LayerNormBasicLSTMCell(RNNCell):
         return find("nn.batch_normalization")(x, mean, variance, shift, gain, 1e-12)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, LSTMStateTuple]:  # type: ignore[override]
-        """One step."""
         c, h = state
         joined = find("concat")([inputs, h], 1)
         size = 4 * self._num_units

@@ -224,7 +224,6 @@ class MovingAverageOptimizer(Optimizer):
         self._swapped: dict[str, str] | None = None
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """The gradients that the optimizer computes."""
         return self._optimizer.compute_gradients(*args, **kwargs)
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
@@ -306,9 +305,7 @@ class DropStaleGradientOptimizer(Optimizer):
             self._opt._create_slots(variables)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the optimizer."""
         return self._opt.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The names of the optimizer's slots."""
         return self._opt.get_slot_names(*args, **kwargs)

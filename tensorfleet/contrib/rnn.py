@@ -55,21 +55,17 @@ class LSTMBlockCell(_LSTMWeights, LayerCell):
 
     @property
     def state_size(self) -> Any:
-        """The sizes of c and h."""
         return LSTMStateTuple(self._num_units, self._num_units)
 
     @property
     def output_size(self) -> int:
-        """The number of units."""
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
         self._make(self, _depth(input_shape))
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """One step."""
         if len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
         c, h = state
@@ -115,7 +111,6 @@ class LSTMBlockFusedCell(_LSTMWeights, Layer):
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
         self._make(self, _depth(input_shape))
         self.built = True
 
@@ -192,16 +187,13 @@ class GRUBlockCellV2(LayerCell):
 
     @property
     def state_size(self) -> Any:
-        """The number of units."""
         return self._num_units
 
     @property
     def output_size(self) -> Any:
-        """The number of units."""
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
         units: Any = self._num_units
         depth = _depth(input_shape) + units
         self._gates = self.add_weight("gates/kernel", shape=[depth, 2 * units])
@@ -215,7 +207,6 @@ class GRUBlockCellV2(LayerCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """One step."""
         *_, new = apply(
             "GRUBlockCell",
             inputs,
@@ -237,16 +228,13 @@ class _Projecting(LayerCell):
 
     @property
     def state_size(self) -> Any:
-        """Of the cell inside."""
         return self._cell.state_size
 
     @property
     def output_size(self) -> Any:
-        """Of the cell inside."""
         return self._cell.output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 
     def build(self, _: Any) -> None:

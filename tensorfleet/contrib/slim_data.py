@@ -66,7 +66,6 @@ class ItemHandlerCallback(ItemHandler):
         self._func = func
 
     def tensors_to_item(self, keys_to_tensors: dict[str, Any]) -> Any:
-        """The item, from the features by name."""
         return self._func(keys_to_tensors)
 
 
@@ -85,7 +84,6 @@ class Tensor(ItemHandler):
         self._shape, self._default_value = shape, default_value
 
     def tensors_to_item(self, keys_to_tensors: dict[str, Any]) -> Any:
-        """The item, from the features by name."""
         value = keys_to_tensors[self._tensor_key]
         shape = self._shape
         if self._shape_keys:
@@ -109,7 +107,6 @@ class LookupTensor(Tensor):
         super().__init__(tensor_key, shape_keys, shape, default_value)
 
     def tensors_to_item(self, keys_to_tensors: dict[str, Any]) -> Any:
-        """The item, from the features by name."""
         return self._table.lookup(super().tensors_to_item(keys_to_tensors))
 
 
@@ -132,7 +129,6 @@ class SparseTensor(ItemHandler):
         super().__init__([self._indices_key, self._values_key, *([shape_key] if shape_key else [])])
 
     def tensors_to_item(self, keys_to_tensors: dict[str, Any]) -> Any:
-        """The item, from the features by name."""
         indices, values = keys_to_tensors[self._indices_key], keys_to_tensors[self._values_key]
         shape = keys_to_tensors[self._shape_key] if self._shape_key else self._shape
         flat = find("reshape")(find("cast")(_dense(indices), dtypes.int64), [-1, 1])
@@ -160,7 +156,6 @@ class Image(ItemHandler):
         self._repeated, self._dct_method = repeated, dct_method
 
     def tensors_to_item(self, keys_to_tensors: dict[str, Any]) -> Any:
-        """The item, from the features by name."""
         buffers, kind = keys_to_tensors[self._image_key], keys_to_tensors[self._format_key]
         if self._repeated:
             return find("map_fn")(lambda b: self._decode(b, kind), buffers, dtype=self._dtype)
@@ -198,7 +193,6 @@ class BoundingBox(ItemHandler):
         super().__init__([prefix + name for name in names])
 
     def tensors_to_item(self, keys_to_tensors: dict[str, Any]) -> Any:
-        """The item, from the features by name."""
         sides = [find("reshape")(_dense(keys_to_tensors[key]), [-1]) for key in self._keys]
         return find("stack")(sides, 1)
 

@@ -40,15 +40,12 @@ class VariableClippingOptimizer(Optimizer):
         self._colocate = colocate_clip_ops_with_vars
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """The gradients that the optimizer computes."""
         return self._opt.compute_gradients(*args, **kwargs)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """A slot of the optimizer."""
         return self._opt.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The names of the optimizer's slots."""
         return self._opt.get_slot_names(*args, **kwargs)
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:

@@ -94,7 +94,6 @@ class _Alternative(ExportOutput):
         self._outputs = outputs
 
     def as_signature_def(self, receiver_tensors: dict) -> Any:
-        """The signature."""
         try:
             return self._typed().as_signature_def(receiver_tensors)
         except (ValueError, KeyError):

@@ -65,7 +65,6 @@ class Layer(Scoped):
 
     @property
     def name_scope(self) -> Any:
-        """A name scope to put operations beside the layer's own."""
         return name_scope(self.name)
 
     @contextmanager
@@ -120,7 +119,6 @@ class Layer(Scoped):
                 self._losses.append(to_tensor(loss))
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Builds the layer if this is the first call, and applies it."""
         inputs = nest.map_structure(_as_tensor, inputs)
         flat = nest.flatten(inputs)
         self._check_graph(flat)
@@ -291,7 +289,6 @@ class InputLayer(Layer):
         self._last_input = self._last_output = made
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same input again."""
         return {
             "batch_input_shape": self._batch_input_shape,
             "dtype": self.dtype,

@@ -179,7 +179,6 @@ class History(Callback):
         self.epoch: list[int] = []
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Starts anew."""
         self.epoch = []
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -197,12 +196,10 @@ class BaseLogger(Callback):
         self.stateful_metrics = set(stateful_metrics or [])
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Starts anew."""
         self.seen = 0
         self.totals: dict[str, float] = {}
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Adds a batch."""
         logs = logs or {}
         size = logs.get("size", 0) * (logs.get("num_steps", 1))
         self.seen += size

@@ -60,7 +60,6 @@ class EarlyStopping(Callback):
         self.best_weights: Any = None
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Starts anew."""
         self.wait, self.stopped_epoch = 0, 0
         self.best = self._worst if self.baseline is None else self.baseline
 
@@ -148,7 +147,6 @@ class ReduceLROnPlateau(Callback):
         self.on_train_begin()
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Starts anew."""
         compare, self.best = better(self.mode, self.monitor, "Learning rate reduction")
         sign = 1 if compare is np.greater else -1
         self.monitor_op = lambda a, b: compare(a, b + sign * self.min_delta)

@@ -31,7 +31,6 @@ class FunctionLoss(penalties.Loss):
         self.function = function
 
     def call(self, y_true: Any, y_pred: Any) -> Tensor:
-        """The loss of each example."""
         return self.function(y_true, y_pred)
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:

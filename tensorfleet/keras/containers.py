@@ -225,7 +225,6 @@ class Sequential(Model):
 
     @property
     def layers(self) -> list[Layer]:
-        """The layers, in the order they are applied."""
         return list(self._members)
 
     def add(self, layer: Layer) -> None:
@@ -258,7 +257,6 @@ class Sequential(Model):
             self._result = self._members[-1].output if self._members else None
 
     def build(self, input_shape: Any = None) -> None:
-        """Makes the variables, for inputs of this shape."""
         if self._result is None and input_shape is not None:
             self._set_inputs(Input(batch_shape=tuple(_dims(input_shape))))
         self.built = True

@@ -73,7 +73,6 @@ class _Noise(Layer):
         return self._trained(inputs) if known else find("identity")(inputs)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The input's shape."""
         return input_shape
 
 
@@ -114,7 +113,6 @@ class Reshape(Layer):
         self.target_shape = tuple(target_shape)
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Reshapes."""
         made = find("reshape")(inputs, (find("shape")(inputs)[0], *self.target_shape))
         made.set_shape(self.compute_output_shape(inputs.shape))
         return made
@@ -161,7 +159,6 @@ class RepeatVector(Layer):
         self.input_spec = InputSpec(ndim=2)
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Repeats."""
         return find("tile")(find("expand_dims")(inputs, 1), [1, self.n, 1])
 
 
@@ -173,11 +170,9 @@ class Activation(Layer):
         self.activation = getting.activation(activation)
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Applies it."""
         return self.activation(inputs)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The input's shape."""
         return input_shape
 
 
@@ -193,7 +188,6 @@ class ReLU(Layer):
         self.max_value, self.negative_slope, self.threshold = max_value, negative_slope, threshold
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Applies it."""
         return getting.relu(inputs, self.negative_slope, self.max_value, self.threshold)
 
 
@@ -205,7 +199,6 @@ class LeakyReLU(Layer):
         self.alpha = alpha
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Applies it."""
         return find("nn.leaky_relu")(inputs, alpha=self.alpha)
 
 
@@ -217,7 +210,6 @@ class ELU(Layer):
         self.alpha = alpha
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Applies it."""
         return getting.elu(inputs, self.alpha)
 
 
@@ -229,7 +221,6 @@ class Softmax(Layer):
         self.axis = axis
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Applies it."""
         return find("nn.softmax")(inputs, axis=self.axis)
 
 
@@ -248,7 +239,6 @@ class Lambda(Layer):
         self.function, self.arguments = function, arguments or {}
 
     def call(self, inputs: Any) -> Any:  # type: ignore[override]
-        """Calls the function."""
         return self.function(inputs, **self.arguments)
 
 
@@ -285,7 +275,6 @@ class Embedding(Layer):
         super()._first_call(inputs, flat)
 
     def build(self, input_shape: Any) -> None:
-        """Makes the table."""
         self.embeddings = self.add_weight(
             "embeddings",
             (self.input_dim, self.output_dim),
@@ -296,7 +285,6 @@ class Embedding(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Looks up."""
         if inputs.dtype.base_dtype not in (dtypes.int32, dtypes.int64):
             inputs = find("cast")(inputs, dtypes.int32)
         return find("nn.embedding_lookup")(self.embeddings, inputs)

@@ -152,7 +152,6 @@ class L1L2(Regularizer):
         self.l1, self.l2 = l1, l2
 
     def __call__(self, x: Any) -> Tensor:
-        """The loss."""
         x = to_tensor(x)
         losses = []
         if self.l1:

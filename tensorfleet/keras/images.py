@@ -105,7 +105,6 @@ class _Global(Layer):
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Reduces."""
         first = 1 if self.data_format == "channels_last" else 2
         return find(self._function)(inputs, list(range(first, first + self._rank)))
 
@@ -144,7 +143,6 @@ class ZeroPadding2D(Layer):
         self.input_spec = InputSpec(ndim=4)
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Pads."""
         pads = [list(side) for side in self.padding]
         last = self.data_format == "channels_last"
         return find("pad")(inputs, [[0, 0], *pads, [0, 0]] if last else [[0, 0], [0, 0], *pads])
@@ -169,7 +167,6 @@ class UpSampling2D(Layer):
         self.input_spec = InputSpec(ndim=4)
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Resizes."""
         first = self.data_format == "channels_first"
         image = find("transpose")(inputs, (0, 2, 3, 1)) if first else inputs
         known = image.shape.as_list()[1:3]
@@ -211,7 +208,6 @@ class LayerNormalization(Layer):
         )
 
     def build(self, input_shape: Any) -> None:
-        """Makes gamma and beta."""
         dims = TensorShape(input_shape).as_list()
         given = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
         self._axes = sorted(a % len(dims) for a in given)
@@ -222,7 +218,6 @@ class LayerNormalization(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Normalizes."""
         mean, variance = find("nn.moments")(inputs, self._axes, keep_dims=True)
         scale, offset = (
             None if v is None else find("reshape")(v, self._spread) for v in (self.gamma, self.beta)

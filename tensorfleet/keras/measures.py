@@ -190,7 +190,6 @@ class _Counts(Metric):
         return made[0] if len(self.thresholds) == 1 else made
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same metric again."""
         return {**super().get_config(), "thresholds": self._given}
 
 
@@ -262,7 +261,6 @@ class _Share(_Counts):
         return self._value(find("div_no_nan")(right, right + other))
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same metric again."""
         return {**super().get_config(), "top_k": self.top_k, "class_id": self.class_id}
 
 
@@ -347,7 +345,6 @@ class AUC(_Counts):
         return find("reduce_sum")(part)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same metric again."""
         config = super().get_config()
         del config["thresholds"]
         config.update(
@@ -382,7 +379,6 @@ class MeanIoU(Metric):
         return find("div_no_nan")(find("reduce_sum")(find("div_no_nan")(overlap, union)), seen)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same metric again."""
         return {**super().get_config(), "num_classes": self.num_classes}
 
 

@@ -208,11 +208,9 @@ class MeanMetricWrapper(Mean):
         self._fn, self._fn_kwargs = fn, kwargs
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
-        """Adds a batch."""
         y_true, y_pred = find("cast")(y_true, self._dtype), find("cast")(y_pred, self._dtype)
         values = self._fn(y_true, y_pred, **self._fn_kwargs)
         return super().update_state(values, sample_weight=sample_weight)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same metric again."""
         return {**super().get_config(), **self._fn_kwargs}

@@ -337,7 +337,6 @@ class TFOptimizer(Optimizer):
         return made
 
     def get_updates(self, loss: Any, params: Any) -> list:
-        """The operations of one step."""
         pairs = self.optimizer.compute_gradients(loss, nest.flatten(params))
         return [self.apply_gradients(pairs)]
 

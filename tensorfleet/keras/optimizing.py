@@ -419,7 +419,6 @@ class Ftrl(Ruled):
         return self._apply("ResourceSparseApplyFtrl", var, grad, indices)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same optimizer again."""
         shrinkage = self._l2_shrinkage_regularization_strength
         return {**super().get_config(), "l2_shrinkage_regularization_strength": shrinkage}
 

@@ -261,7 +261,6 @@ class NumpyArrayIterator(Sequence):
         return np.random.permutation(self.n) if self.shuffle else np.arange(self.n)
 
     def __len__(self) -> int:
-        """How many batches."""
         return -(-self.n // self.batch_size)
 
     def __getitem__(self, index: int) -> Any:

@@ -224,7 +224,6 @@ class Bidirectional(Layer):
         self.backward_layer = type(layer)(**{**config, "name": f"backward_{name}", "go_backwards": backwards})
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same layer again."""
         return {**super().get_config(), "layer": self._wrapped}
 
     def call(self, inputs: Any, training: Any = None) -> Any:  # type: ignore[override]
@@ -258,7 +257,6 @@ class TimeDistributed(Layer):
         self.built = True
 
     def call(self, inputs: Any, training: Any = None) -> Tensor:  # type: ignore[override]
-        """Applies it to all steps at once."""
         sizes = find("shape")(inputs)
         flat = find("reshape")(inputs, find("concat")([[-1], sizes[2:]], 0))
         flat.set_shape([None, *inputs.shape.as_list()[2:]])

@@ -52,7 +52,6 @@ class Ruled(Optimizer):
                 return slot.value()
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same optimizer again."""
         config = super().get_config()
         config["learning_rate"] = self._serialize_hyperparameter("learning_rate")
         config["decay"] = self._serialize_hyperparameter("decay")

@@ -43,7 +43,6 @@ class ExponentialDecay(LearningRateSchedule):
         self.staircase, self.name = staircase, name
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate at a step."""
         with find("name_scope")(self.name or "ExponentialDecay"):
             passed = find("cast")(step, "float32") / self.decay_steps
             passed = find("floor")(passed) if self.staircase else passed
@@ -56,7 +55,6 @@ class InverseTimeDecay(ExponentialDecay):
     """`initial_learning_rate / (1 + decay_rate * step / decay_steps)`; in steps, if `staircase`."""
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate at a step."""
         with find("name_scope")(self.name or "InverseTimeDecay"):
             passed = find("cast")(step, "float32") / self.decay_steps
             passed = find("floor")(passed) if self.staircase else passed
@@ -72,7 +70,6 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         self.boundaries, self.values, self.name = boundaries, values, name
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate at a step."""
         limits = [float(b) for b in self.boundaries]
         return find("train.piecewise_constant")(find("cast")(step, "float32"), limits, self.values, self.name)
 
@@ -93,7 +90,6 @@ class PolynomialDecay(LearningRateSchedule):
         self.end_learning_rate, self.power, self.cycle, self.name = end_learning_rate, power, cycle, name
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate at a step."""
         return find("train.polynomial_decay")(
             self.initial_learning_rate,
             find("cast")(step, "float32"),

@@ -88,7 +88,6 @@ class TimeseriesGenerator(Sequence):
             )
 
     def __len__(self) -> int:
-        """How many batches."""
         wide = self.batch_size * self.stride
         return (self.end_index - self.start_index + wide) // wide
 

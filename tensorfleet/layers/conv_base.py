@@ -91,7 +91,6 @@ class Conv(Layer):
         return self.add_weight(name, list(dims), **options)
 
     def build(self, input_shape: Any) -> None:
-        """Makes kernel and bias."""
         channels = self._channels(input_shape)
         self.kernel = self._part("kernel", (*self.kernel_size, channels, self.filters), "kernel")
         self._build_bias()
@@ -151,7 +150,6 @@ class Conv(Layer):
         return -(-(size - (reach if self.padding == "valid" else 0)) // self.strides[i])
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The shape of the output."""
         dims = TensorShape(input_shape).as_list()
         start = 2 if self.data_format == "channels_first" else 1
         for i in range(self.rank):
@@ -258,7 +256,6 @@ class ConvTranspose(Conv):
         self._start(given(locals()))
 
     def build(self, input_shape: Any) -> None:
-        """Makes kernel and bias."""
         channels = self._channels(input_shape)
         self.kernel = self._part("kernel", (*self.kernel_size, self.filters, channels), "kernel")
         self._build_bias()

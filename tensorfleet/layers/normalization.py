@@ -209,7 +209,6 @@ class BatchNormalization(Layer):
         return reshape(vector, [-1 if a == self._axes[0] else 1 for a in range(rank)])
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The input's shape."""
         return input_shape
 
 

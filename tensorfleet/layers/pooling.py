@@ -38,7 +38,6 @@ class _Pooling(Layer):
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        """Pools."""
         first = self.data_format == "channels_first"
         if self._rank == 1:
             axis = 3 if first else 2

@@ -135,7 +135,6 @@ class RNNCell(Layer):
             return zero_state_tensors(self.state_size, batch_size, dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same cell again."""
         return {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
 
 
@@ -145,7 +144,6 @@ class LayerCell(RNNCell):
     _takes_symbols = False
 
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Runs the cell on a batch of inputs, from a state."""
         for given in nest.flatten(state if self._takes_symbols else [inputs, state]):
             dtype = getattr(given, "dtype", None)
             if isinstance(dtype, dtypes.DType) and not (dtype.is_floating or dtype.is_complex):
@@ -198,28 +196,23 @@ class BasicRNNCell(LayerCell):
 
     @property
     def state_size(self) -> int:
-        """The number of units."""
         return self._num_units
 
     @property
     def output_size(self) -> int:
-        """The number of units."""
         return self._num_units
 
     def build(instance: Any, input_shape: Any) -> None:
-        """Makes the variables."""
         units = instance._num_units
         instance._kernel = instance.add_weight(KERNEL, shape=[_depth(input_shape) + units, units])
         instance._bias = instance.add_weight(BIAS, shape=[units], initializer=_constant(0.0, instance.dtype))
         instance.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """One step."""
         output = self._activation(_affine([inputs, state], self._kernel, self._bias))
         return output, output
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same cell again."""
         own = {"num_units": self._num_units, "activation": self._activation, "reuse": self._reuse}
         return {**super().get_config(), **own}
 
@@ -252,16 +245,13 @@ class GRUCell(LayerCell):
 
     @property
     def state_size(self) -> int:
-        """The number of units."""
         return self._num_units
 
     @property
     def output_size(self) -> int:
-        """The number of units."""
         return self._num_units
 
     def build(instance: Any, input_shape: Any) -> None:
-        """Makes the variables."""
         units, depth = instance._num_units, _depth(input_shape)
         kernel, bias = instance._kernel_initializer, instance._bias_initializer
         first = _constant(1.0, instance.dtype) if bias is None else bias
@@ -276,7 +266,6 @@ class GRUCell(LayerCell):
         instance.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """One step."""
         gates = find("sigmoid")(_affine([inputs, state], self._gate_kernel, self._gate_bias))
         r, u = find("split")(value=gates, num_or_size_splits=2, axis=1)
         candidate = _affine([inputs, r * state], self._candidate_kernel, self._candidate_bias)
@@ -284,7 +273,6 @@ class GRUCell(LayerCell):
         return new, new
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same cell again."""
         own = {
             "num_units": self._num_units,
             "kernel_initializer": self._kernel_initializer,

@@ -60,11 +60,9 @@ class BasicLSTMCell(LayerCell):
 
     @property
     def output_size(self) -> int:
-        """The number of units."""
         return self._num_units
 
     def build(instance: Any, input_shape: Any) -> None:
-        """Makes the variables."""
         units = instance._num_units
         instance._kernel = instance.add_weight(KERNEL, shape=[_depth(input_shape) + units, 4 * units])
         instance._bias = instance.add_weight(
@@ -73,7 +71,6 @@ class BasicLSTMCell(LayerCell):
         instance.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """One step."""
         sigmoid, add, multiply = find("sigmoid"), find("add"), find("multiply")
         one = constant(1, dtypes.int32)
         c, h = state if self._state_is_tuple else find("split")(value=state, num_or_size_splits=2, axis=one)
@@ -86,7 +83,6 @@ class BasicLSTMCell(LayerCell):
         return new_h, new
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same cell again."""
         own = {
             "num_units": self._num_units,
             "forget_bias": self._forget_bias,
@@ -148,7 +144,6 @@ class LSTMCell(LayerCell):
         return self._num_proj or self._num_units
 
     def build(instance: Any, input_shape: Any) -> None:
-        """Makes the variables."""
         units, first = instance._num_units, instance._initializer
         shards = find("fixed_size_partitioner")
         pieces = shards(instance._num_unit_shards) if instance._num_unit_shards is not None else None
@@ -175,7 +170,6 @@ class LSTMCell(LayerCell):
         instance.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        """One step."""
         sigmoid, clip = find("sigmoid"), find("clip_by_value")
         c_old, h_old = self._parts(state)
         gates = _affine([inputs, h_old], self._kernel, self._bias)
@@ -203,7 +197,6 @@ class LSTMCell(LayerCell):
         return find("slice")(state, [0, 0], [-1, units]), find("slice")(state, [0, units], [-1, outputs])
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same cell again."""
         names: tuple[str, ...] = (
             "num_units",
             "use_peepholes",

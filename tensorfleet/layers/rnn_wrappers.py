@@ -112,7 +112,6 @@ class MultiRNNCell(RNNCell):
         return current, tuple(new_states) if self._state_is_tuple else concat(new_states, 1)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same cell again."""
         return {"cells": self._cells, "state_is_tuple": self._state_is_tuple}
 
 
@@ -149,7 +148,6 @@ class Wrapper(RNNCell):
             return self.cell.zero_state(batch_size, dtype)
 
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Runs the cell on a batch of inputs, from a state."""
         return self.call(inputs, state=state, scope=scope, **kwargs)
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
@@ -162,12 +160,10 @@ class Wrapper(RNNCell):
         return cell(inputs, state, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same cell again."""
         return {"cell": self.cell}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """A cell from what `get_config` gave."""
         return cls(**config)
 
 
@@ -265,7 +261,6 @@ class DropoutWrapper(Wrapper):
         return output, new_state
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same cell again."""
         keep = {f"{k}_keep_prob": p for k, p in self._keep.items()}
         return {"cell": self.cell, **keep, "variational_recurrent": self._variational, "seed": self._seed}
 
@@ -331,7 +326,6 @@ class ResidualWrapper(Wrapper):
         return nest.map_structure(lambda i, o: i + o, inputs, outputs), new_state
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same cell again."""
         return {"cell": self.cell, "residual_fn": self._residual_fn}
 
 
@@ -356,5 +350,4 @@ class DeviceWrapper(Wrapper):
             return cell(inputs, state, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same cell again."""
         return {"cell": self.cell, "device": self._device}

@@ -89,7 +89,6 @@ class LinearOperatorZeros(LinearOperator):
         return self._zeros(self.shape_tensor())
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
-        """The whole matrix plus `mat`."""
         with self._scope(name):
             return self._checked(mat, "x", -2, self.range_dimension) + self._to_dense()
 

@@ -50,7 +50,6 @@ class TakeGrad(Attempt):
         self.result: Any = None
 
     def advance(self, queue: Any) -> int:
-        """STUCK or COMPLETE."""
         if queue.count < self.required:
             return STUCK
         self.result = queue.finish()

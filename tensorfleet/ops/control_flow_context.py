@@ -193,7 +193,6 @@ class CondContext(ControlFlowContext):
         return self._branch
 
     def IsCondContext(self) -> bool:
-        """True."""
         return True
 
     def to_proto(self, export_scope: str | None = None) -> Any:
@@ -253,12 +252,10 @@ class WhileContext(ControlFlowContext):
 
     @property
     def back_prop(self) -> bool:
-        """Whether gradients flow through."""
         return self._back_prop
 
     @property
     def grad_state(self) -> Any:
-        """What is known of the loop that this one computes the gradient of."""
         return self._grad_state
 
     @property
@@ -282,7 +279,6 @@ class WhileContext(ControlFlowContext):
         return self._captured
 
     def IsWhileContext(self) -> bool:
-        """True."""
         return True
 
     def to_proto(self, export_scope: str | None = None) -> Any:
@@ -299,7 +295,6 @@ class WhileContext(ControlFlowContext):
         return while_from_proto(context_def, import_scope)
 
     def GetControlPivot(self) -> Any:
-        """What operations without inputs wait for."""
         return self._pivot_for_body if self._pivot_for_body is not None else self._pivot_for_pred
 
     def _tied(self, op: Operation) -> bool:

@@ -222,7 +222,6 @@ class KeyValueTensorInitializer(TableInitializerBase):
         super().__init__(self._keys.dtype.base_dtype, self._values.dtype.base_dtype)
 
     def initialize(self, table: Any) -> Operation:
-        """The operation that fills `table`."""
         self._check(table)
         with name_scope(self._name, None, [table.resource_handle, self._keys, self._values]):
             filler = apply_op("LookupTableImportV2", table.resource_handle, self._keys, self._values)
@@ -281,7 +280,6 @@ class TextFileInitializer(TableInitializerBase):
         return "_".join(str(part) for part in ("hash_table", self._path, *size, *self._columns))
 
     def initialize(self, table: Any) -> Operation:
-        """The operation that fills `table`."""
         self._check(table)
         with name_scope(self._name, "text_file_init", [table.resource_handle]):
             filler = apply_op(
@@ -341,7 +339,6 @@ class StaticVocabularyTable(LookupInterface):
 
     @property
     def name(self) -> str:
-        """The name of the table."""
         return self._table_name
 
     @property
@@ -440,7 +437,6 @@ class IdTableWithHashBuckets(LookupInterface):
 
     @property
     def name(self) -> str:
-        """The name of the table."""
         return self._table_name
 
     @property

@@ -163,7 +163,6 @@ class MutableTable(Table):
             self.entries.update(pairs)
 
     def remove(self, keys: Any) -> None:
-        """Forgets keys."""
         with self.lock:
             for key in self.rows(keys):
                 self.entries.pop(key, None)
@@ -207,19 +206,16 @@ class DenseTable(MutableTable):
                 raise invalid(f"Using the {what}_key as a table key is not allowed")
 
     def find(self, keys: Any, default: Any) -> np.ndarray:
-        """The values of keys, `default` for those that are not there."""
         self._check(keys)
         return super().find(keys, default)
 
     def insert(self, keys: Any, values: Any) -> None:
-        """Adds entries, or gives keys new values."""
         self._check(keys)
         super().insert(keys, values)
         while self.size() > self.buckets * self.load:
             self.buckets, self.holes = self.buckets * 2, 0
 
     def remove(self, keys: Any) -> None:
-        """Forgets keys."""
         self._check(keys)
         before = self.size()
         super().remove(keys)

@@ -397,5 +397,4 @@ class MapStagingArea(StagingArea):
         )
 
     def clear(self, name: str | None = None) -> Operation:
-        """An operation that removes everything."""
         return apply_op(f"{self._prefix}Clear", name=self._called(name, "clear"), **self._attrs())

@@ -86,7 +86,6 @@ class Put(Attempt):
         self.next = 0
 
     def advance(self, queue: Queue) -> int:
-        """STUCK, MOVED or COMPLETE."""
         if queue.closed:
             text = f"{queue.kind} '{queue.name}' is closed."
             self.error = errors.CancelledError(None, None, text)
@@ -114,7 +113,6 @@ class Take(Attempt):
         self.taken: list = []
 
     def advance(self, queue: Queue) -> int:
-        """STUCK, MOVED or COMPLETE."""
         size, missing = queue.size(), self.count - len(self.taken)
         if queue.closed and size < missing:
             return self._end(queue, size, missing)
@@ -151,7 +149,6 @@ class Close(Attempt):
     verb = "Close"
 
     def advance(self, queue: Queue) -> int:
-        """STUCK, MOVED or COMPLETE."""
         if queue.closed:
             self.error = errors.CancelledError(None, None, f"Queue '{queue.name}' is already closed.")
         queue.closed = True
@@ -454,20 +451,16 @@ class PriorityQueue(Queue):
         return []
 
     def push(self, element: Element) -> None:
-        """Adds one."""
         arrays, row = element
         priority = int(arrays[0] if row < 0 else arrays[0][row])
         heapq.heappush(self.elements, (priority, next(self._order), element))
 
     def pop(self) -> Any:
-        """Removes the next one."""
         return heapq.heappop(self.elements)
 
     def put_back(self, taken: Sequence[Any]) -> None:
-        """Undoes as many `pop`s."""
         for entry in taken:
             heapq.heappush(self.elements, entry)
 
     def elements_of(self, taken: Sequence[Any]) -> Sequence[Element]:
-        """What several `pop`s gave, as elements."""
         return [element for _, _, element in taken]

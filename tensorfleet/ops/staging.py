@@ -36,7 +36,6 @@ class Peek(Attempt):
         self.result: Any = None
 
     def advance(self, queue: Any) -> int:
-        """STUCK or COMPLETE."""
         if self.index >= queue.size():
             return STUCK
         self.result = queue.elements[self.index]
@@ -55,7 +54,6 @@ class Stage(Queue):
         super().__init__(name, capacity or -1, [], [])
 
     def room(self, element: Element) -> int:
-        """How many elements can be added now, of which `element` is the first."""
         if self.limit and self.used + _bytes(element) > self.limit:
             return 0
         return super().room(element)
@@ -71,12 +69,10 @@ class Stage(Queue):
             )
 
     def push(self, element: Element) -> None:
-        """Adds one."""
         self.used += _bytes(element)
         super().push(element)
 
     def pop(self) -> Any:
-        """Removes the next one."""
         element = super().pop()
         self.used -= _bytes(element)
         return element

@@ -90,7 +90,6 @@ class RefVariable(Variable):
         return self._snapshot
 
     def read_value(self) -> Tensor:
-        """A new read, ordered by the control dependencies around this call."""
         return apply("Identity", self._variable, name="read")
 
     def _ref(self) -> Tensor:
@@ -102,26 +101,22 @@ class RefVariable(Variable):
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Makes `value` the new value."""
         made = assign(self._variable, value, use_locking=use_locking, name=name)
         return made if read_value else made.op
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Adds to the value."""
         made = assign_add(self._variable, delta, use_locking=use_locking, name=name)
         return made if read_value else made.op
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtracts from the value."""
         made = assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return made if read_value else made.op
 
     def count_up_to(self, limit: int) -> Tensor:
-        """Increments until `limit`, then raises OutOfRangeError; gives the value before."""
         return count_up_to(self, limit)
 
     def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
@@ -135,7 +130,6 @@ class RefVariable(Variable):
         return apply(f"ScatterNd{kind}", self._variable, indices, updates, use_locking=True, name=name)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """Some rows."""
         return apply("GatherV2", self._variable, indices, 0, name=name)
 
 
@@ -194,12 +188,10 @@ class ResourceVariable(Variable):
 
     @property
     def dtype(self) -> DType:
-        """The type of the elements."""
         return self._dtype
 
     @property
     def shape(self) -> TensorShape:
-        """The static shape."""
         return self._shape
 
     @property
@@ -237,27 +229,22 @@ class ResourceVariable(Variable):
         return self.value()
 
     def read_value(self) -> Tensor:
-        """A new read, ordered by the control dependencies around this call."""
         with name_scope("Read"):
             value = self._read()
         return apply("Identity", value)
 
     def eval(self, session: Any = None) -> Any:
-        """The current value as a numpy array."""
         return session_for(session, self.graph, "evaluate tensor").run(self._graph_element)
 
     def set_shape(self, shape: Any) -> None:
-        """Adds to what is known of the shape."""
         self._shape = self._shape.merge_with(as_shape(shape))
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """Some rows."""
         with name_scope("Gather" if name is None else name) as scope:
             value = apply("ResourceGather", self._variable, indices, dtype=self._dtype, name=scope)
         return apply("Identity", value)
 
     def count_up_to(self, limit: int) -> Tensor:
-        """Increments until `limit`, then raises OutOfRangeError; gives the value before."""
         return count_up_to(self, limit)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
@@ -275,7 +262,6 @@ class ResourceVariable(Variable):
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Makes `value` the new value."""
         with self._place():
             tensor = to_tensor(value, self._dtype)
             self._shape.assert_is_compatible_with(tensor.shape)
@@ -284,7 +270,6 @@ class ResourceVariable(Variable):
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Adds to the value."""
         with self._place():
             tensor = to_tensor(delta, self._dtype)
             return self._written(apply("AssignAddVariableOp", self._variable, tensor, name=name), read_value)
@@ -292,7 +277,6 @@ class ResourceVariable(Variable):
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtracts from the value."""
         with self._place():
             tensor = to_tensor(delta, self._dtype)
             return self._written(apply("AssignSubVariableOp", self._variable, tensor, name=name), read_value)
