@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tensorfleet import dtypes
 from tensorfleet.api import export
+from tensorfleet.arguments import function, signature_of
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -138,21 +141,45 @@ def _required(**given: Any) -> None:
             _missing(name)
 
 
+_HOW = signature_of(
+    "scope=None, loss_collection=LOSSES, reduction=MEAN", LOSSES=GraphKeys.LOSSES, MEAN=_BY_NONZERO
+)
+
+
+def _of_elements(scope_name: str) -> Callable[[Callable], Callable]:
+    """Decorator of a function that gives the loss of each element: makes of it one that weights and reduces them.
+
+    Where the weights must be changed to fit, it gives both.
+    """
+
+    def decorate(f: Callable) -> Callable:
+        own = inspect.signature(f)
+        whole = own.replace(parameters=[*own.parameters.values(), *_HOW.parameters.values()])
+        labels, predictions, *_ = own.parameters
+
+        def body(given: dict[str, Any]) -> Tensor:
+            scope, *how = (given.pop(name) for name in _HOW.parameters)
+            _required(**{name: given[name] for name in (labels, predictions)})
+            weights = given["weights"]
+            with name_scope(scope, scope_name, (given[predictions], given[labels], weights)) as inner:
+                losses = f(**given)
+                if isinstance(losses, tuple):
+                    losses, weights = losses
+                return compute_weighted_loss(losses, weights, inner, *how)
+
+        made = function(whole, f.__name__, body, f.__doc__)
+        made.__module__ = f.__module__
+        return made
+
+    return decorate
+
+
 @export("losses.absolute_difference")
-def absolute_difference(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Tensor:
+@_of_elements("absolute_difference")
+def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0) -> Tensor:
     """How far predictions are from labels."""
-    _required(labels=labels, predictions=predictions)
-    with name_scope(scope, "absolute_difference", (predictions, labels, weights)) as inner:
-        y, p = _pair(labels, predictions)
-        losses = apply("Abs", apply("Sub", p, y))
-        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+    y, p = _pair(labels, predictions)
+    return apply("Abs", apply("Sub", p, y))
 
 
 @export("losses.cosine_distance")
@@ -178,65 +205,37 @@ def cosine_distance(
 
 
 @export("losses.hinge_loss")
-def hinge_loss(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Tensor:
+@_of_elements("hinge_loss")
+def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0) -> Tensor:
     """How far logits are from being beyond 1 on the side their label (0 or 1) says."""
-    _required(labels=labels, logits=logits)
-    with name_scope(scope, "hinge_loss", (logits, labels, weights)) as inner:
-        y, p = _pair(labels, logits)
-        ones = ones_like(y)
-        sign = apply("Sub", 2 * y, ones)
-        losses = apply("Relu", apply("Sub", ones, apply("Mul", sign, p)))
-        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+    y, p = _pair(labels, logits)
+    ones = ones_like(y)
+    sign = apply("Sub", 2 * y, ones)
+    return apply("Relu", apply("Sub", ones, apply("Mul", sign, p)))
 
 
 @export("losses.huber_loss")
-def huber_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    delta: float = 1.0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Tensor:
+@_of_elements("huber_loss")
+def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: float = 1.0) -> Tensor:
     """Half the squared error up to `delta`, growing linearly beyond."""
-    _required(labels=labels, predictions=predictions)
-    with name_scope(scope, "huber_loss", (predictions, labels, weights)) as inner:
-        y, p = _pair(labels, predictions)
-        distance = apply("Abs", apply("Sub", p, y))
-        limit = to_tensor(delta, distance.dtype.base_dtype)
-        quadratic = apply("Minimum", distance, limit)
-        linear = apply("Sub", distance, quadratic)
-        half = constant(0.5, quadratic.dtype.base_dtype)
-        squares = apply("Mul", half, apply("Mul", quadratic, quadratic))
-        losses = apply("AddV2", squares, apply("Mul", limit, linear))
-        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+    y, p = _pair(labels, predictions)
+    distance = apply("Abs", apply("Sub", p, y))
+    limit = to_tensor(delta, distance.dtype.base_dtype)
+    quadratic = apply("Minimum", distance, limit)
+    linear = apply("Sub", distance, quadratic)
+    half = constant(0.5, quadratic.dtype.base_dtype)
+    squares = apply("Mul", half, apply("Mul", quadratic, quadratic))
+    return apply("AddV2", squares, apply("Mul", limit, linear))
 
 
 @export("losses.log_loss")
-def log_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    epsilon: float = 1e-7,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Tensor:
+@_of_elements("log_loss")
+def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7) -> Tensor:
     """The cross entropy of labels and predicted probabilities."""
-    _required(labels=labels, predictions=predictions)
-    with name_scope(scope, "log_loss", (predictions, labels, weights)) as inner:
-        y, p = _pair(labels, predictions)
-        yes = apply("Mul", y, apply("Log", p + epsilon))
-        no = apply("Mul", 1 - y, apply("Log", 1 - p + epsilon))
-        return compute_weighted_loss(-yes - no, weights, inner, loss_collection, reduction=reduction)
+    y, p = _pair(labels, predictions)
+    yes = apply("Mul", y, apply("Log", p + epsilon))
+    no = apply("Mul", 1 - y, apply("Log", 1 - p + epsilon))
+    return -yes - no
 
 
 @export("losses.mean_pairwise_squared_error")
@@ -271,66 +270,41 @@ def mean_pairwise_squared_error(
 
 
 @export("losses.mean_squared_error")
-def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Tensor:
+@_of_elements("mean_squared_error")
+def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0) -> Tensor:
     """The squared difference of labels and predictions."""
-    _required(labels=labels, predictions=predictions)
-    with name_scope(scope, "mean_squared_error", (predictions, labels, weights)) as inner:
-        y, p = _pair(labels, predictions)
-        losses = apply("SquaredDifference", p, y)
-        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+    y, p = _pair(labels, predictions)
+    return apply("SquaredDifference", p, y)
 
 
 @export("losses.sigmoid_cross_entropy")
+@_of_elements("sigmoid_cross_entropy_loss")
 def sigmoid_cross_entropy(
-    multi_class_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: Any = 0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
+    multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: Any = 0
 ) -> Tensor:
     """The cross entropy of independent yes-or-no labels; smoothing moves them towards 1/2."""
-    _required(multi_class_labels=multi_class_labels, logits=logits)
-    with name_scope(scope, "sigmoid_cross_entropy_loss", (logits, multi_class_labels, weights)) as inner:
-        p = to_tensor(logits)
-        y = cast(multi_class_labels, p.dtype.base_dtype)
-        p.shape.assert_is_compatible_with(y.shape)
-        if label_smoothing > 0:
-            y = y * (1 - label_smoothing) + 0.5 * label_smoothing
-        losses = sigmoid_cross_entropy_with_logits(labels=y, logits=p, name="xentropy")
-        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+    p = to_tensor(logits)
+    y = cast(multi_class_labels, p.dtype.base_dtype)
+    p.shape.assert_is_compatible_with(y.shape)
+    if label_smoothing > 0:
+        y = y * (1 - label_smoothing) + 0.5 * label_smoothing
+    return sigmoid_cross_entropy_with_logits(labels=y, logits=p, name="xentropy")
 
 
 @export("losses.softmax_cross_entropy")
+@_of_elements("softmax_cross_entropy_loss")
 def softmax_cross_entropy(
-    onehot_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: Any = 0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
+    onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: Any = 0
 ) -> Tensor:
     """The cross entropy of labels given as distributions; smoothing moves them towards the uniform one."""
-    _required(onehot_labels=onehot_labels, logits=logits)
-    with name_scope(scope, "softmax_cross_entropy_loss", (logits, onehot_labels, weights)) as inner:
-        p = to_tensor(logits)
-        y = cast(onehot_labels, p.dtype.base_dtype)
-        p.shape.assert_is_compatible_with(y.shape)
-        if label_smoothing > 0:
-            classes = cast(_last_size(y), p.dtype.base_dtype)
-            y = y * (1.0 - label_smoothing) + label_smoothing / classes
-        y = apply("StopGradient", y, name="labels_stop_gradient")
-        losses = softmax_cross_entropy_with_logits_v2(labels=y, logits=p, name="xentropy")
-        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction=reduction)
+    p = to_tensor(logits)
+    y = cast(onehot_labels, p.dtype.base_dtype)
+    p.shape.assert_is_compatible_with(y.shape)
+    if label_smoothing > 0:
+        classes = cast(_last_size(y), p.dtype.base_dtype)
+        y = y * (1.0 - label_smoothing) + label_smoothing / classes
+    y = apply("StopGradient", y, name="labels_stop_gradient")
+    return softmax_cross_entropy_with_logits_v2(labels=y, logits=p, name="xentropy")
 
 
 def _last_size(labels: Tensor) -> Any:
@@ -339,18 +313,10 @@ def _last_size(labels: Tensor) -> Any:
 
 
 @export("losses.sparse_softmax_cross_entropy")
-def sparse_softmax_cross_entropy(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO,
-) -> Tensor:
+@_of_elements("sparse_softmax_cross_entropy_loss")
+def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0) -> tuple[Tensor, Any]:
     """The cross entropy of labels given as numbers of classes."""
-    _required(labels=labels, logits=logits)
-    with name_scope(scope, "sparse_softmax_cross_entropy_loss", (logits, labels, weights)) as inner:
-        y, p = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
-        factor = shorter_weights(weights, y)
-        losses = sparse_softmax_cross_entropy_with_logits(labels=y, logits=p, name="xentropy")
-        return compute_weighted_loss(losses, factor, inner, loss_collection, reduction=reduction)
+    y, p = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
+    factor = shorter_weights(weights, y)
+    losses = sparse_softmax_cross_entropy_with_logits(labels=y, logits=p, name="xentropy")
+    return losses, factor

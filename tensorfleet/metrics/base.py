@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
+from tensorfleet.arguments import function
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -35,6 +38,22 @@ def collect(value: Any, update: Any, metrics_collections: Any, updates_collectio
     if updates_collections:
         graph.add_to_collections(updates_collections, update)
     return value, update
+
+
+def metric(f: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
+    """Decorator of a function that gives a metric's value and its update: callers may name collections for them."""
+    signature = inspect.signature(f)
+    own = list(signature.parameters.values())
+    more = [own[-1].replace(name=name) for name in ("metrics_collections", "updates_collections")]
+    whole = signature.replace(parameters=[*own[:-1], *more, own[-1]])
+
+    def body(given: dict[str, Any]) -> tuple[Any, Any]:
+        collections = [given.pop(p.name) for p in more]
+        return collect(*f(**given), *collections)
+
+    made = function(whole, f.__name__, body, f.__doc__)
+    made.__module__ = f.__module__
+    return made
 
 
 def ratio(total: Any, count: Any, name: str | None) -> Tensor:

@@ -9,7 +9,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.metrics.base import collect, fitted, metric_variable, ratio
+from tensorfleet.metrics.base import fitted, metric, metric_variable, ratio
 from tensorfleet.ops.array_build import ones, ones_like
 from tensorfleet.ops.array_diag import diag_part
 from tensorfleet.ops.array_shape import reshape, size
@@ -28,14 +28,9 @@ def _flat(value: Any) -> Tensor:
 
 
 @export("metrics.mean_iou")
+@metric
 def mean_iou(
-    labels: Any,
-    predictions: Any,
-    num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Intersection over union, averaged over the classes seen. The update gives the confusion matrix."""
     with variable_scope(name, "mean_iou", (predictions, labels, weights)):
@@ -45,7 +40,7 @@ def mean_iou(
         p, y = _flat(cast(p, dtypes.int64)), _flat(cast(y, dtypes.int64))
         factor = None if weights is None else _flat(weights)
         update = assign_add(counts, confusion_matrix(y, p, num_classes, weights=factor, dtype=dtypes.float64))
-        return collect(_mean_iou(counts), update, metrics_collections, updates_collections)
+        return _mean_iou(counts), update
 
 
 def _mean_iou(counts: Any) -> Tensor:
@@ -59,14 +54,9 @@ def _mean_iou(counts: Any) -> Tensor:
 
 
 @export("metrics.mean_per_class_accuracy")
+@metric
 def mean_per_class_accuracy(
-    labels: Any,
-    predictions: Any,
-    num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """How often each class is recognized, averaged over the classes. The update gives one number each."""
     with variable_scope(name, "mean_accuracy", (predictions, labels, weights)):
@@ -82,4 +72,4 @@ def mean_per_class_accuracy(
         new_total, new_count = scatter_add(total, y, all_ones), scatter_add(count, y, right)
         value = reduce_mean(ratio(count, total, None), name="mean_accuracy")
         update = ratio(new_count, new_total, "update_op")
-        return collect(value, update, metrics_collections, updates_collections)
+        return value, update

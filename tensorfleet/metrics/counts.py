@@ -9,7 +9,7 @@ from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.metrics.base import collect, fitted, metric_variable
+from tensorfleet.metrics.base import fitted, metric, metric_variable
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.checks import assert_rank_in
 from tensorfleet.ops.compare import where
@@ -35,27 +35,18 @@ def _count(hits: Tensor, weights: Any) -> Pair:
 def _declare(public: str, label: bool, prediction: bool, what: str) -> Callable:
     """The metric that counts where the label is `label` and the prediction is `prediction`."""
 
-    def metric(
-        labels: Any,
-        predictions: Any,
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
-        name: str | None = None,
-    ) -> Pair:
+    def made(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Pair:
         with variable_scope(name, public, (predictions, labels, weights)):
             p, y, w = fitted(cast(predictions, dtypes.bool_), cast(labels, dtypes.bool_), weights)
             hits = apply("LogicalAnd", apply("Equal", y, label), apply("Equal", p, prediction))
-            value, update = _count(hits, w)
-            return collect(value, update, metrics_collections, updates_collections)
+            return _count(hits, w)
 
-    return _published(metric, public, what)
+    return _published(made, public, what)
 
 
-def _published(metric: Callable, public: str, what: str) -> Callable:
-    metric.__name__ = metric.__qualname__ = public
-    metric.__doc__ = what
-    return export(f"metrics.{public}")(metric)
+def _published(made: Callable, public: str, what: str) -> Callable:
+    made.__name__, made.__doc__ = public, what
+    return export(f"metrics.{public}")(metric(made))
 
 
 true_positives = _declare("true_positives", True, True, "How many were rightly predicted true.")
@@ -71,22 +62,14 @@ def _share(hits: Any, misses: Any, name: str) -> Tensor:
 def _declare_share(public: str, others: Callable, what: str) -> Callable:
     """The metric that is the share of true positives among those and `others`."""
 
-    def metric(
-        labels: Any,
-        predictions: Any,
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
-        name: str | None = None,
-    ) -> Pair:
+    def made(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Pair:
         with variable_scope(name, public, (predictions, labels, weights)):
             p, y, w = fitted(cast(predictions, dtypes.bool_), cast(labels, dtypes.bool_), weights)
             right, new_right = true_positives(y, p, w)
             wrong, new_wrong = others(y, p, w)
-            value, update = _share(right, wrong, "value"), _share(new_right, new_wrong, "update_op")
-            return collect(value, update, metrics_collections, updates_collections)
+            return _share(right, wrong, "value"), _share(new_right, new_wrong, "update_op")
 
-    return _published(metric, public, what)
+    return _published(made, public, what)
 
 
 precision = _declare_share(

@@ -11,7 +11,7 @@ from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies
 from tensorfleet.losses.weights import broadcast_weights
-from tensorfleet.metrics.base import collect, fitted, metric_variable, ratio
+from tensorfleet.metrics.base import collect, fitted, metric, metric_variable, ratio
 from tensorfleet.ops.array_build import ones_like
 from tensorfleet.ops.array_shape import reshape
 from tensorfleet.ops.cast import cast
@@ -54,24 +54,15 @@ def _counts(labels: Any, predictions: Any, thresholds: list, weights: Any, which
 def _declare(kind: str, what: str) -> Callable:
     """The metric that counts one kind at each threshold."""
 
-    def metric(
-        labels: Any,
-        predictions: Any,
-        thresholds: Any,
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
-        name: str | None = None,
+    def made(
+        labels: Any, predictions: Any, thresholds: Any, weights: Any = None, name: str | None = None
     ) -> Pair:
         with variable_scope(name, _NAMES[kind], (predictions, labels, weights)):
             values, updates = _counts(labels, predictions, list(thresholds), weights, (kind,))
-            value = apply("Identity", values[kind])
-            return collect(value, updates[kind], metrics_collections, updates_collections)
+            return apply("Identity", values[kind]), updates[kind]
 
-    public = f"{_NAMES[kind]}_at_thresholds"
-    metric.__name__ = metric.__qualname__ = public
-    metric.__doc__ = what
-    return export(f"metrics.{public}")(metric)
+    made.__name__, made.__doc__ = f"{_NAMES[kind]}_at_thresholds", what
+    return export(f"metrics.{made.__name__}")(metric(made))
 
 
 true_positives_at_thresholds = _declare("tp", "How many were rightly predicted true, at each threshold.")
@@ -81,14 +72,9 @@ false_negatives_at_thresholds = _declare("fn", "How many were wrongly predicted 
 
 
 @export("metrics.precision_at_thresholds")
+@metric
 def precision_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Any, weights: Any = None, name: str | None = None
 ) -> Pair:
     """Of all predicted true at each threshold, the share that are."""
     with variable_scope(name, "precision_at_thresholds", (predictions, labels, weights)):
@@ -97,18 +83,13 @@ def precision_at_thresholds(
             apply("RealDiv", c["tp"], _EPSILON + c["tp"] + c["fp"], name=f"precision_{n}")
             for c, n in ((values, "value"), (updates, "update_op"))
         )
-        return collect(value, update, metrics_collections, updates_collections)
+        return value, update
 
 
 @export("metrics.recall_at_thresholds")
+@metric
 def recall_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Any, weights: Any = None, name: str | None = None
 ) -> Pair:
     """Of all that are true, the share predicted so at each threshold."""
     with variable_scope(name, "recall_at_thresholds", (predictions, labels, weights)):
@@ -117,7 +98,7 @@ def recall_at_thresholds(
             apply("RealDiv", c["tp"], _EPSILON + c["tp"] + c["fn"], name=f"recall_{n}")
             for c, n in ((values, "value"), (updates, "update_op"))
         )
-        return collect(value, update, metrics_collections, updates_collections)
+        return value, update
 
 
 def _evenly(count: int) -> list[float]:
@@ -192,14 +173,13 @@ def _interpolated(tp: Any, fp: Any, fn: Any) -> Tensor:
 
 
 @export("metrics.sensitivity_at_specificity")
+@metric
 def sensitivity_at_specificity(
     labels: Any,
     predictions: Any,
     specificity: float,
     weights: Any = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
     """The share of true ones found, at the threshold where the share of false ones kept out is as asked."""
@@ -213,19 +193,17 @@ def sensitivity_at_specificity(
             i = cast(argmin(apply("Abs", kept_out - specificity), 0), dtypes.int32)
             return apply("RealDiv", c["tp"][i], c["tp"][i] + c["fn"][i] + _EPSILON, name=name)
 
-        value, update = compute(values, "value"), compute(updates, "update_op")
-        return collect(value, update, metrics_collections, updates_collections)
+        return compute(values, "value"), compute(updates, "update_op")
 
 
 @export("metrics.specificity_at_sensitivity")
+@metric
 def specificity_at_sensitivity(
     labels: Any,
     predictions: Any,
     sensitivity: float,
     weights: Any = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
     """The share of false ones kept out, at the last threshold where the share of true ones found is as asked."""
@@ -240,5 +218,4 @@ def specificity_at_sensitivity(
             i = cast(argmax(cumsum(nearest), 0), dtypes.int32)
             return apply("RealDiv", c["tn"][i], c["tn"][i] + c["fp"][i] + _EPSILON, name=name)
 
-        value, update = compute(values, "value"), compute(updates, "update_op")
-        return collect(value, update, metrics_collections, updates_collections)
+        return compute(values, "value"), compute(updates, "update_op")

@@ -12,7 +12,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tensorfleet.losses.weights import broadcast_weights, check_broadcastable
-from tensorfleet.metrics.base import collect, metric_variable
+from tensorfleet.metrics.base import metric, metric_variable
 from tensorfleet.ops.array_build import range_
 from tensorfleet.ops.array_shape import expand_dims, size
 from tensorfleet.ops.cast import cast
@@ -90,23 +90,20 @@ def _streaming(what: str, k: Any, class_id: int | None, chosen: Tensor, weights:
         return variable, assign_add(variable, total, name="update")  # type: ignore[return-value]
 
 
-def _fraction(
-    hits: Pair, misses: Pair, scope: str, metrics_collections: Any, updates_collections: Any
-) -> Pair:
+def _fraction(hits: Pair, misses: Pair, scope: str) -> Pair:
     value = apply("RealDiv", hits[0], apply("AddV2", hits[0], misses[0]), name=scope)
     update = apply("RealDiv", hits[1], apply("AddV2", hits[1], misses[1]), name="update")
-    return collect(value, update, metrics_collections, updates_collections)
+    return value, update
 
 
 @export("metrics.precision_at_top_k")
+@metric
 def precision_at_top_k(
     labels: Any,
     predictions_idx: Any,
     k: int | None = None,
     class_id: int | None = None,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
     """Of the k classes predicted for each item, or of one class among them, the share that are labels."""
@@ -116,37 +113,33 @@ def precision_at_top_k(
         wrong = apply("LogicalNot", right)
         hits = _streaming("true_positive", k, class_id, _of_class(right, p, class_id), weights)
         misses = _streaming("false_positive", k, class_id, _of_class(wrong, p, class_id), weights)
-        return _fraction(hits, misses, scope, metrics_collections, updates_collections)
+        return _fraction(hits, misses, scope)
 
 
 @export("metrics.precision_at_k", "metrics.sparse_precision_at_k")
+@metric
 def precision_at_k(
     labels: Any,
     predictions: Any,
     k: int,
     class_id: int | None = None,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
     """Of the k classes with the highest predictions, or of one class among them, the share that are labels."""
     with name_scope(name, _name("precision", k, class_id), (predictions, labels, weights)) as scope:
         best = top_k(predictions, k).indices
-        return precision_at_top_k(
-            labels, best, k, class_id, weights, metrics_collections, updates_collections, scope
-        )
+        return precision_at_top_k(labels, best, k, class_id, weights, name=scope)
 
 
 @export("metrics.recall_at_top_k")
+@metric
 def recall_at_top_k(
     labels: Any,
     predictions_idx: Any,
     k: int | None = None,
     class_id: int | None = None,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
     """Of the labels of each item, or of one class, the share among the k classes predicted."""
@@ -156,37 +149,29 @@ def recall_at_top_k(
         missed = _of_class(_missed(y, p), y, class_id)
         hits = _streaming("true_positive", k, class_id, right, weights)
         misses = _streaming("false_negative", k, class_id, missed, weights)
-        return _fraction(hits, misses, scope, metrics_collections, updates_collections)
+        return _fraction(hits, misses, scope)
 
 
 @export("metrics.recall_at_k")
+@metric
 def recall_at_k(
     labels: Any,
     predictions: Any,
     k: int,
     class_id: int | None = None,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
     """Of the labels of each item, or of one class, the share among the k classes with the highest predictions."""
     with name_scope(name, _name("recall", k, class_id), (predictions, labels, weights)) as scope:
         best = top_k(predictions, k).indices
-        return recall_at_top_k(
-            labels, best, k, class_id, weights, metrics_collections, updates_collections, scope
-        )
+        return recall_at_top_k(labels, best, k, class_id, weights, name=scope)
 
 
-@export("metrics.average_precision_at_k")
+@export("metrics.average_precision_at_k", "metrics.sparse_average_precision_at_k")
+@metric
 def average_precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, k: int, weights: Any = None, name: str | None = None
 ) -> Pair:
     """The precision at each of the first k ranks that holds a label, averaged over labels and items."""
     if k < 1:
@@ -202,23 +187,7 @@ def average_precision_at_k(
         total, new_total = _added("total", reduce_sum(each))
         value = div_no_nan(total, count, name="mean")
         update = div_no_nan(new_total, new_count, name=scope)
-        return collect(value, update, metrics_collections, updates_collections)
-
-
-@export("metrics.sparse_average_precision_at_k")
-def sparse_average_precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """The old name of `tf.metrics.average_precision_at_k`."""
-    return average_precision_at_k(
-        labels, predictions, k, weights, metrics_collections, updates_collections, name
-    )
+        return value, update
 
 
 def _average_precision(labels: Tensor, predictions: Tensor, k: int) -> Tensor:
