@@ -8,7 +8,7 @@ import tensorfleet
 ROOT = Path(tensorfleet.__file__).parent
 STAGES = [
     {"protos"},
-    {"errors", "dtypes", "shapes", "devices", "api", "arguments", "nest"},
+    {"errors", "dtypes", "shapes", "devices", "api", "arguments", "properties", "nest"},
     {"platform"},
     {"io"},
     {"graph"},

@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorfleet.api import export, find
 from tensorfleet.layers.rnn_cells import LSTMStateTuple, RNNCell
+from tensorfleet.properties import readonly
 
 
 @export("contrib.rnn.LayerNormBasicLSTMCell")
@@ -35,9 +36,7 @@ class LayerNormBasicLSTMCell(RNNCell):
     def state_size(self) -> LSTMStateTuple:
         return LSTMStateTuple(self._num_units, self._num_units)
 
-    @property
-    def output_size(self) -> int:
-        return self._num_units
+    output_size = readonly("_num_units")
 
     def _norm(self, x: Any, scope: str) -> Any:
         shape, constant = x.shape[-1:], find("constant_initializer")

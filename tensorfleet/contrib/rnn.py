@@ -12,6 +12,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.layers.base import Layer
 from tensorfleet.layers.rnn_cells import LayerCell, LSTMStateTuple, _constant, _depth
 from tensorfleet.layers.specs import InputSpec
+from tensorfleet.properties import readonly
 
 
 class _LSTMWeights:
@@ -57,9 +58,7 @@ class LSTMBlockCell(_LSTMWeights, LayerCell):
     def state_size(self) -> Any:
         return LSTMStateTuple(self._num_units, self._num_units)
 
-    @property
-    def output_size(self) -> int:
-        return self._num_units
+    output_size = readonly("_num_units")
 
     def build(self, input_shape: Any) -> None:
         self._make(self, _depth(input_shape))
@@ -105,10 +104,7 @@ class LSTMBlockFusedCell(_LSTMWeights, Layer):
         self._use_peephole = use_peephole
         self.input_spec = InputSpec(ndim=3)
 
-    @property
-    def num_units(self) -> int:
-        """The number of units."""
-        return self._num_units
+    num_units = readonly("_num_units", "The number of units.")
 
     def build(self, input_shape: Any) -> None:
         self._make(self, _depth(input_shape))
@@ -185,13 +181,8 @@ class GRUBlockCellV2(LayerCell):
         self._num_units = num_units if num_units is not None else cell_size
         self.input_spec = InputSpec(ndim=2)
 
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
+    state_size = readonly("_num_units")
+    output_size = readonly("_num_units")
 
     def build(self, input_shape: Any) -> None:
         units: Any = self._num_units
@@ -226,13 +217,8 @@ class _Projecting(LayerCell):
         super().__init__(_reuse=reuse)
         self._cell = cell
 
-    @property
-    def state_size(self) -> Any:
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        return self._cell.output_size
+    state_size = readonly("_cell.state_size")
+    output_size = readonly("_cell.output_size")
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         return self._cell.zero_state(batch_size, dtype)
@@ -344,10 +330,7 @@ class OutputProjectionWrapper(_Projecting):
             raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
         self._projected, self._activation = output_size, activation
 
-    @property
-    def output_size(self) -> int:
-        """The units of the dense layer."""
-        return self._projected
+    output_size = readonly("_projected", "The units of the dense layer.")
 
     def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         """The cell's step, and its output projected."""

@@ -10,6 +10,7 @@ from tensorfleet import dtypes
 from tensorfleet.api import export, find
 from tensorfleet.graph.operation import Tensor as GraphTensor
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.properties import readonly
 
 
 def _in(module: str, *names: str) -> Callable:
@@ -47,10 +48,7 @@ class ItemHandler:
     def __init__(self, keys: Any) -> None:
         self._keys = [keys] if isinstance(keys, str) else list(keys)
 
-    @property
-    def keys(self) -> list[str]:
-        """The features it needs."""
-        return self._keys
+    keys = readonly("_keys", "The features it needs.")
 
     def tensors_to_item(self, keys_to_tensors: dict[str, Any]) -> Any:
         """The item, from the features by name."""
@@ -258,10 +256,7 @@ class ParallelReader:
         """How many there are."""
         return len(self._readers)
 
-    @property
-    def common_queue(self) -> Any:
-        """What they fill."""
-        return self._common_queue
+    common_queue = readonly("_common_queue", "What they fill.")
 
     def read(self, queue: Any, name: str | None = None) -> Any:
         """The next key and value; `queue` names the files."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorfleet.api import export
 from tensorfleet.graph.graph import Graph
+from tensorfleet.properties import readonly
 from tensorfleet.summary import writer as real
 from tensorfleet.summary.events import summary_iterator
 
@@ -45,10 +46,7 @@ class FakeSummaryWriter:
         self._added_session_logs: list = []
         self._added_run_metadata: dict[str, Any] = {}
 
-    @property
-    def summaries(self) -> dict[int, list]:
-        """The `Summary` messages that were added, by step."""
-        return self._summaries
+    summaries = readonly("_summaries", "The `Summary` messages that were added, by step.")
 
     def assert_summaries(
         self,

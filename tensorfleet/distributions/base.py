@@ -13,6 +13,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 
@@ -82,35 +83,21 @@ class Distribution:
 
     # -- what it is ----------------------------------------------------------------------------------
 
-    @property
-    def name(self) -> str:
-        """The name that its operations go by."""
-        return self._name
-
-    @property
-    def dtype(self) -> Any:
-        """The type of its samples."""
-        return self._dtype
+    name = readonly("_name", "The name that its operations go by.")
+    dtype = readonly("_dtype", "The type of its samples.")
 
     @property
     def parameters(self) -> dict:
         """The arguments it was made with."""
         return dict(self._given)
 
-    @property
-    def reparameterization_type(self) -> ReparameterizationType:
-        """Whether gradients flow through its samples."""
-        return self._reparameterization_type
-
-    @property
-    def allow_nan_stats(self) -> bool:
-        """Whether a moment that does not exist is NaN rather than an error."""
-        return self._allow_nan_stats
-
-    @property
-    def validate_args(self) -> bool:
-        """Whether parameters are checked when a step runs."""
-        return self._validate_args
+    reparameterization_type = readonly(
+        "_reparameterization_type", "Whether gradients flow through its samples."
+    )
+    allow_nan_stats = readonly(
+        "_allow_nan_stats", "Whether a moment that does not exist is NaN rather than an error."
+    )
+    validate_args = readonly("_validate_args", "Whether parameters are checked when a step runs.")
 
     @property
     def batch_shape(self) -> TensorShape:

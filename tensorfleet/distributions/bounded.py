@@ -22,6 +22,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_build import ones_like, zeros_like
+from tensorfleet.properties import readonly
 
 
 def _below(low: Tensor, high: Tensor) -> Any:
@@ -52,15 +53,8 @@ class Uniform(Distribution):
             name=name,
         )
 
-    @property
-    def low(self) -> Tensor:
-        """The lower end."""
-        return self._low
-
-    @property
-    def high(self) -> Tensor:
-        """The upper end."""
-        return self._high
+    low = readonly("_low", "The lower end.")
+    high = readonly("_high", "The upper end.")
 
     def range(self, name: str = "range") -> Tensor:
         """The distance between the ends."""
@@ -132,10 +126,7 @@ class Exponential(Distribution):
             name=name,
         )
 
-    @property
-    def rate(self) -> Tensor:
-        """How often the event happens."""
-        return self._rate
+    rate = readonly("_rate", "How often the event happens.")
 
     def _batched(self) -> tuple:
         return (self._rate,)

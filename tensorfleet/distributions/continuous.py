@@ -21,6 +21,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_build import ones_like, zeros_like
+from tensorfleet.properties import readonly
 
 _LOG_TWO_PI = math.log(2 * math.pi)
 
@@ -48,15 +49,8 @@ class _LocationScale(Distribution):
             name=name,
         )
 
-    @property
-    def loc(self) -> Tensor:
-        """Where the middle is."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """How wide it is."""
-        return self._scale
+    loc = readonly("_loc", "Where the middle is.")
+    scale = readonly("_scale", "How wide it is.")
 
     def _batched(self) -> tuple:
         return self._loc, self._scale
@@ -282,10 +276,7 @@ class StudentT(_LocationScale):
             name=name,
         )
 
-    @property
-    def df(self) -> Tensor:
-        """The degrees of freedom."""
-        return self._df
+    df = readonly("_df", "The degrees of freedom.")
 
     def _batched(self) -> tuple:
         return self._df, self._loc, self._scale

@@ -24,6 +24,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_build import ones_like, zeros_like
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.cast import cast
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 _LAST = np.array([-1], np.int32)
@@ -73,15 +74,8 @@ class Bernoulli(Distribution):
             dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
         )
 
-    @property
-    def logits(self) -> Tensor:
-        """The logarithm of the odds of 1."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of 1."""
-        return self._probs
+    logits = readonly("_logits", "The logarithm of the odds of 1.")
+    probs = readonly("_probs", "The probability of 1.")
 
     def _batched(self) -> tuple:
         return (self._logits,)
@@ -127,15 +121,8 @@ class _Classes(Distribution):
     _logits: Tensor
     _probs: Tensor
 
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of the classes' weights."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        return self._probs
+    logits = readonly("_logits", "The logarithms of the classes' weights.")
+    probs = readonly("_probs", "The probabilities of the classes.")
 
     @property
     def event_size(self) -> Tensor:
@@ -276,10 +263,7 @@ class Multinomial(_Classes):
             name=name,
         )
 
-    @property
-    def total_count(self) -> Tensor:
-        """The number of draws."""
-        return self._total
+    total_count = readonly("_total", "The number of draws.")
 
     @property
     def event_shape(self) -> TensorShape:
@@ -350,15 +334,8 @@ class Poisson(Distribution):
             self._rate.dtype.base_dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
         )
 
-    @property
-    def rate(self) -> Tensor:
-        """The mean."""
-        return self._rate
-
-    @property
-    def log_rate(self) -> Tensor:
-        """The logarithm of the mean."""
-        return self._log_rate
+    rate = readonly("_rate", "The mean.")
+    log_rate = readonly("_log_rate", "The logarithm of the mean.")
 
     def _batched(self) -> tuple:
         return (self._rate,)

@@ -23,6 +23,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_build import ones_like
 from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 _LAST = np.array([-1], np.int32)
@@ -56,15 +57,8 @@ class Gamma(Distribution):
             alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
         )
 
-    @property
-    def concentration(self) -> Tensor:
-        """The shape parameter."""
-        return self._concentration
-
-    @property
-    def rate(self) -> Tensor:
-        """The inverse of the scale."""
-        return self._rate
+    concentration = readonly("_concentration", "The shape parameter.")
+    rate = readonly("_rate", "The inverse of the scale.")
 
     def _batched(self) -> tuple:
         return self._concentration, self._rate
@@ -134,15 +128,8 @@ class Beta(Distribution):
             a.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
         )
 
-    @property
-    def concentration1(self) -> Tensor:
-        """What pulls towards one."""
-        return self._a
-
-    @property
-    def concentration0(self) -> Tensor:
-        """What pulls towards zero."""
-        return self._b
+    concentration1 = readonly("_a", "What pulls towards one.")
+    concentration0 = readonly("_b", "What pulls towards zero.")
 
     @property
     def total_concentration(self) -> Tensor:
@@ -220,10 +207,7 @@ class Dirichlet(Distribution):
             alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
         )
 
-    @property
-    def concentration(self) -> Tensor:
-        """The weights of the classes."""
-        return self._concentration
+    concentration = readonly("_concentration", "The weights of the classes.")
 
     @property
     def total_concentration(self) -> Tensor:
@@ -306,10 +290,7 @@ class DirichletMultinomial(Dirichlet):
         self._given = {k: v for k, v in given.items() if k not in ("self", "__class__")}
         self._reparameterization_type = NOT_REPARAMETERIZED
 
-    @property
-    def total_count(self) -> Tensor:
-        """The number of draws."""
-        return self._total
+    total_count = readonly("_total", "The number of draws.")
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         probs = super()._sample_n(count, seed)

@@ -23,6 +23,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_build import ones_like, zeros_like
 from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 _LAST = np.array([-1], np.int32)
@@ -66,15 +67,8 @@ class MultivariateNormalDiag(Distribution):
             name=name,
         )
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean."""
-        return self._loc
-
-    @property
-    def scale_diag(self) -> Tensor:
-        """The standard deviations."""
-        return self._scale
+    loc = readonly("_loc", "The mean.")
+    scale_diag = readonly("_scale", "The standard deviations.")
 
     @property
     def batch_shape(self) -> TensorShape:
@@ -150,10 +144,7 @@ class Independent(Distribution):
             name=name or f"Independent{distribution.name}",
         )
 
-    @property
-    def distribution(self) -> Any:
-        """The batch of variables."""
-        return self._inner
+    distribution = readonly("_inner", "The batch of variables.")
 
     @property
     def batch_shape(self) -> TensorShape:
@@ -228,10 +219,7 @@ class Mixture(Distribution):
             self._components[0].dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
         )
 
-    @property
-    def cat(self) -> Categorical:
-        """What chooses the component."""
-        return self._cat
+    cat = readonly("_cat", "What chooses the component.")
 
     @property
     def components(self) -> list:
@@ -243,9 +231,7 @@ class Mixture(Distribution):
         """How many there are."""
         return len(self._components)
 
-    @property
-    def batch_shape(self) -> TensorShape:
-        return self._cat.batch_shape
+    batch_shape = readonly("_cat.batch_shape")
 
     @property
     def event_shape(self) -> TensorShape:
@@ -319,10 +305,7 @@ class Deterministic(Distribution):
             name=name,
         )
 
-    @property
-    def loc(self) -> Tensor:
-        """The value."""
-        return self._loc
+    loc = readonly("_loc", "The value.")
 
     def _batched(self) -> tuple:
         return (self._loc,)

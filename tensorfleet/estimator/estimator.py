@@ -36,6 +36,7 @@ from tensorfleet.graph.scopes import (
 from tensorfleet.internals.util import fn_args
 from tensorfleet.ops.basic import group
 from tensorfleet.platform import logging
+from tensorfleet.properties import readonly
 from tensorfleet.summary.summary import scalar
 from tensorfleet.train.checkpoint_reader import list_variables, load_variable
 from tensorfleet.train.checkpoint_state import latest_checkpoint
@@ -95,10 +96,7 @@ class Estimator:
                 f"Subclasses of Estimator cannot override members of Estimator. {mine} does override {changed}"
             )
 
-    @property
-    def model_dir(self) -> str:
-        """The folder of the checkpoints."""
-        return self._model_dir
+    model_dir = readonly("_model_dir", "The folder of the checkpoints.")
 
     @property
     def config(self) -> RunConfig:

@@ -12,6 +12,7 @@ from typing import Any
 from tensorfleet.api import find
 from tensorfleet.internals.util import fn_args
 from tensorfleet.platform import logging
+from tensorfleet.properties import readonly
 
 
 class Exporter(abc.ABC):
@@ -55,10 +56,7 @@ class _SavedModelExporter(Exporter):
         self._assets_extra = assets_extra
         self._as_text = as_text
 
-    @property
-    def name(self) -> str:
-        """The folder that it writes to."""
-        return self._name
+    name = readonly("_name", "The folder that it writes to.")
 
     def export(
         self,

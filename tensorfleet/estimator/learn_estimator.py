@@ -16,7 +16,9 @@ from tensorfleet.estimator.learn_model import receiver_of, spec_of
 from tensorfleet.estimator.outputs import DEFAULT_KEY
 from tensorfleet.internals.util import fn_args
 from tensorfleet.losses.losses import Reduction
+from tensorfleet.properties import readonly
 
+_JOINT = ("joint_linear_weights", "_joint_linear_weights")
 _MEAN = Reduction.SUM_OVER_BATCH_SIZE
 
 
@@ -52,20 +54,9 @@ class Estimator:
             made = made._replace(export_outputs={**outputs, DEFAULT_KEY: outputs[self._default_output]})
         return made
 
-    @property
-    def model_dir(self) -> str:
-        """The folder of the checkpoints."""
-        return self._core.model_dir
-
-    @property
-    def config(self) -> Any:
-        """The settings of the run."""
-        return self._core.config
-
-    @property
-    def params(self) -> Any:
-        """A copy of what the model function gets as `params`."""
-        return self._core.params
+    model_dir = readonly("_core.model_dir", "The folder of the checkpoints.")
+    config = readonly("_core.config", "The settings of the run.")
+    params = readonly("_core.params", "A copy of what the model function gets as `params`.")
 
     def get_variable_names(self) -> list[str]:
         """The names of the variables in the latest checkpoint."""
@@ -201,8 +192,7 @@ class _Canned(Estimator):
     _kind: Any
     _one_of: str  # which prediction `predict` gives
     _unsupported = ("gradient_clip_norm", "embedding_lr_multipliers", "input_layer_min_slice_size")
-    _switches = ("enable_centered_bias", "_joint_weight", "_joint_weights")
-    _switches += ("joint_linear_weights", "_joint_linear_weights")
+    _switches = ("enable_centered_bias", "_joint_weight", "_joint_weights", *_JOINT)
 
     def _make(self, given: dict[str, Any]) -> None:
         """Makes the estimator of `tf.estimator` from the arguments that both have."""

@@ -9,6 +9,7 @@ from tensorfleet import dtypes
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.platform import logging
+from tensorfleet.properties import readonly
 from tensorfleet.saved_model import names
 from tensorfleet.saved_model.signatures import (
     classification_signature_def,
@@ -60,15 +61,8 @@ class ClassificationOutput(ExportOutput):
         self._scores = scores
         self._classes = classes
 
-    @property
-    def scores(self) -> Any:
-        """The score of each class."""
-        return self._scores
-
-    @property
-    def classes(self) -> Any:
-        """The names of the classes."""
-        return self._classes
+    scores = readonly("_scores", "The score of each class.")
+    classes = readonly("_classes", "The names of the classes.")
 
     def as_signature_def(self, receiver_tensors: dict) -> Any:
         """A signature to classify serialized `tf.Example`s."""
@@ -85,10 +79,7 @@ class RegressionOutput(ExportOutput):
             raise ValueError(f"Regression output value must be a float32 Tensor; got {value}")
         self._value = value
 
-    @property
-    def value(self) -> Any:
-        """The float."""
-        return self._value
+    value = readonly("_value", "The float.")
 
     def as_signature_def(self, receiver_tensors: dict) -> Any:
         """A signature to regress serialized `tf.Example`s."""
@@ -107,10 +98,7 @@ class PredictOutput(ExportOutput):
                 raise ValueError(f"Prediction output value must be a Tensor; got {value}")
         self._outputs = {"/".join(k) if isinstance(k, tuple) else k: v for k, v in outputs.items()}
 
-    @property
-    def outputs(self) -> dict:
-        """The tensors by name."""
-        return self._outputs
+    outputs = readonly("_outputs", "The tensors by name.")
 
     def as_signature_def(self, receiver_tensors: dict) -> Any:
         """A signature from any tensors to any tensors."""

@@ -22,6 +22,7 @@ from tensorfleet.graph.scopes import GraphKeys, control_dependencies
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.cast import cast
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -51,10 +52,7 @@ class DenseColumn(FeatureColumn):
         """The shape of what one example gets."""
         raise TypeError(f"{type(self).__name__} has no shape.")
 
-    @property
-    def var_scope_name(self) -> str:
-        """The variable scope of the column's weights."""
-        return self.name
+    var_scope_name = readonly("name", "The variable scope of the column's weights.")
 
     def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
         """The tensor of a batch, made with the weights of the current variable scope."""
@@ -88,9 +86,7 @@ class NumericColumn(DenseColumn):
     dtype: DType
     normalizer_fn: Any
 
-    @property
-    def name(self) -> str:
-        return self.key
+    name = readonly("key")
 
     @property
     def parse_example_spec(self) -> dict:
@@ -123,9 +119,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
     def name(self) -> str:
         return f"{self.source_column.name}_bucketized"
 
-    @property
-    def parse_example_spec(self) -> dict:
-        return self.source_column.parse_example_spec
+    parse_example_spec = readonly("source_column.parse_example_spec")
 
     @property
     def variable_shape(self) -> TensorShape:
@@ -161,9 +155,7 @@ class _KeyedCategorical(CategoricalColumn):
     key: str
     dtype: DType
 
-    @property
-    def name(self) -> str:
-        return self.key
+    name = readonly("key")
 
     @property
     def parse_example_spec(self) -> dict:
@@ -197,9 +189,7 @@ class IdentityCategoricalColumn(_KeyedCategorical):
     default_value: Any
     dtype = dtypes.int64
 
-    @property
-    def num_buckets(self) -> int:
-        return self.number_buckets
+    num_buckets = readonly("number_buckets")
 
     def _ids(self, values: Tensor) -> Tensor:
         if not values.dtype.is_integer:
@@ -226,9 +216,7 @@ class HashedCategoricalColumn(_KeyedCategorical):
     hash_bucket_size: int
     dtype: DType
 
-    @property
-    def num_buckets(self) -> int:
-        return self.hash_bucket_size
+    num_buckets = readonly("hash_bucket_size")
 
     def _ids(self, values: Tensor) -> Tensor:
         self._check_kind(values)
@@ -322,9 +310,7 @@ class WeightedCategoricalColumn(CategoricalColumn):
             )
         return {**spec, self.weight_feature_key: find("VarLenFeature")(self.dtype)}
 
-    @property
-    def num_buckets(self) -> int:
-        return self.categorical_column.num_buckets
+    num_buckets = readonly("categorical_column.num_buckets")
 
     def transform(self, features: Features) -> tuple[SparseTensor, SparseTensor]:
         weights = features.get(self.weight_feature_key)
@@ -371,9 +357,7 @@ class CrossedColumn(CategoricalColumn):
             )
         return spec
 
-    @property
-    def num_buckets(self) -> int:
-        return self.hash_bucket_size
+    num_buckets = readonly("hash_bucket_size")
 
     def transform(self, features: Features) -> SparseTensor:
         crossed = [part for key in self.keys for part in self._parts(key, features)]

@@ -15,6 +15,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_collection, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -28,9 +29,7 @@ class IndicatorColumn(DenseColumn):
     def name(self) -> str:
         return f"{self.categorical_column.name}_indicator"
 
-    @property
-    def parse_example_spec(self) -> dict:
-        return self.categorical_column.parse_example_spec
+    parse_example_spec = readonly("categorical_column.parse_example_spec")
 
     @property
     def variable_shape(self) -> TensorShape:
@@ -64,9 +63,7 @@ class EmbeddingColumn(DenseColumn):
     def name(self) -> str:
         return f"{self.categorical_column.name}_embedding"
 
-    @property
-    def parse_example_spec(self) -> dict:
-        return self.categorical_column.parse_example_spec
+    parse_example_spec = readonly("categorical_column.parse_example_spec")
 
     @property
     def variable_shape(self) -> TensorShape:
@@ -106,9 +103,7 @@ class SharedEmbeddingColumn(EmbeddingColumn):
     def name(self) -> str:
         return f"{self.categorical_column.name}_shared_embedding"
 
-    @property
-    def var_scope_name(self) -> str:
-        return self.shared_embedding_collection_name
+    var_scope_name = readonly("shared_embedding_collection_name")
 
     def _weights(self, collections: Any, trainable: bool) -> Any:
         shared = get_collection(self.shared_embedding_collection_name)

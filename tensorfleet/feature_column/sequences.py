@@ -21,6 +21,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.cast import cast
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -38,17 +39,9 @@ class SequenceCategoricalColumn(CategoricalColumn):
 
     categorical_column: CategoricalColumn
 
-    @property
-    def name(self) -> str:
-        return self.categorical_column.name
-
-    @property
-    def parse_example_spec(self) -> dict:
-        return self.categorical_column.parse_example_spec
-
-    @property
-    def num_buckets(self) -> int:
-        return self.categorical_column.num_buckets
+    name = readonly("categorical_column.name")
+    parse_example_spec = readonly("categorical_column.parse_example_spec")
+    num_buckets = readonly("categorical_column.num_buckets")
 
     def transform(self, features: Features) -> SparseTensor:
         ids, _ = self.categorical_column.ids_and_weights(features)
@@ -66,9 +59,7 @@ class SequenceNumericColumn(DenseColumn):
     dtype: DType
     normalizer_fn: Any
 
-    @property
-    def name(self) -> str:
-        return self.key
+    name = readonly("key")
 
     @property
     def parse_example_spec(self) -> dict:

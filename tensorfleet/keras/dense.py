@@ -35,7 +35,7 @@ def converted(arguments: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-WEIGHTS = {"kernel_initializer": "glorot_uniform", "bias_initializer": "zeros"}
+WEIGHTS: dict[str, Any] = {"kernel_initializer": "glorot_uniform", "bias_initializer": "zeros"}
 
 
 def as_keras(base: type, without: tuple[str, ...] = ("trainable", "name"), **defaults: Any) -> Any:

@@ -15,6 +15,7 @@ from tensorfleet.keras import state
 from tensorfleet.keras.getting import initializer as initializer_of
 from tensorfleet.layers.specs import snake_case
 from tensorfleet.ops.basic import group
+from tensorfleet.properties import readonly
 
 
 class Metric:
@@ -41,10 +42,7 @@ class Metric:
         if "update_state" in cls.__dict__:
             cls.update_state = _as_operation(cls.__dict__["update_state"])  # type: ignore[method-assign]
 
-    @property
-    def dtype(self) -> str:
-        """The type of its value."""
-        return self._dtype.name
+    dtype = readonly("_dtype.name", "The type of its value.")
 
     def add_weight(
         self,

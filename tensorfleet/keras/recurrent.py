@@ -46,12 +46,9 @@ def _arguments(gates: str = "", forget: str = "", how: str = "", last: str = "")
 
 
 _GATES, _HOW = "recurrent_activation='hard_sigmoid',", "implementation=1,"
-_OWN = ("units", "activation", "use_bias", "return_sequences", "return_state", "go_backwards", "unroll")
-_OWN += tuple(
-    f"{part}_{what}"
-    for part in ("kernel", "recurrent", "bias")
-    for what in ("initializer", "regularizer", "constraint")
-)
+_PARTS, _WHATS = ("kernel", "recurrent", "bias"), ("initializer", "regularizer", "constraint")
+_OWN = ["units", "activation", "use_bias", "return_sequences", "return_state", "go_backwards", "unroll"]
+_OWN += [f"{part}_{what}" for part in _PARTS for what in _WHATS]
 
 
 class _Recurrent(Layer):
@@ -59,6 +56,13 @@ class _Recurrent(Layer):
 
     _gates = 1
     _states = 1
+    bias_initializer: Any
+    bias_regularizer: Any
+    bias_constraint: Any
+    use_bias: bool
+    return_sequences: bool
+    return_state: bool
+    go_backwards: bool
 
     @taking(_arguments())
     def __init__(self, given: dict[str, Any]) -> None:
@@ -94,7 +98,7 @@ class _Recurrent(Layer):
             yield "cell", self._held
 
     def _weight(self, name: str, dims: tuple, part: str) -> Any:
-        options = {w: getattr(self, f"{part}_{w}") for w in ("initializer", "regularizer", "constraint")}
+        options = {w: getattr(self, f"{part}_{w}") for w in _WHATS}
         return self.add_weight(name, dims, **options)
 
     def _projected(self, inputs: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph
 from tensorfleet.layers.helpers import collect_new, depending, unique_name
 from tensorfleet.layers.nodes import Unconnected
 from tensorfleet.layers.specs import check_inputs, snake_case
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 from tensorfleet.variables.initializers import default_for
 from tensorfleet.variables.partitioned import PartitionedVariable
@@ -120,20 +121,9 @@ class Layer(Unconnected):
         """A name scope to put operations beside the layer's own."""
         return name_scope(self._scope.original_name_scope if self._scope is not None else self.name)
 
-    @property
-    def dtype(self) -> Any:
-        """The type of its variables, known after the first call if not given."""
-        return self._dtype
-
-    @property
-    def dynamic(self) -> bool:
-        """Whether the layer was declared to run eagerly."""
-        return self._dynamic
-
-    @property
-    def graph(self) -> Graph | None:
-        """The graph the layer was used in."""
-        return self._graph
+    dtype = readonly("_dtype", "The type of its variables, known after the first call if not given.")
+    dynamic = readonly("_dynamic", "Whether the layer was declared to run eagerly.")
+    graph = readonly("_graph", "The graph the layer was used in.")
 
     @property
     def trainable(self) -> bool:
@@ -172,20 +162,9 @@ class Layer(Unconnected):
         """All variables, the trained ones first."""
         return self.trainable_weights + self.non_trainable_weights
 
-    @property
-    def variables(self) -> list:
-        """The same as `weights`."""
-        return self.weights
-
-    @property
-    def trainable_variables(self) -> list:
-        """The same as `trainable_weights`."""
-        return self.trainable_weights
-
-    @property
-    def non_trainable_variables(self) -> list:
-        """The same as `non_trainable_weights`."""
-        return self.non_trainable_weights
+    variables = readonly("weights", "The same as `weights`.")
+    trainable_variables = readonly("trainable_weights", "The same as `trainable_weights`.")
+    non_trainable_variables = readonly("non_trainable_weights", "The same as `non_trainable_weights`.")
 
     @property
     def submodules(self) -> tuple:

@@ -16,6 +16,7 @@ from tensorfleet.layers.base import Layer
 from tensorfleet.layers.specs import InputSpec
 from tensorfleet.ops.array_build import zeros
 from tensorfleet.ops.array_join import concat
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 from tensorfleet.variables.initializers import Constant
 from tensorfleet.variables.scope import get_variable_scope, variable_scope
@@ -194,13 +195,8 @@ class BasicRNNCell(LayerCell):
         self._num_units = num_units
         self._activation = _activation(activation)
 
-    @property
-    def state_size(self) -> int:
-        return self._num_units
-
-    @property
-    def output_size(self) -> int:
-        return self._num_units
+    state_size = readonly("_num_units")
+    output_size = readonly("_num_units")
 
     def build(instance: Any, input_shape: Any) -> None:
         units = instance._num_units
@@ -243,13 +239,8 @@ class GRUCell(LayerCell):
         self._kernel_initializer = kernel_initializer
         self._bias_initializer = bias_initializer
 
-    @property
-    def state_size(self) -> int:
-        return self._num_units
-
-    @property
-    def output_size(self) -> int:
-        return self._num_units
+    state_size = readonly("_num_units")
+    output_size = readonly("_num_units")
 
     def build(instance: Any, input_shape: Any) -> None:
         units, depth = instance._num_units, _depth(input_shape)

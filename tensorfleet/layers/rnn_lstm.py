@@ -20,6 +20,7 @@ from tensorfleet.layers.rnn_cells import (
 from tensorfleet.layers.specs import InputSpec
 from tensorfleet.ops.array_join import concat
 from tensorfleet.platform.logging import warn
+from tensorfleet.properties import readonly
 
 
 def _warn_of_concatenated(cell: Any) -> None:
@@ -58,9 +59,7 @@ class BasicLSTMCell(LayerCell):
         units = self._num_units
         return LSTMStateTuple(units, units) if self._state_is_tuple else 2 * units
 
-    @property
-    def output_size(self) -> int:
-        return self._num_units
+    output_size = readonly("_num_units")
 
     def build(instance: Any, input_shape: Any) -> None:
         units = instance._num_units

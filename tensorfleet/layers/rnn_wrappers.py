@@ -16,6 +16,7 @@ from tensorfleet.layers.rnn_cells import LSTMStateTuple, RNNCell, seed_of
 from tensorfleet.ops.array_join import concat
 from tensorfleet.ops.tensor_array import TensorArray
 from tensorfleet.platform.logging import warn
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 from tensorfleet.variables.scope import variable_scope
 
@@ -123,20 +124,9 @@ class Wrapper(RNNCell):
         assert_like_rnncell("cell", cell)
         self.cell = cell
 
-    @property
-    def wrapped_cell(self) -> Any:
-        """The cell inside."""
-        return self.cell
-
-    @property
-    def state_size(self) -> Any:
-        """That of the cell inside."""
-        return self.cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        """That of the cell inside."""
-        return self.cell.output_size
+    wrapped_cell = readonly("cell", "The cell inside.")
+    state_size = readonly("cell.state_size", "That of the cell inside.")
+    output_size = readonly("cell.output_size", "That of the cell inside.")
 
     def build(self, _: Any) -> None:
         """The cell inside builds itself."""

@@ -21,6 +21,7 @@ from tensorfleet.ops.checks import assert_less, assert_near
 from tensorfleet.ops.linalg import cholesky, self_adjoint_eigvals, svd
 from tensorfleet.ops.linalg_solve import slogdet
 from tensorfleet.ops.reduce import reduce_max, reduce_min
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import Dimension, TensorShape
 
 
@@ -107,10 +108,7 @@ class LinearOperator:
         """The shape of the batch."""
         return self.shape[:-2]
 
-    @property
-    def tensor_rank(self) -> int | None:
-        """The number of dimensions, those of the batch included."""
-        return self.shape.ndims
+    tensor_rank = readonly("shape.ndims", "The number of dimensions, those of the batch included.")
 
     @property
     def domain_dimension(self) -> Dimension:

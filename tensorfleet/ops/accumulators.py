@@ -9,7 +9,6 @@ import numpy as np
 
 from tensorfleet import dtypes, errors
 from tensorfleet.api import export
-from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
@@ -18,6 +17,7 @@ from tensorfleet.ops.accumulator_core import Accumulator, SparseAccumulator, Tak
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.common import SCALAR, UNKNOWN, vector_of
 from tensorfleet.ops.queue_ops import complete, shared
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 # -- operations --------------------------------------------------------------------------------------
@@ -149,20 +149,9 @@ class ConditionalAccumulatorBase:
         self._accumulator_ref = accumulator_ref
         self._name = accumulator_ref.op.name.rpartition("/")[2]
 
-    @property
-    def accumulator_ref(self) -> Tensor:
-        """The handle."""
-        return self._accumulator_ref
-
-    @property
-    def name(self) -> str:
-        """The name of the operation that makes the accumulator."""
-        return self._accumulator_ref.op.name
-
-    @property
-    def dtype(self) -> DType:
-        """The type of the gradients."""
-        return self._dtype
+    accumulator_ref = readonly("_accumulator_ref", "The handle.")
+    name = readonly("_accumulator_ref.op.name", "The name of the operation that makes the accumulator.")
+    dtype = readonly("_dtype", "The type of the gradients.")
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
         """How many gradients have been added since the last take."""

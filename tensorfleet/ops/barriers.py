@@ -17,6 +17,7 @@ from tensorfleet.ops.common import SCALAR, UNKNOWN, static_value, vector_of
 from tensorfleet.ops.queue_core import PriorityQueue, Take, own
 from tensorfleet.ops.queue_ops import agreed, complete
 from tensorfleet.ops.queues import shape_list, type_list
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 _FIRST = -(2**63)
@@ -239,15 +240,8 @@ class Barrier:
         )
         self._name = self._barrier_ref.op.name.rpartition("/")[2]
 
-    @property
-    def barrier_ref(self) -> Tensor:
-        """The handle."""
-        return self._barrier_ref
-
-    @property
-    def name(self) -> str:
-        """The name of the operation that makes the barrier."""
-        return self._barrier_ref.op.name
+    barrier_ref = readonly("_barrier_ref", "The handle.")
+    name = readonly("_barrier_ref.op.name", "The name of the operation that makes the barrier.")
 
     def insert_many(self, component_index: int, keys: Any, values: Any, name: str | None = None) -> Operation:
         """An operation that adds one component to each of the elements `keys`."""

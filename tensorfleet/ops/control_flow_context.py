@@ -15,6 +15,7 @@ from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_default_graph
 from tensorfleet.ops.control_flow_nodes import is_constant_enter, is_exit
+from tensorfleet.properties import readonly
 
 
 def output_context(op: Operation) -> Any:
@@ -45,15 +46,8 @@ class ControlFlowContext:
         if self._outer is not None:
             self._outer._nested.append(self)
 
-    @property
-    def name(self) -> str:
-        """The name, unique in the graph."""
-        return self._name
-
-    @property
-    def outer_context(self) -> Any:
-        """The context around this one."""
-        return self._outer
+    name = readonly("_name", "The name, unique in the graph.")
+    outer_context = readonly("_outer", "The context around this one.")
 
     @property
     def grad_state(self) -> Any:
@@ -176,15 +170,8 @@ class CondContext(ControlFlowContext):
         if self._outer is not None:
             self._outer.AddValue(pred)
 
-    @property
-    def pred(self) -> Tensor:
-        """The condition."""
-        return self._pred
-
-    @property
-    def pivot(self) -> Tensor:
-        """What operations without inputs wait for."""
-        return self._pivot
+    pred = readonly("_pred", "The condition.")
+    pivot = readonly("_pivot", "What operations without inputs wait for.")
 
     @property
     def branch(self) -> int:
@@ -250,33 +237,12 @@ class WhileContext(ControlFlowContext):
         self.nexts: list[Tensor] = []
         self.exits: list[Tensor] = []
 
-    @property
-    def back_prop(self) -> bool:
-        return self._back_prop
-
-    @property
-    def grad_state(self) -> Any:
-        return self._grad_state
-
-    @property
-    def pivot(self) -> Any:
-        """The loop's condition."""
-        return self._pivot
-
-    @property
-    def loop_enters(self) -> list[Tensor]:
-        """The loop variables as they enter."""
-        return self.enters
-
-    @property
-    def loop_exits(self) -> list[Tensor]:
-        """The loop variables as they leave."""
-        return self.exits
-
-    @property
-    def invariants(self) -> dict[Tensor, Tensor]:
-        """What the loop takes from outside, and what stands for it inside."""
-        return self._captured
+    back_prop = readonly("_back_prop")
+    grad_state = readonly("_grad_state")
+    pivot = readonly("_pivot", "The loop's condition.")
+    loop_enters = readonly("enters", "The loop variables as they enter.")
+    loop_exits = readonly("exits", "The loop variables as they leave.")
+    invariants = readonly("_captured", "What the loop takes from outside, and what stands for it inside.")
 
     def IsWhileContext(self) -> bool:
         return True

@@ -20,6 +20,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.ops.common import UNKNOWN
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -91,10 +92,7 @@ class _Function:
         """The name that the function has in the library of the default graph."""
         return self._body(self._types)[0].name
 
-    @property
-    def declared_input_types(self) -> Sequence[DType]:
-        """The types of the arguments, as declared."""
-        return self._types
+    declared_input_types = readonly("_types", "The types of the arguments, as declared.")
 
     @property
     def captured_inputs(self) -> list[Tensor]:

@@ -27,6 +27,7 @@ from tensorfleet.ops.basic import group, no_op
 from tensorfleet.ops.lookup_ops import LINE_NUMBER, WHOLE_LINE
 from tensorfleet.ops.strings import as_string
 from tensorfleet.ops.strings_hash import string_to_hash_bucket_fast, string_to_hash_bucket_strong
+from tensorfleet.properties import readonly
 
 
 @export("initialize_all_tables")
@@ -49,15 +50,8 @@ class _Typed:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
 
-    @property
-    def key_dtype(self) -> DType:
-        """The type of the keys."""
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> DType:
-        """The type of the values."""
-        return self._value_dtype
+    key_dtype = readonly("_key_dtype", "The type of the keys.")
+    value_dtype = readonly("_value_dtype", "The type of the values.")
 
 
 @export("contrib.lookup.LookupInterface", "python.ops.lookup_ops.LookupInterface")
@@ -69,10 +63,7 @@ class LookupInterface(_Typed):
         """The name of the table."""
         raise TypeError(f"{type(self).__name__} has no name.")
 
-    @property
-    def resource_handle(self) -> Any:
-        """The handle of the table."""
-        return self._resource_handle
+    resource_handle = readonly("_resource_handle", "The handle of the table.")
 
     _resource_handle: Any = None
 
@@ -115,20 +106,9 @@ class InitializableLookupTableBase(LookupInterface):
     def _create_resource(self) -> Tensor:
         raise TypeError("A table of your own defines _create_resource().")
 
-    @property
-    def default_value(self) -> Tensor:
-        """What keys that are not there give."""
-        return self._default_value
-
-    @property
-    def initializer(self) -> Operation:
-        """The operation that fills the table."""
-        return self._init_op
-
-    @property
-    def init(self) -> Operation:
-        """The old name of `initializer`."""
-        return self._init_op
+    default_value = readonly("_default_value", "What keys that are not there give.")
+    initializer = readonly("_init_op", "The operation that fills the table.")
+    init = readonly("_init_op", "The old name of `initializer`.")
 
     @property
     def name(self) -> str:
@@ -337,9 +317,7 @@ class StaticVocabularyTable(LookupInterface):
         kind = lookup_key_dtype or (dtypes.string if initializer is None else initializer.key_dtype)
         super().__init__(kind, dtypes.int64)
 
-    @property
-    def name(self) -> str:
-        return self._table_name
+    name = readonly("_table_name")
 
     @property
     def resource_handle(self) -> Any:
@@ -435,9 +413,7 @@ class IdTableWithHashBuckets(LookupInterface):
         self._table, self._num_oov_buckets, self._hasher_spec = table, num_oov_buckets, hasher_spec
         super().__init__(kind or dtypes.string, dtypes.int64)
 
-    @property
-    def name(self) -> str:
-        return self._table_name
+    name = readonly("_table_name")
 
     @property
     def resource_handle(self) -> Any:
@@ -452,10 +428,7 @@ class IdTableWithHashBuckets(LookupInterface):
         with name_scope(None, "init", None):
             return no_op()
 
-    @property
-    def init(self) -> Any:
-        """The old name of `initializer`."""
-        return self.initializer
+    init = readonly("initializer", "The old name of `initializer`.")
 
     def size(self, name: str | None = None) -> Any:
         """How many ids there are, buckets included."""

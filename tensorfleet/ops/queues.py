@@ -18,6 +18,7 @@ from tensorfleet.ops.array_join import stack
 from tensorfleet.ops.common import static_value
 from tensorfleet.ops.gather import gather
 from tensorfleet.ops.random_ops import get_seed
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape, as_shape
 
 
@@ -103,30 +104,11 @@ class QueueBase:
         chosen = gather(stack([q.queue_ref for q in queues]), index)
         return QueueBase(first.dtypes, shapes, first.names, chosen)
 
-    @property
-    def queue_ref(self) -> Tensor:
-        """The handle."""
-        return self._queue_ref
-
-    @property
-    def name(self) -> str:
-        """The name of the operation that makes the queue."""
-        return self._queue_ref.op.name
-
-    @property
-    def dtypes(self) -> list[DType]:
-        """The type of each component."""
-        return self._dtypes
-
-    @property
-    def shapes(self) -> list[TensorShape]:
-        """The shape of each component, as far as it is known."""
-        return self._shapes
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the components, if they have any."""
-        return self._names
+    queue_ref = readonly("_queue_ref", "The handle.")
+    name = readonly("_queue_ref.op.name", "The name of the operation that makes the queue.")
+    dtypes = readonly("_dtypes", "The type of each component.")
+    shapes = readonly("_shapes", "The shape of each component, as far as it is known.")
+    names = readonly("_names", "The names of the components, if they have any.")
 
     # -- putting in ----------------------------------------------------------------------------------
 

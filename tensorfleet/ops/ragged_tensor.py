@@ -12,7 +12,6 @@ from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope, session_for
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
@@ -24,6 +23,7 @@ from tensorfleet.ops.gather import gather
 from tensorfleet.ops.indexing import boolean_mask
 from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ops.sparse_dense import sparse_to_dense
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 _FACTORIES = object()
@@ -249,20 +249,9 @@ class RaggedTensor(CompositeTensor):
     values = property(lambda self: self._values, doc="The rows one behind the other.")
     row_splits = property(lambda self: self._row_splits, doc="Where rows begin, and the end.")
 
-    @property
-    def dtype(self) -> DType:
-        """The type of the elements."""
-        return self._values.dtype
-
-    @property
-    def op(self) -> Operation:
-        """The operation of the innermost values."""
-        return self.flat_values.op
-
-    @property
-    def graph(self) -> Graph:
-        """The graph of its tensors."""
-        return self._row_splits.graph
+    dtype = readonly("_values.dtype", "The type of the elements.")
+    op = readonly("flat_values.op", "The operation of the innermost values.")
+    graph = readonly("_row_splits.graph", "The graph of its tensors.")
 
     @property
     def flat_values(self) -> Tensor:

@@ -23,6 +23,7 @@ from tensorfleet.ops.parsing_wire import objects
 from tensorfleet.ops.queue_core import Take
 from tensorfleet.ops.queue_ops import complete, shared
 from tensorfleet.ops.read_places import Origin, note
+from tensorfleet.properties import readonly
 
 # -- what a reader is at run time --------------------------------------------------------------------
 
@@ -376,15 +377,8 @@ class ReaderBase:
         self._reader_ref = reader_ref
         self._supports_serialize = supports_serialize
 
-    @property
-    def reader_ref(self) -> Tensor:
-        """The handle of the reader."""
-        return self._reader_ref
-
-    @property
-    def supports_serialize(self) -> bool:
-        """Whether the state can be saved."""
-        return self._supports_serialize
+    reader_ref = readonly("_reader_ref", "The handle of the reader.")
+    supports_serialize = readonly("_supports_serialize", "Whether the state can be saved.")
 
     def _apply(self, what: str, *args: Any, name: str | None) -> Any:
         version = "V2" if self._reader_ref.dtype == dtypes.resource else ""

@@ -16,6 +16,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import device, name_scope
 from tensorfleet.ops.common import SCALAR, UNKNOWN
+from tensorfleet.properties import readonly
 
 _numbers = itertools.count()
 
@@ -83,15 +84,8 @@ class TensorHandle:
         self._dtype = dtype
         self._session = session
 
-    @property
-    def handle(self) -> str:
-        """The name, to be fed where a handle is asked for."""
-        return self._handle
-
-    @property
-    def dtype(self) -> DType:
-        """The type of the tensor."""
-        return self._dtype
+    handle = readonly("_handle", "The name, to be fed where a handle is asked for.")
+    dtype = readonly("_dtype", "The type of the tensor.")
 
     def eval(self) -> Any:
         """The value of the tensor."""

@@ -19,6 +19,7 @@ from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt, Element, Put, Queue, Take
 from tensorfleet.ops.queue_ops import complete, shared
 from tensorfleet.ops.queues import type_list
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape, as_shape
 
 # -- the memory --------------------------------------------------------------------------------------
@@ -192,35 +193,12 @@ class StagingArea:
         with name_scope(f"{self._name}_root"):
             self._root = apply_op("NoOp", name="NoOp")
 
-    @property
-    def name(self) -> str:
-        """The name under which it is shared."""
-        return self._name
-
-    @property
-    def dtypes(self) -> list[DType]:
-        """The type of each component."""
-        return self._dtypes
-
-    @property
-    def shapes(self) -> list[TensorShape]:
-        """The shape of each component, as far as it is known."""
-        return self._shapes
-
-    @property
-    def names(self) -> Any:
-        """The names of the components, if they have any."""
-        return self._names
-
-    @property
-    def capacity(self) -> int:
-        """The most elements it holds; 0 for no bound."""
-        return self._capacity
-
-    @property
-    def memory_limit(self) -> int:
-        """The most bytes it holds; 0 for no bound."""
-        return self._memory_limit
+    name = readonly("_name", "The name under which it is shared.")
+    dtypes = readonly("_dtypes", "The type of each component.")
+    shapes = readonly("_shapes", "The shape of each component, as far as it is known.")
+    names = readonly("_names", "The names of the components, if they have any.")
+    capacity = readonly("_capacity", "The most elements it holds; 0 for no bound.")
+    memory_limit = readonly("_memory_limit", "The most bytes it holds; 0 for no bound.")
 
     def _components(self, values: Any) -> list[Tensor]:
         if isinstance(values, dict):

@@ -14,6 +14,7 @@ from tensorfleet.graph.registry import gradient
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
 from tensorfleet.ops import tensor_array_ops  # noqa: F401, its ops are used below
 from tensorfleet.ops.array_shape import shape
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape, as_shape
 
 
@@ -81,30 +82,16 @@ class TensorArray:
                 name=scope,
             )
 
-    @property
-    def flow(self) -> Tensor:
-        """A scalar that orders what is done to the array."""
-        return self._flow
-
-    @property
-    def dtype(self) -> Any:
-        """The type of the elements."""
-        return self._dtype
-
-    @property
-    def handle(self) -> Tensor:
-        """The reference to the array."""
-        return self._handle
+    flow = readonly("_flow", "A scalar that orders what is done to the array.")
+    dtype = readonly("_dtype", "The type of the elements.")
+    handle = readonly("_handle", "The reference to the array.")
 
     @property
     def element_shape(self) -> TensorShape:
         """What is known of the shape of an element."""
         return self._shapes[0] if self._shapes else TensorShape(None)
 
-    @property
-    def dynamic_size(self) -> bool:
-        """Whether writing beyond the end makes it longer."""
-        return self._dynamic_size
+    dynamic_size = readonly("_dynamic_size", "Whether writing beyond the end makes it longer.")
 
     def _learn(self, shape: TensorShape) -> None:
         if not self._infer_shape:

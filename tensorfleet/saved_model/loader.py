@@ -10,6 +10,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import get_collection
 from tensorfleet.platform import logging
 from tensorfleet.platform.gfile import local_path
+from tensorfleet.properties import readonly
 from tensorfleet.saved_model import names
 from tensorfleet.saved_model.signatures import load_op_from_signature_def
 from tensorfleet.train.saver import Saver, all_saveable_objects, import_with_elements
@@ -75,20 +76,14 @@ class SavedModelLoader:
         self._export_dir = local_path(export_dir)
         self._model = parse_saved_model(export_dir)
 
-    @property
-    def export_dir(self) -> str:
-        """The directory of the model."""
-        return self._export_dir
+    export_dir = readonly("_export_dir", "The directory of the model.")
 
     @property
     def variables_path(self) -> str:
         """The checkpoint of the model's variables."""
         return os.path.join(self._export_dir, names.VARIABLES_DIRECTORY, names.VARIABLES_FILE)
 
-    @property
-    def saved_model(self) -> Any:
-        """The model's `SavedModel` message."""
-        return self._model
+    saved_model = readonly("_model", "The model's `SavedModel` message.")
 
     def get_meta_graph_def_from_tags(self, tags: Any) -> Any:
         """The `MetaGraphDef` that has exactly these tags."""

@@ -7,6 +7,7 @@ from typing import Any
 from tensorfleet.api import export
 from tensorfleet.graph.graph import Graph
 from tensorfleet.platform import logging
+from tensorfleet.properties import readonly
 from tensorfleet.saved_model.loader import load
 from tensorfleet.session.session import Session
 
@@ -22,25 +23,10 @@ class Predictor:
         self._session = session
         self._feeds, self._fetches = dict(feed_tensors), dict(fetch_tensors)
 
-    @property
-    def graph(self) -> Graph:
-        """The graph of its session."""
-        return self._session.graph
-
-    @property
-    def session(self) -> Any:
-        """The session it runs in."""
-        return self._session
-
-    @property
-    def feed_tensors(self) -> dict[str, Any]:
-        """The tensors that are fed, by the keys of a call."""
-        return self._feeds
-
-    @property
-    def fetch_tensors(self) -> dict[str, Any]:
-        """The tensors that are computed, by the keys of a result."""
-        return self._fetches
+    graph = readonly("_session.graph", "The graph of its session.")
+    session = readonly("_session", "The session it runs in.")
+    feed_tensors = readonly("_feeds", "The tensors that are fed, by the keys of a call.")
+    fetch_tensors = readonly("_fetches", "The tensors that are computed, by the keys of a result.")
 
     def __call__(self, input_dict: dict[str, Any]) -> dict[str, Any]:
         """Computes the outputs; what is not given must have a default in the graph."""

@@ -20,6 +20,7 @@ from tensorfleet.layers.rnn_cells import RNNCell
 from tensorfleet.layers.rnn_wrappers import assert_like_rnncell
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.tensor_array import TensorArray
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -77,38 +78,13 @@ class _Mechanism(AttentionMechanism):
             self._batch_size = self._keys.shape.as_list()[0] or shape_of(self._keys)[0]
             self._time = self._keys.shape.as_list()[1] or shape_of(self._keys)[1]
 
-    @property
-    def keys(self) -> Tensor:
-        """What queries are compared with."""
-        return self._keys
-
-    @property
-    def values(self) -> Tensor:
-        """The memory."""
-        return self._values
-
-    @property
-    def batch_size(self) -> Any:
-        """How many sequences there are."""
-        return self._batch_size
-
-    @property
-    def memory_layer(self) -> Any:
-        """What makes the keys of the memory."""
-        return self._memory_layer
-
-    @property
-    def query_layer(self) -> Any:
-        """What a query goes through."""
-        return self._query_layer
-
-    @property
-    def alignments_size(self) -> Any:
-        return self._time
-
-    @property
-    def state_size(self) -> Any:
-        return self._time
+    keys = readonly("_keys", "What queries are compared with.")
+    values = readonly("_values", "The memory.")
+    batch_size = readonly("_batch_size", "How many sequences there are.")
+    memory_layer = readonly("_memory_layer", "What makes the keys of the memory.")
+    query_layer = readonly("_query_layer", "What a query goes through.")
+    alignments_size = readonly("_time")
+    state_size = readonly("_time")
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Tensor:
         """Zeros, before the first step."""

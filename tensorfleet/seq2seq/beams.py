@@ -17,6 +17,7 @@ from tensorfleet.layers.rnn_wrappers import assert_like_rnncell
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.control_flow import cond
 from tensorfleet.ops.tensor_array import TensorArray
+from tensorfleet.properties import readonly
 from tensorfleet.seq2seq.decoding import Decoder
 from tensorfleet.seq2seq.helpers import _embedding
 from tensorfleet.shapes import TensorShape
@@ -137,10 +138,7 @@ class BeamSearchDecoder(Decoder):
             dtype=dtypes.bool_,
         )
 
-    @property
-    def batch_size(self) -> Tensor:
-        """How many examples there are."""
-        return self._batch_size
+    batch_size = readonly("_batch_size", "How many examples there are.")
 
     @property
     def tracks_own_finished(self) -> bool:

@@ -14,6 +14,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.layers.rnn_cells import RNNCell
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.cast import cast
+from tensorfleet.properties import readonly
 
 _ONE = np.array([1], np.int32)
 
@@ -70,15 +71,8 @@ class CrfForwardRnnCell(RNNCell):
         self._transition_params = apply("ExpandDims", to_tensor(transition_params), 0)
         self._num_tags = self._transition_params.shape.as_list()[1]
 
-    @property
-    def state_size(self) -> Any:
-        """The number of tags."""
-        return self._num_tags
-
-    @property
-    def output_size(self) -> Any:
-        """The number of tags."""
-        return self._num_tags
+    state_size = readonly("_num_tags", "The number of tags.")
+    output_size = readonly("_num_tags", "The number of tags.")
 
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
         """The logarithms of the sums over all paths to each tag."""

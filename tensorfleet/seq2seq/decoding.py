@@ -19,6 +19,7 @@ from tensorfleet.layers.rnn import transpose_batch_time
 from tensorfleet.layers.rnn_wrappers import assert_like_rnncell
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.tensor_array import TensorArray
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -60,10 +61,7 @@ class BasicDecoder(Decoder):
         self._cell, self._helper = cell, helper
         self._initial_state, self._output_layer = initial_state, output_layer
 
-    @property
-    def batch_size(self) -> Any:
-        """How many sequences there are."""
-        return self._helper.batch_size
+    batch_size = readonly("_helper.batch_size", "How many sequences there are.")
 
     @property
     def output_size(self) -> BasicDecoderOutput:

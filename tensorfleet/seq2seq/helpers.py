@@ -18,6 +18,7 @@ from tensorfleet.ops.array_build import zeros_like
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.control_flow import cond
 from tensorfleet.ops.tensor_array import TensorArray
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -76,13 +77,8 @@ class CustomHelper(Helper):
             raise ValueError("batch_size accessed before initialize was called")
         return self._batch_size
 
-    @property
-    def sample_ids_shape(self) -> Any:
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        return self._kind
+    sample_ids_shape = readonly("_shape")
+    sample_ids_dtype = readonly("_kind")
 
     def initialize(self, name: str | None = None) -> tuple:
         with name_scope(name, "CustomHelperInitialize"):
@@ -126,19 +122,9 @@ class TrainingHelper(Helper):
             self._zero_inputs = nest.map_structure(lambda x: zeros_like(x[0, :]), ordered)
             self._batch_size = apply("Size", self._lengths)
 
-    @property
-    def inputs(self) -> Any:
-        """What is fed."""
-        return self._inputs
-
-    @property
-    def sequence_length(self) -> Tensor:
-        """How long each sequence is."""
-        return self._lengths
-
-    @property
-    def batch_size(self) -> Tensor:
-        return self._batch_size
+    inputs = readonly("_inputs", "What is fed.")
+    sequence_length = readonly("_lengths", "How long each sequence is.")
+    batch_size = readonly("_batch_size")
 
     def initialize(self, name: str | None = None) -> tuple:
         with name_scope(name, "TrainingHelperInitialize"):
@@ -283,9 +269,7 @@ class GreedyEmbeddingHelper(Helper):
         self._batch_size = apply("Size", self._start)
         self._start_inputs = self._embed(self._start)
 
-    @property
-    def batch_size(self) -> Tensor:
-        return self._batch_size
+    batch_size = readonly("_batch_size")
 
     def initialize(self, name: str | None = None) -> tuple:
         return find("tile")([False], apply("Reshape", self._batch_size, [1])), self._start_inputs
@@ -340,17 +324,9 @@ class InferenceHelper(Helper):
         self._start_inputs = to_tensor(start_inputs, name="start_inputs")
         self._batch_size = shape_of(self._start_inputs)[0]
 
-    @property
-    def batch_size(self) -> Tensor:
-        return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> Any:
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        return self._kind
+    batch_size = readonly("_batch_size")
+    sample_ids_shape = readonly("_shape")
+    sample_ids_dtype = readonly("_kind")
 
     def initialize(self, name: str | None = None) -> tuple:
         return find("tile")([False], apply("Reshape", self._batch_size, [1])), self._start_inputs

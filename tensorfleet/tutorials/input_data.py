@@ -13,6 +13,7 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.platform import logging
+from tensorfleet.properties import readonly
 
 _BUNDLED = Path(__file__).parent / "data"
 _FILES = (
@@ -118,25 +119,10 @@ class DataSet:
         self._epochs_completed = 0
         self._index_in_epoch = 0
 
-    @property
-    def images(self) -> Any:
-        """All images, in the order of the current epoch."""
-        return self._images
-
-    @property
-    def labels(self) -> Any:
-        """All labels, in the order of the images."""
-        return self._labels
-
-    @property
-    def num_examples(self) -> int:
-        """How many there are."""
-        return self._num_examples
-
-    @property
-    def epochs_completed(self) -> int:
-        """How often `next_batch` went through all of them."""
-        return self._epochs_completed
+    images = readonly("_images", "All images, in the order of the current epoch.")
+    labels = readonly("_labels", "All labels, in the order of the images.")
+    num_examples = readonly("_num_examples", "How many there are.")
+    epochs_completed = readonly("_epochs_completed", "How often `next_batch` went through all of them.")
 
     def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, Any]:
         """The next images and labels; a batch at an epoch's end is filled up from the next epoch."""

@@ -11,7 +11,6 @@ from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.operation import IndexedSlices, Operation, Reference, Tensor
 from tensorfleet.graph.scopes import (
@@ -25,6 +24,7 @@ from tensorfleet.graph.scopes import (
 from tensorfleet.ops.control_flow import cond
 from tensorfleet.ops.indexing import slice_helper
 from tensorfleet.ops.operators import install_on_variable
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -167,39 +167,17 @@ class Variable(metaclass=VariableMeta):
         with graph._attr_scope({"_class": own}), name_scope("Initializer"), device(None):
             return to_tensor(fn(), dtype, name="initial_value")
 
-    @property
-    def name(self) -> str:
-        """The name, ending in `:0`."""
-        return self._variable.name
+    name = readonly("_variable.name", "The name, ending in `:0`.")
 
     @property
     def _shared_name(self) -> str:
         return self.name[: self.name.index(":")]
 
-    @property
-    def op(self) -> Operation:
-        """The operation that stands for the variable."""
-        return self._variable.op
-
-    @property
-    def device(self) -> str:
-        """The device asked for."""
-        return self._variable.device
-
-    @property
-    def graph(self) -> Graph:
-        """The graph it belongs to."""
-        return self._variable.graph
-
-    @property
-    def dtype(self) -> DType:
-        """The type of the elements."""
-        return self._variable.dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        """The static shape."""
-        return self._variable.shape
+    op = readonly("_variable.op", "The operation that stands for the variable.")
+    device = readonly("_variable.device", "The device asked for.")
+    graph = readonly("_variable.graph", "The graph it belongs to.")
+    dtype = readonly("_variable.dtype", "The type of the elements.")
+    shape = readonly("_variable.shape", "The static shape.")
 
     def get_shape(self) -> TensorShape:
         """The static shape."""
@@ -210,35 +188,12 @@ class Variable(metaclass=VariableMeta):
         self._variable.set_shape(shape)
         self.value().set_shape(shape)
 
-    @property
-    def initializer(self) -> Operation:
-        """The operation that gives the variable its initial value."""
-        return self._initializer_op
-
-    @property
-    def initial_value(self) -> Tensor:
-        """The tensor it is initialized with."""
-        return self._initial_value
-
-    @property
-    def trainable(self) -> bool:
-        """Whether optimizers train it by default."""
-        return self._trainable
-
-    @property
-    def constraint(self) -> Callable | None:
-        """A function applied to the value after an optimizer's update."""
-        return self._constraint
-
-    @property
-    def synchronization(self) -> Any:
-        """How copies of it stay together."""
-        return self._synchronization
-
-    @property
-    def aggregation(self) -> Any:
-        """How values written to its copies are combined."""
-        return self._aggregation
+    initializer = readonly("_initializer_op", "The operation that gives the variable its initial value.")
+    initial_value = readonly("_initial_value", "The tensor it is initialized with.")
+    trainable = readonly("_trainable", "Whether optimizers train it by default.")
+    constraint = readonly("_constraint", "A function applied to the value after an optimizer's update.")
+    synchronization = readonly("_synchronization", "How copies of it stay together.")
+    aggregation = readonly("_aggregation", "How values written to its copies are combined.")
 
     def initialized_value(self) -> Tensor:
         """The value, or the initial value while the variable is uninitialized."""

@@ -12,6 +12,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import as_shape
 from tensorfleet.variables import initializers
 from tensorfleet.variables.creation import create_variable
@@ -34,13 +35,8 @@ class Store:
         self.current = threading.local()
         self.root: Any = None
 
-    @property
-    def _vars(self) -> dict[str, Variable]:
-        return self.vars
-
-    @property
-    def _partitioned_vars(self) -> dict[str, PartitionedVariable]:
-        return self.partitioned
+    _vars = readonly("vars")
+    _partitioned_vars = readonly("partitioned")
 
     def get_variable(self, name: str, shape: Any = None, reuse: Any = None, **kwargs: Any) -> Any:
         """Finds or makes a variable by its full name, whatever scope is open."""

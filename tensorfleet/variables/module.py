@@ -9,6 +9,7 @@ from typing import Any
 
 from tensorfleet.api import export
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.properties import readonly
 from tensorfleet.variables.variable import Variable
 
 
@@ -29,10 +30,7 @@ class Module:
         with name_scope(own) as scope:
             self._scope_name = scope
 
-    @property
-    def name(self) -> str:
-        """The name it was given, or its class's in snake case."""
-        return self._name
+    name = readonly("_name", "The name it was given, or its class's in snake case.")
 
     @property
     def name_scope(self) -> Any:

@@ -14,6 +14,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import register_tensor_conversion_function
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.operators import install_on_variable
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape, as_shape
 
 
@@ -133,20 +134,9 @@ class PartitionedVariable:
     def __len__(self) -> int:
         return len(self._variables)
 
-    @property
-    def name(self) -> str:
-        """The name of the whole."""
-        return self._name
-
-    @property
-    def dtype(self) -> Any:
-        """The type of the elements."""
-        return self._dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape of the whole."""
-        return self._shape
+    name = readonly("_name", "The name of the whole.")
+    dtype = readonly("_dtype", "The type of the elements.")
+    shape = readonly("_shape", "The shape of the whole.")
 
     def get_shape(self) -> TensorShape:
         """The shape of the whole."""

@@ -12,6 +12,7 @@ from tensorfleet import dtypes
 from tensorfleet.api import export, publish
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_default_graph, graph_of, name_scope
+from tensorfleet.properties import readonly
 from tensorfleet.variables.getter import Store, find_or_make, store_of
 from tensorfleet.variables.variable import VariableAggregation, VariableSynchronization
 
@@ -54,60 +55,19 @@ class VariableScope:
         self._use_resource = use_resource
         self._constraint = constraint
 
-    @property
-    def name(self) -> str:
-        """The full name, without a slash at the end."""
-        return self._name
-
-    @property
-    def original_name_scope(self) -> str:
-        """The name scope that was opened with it, with a slash at the end."""
-        return self._name_scope
-
-    @property
-    def reuse(self) -> Any:
-        """False, True or `tf.AUTO_REUSE`."""
-        return self._reuse
-
-    @property
-    def initializer(self) -> Any:
-        """The default initializer."""
-        return self._initializer
-
-    @property
-    def dtype(self) -> Any:
-        """The default type."""
-        return self._dtype
-
-    @property
-    def use_resource(self) -> bool | None:
-        """Whether resource variables are made."""
-        return self._use_resource
-
-    @property
-    def regularizer(self) -> Any:
-        """The default regularizer."""
-        return self._regularizer
-
-    @property
-    def caching_device(self) -> Any:
-        """Where reads are cached."""
-        return self._caching_device
-
-    @property
-    def partitioner(self) -> Any:
-        """The default partitioner."""
-        return self._partitioner
-
-    @property
-    def custom_getter(self) -> Any:
-        """The getter called instead of the standard one."""
-        return self._custom_getter
-
-    @property
-    def constraint(self) -> Any:
-        """The default constraint."""
-        return self._constraint
+    name = readonly("_name", "The full name, without a slash at the end.")
+    original_name_scope = readonly(
+        "_name_scope", "The name scope that was opened with it, with a slash at the end."
+    )
+    reuse = readonly("_reuse", "False, True or `tf.AUTO_REUSE`.")
+    initializer = readonly("_initializer", "The default initializer.")
+    dtype = readonly("_dtype", "The default type.")
+    use_resource = readonly("_use_resource", "Whether resource variables are made.")
+    regularizer = readonly("_regularizer", "The default regularizer.")
+    caching_device = readonly("_caching_device", "Where reads are cached.")
+    partitioner = readonly("_partitioner", "The default partitioner.")
+    custom_getter = readonly("_custom_getter", "The getter called instead of the standard one.")
+    constraint = readonly("_constraint", "The default constraint.")
 
     def reuse_variables(self) -> None:
         """From now on `get_variable` in this scope only finds variables."""

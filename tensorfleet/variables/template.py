@@ -9,6 +9,7 @@ from typing import Any
 from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph, name_scope
+from tensorfleet.properties import readonly
 from tensorfleet.variables.getter import find_or_make
 from tensorfleet.variables.scope import variable_scope
 
@@ -75,25 +76,10 @@ class Template:
             )
         return result
 
-    @property
-    def name(self) -> str:
-        """The name it was made with."""
-        return self._name
-
-    @property
-    def func(self) -> Callable:
-        """The function inside."""
-        return self._func
-
-    @property
-    def variable_scope(self) -> Any:
-        """The variable scope, None before the first call."""
-        return self._scope
-
-    @property
-    def var_scope(self) -> Any:
-        """The variable scope, None before the first call."""
-        return self._scope
+    name = readonly("_name", "The name it was made with.")
+    func = readonly("_func", "The function inside.")
+    variable_scope = readonly("_scope", "The variable scope, None before the first call.")
+    var_scope = readonly("_scope", "The variable scope, None before the first call.")
 
     @property
     def variable_scope_name(self) -> str | None:
@@ -132,20 +118,11 @@ class Template:
         trained = {id(v) for v in self.trainable_variables}
         return [v for v in self.variables if id(v) not in trained]
 
-    @property
-    def non_trainable_weights(self) -> list:
-        """The variables made so far that are not trained."""
-        return self.non_trainable_variables
-
-    @property
-    def trainable_weights(self) -> list:
-        """The trainable variables made so far."""
-        return self.trainable_variables
-
-    @property
-    def weights(self) -> list:
-        """The variables made so far."""
-        return self.variables
+    non_trainable_weights = readonly(
+        "non_trainable_variables", "The variables made so far that are not trained."
+    )
+    trainable_weights = readonly("trainable_variables", "The trainable variables made so far.")
+    weights = readonly("variables", "The variables made so far.")
 
 
 @export("create_partitioned_variables")

@@ -7,7 +7,6 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import export
-from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import register_tensor_conversion_function, to_tensor
 from tensorfleet.graph.graph import Graph
@@ -21,6 +20,7 @@ from tensorfleet.graph.scopes import (
     name_scope,
     session_for,
 )
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape, as_shape
 from tensorfleet.variables.base import SaveSliceInfo, Variable, VariableAggregation, VariableSynchronization
 from tensorfleet.variables.guard import guarded
@@ -177,36 +177,18 @@ class ResourceVariable(Variable):
         value.set_shape(self._shape)
         return value
 
-    @property
-    def handle(self) -> Tensor:
-        """The handle that operations take."""
-        return self._variable
-
-    @property
-    def _handle(self) -> Tensor:
-        return self._variable
-
-    @property
-    def dtype(self) -> DType:
-        return self._dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        return self._shape
-
-    @property
-    def create(self) -> Operation:
-        """The operation that initializes the variable."""
-        return self._initializer_op
+    handle = readonly("_variable", "The handle that operations take.")
+    _handle = readonly("_variable")
+    dtype = readonly("_dtype")
+    shape = readonly("_shape")
+    create = readonly("_initializer_op", "The operation that initializes the variable.")
 
     def __deepcopy__(self, memo: Any) -> Any:
         raise NotImplementedError(
             "__deepcopy__() is only available when eager execution is enabled: make another variable instead."
         )
 
-    @property
-    def _cached_value(self) -> Tensor | None:
-        return self._cached
+    _cached_value = readonly("_cached")
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value."""
@@ -305,10 +287,7 @@ class WrittenVariable(ResourceVariable):
         with control_dependencies([op]):
             self._graph_element = variable._read()
 
-    @property
-    def op(self) -> Operation:
-        """The update."""
-        return self._write
+    op = readonly("_write", "The update.")
 
     def value(self) -> Tensor:
         """The value after the update."""

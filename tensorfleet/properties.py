@@ -1,0 +1,11 @@
+"""Properties that only show what an object holds."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+
+def readonly(attribute: str, does: str | None = None) -> Any:
+    """A property that reads an attribute, or one of an attribute's; `does` is its docstring."""
+    return property(operator.attrgetter(attribute), doc=does)
