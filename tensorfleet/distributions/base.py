@@ -81,6 +81,11 @@ class Distribution:
         self._graph_parents = list(graph_parents or ())
         self._name = name or type(self).__name__
 
+    def _start(self, dtype: Any, kind: ReparameterizationType, given: dict[str, Any]) -> None:
+        """What every constructor ends with; `given` are its `locals()`."""
+        flags = (given["validate_args"], given["allow_nan_stats"])
+        Distribution.__init__(self, dtype, kind, *flags, given, name=given["name"])
+
     # -- what it is ----------------------------------------------------------------------------------
 
     name = readonly("_name", "The name that its operations go by.")

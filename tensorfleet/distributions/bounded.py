@@ -44,14 +44,7 @@ class Uniform(Distribution):
         with name_scope(name):
             self._low, high = tensors(low=low, high=high)
             self._high = checked(validate_args, [_below(self._low, high)], high)
-        super().__init__(
-            self._low.dtype.base_dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            name=name,
-        )
+        self._start(self._low.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
 
     low = readonly("_low", "The lower end.")
     high = readonly("_high", "The upper end.")
@@ -117,14 +110,7 @@ class Exponential(Distribution):
         with name_scope(name):
             (rate,) = tensors(rate=rate)
             self._rate = checked(validate_args, positive(rate), rate)
-        super().__init__(
-            self._rate.dtype.base_dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            name=name,
-        )
+        self._start(self._rate.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
 
     rate = readonly("_rate", "How often the event happens.")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api import find
+from tensorfleet.arguments import with_defaults
 from tensorfleet.distributions.base import (
     FULLY_REPARAMETERIZED,
     Distribution,
@@ -35,19 +36,18 @@ class _LocationScale(Distribution):
     """A shape that is moved by `loc` and stretched by `scale`."""
 
     def __init__(
-        self, loc: Any, scale: Any, validate_args: bool, allow_nan_stats: bool, given: dict, name: str
+        self,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Normal",
     ) -> None:
+        given = locals()
         with name_scope(name):
             self._loc, scale = tensors(loc=loc, scale=scale)
             self._scale = checked(validate_args, positive(scale), scale)
-        super().__init__(
-            self._scale.dtype.base_dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            name=name,
-        )
+        self._start(self._scale.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
 
     loc = readonly("_loc", "Where the middle is.")
     scale = readonly("_scale", "How wide it is.")
@@ -69,16 +69,6 @@ class _LocationScale(Distribution):
 
 class Normal(_LocationScale):
     """The normal distribution with mean `loc` and standard deviation `scale`."""
-
-    def __init__(
-        self,
-        loc: Any,
-        scale: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Normal",
-    ) -> None:
-        super().__init__(loc, scale, validate_args, allow_nan_stats, locals(), name)
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         drawn = find("random_normal")(self._size(count), dtype=self._dtype, seed=seed)
@@ -183,15 +173,7 @@ class LogNormal(Normal):
 class Laplace(_LocationScale):
     """The Laplace distribution: exponential on both sides of `loc`."""
 
-    def __init__(
-        self,
-        loc: Any,
-        scale: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Laplace",
-    ) -> None:
-        super().__init__(loc, scale, validate_args, allow_nan_stats, locals(), name)
+    __init__ = with_defaults(_LocationScale.__init__, name="Laplace")
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         kind = self._dtype.as_numpy_dtype
@@ -221,15 +203,7 @@ class Laplace(_LocationScale):
 class Logistic(_LocationScale):
     """The logistic distribution, whose probabilities are sigmoids."""
 
-    def __init__(
-        self,
-        loc: Any,
-        scale: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Logistic",
-    ) -> None:
-        super().__init__(loc, scale, validate_args, allow_nan_stats, locals(), name)
+    __init__ = with_defaults(_LocationScale.__init__, name="Logistic")
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         tiny = np.finfo(self._dtype.as_numpy_dtype).tiny
@@ -266,15 +240,7 @@ class StudentT(_LocationScale):
         with name_scope(name):
             df, self._loc, self._scale = tensors(df=df, loc=loc, scale=scale)
             self._df = checked(validate_args, positive(df), df)
-        Distribution.__init__(
-            self,
-            self._scale.dtype.base_dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            name=name,
-        )
+        self._start(self._scale.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
 
     df = readonly("_df", "The degrees of freedom.")
 

@@ -70,9 +70,7 @@ class Bernoulli(Distribution):
         given = locals()
         with name_scope(name):
             self._logits, self._probs = _from_sigmoid(logits, probs)
-        super().__init__(
-            dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
-        )
+        self._start(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, given)
 
     logits = readonly("_logits", "The logarithm of the odds of 1.")
     probs = readonly("_probs", "The probability of 1.")
@@ -162,9 +160,7 @@ class Categorical(_Classes):
         given = locals()
         with name_scope(name):
             self._logits, self._probs = _from_softmax(logits, probs)
-        super().__init__(
-            dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
-        )
+        self._start(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, given)
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         return cast(self._draw(count, seed), self._dtype)
@@ -204,9 +200,7 @@ class OneHotCategorical(_Classes):
         given = locals()
         with name_scope(name):
             self._logits, self._probs = _from_softmax(logits, probs)
-        super().__init__(
-            dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
-        )
+        self._start(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, given)
 
     @property
     def event_shape(self) -> TensorShape:
@@ -254,14 +248,7 @@ class Multinomial(_Classes):
             self._logits, self._probs = _from_softmax(logits, probs)
             (total,) = tensors(self._logits.dtype.base_dtype, total_count=total_count)
             self._total = checked(validate_args, [lambda: find("assert_non_negative")(total)], total)
-        super().__init__(
-            self._probs.dtype.base_dtype,
-            NOT_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            name=name,
-        )
+        self._start(self._probs.dtype.base_dtype, NOT_REPARAMETERIZED, given)
 
     total_count = readonly("_total", "The number of draws.")
 
@@ -330,9 +317,7 @@ class Poisson(Distribution):
             else:
                 (self._rate,) = tensors(rate=rate)
                 self._log_rate = apply("Log", self._rate)
-        super().__init__(
-            self._rate.dtype.base_dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
-        )
+        self._start(self._rate.dtype.base_dtype, NOT_REPARAMETERIZED, given)
 
     rate = readonly("_rate", "The mean.")
     log_rate = readonly("_log_rate", "The logarithm of the mean.")

@@ -53,9 +53,7 @@ class Gamma(Distribution):
             alpha, beta = tensors(concentration=concentration, rate=rate)
             self._concentration = checked(validate_args, positive(alpha), alpha)
             self._rate = checked(validate_args, positive(beta), beta)
-        super().__init__(
-            alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
-        )
+        self._start(alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
 
     concentration = readonly("_concentration", "The shape parameter.")
     rate = readonly("_rate", "The inverse of the scale.")
@@ -124,9 +122,7 @@ class Beta(Distribution):
             a, b = tensors(concentration1=concentration1, concentration0=concentration0)
             self._a = checked(validate_args, positive(a), a)
             self._b = checked(validate_args, positive(b), b)
-        super().__init__(
-            a.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
-        )
+        self._start(a.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
 
     concentration1 = readonly("_a", "What pulls towards one.")
     concentration0 = readonly("_b", "What pulls towards zero.")
@@ -203,9 +199,7 @@ class Dirichlet(Distribution):
         with name_scope(name):
             (alpha,) = tensors(concentration=concentration)
             self._concentration = checked(validate_args, positive(alpha), alpha)
-        super().__init__(
-            alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
-        )
+        self._start(alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
 
     concentration = readonly("_concentration", "The weights of the classes.")
 

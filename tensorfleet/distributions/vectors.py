@@ -58,14 +58,7 @@ class MultivariateNormalDiag(Distribution):
                 )
             self._scale = scale + zeros_like(like)
             self._loc = made.get("loc", zeros_like(like)) + zeros_like(self._scale)
-        super().__init__(
-            self._loc.dtype.base_dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            name=name,
-        )
+        self._start(self._loc.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
 
     loc = readonly("_loc", "The mean.")
     scale_diag = readonly("_scale", "The standard deviations.")
@@ -215,9 +208,7 @@ class Mixture(Distribution):
         if not components:
             raise ValueError("components must be a non-empty list or tuple")
         self._cat, self._components = cat, list(components)
-        super().__init__(
-            self._components[0].dtype, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, name=name
-        )
+        self._start(self._components[0].dtype, NOT_REPARAMETERIZED, given)
 
     cat = readonly("_cat", "What chooses the component.")
 
@@ -296,14 +287,7 @@ class Deterministic(Distribution):
         given = locals()
         (self._loc,) = tensors(loc=loc)
         self._slack = number(atol or 0, self._loc) + number(rtol or 0, self._loc) * apply("Abs", self._loc)
-        super().__init__(
-            self._loc.dtype.base_dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            given,
-            name=name,
-        )
+        self._start(self._loc.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
 
     loc = readonly("_loc", "The value.")
 
