@@ -73,16 +73,12 @@ class LinearOperator:
 
     # -- what it is --
 
-    name = property(lambda self: self._name, doc="The name that its operations are scoped by.")
-    dtype = property(lambda self: self._dtype, doc="The type of its elements.")
-    graph_parents = property(lambda self: self._graph_parents, doc="The tensors it is made of.")
-    is_non_singular = property(lambda self: self._is_non_singular, doc="Whether it has an inverse, if said.")
-    is_self_adjoint = property(
-        lambda self: self._is_self_adjoint, doc="Whether it equals its adjoint, if said."
-    )
-    is_positive_definite = property(
-        lambda self: self._is_positive_definite, doc="Whether x^H A x > 0 for all x, if said."
-    )
+    name = readonly("_name", "The name that its operations are scoped by.")
+    dtype = readonly("_dtype", "The type of its elements.")
+    graph_parents = readonly("_graph_parents", "The tensors it is made of.")
+    is_non_singular = readonly("_is_non_singular", "Whether it has an inverse, if said.")
+    is_self_adjoint = readonly("_is_self_adjoint", "Whether it equals its adjoint, if said.")
+    is_positive_definite = readonly("_is_positive_definite", "Whether x^H A x > 0 for all x, if said.")
 
     @property
     def is_square(self) -> bool | None:

@@ -16,6 +16,7 @@ from tensorfleet.linear_operators.base import LinearOperator
 from tensorfleet.linear_operators.products import all_promise, checked_operators, parents_of
 from tensorfleet.ops.array_join import split
 from tensorfleet.ops.basic import group
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import Dimension, TensorShape
 
 
@@ -57,7 +58,7 @@ class LinearOperatorBlockDiag(LinearOperator):
             name=name or "_ds_".join(o.name for o in self._operators),
         )
 
-    operators = property(lambda self: self._operators, doc="The blocks.")
+    operators = readonly("_operators", "The blocks.")
 
     def _shape(self) -> TensorShape:
         batch = tools.broadcast_batches([o.batch_shape for o in self._operators])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes
+from tensorfleet.arguments import with_defaults
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.linear_operators import tools
@@ -15,6 +16,7 @@ from tensorfleet.linear_operators.dense import matrix_argument
 from tensorfleet.ops.array_transpose import matrix_transpose
 from tensorfleet.ops.checks import assert_near, assert_positive
 from tensorfleet.ops.reduce import reduce_mean, reduce_prod, reduce_sum
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 _COMPLEX = {"float16": "complex64", "float32": "complex64", "float64": "complex128"}
@@ -32,12 +34,12 @@ class _Circulant(LinearOperator):
     def __init__(
         self,
         spectrum: Any,
-        input_output_dtype: Any,
-        is_non_singular: bool | None,
-        is_self_adjoint: bool | None,
-        is_positive_definite: bool | None,
-        is_square: bool | None,
-        name: str,
+        input_output_dtype: Any = dtypes.complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = True,
+        name: str = "LinearOperatorCirculant",
     ) -> None:
         self._spectrum = matrix_argument(spectrum, "spectrum", self._depth)
         if not is_square:
@@ -56,8 +58,8 @@ class _Circulant(LinearOperator):
             name,
         )
 
-    spectrum = property(lambda self: self._spectrum, doc="The Fourier transform of the convolution kernel.")
-    block_depth = property(lambda self: self._depth, doc="How many levels of blocks there are.")
+    spectrum = readonly("_spectrum", "The Fourier transform of the convolution kernel.")
+    block_depth = readonly("_depth", "How many levels of blocks there are.")
 
     @property
     def block_shape(self) -> TensorShape:
@@ -200,53 +202,16 @@ class _Circulant(LinearOperator):
 class LinearOperatorCirculant(_Circulant):
     """A matrix whose rows are those above, shifted by one."""
 
-    def __init__(
-        self,
-        spectrum: Any,
-        input_output_dtype: Any = dtypes.complex64,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = True,
-        name: str = "LinearOperatorCirculant",
-    ) -> None:
-        hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
-        super().__init__(spectrum, input_output_dtype, *hints, name)
-
 
 class LinearOperatorCirculant2D(_Circulant):
     """A circulant matrix of circulant blocks."""
 
     _depth = 2
-
-    def __init__(
-        self,
-        spectrum: Any,
-        input_output_dtype: Any = dtypes.complex64,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = True,
-        name: str = "LinearOperatorCirculant2D",
-    ) -> None:
-        hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
-        super().__init__(spectrum, input_output_dtype, *hints, name)
+    __init__ = with_defaults(_Circulant.__init__, name="LinearOperatorCirculant2D")
 
 
 class LinearOperatorCirculant3D(_Circulant):
     """A circulant matrix of blocks that are circulant matrices of circulant blocks."""
 
     _depth = 3
-
-    def __init__(
-        self,
-        spectrum: Any,
-        input_output_dtype: Any = dtypes.complex64,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = True,
-        name: str = "LinearOperatorCirculant3D",
-    ) -> None:
-        hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
-        super().__init__(spectrum, input_output_dtype, *hints, name)
+    __init__ = with_defaults(_Circulant.__init__, name="LinearOperatorCirculant3D")

@@ -12,6 +12,7 @@ from tensorfleet.linear_operators import tools
 from tensorfleet.linear_operators.base import LinearOperator, hints_of_product
 from tensorfleet.ops.array_diag import matrix_band_part
 from tensorfleet.ops.matmul import matmul
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 _FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
@@ -53,7 +54,7 @@ class LinearOperatorFullMatrix(LinearOperator):
             name,
         )
 
-    matrix = property(lambda self: self._matrix, doc="The matrix.")
+    matrix = readonly("_matrix", "The matrix.")
 
     def _shape(self) -> TensorShape:
         return self._matrix.shape
@@ -95,7 +96,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
             name,
         )
 
-    tril = property(lambda self: self._given, doc="The matrix whose lower triangle this is.")
+    tril = readonly("_given", "The matrix whose lower triangle this is.")
 
     def _shape(self) -> TensorShape:
         return self._tril.shape

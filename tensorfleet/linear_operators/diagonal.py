@@ -17,6 +17,7 @@ from tensorfleet.linear_operators.dense import LinearOperatorLowerTriangular, ma
 from tensorfleet.ops.array_build import eye
 from tensorfleet.ops.checks import assert_positive
 from tensorfleet.ops.reduce import reduce_max, reduce_min
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import Dimension, TensorShape, as_shape
 
 
@@ -43,7 +44,7 @@ class LinearOperatorDiag(LinearOperator):
             self._diag.dtype, [self._diag], is_non_singular, is_self_adjoint, is_positive_definite, True, name
         )
 
-    diag = property(lambda self: self._diag, doc="The diagonal.")
+    diag = readonly("_diag", "The diagonal.")
 
     def _shape(self) -> TensorShape:
         shape = self._diag.shape
@@ -311,7 +312,7 @@ class LinearOperatorScaledIdentity(_Multiple):
         )
         self._take_rows(num_rows)
 
-    multiplier = property(lambda self: self._multiplier, doc="What the identity is multiplied by.")
+    multiplier = readonly("_multiplier", "What the identity is multiplied by.")
 
     def _shape(self) -> TensorShape:
         return self._multiplier.shape.concatenate(self._square)

@@ -13,6 +13,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.linear_operators import tools
 from tensorfleet.linear_operators.base import LinearOperator
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -72,7 +73,7 @@ class LinearOperatorComposition(LinearOperator):
             name or "_o_".join(o.name for o in self._operators),
         )
 
-    operators = property(lambda self: self._operators, doc="The factors.")
+    operators = readonly("_operators", "The factors.")
 
     def _shape(self) -> TensorShape:
         for left, right in zip(self._operators[:-1], self._operators[1:], strict=True):
@@ -147,7 +148,7 @@ class LinearOperatorKronecker(LinearOperator):
             name=name or "_x_".join(o.name for o in self._operators),
         )
 
-    operators = property(lambda self: self._operators, doc="The factors.")
+    operators = readonly("_operators", "The factors.")
 
     def _shape(self) -> TensorShape:
         batch = tools.broadcast_batches([o.batch_shape for o in self._operators])

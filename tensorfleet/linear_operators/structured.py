@@ -20,6 +20,7 @@ from tensorfleet.ops.array_transpose import matrix_transpose
 from tensorfleet.ops.linalg_functions import matrix_diagonal, tridiagonal_matmul, tridiagonal_solve
 from tensorfleet.ops.matmul import matmul
 from tensorfleet.ops.sorting import argsort
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -46,7 +47,7 @@ class LinearOperatorHouseholder(LinearOperator):
             raise ValueError("A Householder operator is always non-singular.")
         super().__init__(self._reflection_axis.dtype, [self._reflection_axis], True, True, False, True, name)
 
-    reflection_axis = property(lambda self: self._reflection_axis, doc="The vector that changes its sign.")
+    reflection_axis = readonly("_reflection_axis", "The vector that changes its sign.")
 
     def _shape(self) -> TensorShape:
         shape = self._reflection_axis.shape
@@ -138,7 +139,7 @@ class LinearOperatorPermutation(LinearOperator):
             raise ValueError("A Permutation operator is always square.")
         super().__init__(dtype, [self._perm], True, is_self_adjoint, is_positive_definite, True, name)
 
-    perm = property(lambda self: self._perm, doc="Where each row takes its element from.")
+    perm = readonly("_perm", "Where each row takes its element from.")
 
     def _shape(self) -> TensorShape:
         shape = self._perm.shape
@@ -210,8 +211,8 @@ class LinearOperatorToeplitz(LinearOperator):
             name,
         )
 
-    col = property(lambda self: self._col, doc="The first column.")
-    row = property(lambda self: self._row, doc="The first row.")
+    col = readonly("_col", "The first column.")
+    row = readonly("_row", "The first row.")
 
     def _shape(self) -> TensorShape:
         shape = tools.broadcast_batches([self._col.shape, self._row.shape])
@@ -288,8 +289,8 @@ class LinearOperatorTridiag(LinearOperator):
             parents[0].dtype, parents, is_non_singular, is_self_adjoint, is_positive_definite, True, name
         )
 
-    diagonals = property(lambda self: self._diagonals, doc="The diagonals, as they were given.")
-    diagonals_format = property(lambda self: self._diagonals_format, doc="How they were given.")
+    diagonals = readonly("_diagonals", "The diagonals, as they were given.")
+    diagonals_format = readonly("_diagonals_format", "How they were given.")
 
     def _three(self) -> list[Tensor]:
         """(above, main, below), each as long as the main one; row i holds above[i], main[i] and below[i]."""

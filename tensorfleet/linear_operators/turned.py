@@ -8,6 +8,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.linear_operators import tools
 from tensorfleet.linear_operators.base import LinearOperator
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -46,7 +47,7 @@ class LinearOperatorAdjoint(LinearOperator):
             operator.dtype, operator.graph_parents, **hints, name=name or f"{operator.name}_adjoint"
         )
 
-    operator = property(lambda self: self._operator, doc="The operator that this is the adjoint of.")
+    operator = readonly("_operator", "The operator that this is the adjoint of.")
 
     def _adjoint(self) -> LinearOperator:
         return self._operator
@@ -116,7 +117,7 @@ class LinearOperatorInversion(LinearOperator):
             name=name or f"{operator.name}_inv",
         )
 
-    operator = property(lambda self: self._operator, doc="The operator that this is the inverse of.")
+    operator = readonly("_operator", "The operator that this is the inverse of.")
 
     def _inverse(self) -> LinearOperator:
         return self._operator

@@ -14,6 +14,7 @@ from tensorfleet.ops.array_transpose import matrix_transpose
 from tensorfleet.ops.linalg import cholesky
 from tensorfleet.ops.linalg_solve import slogdet
 from tensorfleet.ops.matmul import matmul
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
@@ -85,13 +86,13 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         if self._v.shape.rank is not None:
             self._base_operator.domain_dimension.assert_is_compatible_with(self._v.shape[-2])
 
-    u = property(lambda self: self._u, doc="The left factor of the update.")
-    v = property(lambda self: self._v, doc="The right factor of the update, before its adjoint is taken.")
-    base_operator = property(lambda self: self._base_operator, doc="What is updated.")
-    diag_update = property(lambda self: self._diag_update, doc="The diagonal between the factors, if any.")
-    diag_operator = property(lambda self: self._diag_operator, doc="That diagonal as an operator.")
-    is_diag_update_positive = property(
-        lambda self: self._is_diag_update_positive, doc="Whether that diagonal is positive, if said."
+    u = readonly("_u", "The left factor of the update.")
+    v = readonly("_v", "The right factor of the update, before its adjoint is taken.")
+    base_operator = readonly("_base_operator", "What is updated.")
+    diag_update = readonly("_diag_update", "The diagonal between the factors, if any.")
+    diag_operator = readonly("_diag_operator", "That diagonal as an operator.")
+    is_diag_update_positive = readonly(
+        "_is_diag_update_positive", "Whether that diagonal is positive, if said."
     )
 
     def _batches(self) -> list[TensorShape]:

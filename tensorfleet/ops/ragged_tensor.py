@@ -246,8 +246,8 @@ class RaggedTensor(CompositeTensor):
 
     # -- what it holds --
 
-    values = property(lambda self: self._values, doc="The rows one behind the other.")
-    row_splits = property(lambda self: self._row_splits, doc="Where rows begin, and the end.")
+    values = readonly("_values", "The rows one behind the other.")
+    row_splits = readonly("_row_splits", "Where rows begin, and the end.")
 
     dtype = readonly("_values.dtype", "The type of the elements.")
     op = readonly("flat_values.op", "The operation of the innermost values.")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api import export
+from tensorfleet.properties import readonly
 
 
 @export("ragged.RaggedTensorValue")
@@ -25,9 +26,9 @@ class RaggedTensorValue:
         self._values: Any = values
         self._row_splits: Any = row_splits
 
-    row_splits = property(lambda self: self._row_splits, doc="Where rows begin, and the end.")
-    values = property(lambda self: self._values, doc="The rows one behind the other.")
-    dtype = property(lambda self: self._values.dtype, doc="The numpy type of the elements.")
+    row_splits = readonly("_row_splits", "Where rows begin, and the end.")
+    values = readonly("_values", "The rows one behind the other.")
+    dtype = readonly("_values.dtype", "The numpy type of the elements.")
 
     @property
     def flat_values(self) -> np.ndarray:

@@ -13,6 +13,7 @@ from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ops.tensor_array import TensorArray
+from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape, as_shape
 
 
@@ -95,9 +96,9 @@ class TensorSpec(TypeSpec):
         self._dtype = dtypes.as_dtype(dtype)
         self._name = name
 
-    shape = property(lambda self: self._shape, doc="The shape, as far as it is known.")
-    dtype = property(lambda self: self._dtype, doc="The type of the elements.")
-    name = property(lambda self: self._name, doc="The name that was given.")
+    shape = readonly("_shape", "The shape, as far as it is known.")
+    dtype = readonly("_dtype", "The type of the elements.")
+    name = readonly("_name", "The name that was given.")
     value_type = property(lambda self: Tensor, doc="`tf.Tensor`.")
 
     @classmethod
@@ -146,8 +147,8 @@ class SparseTensorSpec(TypeSpec):
         self._shape = as_shape(shape)
         self._dtype = dtypes.as_dtype(dtype)
 
-    shape = property(lambda self: self._shape, doc="The dense shape, as far as it is known.")
-    dtype = property(lambda self: self._dtype, doc="The type of the elements.")
+    shape = readonly("_shape", "The dense shape, as far as it is known.")
+    dtype = readonly("_dtype", "The type of the elements.")
     value_type = property(lambda self: SparseTensor, doc="`tf.SparseTensor`.")
 
     @classmethod
