@@ -20,8 +20,12 @@ _BORROWS: dict[str, tuple[str, ...]] = {}
 _FINDERS: dict[str, Callable[[str], Any]] = {}
 
 
-# What to do without a whole part of TensorFlow that is not there.
+_GRAPHS = "TensorFleet runs graphs: build one and run it in a tf.Session, or see docs/compatibility.md"
+# What to do without a part of TensorFlow that is not there.
 INSTEAD = {
+    **dict.fromkeys(
+        ("eager", "enable_eager_execution", "enable_v2_behavior", "function", "GradientTape"), _GRAPHS
+    ),
     "estimator": "TensorFleet has not every estimator: give tf.estimator.Estimator a model_fn of your own, or see "
     "docs/compatibility.md",
     "distribute": "TensorFleet has no strategies: tf.train.replica_device_setter and tf.train.SyncReplicasOptimizer do "
@@ -114,7 +118,8 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
             setattr(module, name, found)
             return found
         if source is None:
-            instead = INSTEAD.get(full.split(".")[0], "docs/compatibility.md lists what is supported")
+            part = full.removeprefix("contrib.").split(".")[0]
+            instead = INSTEAD.get(part, "docs/compatibility.md lists what is supported")
             raise AttributeError(
                 f"module 'tf{'.' + path if path else ''}' has no attribute {name!r}; {instead}"
             )

@@ -50,10 +50,9 @@ def moved(target: str) -> str:
 def _compare(job: str, wanted: int, started: int, placed: dict) -> None:
     """Says when a script's cluster has more tasks than were started: whoever needs them waits."""
     if placed and wanted > started:
-        option = {"ps": "--ps", "worker": "--workers"}.get(job)
-        advice = f": use {option} {wanted}" if option else ""
+        option = {"ps": f"--ps {wanted}", "worker": f"--workers {wanted}"}.get(job, f"--job {job}={wanted}")
         _say(
-            f"the script's cluster has {wanted} tasks of job {job}, and {started} of them were started{advice}."
+            f"the script's cluster has {wanted} tasks of job {job}, and {started} of them were started: use {option}."
         )
 
 

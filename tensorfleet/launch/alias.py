@@ -159,7 +159,7 @@ class _Loader(Loader):
 
 def _missing(name: str) -> ImportError:
     part = name.split(".", 1)[1]
-    whole = part.removeprefix("python.").split(".")[0]
+    whole = part.removeprefix("python.").removeprefix("contrib.").split(".")[0]
     instead = INSTEAD.get(whole, "docs/compatibility.md lists what it has")
     return ImportError(
         f"TensorFleet has no tensorflow.{part}. {instead}; "

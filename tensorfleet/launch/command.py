@@ -52,6 +52,9 @@ def run(
     evaluator: Annotated[
         bool, typer.Option("--evaluator", help="An evaluator, outside the cluster.")
     ] = False,
+    job: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=N", help="Tasks of a job by another name: learner=1.")
+    ] = None,
     cluster: Annotated[
         Path | None, typer.Option(help="A YAML file with hosts and jobs: tasks are started there by ssh.")
     ] = None,
@@ -100,7 +103,7 @@ def run(
         flag_names=_pairs(flag_names.split(",") if flag_names else [], "--flag-names"),
     )
     try:
-        tasks = _tasks(wishes, ps, workers, chief, evaluator, cluster)
+        tasks = _tasks(wishes, ps, workers, chief, evaluator, cluster, _numbers(job or []))
     except (ValueError, OSError) as error:
         raise typer.BadParameter(str(error)) from None
     if dry_run:
@@ -117,28 +120,29 @@ def _tasks(
     chief: bool,
     evaluator: bool,
     cluster: Path | None,
+    jobs: dict[str, int],
 ) -> list[planning.Task]:
     from tensorfleet.launch.run import free_ports
 
     token = (os.environ.get(planning.TOKEN) or secrets.token_hex(32)).strip()
+    if cluster is None and planning.is_known_to_clients(Path(wishes.script)):
+        token = os.environ.get(planning.TOKEN, "").strip()  # without one, this machine's own
     if cluster is not None:
         if "\n" in token:
             raise ValueError(f"{planning.TOKEN} has several lines; the hosts are sent one.")
-        if ps is not None or workers is not None or chief:
-            raise ValueError(f"The tasks come from {cluster}: leave out --ps, --workers and --chief.")
+        if ps is not None or workers is not None or chief or jobs:
+            raise ValueError(f"The tasks come from {cluster}: leave out --ps, --workers, --chief and --job.")
         hosts = read_cluster(cluster)
         evaluators = [planning.Place("", host) for host in hosts.pop("evaluator", [])]
         return planning.plan(wishes, _placed(hosts), token, evaluators)
-    if ps is None and workers is None and not chief:
+    if ps is None and workers is None and not chief and not jobs:
         if not planning.is_for_clusters(Path(wishes.script)) and not evaluator:
             return planning.plan_alone(wishes)
-        ps, workers = 1, 2
-        print(
-            f"tensorfleet: {wishes.script} is written for a cluster: 1 ps and 2 workers "
-            "(choose with --ps and --workers)",
-            file=sys.stderr,
-        )
-    counts = {"ps": ps or 0, "chief": int(chief), "worker": 1 if workers is None else workers}
+        counts = planning.jobs_of(Path(wishes.script))
+        print(f"tensorfleet: {wishes.script} is written for a cluster: {_spoken(counts)}", file=sys.stderr)
+    else:
+        others = 1 if workers is None and not jobs else workers or 0
+        counts = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}
     ports = iter(free_ports(sum(counts.values())))
     places = {
         job: [planning.Place(f"{_LOOPBACK}:{next(ports)}") for _ in range(count)]
@@ -148,6 +152,22 @@ def _tasks(
     if not places:
         raise ValueError("A run needs a task: --workers 1.")
     return planning.plan(wishes, places, token, [planning.Place("")] if evaluator else [])
+
+
+def _spoken(counts: dict[str, int]) -> str:
+    """Jobs with the number of their tasks, and how to ask for others."""
+    plural = [f"{n} {job}{'s' if n > 1 and job == 'worker' else ''}" for job, n in counts.items()]
+    options = {"ps": "--ps", "worker": "--workers", "chief": "--chief"}
+    choose = dict.fromkeys(options.get(job, "--job") for job in counts)
+    return f"{' and '.join(plural)} (choose with {' and '.join(choose)})"
+
+
+def _numbers(texts: list[str]) -> dict[str, int]:
+    found = _pairs(texts, "--job")
+    for name, count in found.items():
+        if not count.isdigit():
+            raise typer.BadParameter(f"{name}={count}: how many tasks of {name}?", param_hint="--job")
+    return {name: int(count) for name, count in found.items()}
 
 
 def _placed(hosts: dict[str, list[Host]]) -> planning.Cluster:

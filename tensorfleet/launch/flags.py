@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,10 +70,13 @@ def flags_of(script: Path) -> dict[str, Flag]:
     return found
 
 
-def roles(flags: dict[str, Flag], names: dict[str, str] | None = None) -> dict[str, Flag]:
+def roles(
+    flags: dict[str, Flag], names: dict[str, str] | None = None, jobs: Iterable[str] = ()
+) -> dict[str, Flag]:
     """Which flag tells a task what: one for each role that the script has a flag for.
 
-    `names` gives the flag of a role where the script's own spelling is not among the customary ones.
+    `names` gives the flag of a role where the script's own spelling is not among the customary ones, `jobs` the
+    cluster's: where the tasks of a job with a name of its own are is a role too.
     """
     found: dict[str, Flag] = {}
     for role, name in (names or {}).items():
@@ -84,23 +87,33 @@ def roles(flags: dict[str, Flag], names: dict[str, str] | None = None) -> dict[s
         fits = _switched_by(flag.name) if flag.is_switch else role_of(flag.name)
         if fits is not None and flag not in found.values():
             found.setdefault(_COUNTS[fits] if flag.is_number and fits in _COUNTS else fits, flag)
-    return {role: found[role] for role in (*SPELLINGS, *SWITCHES) if role in found}
+    others = [f"{job}_hosts" for job in jobs if f"{job}_hosts" not in SPELLINGS]
+    for role in others:
+        pattern = rf"{re.escape(role.removesuffix('_hosts'))}s?_?{_WHERE}"
+        fitting = [flag for name, flag in flags.items() if re.fullmatch(pattern, _plain(name))]
+        if fitting and not fitting[0].is_number:
+            found[role] = fitting[0]
+    return {role: found[role] for role in (*SPELLINGS, *others, *SWITCHES) if role in found}
 
 
 def role_of(name: str) -> str | None:
     """What a flag or a variable of this name tells a task, if it is a customary name."""
-    plain = name.replace("-", "_").lower()
+    plain = _plain(name)
     order = (*_COUNTS.values(), *SPELLINGS)  # num_ps_hosts is a number, whatever else it looks like
     return next((role for role in order if re.fullmatch(SPELLINGS[role], plain)), None)
 
 
 def _switched_by(name: str) -> str | None:
-    plain = name.replace("-", "_").lower()
+    plain = _plain(name)
     return next((role for role, pattern in SWITCHES.items() if re.fullmatch(pattern, plain)), None)
 
 
+def _plain(name: str) -> str:
+    return name.replace("-", "_").lower()
+
+
 def _rank(name: str) -> int:
-    plain = name.replace("-", "_").lower()
+    plain = _plain(name)
     return _PREFERRED.index(plain) if plain in _PREFERRED else len(_PREFERRED)
 
 
@@ -174,6 +187,43 @@ def reads_tf_config(script: Path) -> bool:
         if asks and any(getattr(node, "attr", "") in ("Server", "ClusterSpec") for node in nodes):
             return True
     return False
+
+
+def cluster_in(script: Path) -> dict[str, int]:
+    """How many tasks each job has in the cluster that is written out in a script.
+
+    None where it is made otherwise, or one of several that are written out.
+    """
+    found: list[dict[str, int]] = []
+    for tree in _modules(script, _DEPTH, set()):
+        nodes = list(ast.walk(tree))
+        assigned = [node for node in nodes if isinstance(node, ast.Assign)]
+        names = {n.id: a.value for a in reversed(assigned) for n in a.targets if isinstance(n, ast.Name)}
+        calls = [n for n in nodes if isinstance(n, ast.Call) and _name_of(n) == "ClusterSpec" and n.args]
+        found += [_counts(call.args[0], names) for call in calls]
+    return found[0] if found and all(counts == found[0] for counts in found) else {}
+
+
+def _counts(cluster: ast.expr, names: dict[str, ast.expr]) -> dict[str, int]:
+    jobs = _known(cluster, names)
+    if not isinstance(jobs, ast.Dict):
+        return {}
+    pairs = zip(jobs.keys, jobs.values, strict=True)
+    counts = {_text(job): _length(_known(tasks, names)) for job, tasks in pairs}
+    return counts if all(counts) and all(counts.values()) else {}
+
+
+def _known(node: ast.expr, names: dict[str, ast.expr]) -> ast.expr:
+    return names.get(node.id, node) if isinstance(node, ast.Name) else node
+
+
+def _length(node: ast.expr) -> int:
+    """How many addresses a list that is written out has, or `"a,b".split(",")`; 0 for anything else."""
+    if isinstance(node, ast.Call) and _name_of(node) == "split" and isinstance(node.func, ast.Attribute):
+        return len(_text(node.func.value).split(",")) if _text(node.func.value) else 0
+    if not isinstance(node, ast.List | ast.Tuple) or any(isinstance(e, ast.Starred) for e in node.elts):
+        return 0
+    return len(node.elts)
 
 
 def asks_the_environment(script: Path) -> bool:

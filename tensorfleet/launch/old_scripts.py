@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.launch.python2 import parse
+from tensorfleet.launch.python2 import PARTS, parse
 
 _OLD_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys"}
 _HAS_OLD_METHODS = re.compile(r"\.\s*(iteritems|itervalues|iterkeys|has_key)\b")
@@ -90,6 +90,15 @@ class _OldMeaning(_OldMethods):
             node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
         ]
         self._divides = any(alias.name == "division" for node in futures for alias in node.names)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        for parameter in reversed(node.args.args):
+            if parameter.arg.startswith(PARTS) and parameter.annotation is not None:
+                target = ast.parse(f"{ast.unparse(parameter.annotation)} = {parameter.arg}").body[0]
+                node.body.insert(0, ast.fix_missing_locations(ast.copy_location(target, parameter)))
+                parameter.annotation = None
+        return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)

@@ -14,6 +14,7 @@ from tensorfleet.launch.bootstrap import LAUNCHER
 from tensorfleet.launch.flags import (
     Flag,
     asks_the_environment,
+    cluster_in,
     flags_of,
     positions_of,
     reads_tf_config,
@@ -82,14 +83,27 @@ Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
 def is_for_clusters(script: Path) -> bool:
     """Whether a script expects to be told which task of a cluster it is."""
     found = {*roles(flags_of(script)), *positions_of(script).values()}
-    return ("task_index" in found and bool({"job_name", "is_ps"} & found)) or reads_tf_config(script)
+    needs_job = len(cluster_in(script)) != 1
+    told = "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
+    return told or reads_tf_config(script)
+
+
+def is_known_to_clients(script: Path) -> bool:
+    """Whether the addresses of a script's tasks are written out in it: then clients of their own know them too."""
+    return bool(cluster_in(script))
+
+
+def jobs_of(script: Path) -> dict[str, int]:
+    """How many tasks of each job a script for clusters is started with, if nothing else is asked for."""
+    takes_addresses = {"ps_hosts", "worker_hosts"} & roles(flags_of(script)).keys()
+    return ({} if takes_addresses else cluster_in(script)) or {"ps": 1, "worker": 2}
 
 
 def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] | None = None) -> list[Task]:
     """Every task of a run: the servers first, then the chief, the workers, the evaluators."""
     script = Path(wishes.script)
     silent = asks_the_environment(script) and not wishes.flag_names
-    told = {} if silent else roles(flags_of(script), wishes.flag_names)
+    told = {} if silent else roles(flags_of(script), wishes.flag_names, cluster)
     places = {} if {"job_name", "is_ps", "task_index"} & told.keys() else positions_of(script)
     order = sorted(cluster, key=lambda job: (job not in SERVER_JOBS, job not in ("chief", "master"), job))
     tasks = [
@@ -119,9 +133,7 @@ def _task(
 ) -> Task:
     addresses = {j: [p.address for p in places] for j, places in cluster.items() if places}
     values: dict[str, str | list[str]] = {
-        "ps_hosts": addresses.get("ps", []),
-        "worker_hosts": addresses.get("worker", []),
-        "chief_hosts": addresses.get("chief", []),
+        **{f"{j}_hosts": addresses.get(j, []) for j in ("ps", "worker", "chief", *addresses)},
         "job_name": job,
         "task_index": str(index),
         "ps_count": str(len(addresses.get("ps", []))),
@@ -139,7 +151,7 @@ def _task(
         "TASK_INDEX": str(index),
         **{f"{job.upper()}_HOSTS": ",".join(where) for job, where in addresses.items()},
         **({PLACED: json.dumps(addresses)} if place.host is None else {}),
-        TOKEN: token,
+        **({TOKEN: token} if token else {}),
         **_devices(wishes.gpus_per_worker, job, index, "chief" in addresses),
         **wishes.environment,
     }

@@ -24,6 +24,7 @@ _PRINT_IS_A_FUNCTION = re.compile(
     r"^from\s+__future__\s+import\s*(\([^)]*|[^\n]*)\bprint_function\b", re.MULTILINE
 )
 _TAB = 8
+PARTS = "parts_"  # begins the names of parameters that are taken apart
 
 
 @dataclass(frozen=True)
@@ -183,11 +184,21 @@ def _raise(statement: Statement) -> list[Edit]:
     return [(commas[0].start, commas[0].end, "("), *middle, (end, end, ")")]
 
 
+def _def(statement: Statement) -> list[Edit]:
+    """`def f(a, (b, c))` has `b, c` as the annotation of a parameter that `old_scripts` takes apart."""
+    edits: list[Edit] = []
+    for i, token in enumerate(statement[3:], 3):
+        if token.text == "(" and token.depth == 1 and statement[i - 1].text in ("(", ","):
+            edits.append((token.start, token.start, f"{PARTS}{i}: "))
+    return edits
+
+
 _REWRITTEN: dict[str, Callable[[Statement], list[Edit]]] = {
     "print": _print,
     "exec": _exec,
     "except": _except,
     "raise": _raise,
+    "def": _def,
 }
 
 

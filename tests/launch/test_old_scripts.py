@@ -38,6 +38,12 @@ def test_a_program_in_python_2_means_what_it_did(expression, value):
     assert names_after(f"{OLD}x = {expression}\n")["x"] == value
 
 
+def test_parameters_in_brackets_are_taken_apart():
+    source = OLD + "def f(a, (b, (c, d))=(2, (3, 4)), e=5):\n    'about f'\n    return a, b, c / d, e\n"
+    f = names_after(source)["f"]
+    assert f(1) == (1, 2, 0, 5) and f(1, (6, (9, 2)), 3) == (1, 6, 4, 3)
+
+
 def test_arrays_and_tensors_divide_by_their_type():
     half = names_after(OLD + "def half(x): return x / 2\n")["half"]
     np.testing.assert_array_equal(half(np.array([3, 5])), [1, 2])

@@ -8,7 +8,7 @@ import pytest
 
 from tensorfleet.launch.hosts import Host, read_cluster
 from tensorfleet.launch.manifests import kubernetes
-from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, plan, plan_alone
+from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, jobs_of, plan, plan_alone
 
 CLUSTER = {
     "worker": [Place("127.0.0.1:2"), Place("127.0.0.1:3")],
@@ -259,3 +259,30 @@ def test_a_script_whose_parser_refuses_the_flags_is_told_by_the_environment(tmp_
         task = plan(Wishes(str(path), ["x"]), CLUSTER, "t")[0]
         assert task.command[4:] == told
         assert (task.environment["JOB_NAME"], task.environment["TASK_INDEX"]) == ("ps", "0")
+
+
+def test_a_cluster_that_is_written_out_says_what_is_started(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "job, task_index = sys.argv[1], sys.argv[2]\nworkers = 'a:1,b:2,c:3'.split(',')\n"
+        "spec = {'ps': ['d:1', 'd:2'], 'worker': workers}\ncluster = tf.train.ClusterSpec(spec)\n"
+    )
+    assert jobs_of(path) == {"ps": 2, "worker": 3}
+    both = path.read_text() + "other = tf.train.ClusterSpec({'worker': ['a:1']})\n"
+    path.write_text(both)
+    assert jobs_of(path) == {"ps": 1, "worker": 2}
+
+
+def test_a_task_of_the_only_job_needs_no_name_of_its_job(tmp_path):
+    path = tmp_path / "create_worker.py"
+    path.write_text("task_number = int(sys.argv[1])\ntf.train.ClusterSpec({'local': ['a:1', 'a:2']})\n")
+    assert is_for_clusters(path) and jobs_of(path) == {"local": 2}
+    path.write_text("task_number = int(sys.argv[1])\ntf.train.ClusterSpec({'local': made()})\n")
+    assert not is_for_clusters(path)
+
+
+def test_addresses_of_jobs_by_other_names_go_to_their_flags(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("\n".join(f"flags.DEFINE_string('{n}_hosts', '', '')" for n in ("ps", "actor", "memory")))
+    cluster = {"actor": [Place("h:1"), Place("h:2")], "learner": [Place("h:3")]}
+    assert plan(Wishes(str(path)), cluster, "")[2].command[-2:] == ["--ps_hosts=", "--actor_hosts=h:1,h:2"]

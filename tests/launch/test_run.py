@@ -157,6 +157,12 @@ def test_a_script_for_clusters_gets_one_without_asking(here):
     assert done.stdout.count("done worker") == 2
 
 
+def test_jobs_by_other_names_are_started_by_name(here):
+    done = run(here, "run", "--job", "learner=1", "--job", "actor=2", "--dry-run", "train.py")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["[actor/0]", "[actor/1]", "[learner/0]"]
+    assert "how many tasks of actor" in run(here, "run", "--job", "actor=two", "train.py").stderr
+
+
 def test_another_script_runs_alone_with_its_own_output(tmp_path):
     (tmp_path / "alone.py").write_text("import os, sys; print(sys.argv[1:], 'TF_CONFIG' in os.environ)")
     done = run(tmp_path, "run", "alone.py", "--steps", "3")
