@@ -131,6 +131,13 @@ def _fits(shape: tuple, dims: tuple) -> bool:
     return len(shape) == len(dims) and all(d is None or s == d for s, d in zip(shape, dims, strict=True))
 
 
+def _holds(kind: np.dtype, value: int) -> bool:
+    """Whether a Python integer can be an element of that type."""
+    if kind.kind in "iu" and not isinstance(value, bool):
+        return np.iinfo(kind).min <= value <= np.iinfo(kind).max
+    return kind != _OBJECT
+
+
 def _array(tensor: Tensor, value: Any, dtype: dtypes.DType) -> Any:
     if isinstance(value, TensorHandle):
         reads = any(op.type in ("GetSessionTensor", "DeleteSessionTensor") for op in tensor.consumers())
@@ -143,15 +150,13 @@ def _array(tensor: Tensor, value: Any, dtype: dtypes.DType) -> Any:
         )
     if type(value).__module__.startswith("jax") and hasattr(value, "dtype") and value.dtype == dtype.np_dtype:
         return value
+    if isinstance(value, int) and not _holds(dtype.np_dtype, value):
+        raise TypeError(
+            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
+            f"{dtype.name}. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+        )
     if dtype.np_dtype == _OBJECT:
         return make_array(value, dtypes.string)
-    if isinstance(value, int) and not isinstance(value, bool) and dtype.np_dtype.kind in "iu":
-        info = np.iinfo(dtype.np_dtype)
-        if not info.min <= value <= info.max:
-            raise TypeError(
-                f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
-                f"{dtype.name}. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
-            )
     try:
         return np.asarray(value, dtype=dtype.np_dtype)
     except (TypeError, ValueError) as e:

@@ -54,6 +54,7 @@ class BaseSession:
         self._prepared_edits = self._graph._edits
         self._checked = 0  # of the graph's operations, those whose devices there are
         self._partial = PartialRuns(self._graph, self._engine)
+        self._place_all = config is None or not config.graph_options.place_pruned_graph
         self._modelled = 0 if config is None else config.graph_options.build_cost_model
         self._entered: list = []
 
@@ -158,7 +159,7 @@ class BaseSession:
         """Refuses to run anything while an operation asks for a device that is not there."""
         ops = self._graph._ops
         found = len(ops)
-        if self._config is None or not self._config.graph_options.place_pruned_graph:
+        if self._place_all:
             self._engine.placer.check(ops[self._checked : found])
         self._checked = found
 
@@ -342,6 +343,7 @@ class InteractiveSession(BaseSession):
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
+        self._place_all = False  # what was tried in a shell and given up stays in the graph
         if InteractiveSession._active_session_count > 0:
             warnings.warn(
                 "An interactive session is already active. This can cause out-of-memory errors in some cases. You must "

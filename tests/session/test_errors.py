@@ -151,8 +151,9 @@ def test_nothing_runs_while_an_operation_has_an_absent_device():
         with pytest.raises(tf.errors.InvalidArgumentError, match="/job:ps/task:3"):
             s.make_callable(fine)
     pruned = tf.ConfigProto(graph_options=tf.GraphOptions(place_pruned_graph=True))
-    with tf.Session(config=pruned) as s:
+    for s in tf.Session(config=pruned), tf.InteractiveSession():
         assert s.run(fine) == 3.0
+        s.close()
 
 
 def test_soft_placement_finds_another_device_but_no_other_task():

@@ -87,10 +87,12 @@ def test_feeding_an_unknown_name_is_refused():
         s.run(tf.constant(1), {"nope:0": 1})
 
 
-def test_too_large_an_integer_is_refused():
-    x = tf.placeholder(tf.int32, [])
-    with tf.Session() as s, pytest.raises(TypeError, match="not compatible with Tensor type int32"):
-        s.run(x, {x: 2**40})
+@pytest.mark.parametrize(("dtype", "value"), [(tf.int32, 2**40), (tf.string, 1), (tf.string, True)])
+def test_an_integer_that_the_type_does_not_hold_is_refused(dtype, value):
+    x = tf.placeholder(dtype, [])
+    said = f"Type of feed value {value} with type .* is not compatible with Tensor type {dtype.name}"
+    with tf.Session() as s, pytest.raises(TypeError, match=said):
+        s.run(x, {x: value})
 
 
 def test_missing_feed_names_the_placeholder_and_its_line():
