@@ -123,7 +123,9 @@ def _parse(spec: str) -> tuple:
         except ValueError as e:
             if "device" in str(e):
                 raise
-            raise ValueError(f"Malformed device specification {spec!r}: {part!r} needs a number.") from None
+            raise ValueError(
+                f"Malformed device specification {spec!r}: {part!r} needs a number: {e}"
+            ) from None
     return job, replica, task, kind, index
 
 

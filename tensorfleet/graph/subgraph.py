@@ -12,6 +12,8 @@ from tensorfleet.graph.tensor_proto import make_tensor_proto
 from tensorfleet.platform import logging
 
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
+# What hands a variable on as it is, into a branch or a loop.
+_PASSING = ("Enter", "Identity", "Switch")
 
 
 def _node_name(name: str) -> str:
@@ -26,8 +28,9 @@ def _copy(message: Any) -> Any:
 def _same_library(graph_def: Any) -> Any:
     """An empty GraphDef with the functions and versions of another."""
     made = type(graph_def)()
-    made.library.CopyFrom(graph_def.library)
-    made.versions.CopyFrom(graph_def.versions)
+    for part in ("library", "versions"):
+        if graph_def.HasField(part):
+            getattr(made, part).CopyFrom(getattr(graph_def, part))
     return made
 
 
@@ -69,9 +72,10 @@ def convert_variables_to_constants(
     """The nodes that the outputs need, with the variables replaced by constants of their values now."""
     graph_def = extract_sub_graph(input_graph_def, output_node_names)
     values = _values(sess, graph_def, variable_names_whitelist, variable_names_blacklist)
+    kinds = _kinds(graph_def, values)
     made = _same_library(graph_def)
     for node in graph_def.node:
-        made.node.append(_frozen(node, values))
+        made.node.append(_constant(node, values[node.name]) if node.name in values else _frozen(node, kinds))
     logging.info("Converted %d variables to const ops.", len(values))
     return made
 
@@ -97,18 +101,31 @@ def _read_of(handle: Any) -> Any:
     raise ValueError(f"Variable {handle.name!r} is never read in this graph; read it, or leave it out.")
 
 
-def _frozen(node: Any, values: dict[str, Any]) -> Any:
-    """A node as it is once the variables in `values` are constants."""
-    if node.name in values:
-        return _constant(node, values[node.name])
-    frozen = bool(node.input) and _node_name(node.input[0]) in values
-    if node.op == "ReadVariableOp" and frozen:
+def _kinds(graph_def: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """The type, as an attribute, of each frozen variable, and of what hands it on."""
+    kinds = {n.name: n.attr["dtype"] for n in graph_def.node if n.name in values}
+    passing = [n for n in graph_def.node if n.op in _PASSING and n.input]
+    before = -1
+    while before != len(kinds):
+        before = len(kinds)
+        kinds |= {n.name: kinds[s] for n in passing if (s := _node_name(n.input[0])) in kinds}
+    return kinds
+
+
+def _frozen(node: Any, kinds: dict[str, Any]) -> Any:
+    """A node as it is once the variables are constants."""
+    kind = kinds.get(_node_name(node.input[0])) if node.input else None
+    if kind is not None and node.op == "ReadVariableOp":
         made = type(node)(name=node.name, op="Identity", input=node.input, device=node.device)
         made.attr["T"].CopyFrom(node.attr["dtype"])
         return made
-    if node.op == "ResourceGather" and frozen:
+    if kind is not None and node.op == "ResourceGather":
         return _gather(node)
-    return _copy(node)
+    made = _copy(node)
+    if kind is not None and node.name in kinds and node.attr["T"].type == dtypes.resource.as_datatype_enum:
+        made.attr["T"].CopyFrom(kind)
+        made.attr.pop("_output_shapes", None)
+    return made
 
 
 def _constant(node: Any, value: Any) -> Any:
@@ -131,14 +148,18 @@ def _gather(node: Any) -> Any:
 def remove_training_nodes(input_graph: Any, protected_nodes: Any = None) -> Any:
     """The graph without CheckNumerics and Identity nodes, which inference does not need."""
     kept = set(protected_nodes or ())
-    waited_for = {_node_name(i) for n in input_graph.node for i in n.input if i.startswith("^")}
+    checks = {n.name for n in input_graph.node if n.op == "CheckNumerics"} - kept
+    inputs = {n.name: [i for i in n.input if not _waits_for(i, checks)] for n in input_graph.node}
+    waited_for = {_node_name(i) for given in inputs.values() for i in given if i.startswith("^")}
     replaced = {
-        n.name: n.input[0]
+        n.name: inputs[n.name][0]
         for n in input_graph.node
-        if n.op in ("CheckNumerics", "Identity")
-        and n.name not in kept
-        and n.name not in waited_for
-        and not any(i.startswith("^") for i in n.input)
+        if n.name in checks
+        or (
+            n.op == "Identity"
+            and n.name not in kept | waited_for
+            and not any(i.startswith("^") for i in inputs[n.name])
+        )
     }
 
     def source(name: str) -> str:
@@ -151,8 +172,12 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Any = None) -> Any:
         if node.name not in replaced:
             new = made.node.add()
             new.CopyFrom(node)
-            new.input[:] = [source(i) for i in node.input]
+            new.input[:] = [source(i) for i in inputs[node.name]]
     return made
+
+
+def _waits_for(name: str, nodes: set[str]) -> bool:
+    return name.startswith("^") and _node_name(name) in nodes
 
 
 @export("graph_util.tensor_shape_from_node_def_name")

@@ -131,7 +131,8 @@ publish(
     "python.framework.dtypes.TF_VALUE_DTYPES",
 )
 
-publish(DeviceSpec, "python.framework.device.DeviceSpecV1", "python.framework.device_spec.DeviceSpecV1")
+for _name in ("DeviceSpecV1", "DeviceSpecV2"):
+    publish(DeviceSpec, f"python.framework.device.{_name}", f"python.framework.device_spec.{_name}")
 publish(merge_device, "python.framework.device.merge_device")
 publish(TensorShape, "python.framework.tensor_shape.TensorShapeV1")
 publish(default_session, "python.framework.ops.default_session")

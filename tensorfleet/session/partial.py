@@ -18,8 +18,8 @@ class _Partial:
     """A step in progress: what may still be fed and fetched, and every value so far."""
 
     def __init__(self, feeds: list[Tensor], tensors: list[Tensor], targets: list[Operation]) -> None:
-        self.feeds = set(feeds)
-        self.fetches: set[Any] = {*tensors, *targets}
+        self.feeds = dict.fromkeys(feeds, False)  # and whether it came already
+        self.fetches: dict[Any, bool] = dict.fromkeys([*tensors, *targets], False)
         self.values: dict[Tensor, Any] = {}
         self.done: set[Operation] = set()
 
@@ -38,7 +38,9 @@ class PartialRuns:
         tensors, _ = feed_plan(self._graph, list(feeds or ()))
         wanted, targets, _ = fetch_plan(self._graph, fetches, tensors)
         if not wanted and not targets:
-            raise errors.InvalidArgumentError(None, None, "partial_run_setup needs at least one fetch.")
+            raise errors.InvalidArgumentError(
+                None, None, "Must specify at least one target to fetch or execute."
+            )
         handle = f"partial-{next(self._handles)}"
         self._steps[handle] = _Partial(tensors, wanted, targets)
         return handle
@@ -55,22 +57,12 @@ class PartialRuns:
         for c, v in zip(convert, (feed_dict or {}).values(), strict=True):
             array = c(v)
             given += array if type(array) is list else [array]
-        for t, array in zip(tensors, given, strict=True):
-            if t not in step.feeds:
-                raise errors.InvalidArgumentError(
-                    None,
-                    t.op,
-                    f"The feed {t.name} was not specified in partial_run_setup, or was fed before.",
-                )
-            step.values[t] = array
-        wanted, targets, arrange = fetch_plan(self._graph, fetches, list(step.values))
-        asked: list[Any] = [*wanted, *targets]
-        for f in asked:
-            if f not in step.fetches:
-                raise errors.InvalidArgumentError(
-                    None, None, f"The fetch {f.name} was not specified in partial_run_setup."
-                )
-        step.feeds -= set(tensors)
+        wanted, targets, arrange = fetch_plan(self._graph, fetches, [*step.values, *tensors])
+        _check(tensors, step.feeds, "feed", "fed")
+        _check([*wanted, *targets], step.fetches, "fetch", "fetched")
+        step.feeds.update(dict.fromkeys(tensors, True))
+        step.fetches.update(dict.fromkeys([*wanted, *targets], True))
+        step.values.update(zip(tensors, given, strict=True))
         self._compute(step, wanted, targets)
         return arrange([step.values[t] for t in wanted])
 
@@ -85,3 +77,13 @@ class PartialRuns:
         results = self._engine.run(program, [step.values[t] for t in known])
         step.values.update(zip(asked, results, strict=True))
         step.done.update(new)
+
+
+def _check(asked: list, declared: dict[Any, bool], what: str, past: str) -> None:
+    """Refuses what the setup did not name, and what had its turn."""
+    for one in asked:
+        if one not in declared or declared[one]:
+            fault = (
+                f"has already been {past}" if one in declared else "was not specified in partial_run_setup"
+            )
+            raise errors.InvalidArgumentError(None, None, f"The {what} '{one.name}' {fault}.")

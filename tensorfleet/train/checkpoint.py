@@ -11,8 +11,9 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.scopes import get_default_graph, session_for
 from tensorfleet.ops.basic import no_op
+from tensorfleet.train.checkpoint_reader import GRAPH_KEY
 from tensorfleet.train.checkpoint_state import write_state
-from tensorfleet.train.object_graph import GRAPH_KEY, Objects, attributes
+from tensorfleet.train.object_graph import Objects, attributes
 from tensorfleet.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.train.saver import Saver
 from tensorfleet.variables.variable import ResourceVariable, Variable

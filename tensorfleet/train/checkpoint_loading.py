@@ -7,8 +7,8 @@ from typing import Any
 from tensorfleet.graph.scopes import get_default_graph, session_for
 from tensorfleet.ops.basic import group
 from tensorfleet.platform.compat import as_text
-from tensorfleet.train.checkpoint_reader import NewCheckpointReader
-from tensorfleet.train.object_graph import GRAPH_KEY, Objects
+from tensorfleet.train.checkpoint_reader import GRAPH_KEY, NewCheckpointReader
+from tensorfleet.train.object_graph import Objects
 from tensorfleet.train.saver import Saver
 from tensorfleet.variables.variable import Variable
 

@@ -13,6 +13,8 @@ from tensorfleet.platform.compat import as_text
 from tensorfleet.platform.gfile import isdir
 from tensorfleet.train.checkpoint_state import latest_checkpoint
 
+GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
 
 class CheckpointReader:
     """The tensors of a checkpoint by name."""
@@ -65,6 +67,17 @@ def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
     """A reader of a checkpoint, or of the latest one in a directory."""
     return NewCheckpointReader(checkpoint_in(ckpt_dir_or_file))
+
+
+def object_keys(path: str) -> dict[str, str]:
+    """Where a checkpoint of objects has each variable, by the variable's name; empty for other checkpoints."""
+    from tensorfleet.protos import TrackableObjectGraph
+
+    reader = NewCheckpointReader(path)
+    if not reader.has_tensor(GRAPH_KEY):
+        return {}
+    graph = TrackableObjectGraph.FromString(reader.get_tensor(GRAPH_KEY))
+    return {a.full_name: a.checkpoint_key for n in graph.nodes for a in n.attributes if a.full_name}
 
 
 def checkpoint_in(ckpt_dir_or_file: Any) -> str:

@@ -13,7 +13,6 @@ from tensorfleet.train.optimizer import Optimizer
 from tensorfleet.train.saveables import is_trackable
 from tensorfleet.variables.variable import Variable
 
-GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "VARIABLE_VALUE"
 
 

@@ -24,7 +24,9 @@ from tensorfleet.platform.compat import as_text
 from tensorfleet.platform.gfile import isdir
 from tensorfleet.session.session import BaseSession
 from tensorfleet.train import checkpoint_state
+from tensorfleet.train.checkpoint_reader import object_keys
 from tensorfleet.train.global_step import global_step as value_of_step
+from tensorfleet.train.saveables import by_name
 from tensorfleet.train.saver_builder import BulkSaverBuilder
 
 _V2 = 2  # SaverDef.V2, without loading the messages at import
@@ -90,6 +92,7 @@ class Saver:
         self._checkpoints_to_be_deleted: list[tuple[str, float]] = []
         self.saver_def: Any = None
         self._builder = builder
+        self._by_objects: Saver | None = None
         self._write_version = _V2
         if write_version != _V2:
             logging.warning("Checkpoints are written in the V2 format; the older V1 is deprecated.")
@@ -243,6 +246,9 @@ class Saver:
         try:
             sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
         except errors.NotFoundError as e:
+            if keys := object_keys(path):
+                self._restore_objects(sess, path, keys)
+                return
             reason = "Variable name or other graph key that is missing from the checkpoint"
             raise errors.NotFoundError(None, e.op, _FAILED.format(reason=reason, error=e.message)) from e
         except errors.InvalidArgumentError as e:
@@ -250,6 +256,25 @@ class Saver:
             raise errors.InvalidArgumentError(
                 None, e.op, _FAILED.format(reason=reason, error=e.message)
             ) from e
+
+    def _restore_objects(self, sess: Any, path: str, keys: dict[str, str]) -> None:
+        """Restores by name what a `tf.train.Checkpoint` wrote."""
+        logging.warning(
+            "Restoring an object-based checkpoint using a name-based saver. This may be somewhat fragile, and will "
+            "re-build the Saver. Instead, consider loading object-based checkpoints using tf.train.Checkpoint()."
+        )
+        variables = by_name(all_saveable_objects() if self._var_list is None else self._var_list)
+        if missing := sorted(set(variables) - set(keys)):
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"Existing variables not in the checkpoint: {', '.join(missing)}\n\nVariable names when this checkpoint "
+                f"was written which don't exist now: {', '.join(sorted(set(keys) - set(variables)))}\n",
+            )
+        if self._by_objects is None:
+            with sess.graph.as_default():
+                self._by_objects = Saver({keys[name]: v for name, v in variables.items()})
+        self._by_objects.restore(sess, path)
 
     def _need_built(self, what: str) -> None:
         if not self._is_built:

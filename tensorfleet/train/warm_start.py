@@ -6,15 +6,13 @@ from typing import Any, NamedTuple
 
 from tensorfleet import dtypes
 from tensorfleet.api import export
-from tensorfleet.graph.apply import apply
-from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.scopes import GraphKeys, device, get_collection
 from tensorfleet.platform import logging
-from tensorfleet.train.checkpoint_reader import checkpoint_in, load_checkpoint
+from tensorfleet.train.checkpoint_ops import load_and_remap_matrix_initializer
+from tensorfleet.train.checkpoint_reader import checkpoint_in, load_checkpoint, object_keys
 from tensorfleet.train.init_from_checkpoint import init_from_checkpoint
 from tensorfleet.train.saveables import saveables_of
-from tensorfleet.variables.initializers import Zeros
-from tensorfleet.variables.partitioned import PartitionedVariable
+from tensorfleet.variables.partitioned import PartitionedVariable, PartitionInfo
 from tensorfleet.variables.variable import Variable
 
 
@@ -50,11 +48,13 @@ def warm_start(
     vocabularies, names = dict(var_name_to_vocab_info or {}), dict(var_name_to_prev_var_name or {})
     found = _grouped(vars_to_warm_start, vocabularies)
     shapes = load_checkpoint(path).get_variable_to_shape_map()
+    keys = object_keys(path)
     logging.info("Warm-starting from: %s", ckpt_to_initialize_from)
     used_names = set()
     plain = {}
     for name, parts in found.items():
         saved = names.get(name, name)
+        saved = keys.get(saved, saved)
         used_names |= {name} & set(names)
         if saved not in shapes:
             raise ValueError(
@@ -67,7 +67,8 @@ def warm_start(
             plain[saved] = parts[0] if len(parts) == 1 else parts
     for saved, target in plain.items():
         init_from_checkpoint(path, {saved: target})
-    _need_all("prev_var_name", set(names) - used_names)
+    if vars_to_warm_start is not None:
+        _need_all("prev_var_name", set(names) - used_names)
     _need_all("vocab_info", set(vocabularies) - set(found))
 
 
@@ -98,7 +99,7 @@ def _grouped(wanted: Any, vocabularies: dict[str, VocabInfo]) -> dict[str, list[
         variables += [v for v in get_collection(GraphKeys.GLOBAL_VARIABLES) if _whole_name(v) == name]
     grouped: dict[str, list[Variable]] = {}
     for variable in variables:
-        for part in variable if isinstance(variable, (list, PartitionedVariable)) else [variable]:
+        for part in _parts(variable):
             parts = grouped.setdefault(_whole_name(part), [])
             if not any(part is known for known in parts):
                 parts.append(part)
@@ -114,38 +115,76 @@ def _from_vocabulary(variable: Variable, path: str, saved: str, info: VocabInfo)
     """Starts a matrix, or a part of one, with the rows (or columns) of the words it shares with the checkpoint."""
     if variable.dtype.base_dtype != dtypes.float32 or variable.shape.ndims != 2:
         raise ValueError(f"{variable.op.name} has a VocabInfo, and is not a matrix of float32.")
-    rows, columns = variable.shape.as_list()
     part = variable._save_slice_info
-    first = part.var_offset[info.axis] if part is not None else 0
-    size = (rows, columns)[info.axis]
-    words = min(max(info.new_vocab_size - first, 0), size)
+    whole = variable.shape.as_list() if part is None else part.full_shape
+    across = {
+        "new_col_vocab_size": info.new_vocab_size,
+        "new_col_vocab_file": info.new_vocab,
+        "old_col_vocab_file": info.old_vocab,
+        "num_col_oov_buckets": whole[1] - info.new_vocab_size,
+        "new_row_vocab_size": whole[0],
+    }
+    down = {
+        "new_row_vocab_size": info.new_vocab_size,
+        "new_row_vocab_file": info.new_vocab,
+        "old_row_vocab_file": info.old_vocab,
+        "old_row_vocab_size": info.old_vocab_size,
+        "new_col_vocab_size": whole[1],
+    }
+    initial = load_and_remap_matrix_initializer(
+        path, saved, **(across if info.axis else down), initializer=info.backup_initializer
+    )
     with device(variable.device), device("/cpu:0"):
-        places, _ = apply(
-            "GenerateVocabRemapping",
-            info.new_vocab,
-            info.old_vocab,
-            new_vocab_offset=min(first, info.new_vocab_size),
-            num_new_vocab=words,
-            old_vocab_size=info.old_vocab_size,
-        )
-        if words < size:
-            places = apply("ConcatV2", [places, to_tensor([-1] * (size - words), dtypes.int64)], 0)
-        other = (columns, rows)[info.axis]
-        start = part.var_offset[1 - info.axis] if part is not None else 0
-        rest = to_tensor(list(range(start, start + other)), dtypes.int64)
-        whole = (info.backup_initializer or Zeros())([rows, columns], dtype=dtypes.float32)
-        missing = apply("Reshape", apply("Where", apply("Less", places, to_tensor(0, dtypes.int64))), [-1])
-        initial = apply("GatherV2", whole, missing, info.axis)
-        value = apply(
-            "LoadAndRemapMatrix",
-            path,
-            saved,
-            places if info.axis == 0 else rest,
-            rest if info.axis == 0 else places,
-            apply("Reshape", initial, [-1]),
-            num_rows=rows,
-            num_cols=columns,
-        )
+        place = None if part is None else PartitionInfo(part.full_shape, part.var_offset)
+        value = initial(variable.shape.as_list(), partition_info=place)
     made = saveables_of([variable])[0].restore([value], None)
     variable._initializer_op = getattr(made, "op", made)
     variable._initial_value = value
+
+
+@export("python.training.warm_starting_util._warm_start_var_with_vocab")
+def _warm_start_var_with_vocab(
+    var: Any,
+    current_vocab_path: str,
+    current_vocab_size: int,
+    prev_ckpt: str,
+    prev_vocab_path: str,
+    previous_vocab_size: int = -1,
+    current_oov_buckets: int = 0,
+    prev_tensor_name: str | None = None,
+    initializer: Any = None,
+    axis: int = 0,
+) -> None:
+    parts = _parts(var)
+    info = VocabInfo(
+        current_vocab_path,
+        current_vocab_size,
+        current_oov_buckets,
+        prev_vocab_path,
+        previous_vocab_size,
+        initializer,
+        axis,
+    )
+    for part in parts:
+        _from_vocabulary(part, checkpoint_in(prev_ckpt), prev_tensor_name or _whole_name(part), info)
+
+
+@export("python.training.warm_starting_util._get_var_info")
+def _get_var_info(var: Any, prev_tensor_name: str | None = None) -> tuple[str, Any]:
+    parts = _parts(var)
+    return prev_tensor_name or _infer_var_name(parts), parts if len(parts) > 1 else parts[0]
+
+
+@export("python.training.warm_starting_util._infer_var_name")
+def _infer_var_name(var: list[Variable]) -> str:
+    return _whole_name(var[0])
+
+
+def _parts(var: Any) -> list[Variable]:
+    """The parts of a variable: itself, when it is whole."""
+    parts = list(var) if isinstance(var, (list, PartitionedVariable)) else [var]
+    if not all(isinstance(part, Variable) for part in parts):
+        raise TypeError(
+            f"var MUST be one of the following: a Variable, list of Variable or PartitionedVariable: {var}"
+        )
+    return parts

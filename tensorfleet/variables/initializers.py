@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes
-from tensorfleet.api import export
+from tensorfleet.api import export, find
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.operation import Tensor
@@ -52,7 +52,7 @@ class Zeros(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return _filled(shape, dtype or self.dtype, 0, "zeros")
+        return find("zeros")(shape, dtype or self.dtype)
 
 
 @export("ones_initializer", "initializers.ones")
@@ -63,23 +63,7 @@ class Ones(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return _filled(shape, dtype or self.dtype, 1, "ones")
-
-
-def _filled(shape: Any, dtype: Any, value: int, name: str) -> Tensor:
-    """As `tf.zeros` does it: a constant when small, otherwise a Fill."""
-    kind = dtypes.as_dtype(dtype).base_dtype
-    dims = as_shape(shape)
-    zero: Any = (
-        (b"" if kind == dtypes.string else False) if value == 0 and kind.np_dtype.kind in "Ob" else value
-    )
-    if (dims.num_elements() or 0) < 1000:
-        return constant(zero, kind, dims, name=name)
-    from tensorfleet.graph.scopes import name_scope
-
-    with name_scope(name) as scope:
-        size = constant(dims.as_list(), dtypes.int32, name="shape_as_tensor")
-        return apply("Fill", size, constant(zero, kind, name="Const"), name=scope)
+        return find("ones")(shape, dtype or self.dtype)
 
 
 @export("constant_initializer", "initializers.constant")
@@ -100,6 +84,8 @@ class Constant(Initializer):
     ) -> Tensor:
         verify = self._verify_shape if verify_shape is None else verify_shape
         kind = dtypes.as_dtype(dtype or self.dtype)
+        if isinstance(shape, (list, tuple)) and any(isinstance(d, Tensor) for d in shape):
+            return find("fill")(shape, constant(self.value, kind))
         value = np.asarray(self.value)
         if value.dtype.kind in "iufb" and kind.np_dtype.kind in "iufbV":
             value = value.astype(kind.np_dtype)

@@ -47,6 +47,21 @@ def test_a_frozen_graph_runs_without_variables(model):
             np.testing.assert_allclose(other.run(out, {"x:0": feed}), sess.run("o:0", {"x:0": feed}))
 
 
+def test_variables_that_only_branches_and_loops_read_are_frozen_too():
+    with tf.Graph().as_default() as graph, tf.variable_scope("", use_resource=True):
+        a, b = tf.get_variable("a", initializer=2.0), tf.get_variable("b", initializer=3.0)
+        branch = tf.cond(tf.constant(True), lambda: a * 1.0, lambda: b * 1.0)
+        looped = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * b), [0, branch])[1]
+        tf.identity(looped, name="out")
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            frozen = tf.graph_util.convert_variables_to_constants(sess, graph.as_graph_def(), ["out"])
+    assert not {n.op for n in frozen.node} & {"VarHandleOp", "ReadVariableOp"}
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.import_graph_def(frozen, name="")
+        assert sess.run("out:0") == 54.0
+
+
 def test_some_variables_may_stay(model):
     graph, sess = model
     frozen = tf.graph_util.convert_variables_to_constants(
@@ -60,6 +75,16 @@ def test_identities_are_taken_out_unless_protected(model):
     nodes = {n.name: n for n in made.node}
     assert "sum" not in nodes
     assert list(nodes["o"].input) == ["add"]
+
+
+def test_checks_go_and_what_waits_only_for_them_goes_too():
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, name="x")
+        with tf.control_dependencies([tf.check_numerics(x, "bad", name="check")]):
+            y = tf.identity(x, name="y")
+        tf.square(y, name="out")
+    made = tf.graph_util.remove_training_nodes(graph.as_graph_def())
+    assert {n.name: list(n.input) for n in made.node} == {"x": [], "out": ["x"]}
 
 
 def test_small_questions(model):

@@ -173,8 +173,26 @@ def test_partial_run_computes_each_operation_once(session):
     assert session.partial_run(handle, first, {a: 2.0}) == 3
     assert session.partial_run(handle, second, {b: 4.0}) == 12
     assert session.run(count) == 1
-    with pytest.raises(tf.errors.InvalidArgumentError, match="was not specified in partial_run_setup"):
-        session.partial_run(handle, second, {a: 1.0})
+
+
+@pytest.mark.parametrize(
+    ("fetch", "feeds", "said"),
+    [
+        (1, "bc", r"The feed .* was not specified in partial_run_setup\.$"),
+        (1, "a", r"The feed .* has already been fed\.$"),
+        (0, "b", r"The fetch .* has already been fetched\.$"),
+        (2, "b", r"The fetch .* was not specified in partial_run_setup\.$"),
+    ],
+)
+def test_partial_runs_feed_and_fetch_once_what_was_declared(session, fetch, feeds, said):
+    named = {name: tf.placeholder(tf.float32, []) for name in "abc"}
+    a, b, _ = named.values()
+    fetches = [a + 1.0, a * b, a - b]
+    handle = session.partial_run_setup(fetches[:2], [a, b])
+    session.partial_run(handle, fetches[0], {a: 2.0})
+    with pytest.raises(tf.errors.InvalidArgumentError, match=said):
+        session.partial_run(handle, fetches[fetch], {named[n]: 1.0 for n in feeds})
+    assert session.partial_run(handle, fetches[1], {b: 4.0}) == 8
 
 
 def test_graph_may_grow_between_runs(session):

@@ -87,3 +87,44 @@ def test_names_that_are_not_used_are_errors(saved):
         tf.train.warm_start(saved, var_name_to_vocab_info={"tabel": info(saved)})
     with pytest.raises(ValueError, match="must be all `Variable` or all `str`"):
         tf.train.warm_start(saved, ["bias", 3])
+
+
+def test_initializers_map_rows_and_columns_of_a_checkpoint_part_by_part(saved):
+    folder = saved.rsplit("/", 1)[0]
+    words = {"new_row_vocab_file": f"{folder}/new", "old_row_vocab_file": f"{folder}/old"}
+    wider = tf.contrib.framework.load_and_remap_matrix_initializer(
+        saved,
+        "table",
+        len(NEW),
+        2,
+        num_row_oov_buckets=2,
+        num_col_oov_buckets=1,
+        initializer=lambda shape, dtype=None, partition_info=None: tf.fill(shape, 7.0),
+        **words,
+    )
+    table = tf.get_variable("wide", [6, 3], initializer=wider, partitioner=tf.fixed_size_partitioner(2))
+    expected = np.full([6, 3], 7.0)
+    expected[:3, :2] = TABLE[[3, 2, 1]]
+    np.testing.assert_array_equal(started(table.as_tensor()), expected)
+    with pytest.raises(ValueError, match="give both files or none"):
+        tf.contrib.framework.load_and_remap_matrix_initializer(
+            saved, "table", 4, 2, new_col_vocab_file="new"
+        )([4, 2])
+
+
+def test_a_checkpoint_of_objects_serves_programs_that_know_names(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=[1.0, 2.0])
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Checkpoint(inner=v).save(str(tmp_path / "objects"), session)
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=[0.0, 0.0])
+        saver = tf.train.Saver()
+        for _ in range(2):
+            saver.restore(session, path)
+            assert list(session.run(v)) == [1.0, 2.0]
+        tf.train.warm_start(path)
+        assert list(started(v)) == [1.0, 2.0]
+        missing = tf.train.Saver([tf.get_variable("other", initializer=0.0)])
+        with pytest.raises(tf.errors.NotFoundError, match="not in the checkpoint: other"):
+            missing.restore(session, path)
