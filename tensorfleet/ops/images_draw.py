@@ -57,20 +57,22 @@ def _draw(images: Any, boxes: Any, colors: np.ndarray) -> np.ndarray:
     _require(depth in (1, 3, 4), "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
     if depth == 1:
         colors = np.ones_like(colors)
-    for b in range(batch):
-        for k, (y1, x1, y2, x2) in enumerate(boxes[b]):
-            top, bottom = int(y1 * (height - 1)), int(y2 * (height - 1))
-            left, right = int(x1 * (width - 1)), int(x2 * (width - 1))
+    colors = colors[:, :depth].astype(out.dtype)
+    ends = np.array([height - 1, width - 1] * 2, boxes.dtype)
+    for b, corners in enumerate((boxes * ends).astype(np.int64).tolist()):
+        for k, (top, left, bottom, right) in enumerate(corners):
             outside = top >= height or bottom < 0 or left >= width or right < 0
             if top > bottom or left > right or outside:
                 continue
-            color = colors[k % len(colors), :depth].astype(out.dtype)
+            color = colors[k % len(colors)]
             rows = slice(max(top, 0), min(bottom, height - 1) + 1)
             columns = slice(max(left, 0), min(right, width - 1) + 1)
-            for y in {top, bottom} & set(range(height)):
-                out[b, y, columns] = color
-            for x in {left, right} & set(range(width)):
-                out[b, rows, x] = color
+            for y in (top, bottom):
+                if 0 <= y < height:
+                    out[b, y, columns] = color
+            for x in (left, right):
+                if 0 <= x < width:
+                    out[b, rows, x] = color
     return out
 
 

@@ -278,21 +278,20 @@ def _singular() -> Exception:
 
 
 def _eliminated(diagonals: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Row by row down, then up, for all matrices at once."""
-    upper, main, lower = (diagonals[..., i, :, None] for i in range(3))
-    rows, above, pivot = rhs.shape[-2], np.empty_like(upper), main[..., 0, :]
-    out = np.array(rhs)
-    for i in range(rows):
+    """Row by row down, then up, for all matrices at once: the rows are first, so that each is one piece of memory."""
+    upper, main, lower = (np.moveaxis(diagonals[..., i, :], -1, 0)[..., None].copy() for i in range(3))
+    out = np.moveaxis(rhs, -2, 0).copy()
+    for i in range(len(out)):
         if i:
-            pivot = main[..., i, :] - lower[..., i, :] * above[..., i - 1, :]
-            out[..., i, :] -= lower[..., i, :] * out[..., i - 1, :]
-        if (pivot == 0).any():
-            raise _singular()
-        above[..., i, :] = upper[..., i, :] / pivot
-        out[..., i, :] /= pivot
-    for i in range(rows - 2, -1, -1):
-        out[..., i, :] -= above[..., i, :] * out[..., i + 1, :]
-    return out
+            main[i] -= lower[i] * upper[i - 1]
+            out[i] -= lower[i] * out[i - 1]
+        upper[i] /= main[i]
+        out[i] /= main[i]
+    if not main.all():
+        raise _singular()
+    for i in range(len(out) - 2, -1, -1):
+        out[i] -= upper[i] * out[i + 1]
+    return np.moveaxis(out, 0, -2)
 
 
 def _shifted(x: Tensor, by: int) -> Tensor:

@@ -17,7 +17,7 @@ from tensorfleet.ops.common import SCALAR, same_as_input
 from tensorfleet.ops.examples import case
 
 _QUANTIZED = "{qint8, quint8, qint32, qint16, quint16}"
-_PIECE = 1 << 15  # elements
+_PIECE = 1 << 16  # elements
 _MODES = "mode: string(MIN_COMBINED|MIN_FIRST|SCALED) = 'MIN_COMBINED'"
 
 
@@ -98,8 +98,8 @@ def _quantize(ctx: Any, x: Any, low: Any, high: Any, *, op: Operation) -> tuple:
             part *= scale
             if half:
                 return _rounded(np.subtract(part, half, out=part))
-            part += np.float32(0.5)  # what is below zero becomes zero in any case
-            return np.trunc(part, out=part)
+            # What is below zero becomes zero in any case; what is behind the point is cut off with the type.
+            return np.add(part, np.float32(0.5), out=part)
 
     else:
         steps = 2.0 ** (8 * kind.size)

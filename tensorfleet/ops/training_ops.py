@@ -63,7 +63,9 @@ def _kernel(rule: Callable, count: int, flags: tuple[str, ...]) -> Callable:
             if values[i].shape != wanted:
                 raise _mismatch(arg.name, shape, values[i].shape, wanted)
         new = rule(xp, *values, **{flag: op._attrs[flag] for flag in flags})
-        return tuple(n.astype(dtype) for n in new)
+        # What a rule has made need not be copied; what it was given and passes on must be.
+        made = (n.dtype == dtype and not any(n is v for v in values) for n in new)
+        return tuple(n if own else n.astype(dtype) for n, own in zip(new, made, strict=True))
 
     return kernel
 

@@ -28,7 +28,7 @@ _PARSING |= {"ParseSequenceExampleV2", "ParseSingleSequenceExample", "DecodeRaw"
 _PARSING |= {"StringToNumber", "DecodeJSONExample", "ParseTensor", "DecodeImage", "DecodeJpeg", "DecodePng"}
 _PARSING |= {"DecodeBmp", "DecodeGif", "DecodeAndCropJpeg", "DecodeCompressed", "DecodeBase64"}
 # Elements of an array that are changed at a time.
-_PIECE = 1 << 14
+_PIECE = 1 << 16
 # The inputs of updating ops that are as large as the variable; the rest are scalars.
 _VALUES = ("grad", "delta", "value")
 
