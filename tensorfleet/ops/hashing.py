@@ -30,14 +30,8 @@ def by_length(strings: Sequence[bytes], function: Callable[[_Same], np.ndarray])
     """The hash of each string; `function` takes some of one length."""
     found = np.empty(len(strings), np.uint64)
     buffer = Buffer.of(strings)
-    lengths = buffer.lengths
-    # Numbers of a byte are sorted by counting them.
-    short = lengths.max(initial=0) < 256
-    order = np.argsort(lengths.astype(np.uint8) if short else lengths, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if len(strings) else []
     with np.errstate(over="ignore"):
-        for group in groups:
-            length = int(lengths[group[0]])
+        for length, group in buffer.by_length():
             for at in range(0, len(group), _AT_ONCE):
                 rows = group[at : at + _AT_ONCE]
                 found[rows] = function(_Same(buffer, buffer.starts[rows], length))

@@ -1,8 +1,8 @@
-"""Many strings as one buffer, which numpy works on as a whole: their lengths, their words, the numbers they spell."""
+"""Many strings as one buffer, which numpy works on as a whole: their lengths, their words, numbers read and written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ MANY = 256
 _LONGEST = 24  # letters of a number that is read in the buffer
 ZEROS = bytes(_LONGEST)
 _EXACT = 1 << 53
+_TENS = 10 ** np.arange(20, dtype=np.uint64)
 _POWERS = 10.0 ** np.arange(23)
 
 
@@ -52,12 +53,30 @@ class Buffer:
         every = np.ndarray((self.data.size - size + 1,), kind, self.data, strides=(1,))
         return every[places]
 
+    def by_length(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Each length that occurs, and the numbers of the strings that have it."""
+        # Numbers of a byte are sorted by counting them.
+        short = self.lengths.max(initial=0) < 256
+        order = np.argsort(self.lengths.astype(np.uint8) if short else self.lengths, kind="stable")
+        ends = np.flatnonzero(np.diff(self.lengths[order])) + 1
+        for rows in np.split(order, ends) if len(order) else []:
+            yield int(self.lengths[rows[0]]), rows
+
+    def table(self, rows: np.ndarray, length: int) -> np.ndarray:
+        """Some strings of one length as the rows of a table of bytes."""
+        return self.words(self.starts[rows], f"V{length}").view(np.uint8).reshape(len(rows), length)
+
     def letters(self, width: int) -> np.ndarray:
         """The first bytes of all strings: a row for each position, zeros behind their ends."""
         table = self.words(self.starts, f"V{width}").view(np.uint8).reshape(-1, width).T.copy()
         if len(self.lengths) and self.lengths.min() < width:
             table *= np.arange(width)[:, None] < self.lengths
         return table
+
+
+def objects_of(table: np.ndarray) -> np.ndarray:
+    """The rows of a table of bytes as strings."""
+    return np.ascontiguousarray(table).view(f"V{table.shape[1]}").ravel().astype(object)
 
 
 def decimals(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -97,3 +116,28 @@ def decimals(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     limits = np.iinfo(dtype)
     read &= ~points & (value >= limits.min) & (value <= min(limits.max, np.iinfo(np.int64).max))
     return value.astype(dtype), np.flatnonzero(~read)
+
+
+def spelled(size: np.ndarray, negative: np.ndarray, behind: int = 0) -> np.ndarray:
+    """Whole numbers (uint64) written out, each with its sign and a point before so many of its digits."""
+    made = np.empty(len(size), object)
+    digits = np.maximum(np.searchsorted(_TENS, size, "right"), behind + 1)
+    for sign in (0, 1):
+        for count in np.unique(digits[negative == sign]).tolist():
+            rows = np.flatnonzero((digits == count) & (negative == sign))
+            made[rows] = _written(size[rows], count, behind, sign)
+    return made
+
+
+def _written(left: np.ndarray, count: int, behind: int, sign: int) -> np.ndarray:
+    """Numbers of so many digits, as an array of strings."""
+    width = sign + count + (behind > 0)
+    table = np.full((width, len(left)), ord("-"), np.uint8)
+    places = [i for i in range(sign, width) if not behind or i != width - behind - 1]
+    for place in reversed(places):
+        rest = left // np.uint64(10)
+        table[place] = left - rest * np.uint64(10) + np.uint64(48)
+        left = rest
+    if behind:
+        table[width - behind - 1] = ord(".")
+    return objects_of(table.T)

@@ -20,10 +20,12 @@ from tensorfleet.ops.common import UNKNOWN, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.sparse_arrange import sparse_reshape, sparse_shapes
+from tensorfleet.ops.string_buffers import MANY
 from tensorfleet.ops.strings import invalid
 from tensorfleet.shapes import TensorShape
 
 _TEXTS = np.array([b"a b  c", b"", b" d"], object)
+_WHITESPACE = b" \t\n\r\v\f"
 _SPACE = np.array(b" ", object)
 
 
@@ -52,12 +54,42 @@ def _bracketed(shape: Any) -> str:
 def as_sparse(rows: list[list[bytes]]) -> tuple:
     """(indices, values, dense shape) of rows of strings, one behind the other."""
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
-    total = int(counts.sum())
+    return _in_rows(np.fromiter(chain.from_iterable(rows), object, int(counts.sum())), counts)
+
+
+def _in_rows(values: np.ndarray, counts: np.ndarray) -> tuple:
+    """(indices, values, dense shape) of strings of which each row has so many."""
+    total = len(values)
     indices = np.empty((total, 2), np.int64)
-    indices[:, 0] = np.repeat(np.arange(len(rows)), counts)
+    indices[:, 0] = np.repeat(np.arange(len(counts)), counts)
     indices[:, 1] = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-    values = np.fromiter(chain.from_iterable(rows), object, total)
-    return indices, values, np.array([len(rows), counts.max(initial=0)], np.int64)
+    return indices, values, np.array([len(counts), counts.max(initial=0)], np.int64)
+
+
+def _cut_together(texts: list[bytes], separators: bytes, empty: bool, whole: bool) -> tuple | None:
+    """Many strings cut at any of the separators; None when a zero is among the letters.
+
+    `empty` keeps what is empty between two separators, `whole` strings that are empty altogether.
+    """
+    data = b"\0".join([*texts, b""])  # which ends each of them
+    if not separators or b"\0" in separators or data.count(b"\0") != len(texts):
+        return None
+    letters = np.frombuffer(data, np.uint8)
+    cut = letters == 0
+    for separator in separators:
+        cut |= letters == separator
+    ends = np.flatnonzero(cut)
+    pieces = data.translate(bytes.maketrans(separators, bytes(len(separators)))).split(b"\0")
+    values = np.fromiter(pieces, object, len(ends))
+    rows = np.flatnonzero(letters[ends] == 0)  # the last piece of each string
+    counts = np.diff(rows, prepend=-1)
+    full = np.diff(ends, prepend=-1) > 1
+    if empty:
+        full |= True
+        full[rows] &= (counts > 1) | (ends[rows] - np.append(-1, ends[rows][:-1]) > 1) | whole
+    if not full.all():
+        values, counts = values[full], np.add.reduceat(full, rows - counts + 1, dtype=np.int64)
+    return _in_rows(values, counts)
 
 
 @op(
@@ -76,6 +108,10 @@ def as_sparse(rows: list[list[bytes]]) -> tuple:
 )
 def _string_split(ctx: Any, texts: Any, delimiter: Any, *, skip_empty: bool) -> tuple:
     separators = _check(texts, delimiter, "delimiter")
+    if len(texts) >= MANY:
+        made = _cut_together(texts.tolist(), separators, not skip_empty, False)
+        if made is not None:
+            return made
     rows = [_cut(t, separators) if t else [] for t in texts.tolist()]
     return as_sparse([[w for w in r if w] if b"" in r else r for r in rows] if skip_empty else rows)
 
@@ -105,6 +141,10 @@ def _bytes_of(text: bytes) -> list[bytes]:
 )
 def _string_split_v2(ctx: Any, texts: Any, sep: Any, *, maxsplit: int) -> tuple:
     separator = _check(texts, sep, "sep")
+    if len(texts) >= MANY and maxsplit == -1 and len(separator) < 2:
+        made = _cut_together(texts.tolist(), separator or _WHITESPACE, bool(separator), True)
+        if made is not None:
+            return made
     return as_sparse([_pieces(t, separator, maxsplit) for t in texts.tolist()])
 
 
