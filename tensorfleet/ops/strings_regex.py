@@ -21,6 +21,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.string_buffers import MANY
 from tensorfleet.ops.strings import each, invalid
 
 _POSIX = {
@@ -212,6 +213,23 @@ def compiled(pattern: bytes) -> re.Pattern[str]:
         raise invalid(f"Invalid pattern: {text}, error: {reason}") from None
 
 
+# Parts of a pattern that match at least one letter, and no zero but where "[^" is.
+_NAMES = r"\[:(?:alnum|alpha|blank|digit|lower|punct|space|upper):\]"
+_CLASS = rf"\[\^?(?:[^][\\\x00^]|\\[dws.\[\]\\/-]|{_NAMES})+\]"
+_PART = rf"(?:[^][\\.^$*+?{{}}()|\x00]|\\[dws.\[\]()*+?{{}}|^$/-]|\.|{_CLASS})\+?"
+_APART = re.compile(rf"{_PART}(?:\|?{_PART})*")
+
+
+@functools.lru_cache(256)
+def _compiled_apart(pattern: bytes) -> re.Pattern[str] | None:
+    """A pattern for strings with zeros between them, which are in no match; None when it may match nothing at all."""
+    text = pattern.decode(errors="surrogateescape")
+    if not _APART.fullmatch(text):
+        return None
+    made = _Translation(text).run()
+    return re.compile(made.replace("[^", "[^\\x00"), re.ASCII)
+
+
 def _text(s: bytes) -> str:
     return s.decode(errors="surrogateescape")
 
@@ -234,7 +252,19 @@ def _replaced(strings: Any, pattern: bytes, rewrite: bytes, everywhere: bool) ->
     missing = any(isinstance(piece, int) and piece > regex.groups for piece in template)
     if missing or not (whole or everywhere):
         return np.array(strings, object)  # names a group that is not there, or nothing at all
-    return each(lambda s: _rewritten(s, regex, template, everywhere), strings)
+    array = np.asarray(strings, object)
+    made = _rewritten_together(array, pattern, template) if everywhere and array.size >= MANY else None
+    return each(lambda s: _rewritten(s, regex, template, everywhere), array) if made is None else made
+
+
+def _rewritten_together(strings: np.ndarray, pattern: bytes, template: list) -> np.ndarray | None:
+    """Many strings rewritten as one, with zeros between them; None when that might not be the same."""
+    regex, data = _compiled_apart(pattern), b"\0".join(strings.ravel().tolist())
+    rewrite = "".join([f"\\g<{p}>" if isinstance(p, int) else p.replace("\\", "\\\\") for p in template])
+    if regex is None or "\0" in rewrite or data.count(b"\0") != strings.size - 1:
+        return None
+    made = regex.sub(rewrite, _text(data)).encode(errors="surrogateescape").split(b"\0")
+    return np.fromiter(made, object, strings.size).reshape(strings.shape)
 
 
 def _rewrite(rewrite: bytes) -> tuple[list[str | int], bool]:
