@@ -216,18 +216,21 @@ def compiled(pattern: bytes) -> re.Pattern[str]:
 # Parts of a pattern that match at least one letter, and no zero but where "[^" is.
 _NAMES = r"\[:(?:alnum|alpha|blank|digit|lower|punct|space|upper):\]"
 _CLASS = rf"\[\^?(?:[^][\\\x00^]|\\[dws.\[\]\\/-]|{_NAMES})+\]"
-_PART = rf"(?:[^][\\.^$*+?{{}}()|\x00]|\\[dws.\[\]()*+?{{}}|^$/-]|\.|{_CLASS})\+?"
-_APART = re.compile(rf"{_PART}(?:\|?{_PART})*")
+_PART = rf"(?:[^][\\.^$*+?{{}}()|\x00]|\\[dws.\[\]()*+?{{}}|^$/-]|\.|{_CLASS})"
+_APART, _MAYBE_EMPTY = (re.compile(rf"{_PART}{q}(?:\|?{_PART}{q})*") for q in (r"\+?", r"[*+?]?"))
 
 
 @functools.lru_cache(256)
-def _compiled_apart(pattern: bytes) -> re.Pattern[str] | None:
-    """A pattern for strings with zeros between them, which are in no match; None when it may match nothing at all."""
+def _compiled_apart(pattern: bytes, whole: bool = False) -> re.Pattern[str] | None:
+    """A pattern for strings with zeros between them, which are in no match; None when it may match nothing at all.
+
+    With `whole`, a match is a zero and all of the string behind it, which may be empty.
+    """
     text = pattern.decode(errors="surrogateescape")
-    if not _APART.fullmatch(text):
+    if not (_MAYBE_EMPTY if whole else _APART).fullmatch(text):
         return None
-    made = _Translation(text).run()
-    return re.compile(made.replace("[^", "[^\\x00"), re.ASCII)
+    made = _Translation(text).run().replace("[^", "[^\\x00")
+    return re.compile(f"\\x00(?:{made})(?=\\x00)" if whole else made, re.ASCII)
 
 
 def _text(s: bytes) -> str:
@@ -236,8 +239,22 @@ def _text(s: bytes) -> str:
 
 def _matches(strings: Any, pattern: bytes) -> np.ndarray:
     match, array = compiled(pattern).fullmatch, np.asarray(strings, object)
+    if array.size >= MANY and (made := _matched_together(array, pattern)) is not None:
+        return made
     found = (match(t) is not None for t in _texts(array))
     return np.fromiter(found, np.bool_, array.size).reshape(array.shape)
+
+
+def _matched_together(strings: np.ndarray, pattern: bytes) -> np.ndarray | None:
+    """Whether each of many strings matches, asked of all as one; None when that might not be the same."""
+    regex, data = _compiled_apart(pattern, True), b"\0".join([b"", *strings.ravel().tolist(), b""])
+    if regex is None or not data.isascii() or data.count(b"\0") != strings.size + 1:
+        return None
+    starts = np.flatnonzero(np.frombuffer(data, np.uint8) == 0)
+    found = [match.start() for match in regex.finditer(data.decode())]
+    made = np.zeros(strings.size, np.bool_)
+    made[np.searchsorted(starts, found)] = True
+    return made.reshape(strings.shape)
 
 
 def _texts(strings: np.ndarray) -> Iterator[str]:
