@@ -73,8 +73,11 @@ def _keep_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return  # another C library
-    for option, value in ((_MMAP_THRESHOLD, 32 << 20), (_TRIM_THRESHOLD, 128 << 20), (_TOP_PAD, 16 << 20)):
-        mallopt(option, value)
+    mallopt(_MMAP_THRESHOLD, 64 << 20) or mallopt(
+        _MMAP_THRESHOLD, 32 << 20
+    )  # the most that some versions take
+    mallopt(_TRIM_THRESHOLD, 128 << 20)
+    mallopt(_TOP_PAD, 16 << 20)
 
 
 def gpu_count() -> int:

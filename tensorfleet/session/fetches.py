@@ -170,7 +170,7 @@ def as_result(values: list, i: int) -> Any:
     array = np.asarray(value)
     if array.ndim == 0:
         return array[()]
-    return np.array(array)
+    return np.array(array, order="C")  # a broadcast one would keep its order, which is slow to copy
 
 
 def _holders(values: list, i: int) -> int:
