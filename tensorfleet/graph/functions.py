@@ -24,7 +24,9 @@ _SMALL = 1 << 12  # elements of a constant that are copied rather than captured
 class FunctionGraph(Graph):
     """The body of a function."""
 
-    def __init__(self, name: str, outer: Graph, by_value: bool = False) -> None:
+    def __init__(
+        self, name: str, outer: Graph, by_value: bool = False, copies_variables: bool = True
+    ) -> None:
         super().__init__()
         self.name = name
         self.outer = outer
@@ -35,6 +37,9 @@ class FunctionGraph(Graph):
         self.captures: dict[Tensor, Tensor] = {}
         self._building_function = True
         self._by_value = by_value
+        self._copies_variables = copies_variables
+        #: what its `FunctionDef` says besides the body: description, output_names, attrs
+        self.told: dict[str, Any] = {}
         self._copied: dict[Operation, Operation] = {}
         # Functions called inside are the outer graph's too.
         self._functions = outer._functions
@@ -68,7 +73,7 @@ class FunctionGraph(Graph):
         with self.as_default(), self.control_dependencies(None), self.name_scope(None):
             if (
                 self._by_value
-                or op.spec.variable
+                or (op.spec.variable and self._copies_variables)
                 or (op.type == "Const" and op._attrs["value"].size <= _SMALL)
             ):
                 return self._copy(op)._outputs[tensor._value_index]
@@ -139,14 +144,18 @@ def _remakable(op: Operation) -> bool:
 
 
 def trace(
-    call: Callable, name: str, arguments: Sequence[tuple[DType, TensorShape]], by_value: bool = False
+    call: Callable,
+    name: str,
+    arguments: Sequence[tuple[DType, TensorShape]],
+    by_value: bool = False,
+    copies_variables: bool = True,
 ) -> tuple[FunctionGraph, Any]:
     """Runs `call` with placeholders in a new body; the body and what `call` returned.
 
     The caller sets the body's `outputs` and names it in an attribute of an operation.
     """
     outer = get_default_graph()
-    graph = FunctionGraph(function_name(outer, name), outer, by_value)
+    graph = FunctionGraph(function_name(outer, name), outer, by_value, copies_variables)
     with graph.as_default():
         placeholders = [graph.add_input(dtype, shape) for dtype, shape in arguments]
         result = call(*placeholders)

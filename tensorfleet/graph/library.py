@@ -14,7 +14,7 @@ from tensorfleet import dtypes
 from tensorfleet.graph import registry
 from tensorfleet.graph.functions import FunctionGraph
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.graphdef import attr_from_proto, node_def, versions
+from tensorfleet.graph.graphdef import attr_from_proto, attr_to_proto, guess_kind, node_def, versions
 from tensorfleet.graph.importing import extend_graph
 from tensorfleet.graph.operation import Operation, Tensor, arg_count
 
@@ -62,6 +62,9 @@ def function_def(graph: FunctionGraph) -> Any:
 
     proto: Any = FunctionDef()
     proto.signature.name = graph.name
+    proto.signature.description = graph.told.get("description") or ""
+    for key, value in graph.told.get("attrs", {}).items():
+        attr_to_proto(guess_kind(value), value, proto.attr[key])
     arguments: dict[Tensor, str] = {}
     for i, tensor in enumerate((*graph.inputs, *graph.captures.values())):
         arguments[tensor] = name = re.sub(r"[^a-z0-9_]", "_", tensor._op.name.lower()).strip("_") + f"_{i}"
@@ -76,9 +79,10 @@ def function_def(graph: FunctionGraph) -> Any:
             node.input.extend(f"^{c.name}" for c in op._control_inputs)
             proto.node_def.add().CopyFrom(node)
             proto.signature.is_stateful |= bool(op.spec.stateful)
-    for i, tensor in enumerate(graph.outputs):
-        proto.signature.output_arg.add(name=f"output_{i}", type=tensor.dtype.base_dtype.as_datatype_enum)
-        proto.ret[f"output_{i}"] = _reference(tensor, arguments)
+    names = graph.told.get("output_names") or [f"output_{i}" for i in range(len(graph.outputs))]
+    for name, tensor in zip(names, graph.outputs, strict=True):
+        proto.signature.output_arg.add(name=name, type=tensor.dtype.base_dtype.as_datatype_enum)
+        proto.ret[name] = _reference(tensor, arguments)
     return proto
 
 

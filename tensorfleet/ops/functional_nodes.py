@@ -15,9 +15,9 @@ from tensorfleet.graph.functions import FunctionGraph, find_function
 from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.graph.scopes import device
+from tensorfleet.graph.scopes import device, get_default_graph
 from tensorfleet.ops.common import UNKNOWN
-from tensorfleet.ops.function_calls import call_body
+from tensorfleet.ops.function_calls import call_body, kernels_of
 from tensorfleet.shapes import TensorShape
 
 
@@ -131,7 +131,8 @@ not_differentiable("If", "StatelessIf", "While", "StatelessWhile", "For")
 
 def _named(function: Any, tensors: Sequence[Tensor]) -> str:
     """The name in the graph's library of a function, for arguments of these types."""
-    body = function._body([t.dtype.base_dtype for t in tensors])[0]
+    body = function._body([t.dtype.base_dtype for t in tensors])
+    kernels_of(body)  # refuses what cannot be called
     if body.captures:
         raise ValueError(
             f"Function '{body.name}' uses tensors from around it: give them as arguments instead."
@@ -149,9 +150,7 @@ def If(cond: Any, inputs: Any, then_branch: Any, else_branch: Any, name: str | N
         tensors,
         then_branch=_named(then_branch, tensors),
         else_branch=_named(else_branch, tensors),
-        Tout=[
-            t.dtype.base_dtype for t in then_branch._body([x.dtype.base_dtype for x in tensors])[0].outputs
-        ],
+        Tout=[t.dtype.base_dtype for t in then_branch._body([x.dtype.base_dtype for x in tensors]).outputs],
         name=name,
     )
     return made.outputs
@@ -181,7 +180,8 @@ def For(
     What the function takes from around it stays the same in all rounds.
     """
     tensors = [to_tensor(x) for x in inputs]
-    counted = body._body([dtypes.int32, *(t.dtype.base_dtype for t in tensors)])[0]
+    counted = body._body([dtypes.int32, *(t.dtype.base_dtype for t in tensors)])
+    kernels_of(counted)
     around = list(counted.captures)
     made = apply_op("For", start, limit, delta, [*tensors, *around], body=counted.name, name=name)
     return made.outputs[: len(tensors)]
@@ -209,9 +209,16 @@ def partitioned_call(args: Any, f: Any, tout: Any = None, **_: Any) -> list:
 @export("python.ops.functional_ops.symbolic_gradient")
 def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) -> list:
     """The gradients of a function: `input` is its arguments, then the gradients of its results."""
-    count = len(f.declared_input_types)
-    args = [to_tensor(x) for x in input[:count]]
-    return gradients(_listed(f(*args)), args, [to_tensor(x) for x in input[count:]])
+    if isinstance(f, str):
+        body = find_function(get_default_graph(), f)
+        count, types = len(body.inputs), [t.dtype.base_dtype for t in body.outputs]
+        args = [to_tensor(x) for x in input[:count]]
+        results = apply_op("PartitionedCall", [*args, *body.captures], f=f, Tout=types).outputs
+    else:
+        count = len(f.declared_input_types)
+        args = [to_tensor(x) for x in input[:count]]
+        results = _listed(f(*args))
+    return gradients(results, args, [to_tensor(x) for x in input[count:]])
 
 
 @export("python.ops.functional_ops.Gradient")

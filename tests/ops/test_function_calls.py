@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tensorfleet.python.framework import function
+from tensorfleet.python.ops import functional_ops
 
 import tensorfleet as tf
 
@@ -26,8 +27,8 @@ def test_types_may_come_from_the_arguments_and_tensors_from_around(session):
     def pair(x):
         return x + tf.cast(big[7], x.dtype), x * 2
 
-    assert session.run(pair(tf.constant(1))) == [8, 2]
-    assert session.run(pair(tf.constant(1.5))) == [8.5, 3.0]
+    assert session.run(pair(tf.constant(1))) == (8, 2)
+    assert session.run(pair(tf.constant(1.5))) == (8.5, 3.0)
 
 
 def test_functions_differentiate_by_themselves_or_as_told(session):
@@ -44,13 +45,101 @@ def test_functions_differentiate_by_themselves_or_as_told(session):
     assert session.run(tf.gradients(strange(x), x)) == [100.0]
 
 
-def test_effects_are_refused():
-    @function.Defun(tf.float32)
-    def noisy(x):
-        return tf.Print(x, [x])
+def test_a_function_with_effects_becomes_its_operations(session):
+    count = tf.get_variable("count", initializer=0.0, use_resource=True)
+    session.run(count.initializer)
 
-    with pytest.raises(ValueError, match="has an effect or a state"):
-        noisy(1.0)
+    @function.Defun(tf.float32)
+    def checked(x):
+        tf.assign_add(count, 1.0)
+        with tf.control_dependencies([tf.Assert(x > 0.0, ["not positive", x])]):
+            return tf.while_loop(lambda y: y < 10.0, lambda y: y * x, [x])
+
+    x = tf.placeholder(tf.float32, [])
+    y = checked(x, name="called")
+    assert y.op.name == "called" and {kind for _, kind in checked.stateful_ops} >= {
+        "Assert",
+        "AssignAddVariableOp",
+    }
+    assert session.run(y, {x: 3.0}) == 27.0 and session.run(count) == 1.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not positive"):
+        session.run(y, {x: -1.0})
+    assert session.run(tf.gradients(y, x), {x: 3.0}) == [27.0]
+    before = session.run(count)
+    branched = tf.cond(x > 4.0, lambda: x, lambda: checked(x))
+    assert session.run(branched, {x: 5.0}) == 5.0 and session.run(count) == before
+    assert session.run(branched, {x: 3.0}) == 27.0 and session.run(count) == before + 1.0
+
+
+def test_what_is_drawn_inside_differs_from_call_to_call(session):
+    tf.set_random_seed(7)
+
+    @function.Defun()
+    def drawn():
+        return tf.random_uniform([20])
+
+    first, second = session.run([drawn(), drawn()])
+    assert drawn.definition.signature.is_stateful and (first != second).any()
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_variables_made_inside_are_of_the_graph_around(session, use_resource):
+    seen = []
+
+    @function.Defun(tf.float32)
+    def scaled(x):
+        y = x * tf.get_variable("w", initializer=3.0, use_resource=use_resource)
+        seen.extend([function.get_extra_vars(), function.get_extra_inputs(), function.get_extra_args()])
+        return y
+
+    with tf.variable_scope("model"):
+        y = scaled(2.0)
+    with tf.variable_scope("other"):
+        again = scaled(4.0)
+    (w,) = tf.trainable_variables()
+    assert w.op.name == "model/w" and [len(s) for s in seen] == [1, 1, 1] and seen[0][0] is w
+    session.run(w.initializer)
+    assert session.run([y, again, tf.gradients(y, w)[0]]) == [6.0, 12.0, 2.0]
+
+
+def test_effects_with_a_gradient_as_told(session):
+    @function.Defun(tf.float32, tf.float32)
+    def backward(x, dy):
+        return x * dy * 10.0
+
+    @function.Defun(tf.float32, grad_func=backward)
+    def shown(x):
+        return tf.Print(x, [])
+
+    x = tf.constant(2.0)
+    assert session.run([shown(x), *tf.gradients(shown(x) * 3.0, x)]) == [2.0, 60.0]
+
+
+def test_definitions_carry_what_they_were_told():
+    @function.Defun(tf.float32, noinline=True, out_names=["half"], experimental_tag="t")
+    def halved(x):
+        """Half of x."""
+        return x / 2.0
+
+    made = halved.definition
+    assert made.signature.description == "Half of x." and made.attr["_noinline"].b
+    assert made.signature.output_arg[0].name == "half" and made.attr["experimental_tag"].s == b"t"
+    assert halved.instantiate([tf.float64]).declared_input_types == (tf.float64,)
+
+
+@pytest.mark.parametrize(
+    ("types", "call", "args", "said"),
+    [
+        ([], lambda: 1.0, (1,), "arguments: 0, received: 1"),
+        ([tf.float32], lambda x: x, (), "arguments: 1, received: 0"),
+        ([tf.float32], lambda x, y: x, (1.0,), "specified input types"),
+        ([], lambda x=1: x, (), "are not supported"),
+        ([], lambda: (None, None), (), "can not return None"),
+    ],
+)
+def test_what_does_not_fit_a_function_is_refused(types, call, args, said):
+    with pytest.raises(ValueError, match=said):
+        function.Defun(*types)(call)(*args)
 
 
 def test_calls_travel_in_a_graph_def(session):
@@ -62,3 +151,13 @@ def test_calls_travel_in_a_graph_def(session):
     graph_def = tf.get_default_graph().as_graph_def()
     tf.import_graph_def(graph_def, name="")
     assert session.run("result:0") == 9.0
+
+
+def test_gradients_of_a_function_known_by_its_name(session):
+    @function.Defun(tf.float32, func_name="Squared")
+    def squared(x):
+        return x * x
+
+    squared(1.0)
+    (dx,) = functional_ops.symbolic_gradient([tf.constant(3.0), tf.constant(0.5)], [tf.float32], "Squared")
+    assert session.run(dx) == 3.0
