@@ -8,7 +8,6 @@ Every task is a process of its own on this machine.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -18,10 +17,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from cluster_works import WORKS, Work
-from run import _ENVIRONMENT, Row, conditions, draw, progress, table
+from run import ENVIRONMENT, Row, conditions, draw, parsed, parser_of, progress, table
 from works import LIBRARIES
 
 HERE = Path(__file__).resolve().parent
@@ -37,6 +37,20 @@ def addresses(count: int) -> list[str]:
     return found
 
 
+def started(script: Sequence[str | Path], running: contextlib.ExitStack) -> subprocess.Popen:
+    """A script in a new process, which ends with `running`."""
+    process = subprocess.Popen(
+        [sys.executable, *map(str, script)],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    running.callback(process.communicate)
+    running.callback(process.kill)
+    return process
+
+
 def measure(library: str, work: Work) -> float:
     """Seconds per step, the mean over the workers of one new cluster."""
     cluster = {"ps": addresses(work.ps), "worker": addresses(work.workers)}
@@ -45,17 +59,8 @@ def measure(library: str, work: Work) -> float:
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
 
         def start(job: str, index: int) -> subprocess.Popen:
-            command = [sys.executable, str(HERE / "cluster_works.py"), library, job, str(index), work.name]
-            process = subprocess.Popen(
-                [*command, json.dumps(cluster), folder],
-                env={**os.environ, **_ENVIRONMENT},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            running.callback(process.communicate)
-            running.callback(process.kill)
-            return process
+            script = [HERE / "cluster_works.py", library, job, str(index), work.name]
+            return started([*script, json.dumps(cluster), folder], running)
 
         for i in range(work.ps):
             start("ps", i)
@@ -79,7 +84,7 @@ def idle_memory(library: str) -> float:
     command = [sys.executable, str(HERE / "cluster_works.py"), library, "ps", "0", "null"]
     process = subprocess.Popen(
         [*command, json.dumps({"ps": [address]}), os.devnull],
-        env={**os.environ, **_ENVIRONMENT},
+        env=ENVIRONMENT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -129,21 +134,11 @@ def write_between(marker: str, text: str) -> None:
 
 
 def main() -> int:
-    listing = "\n".join(f"  {w.name:14} {w.about}" for w in WORKS.values())
-    parser = argparse.ArgumentParser(
-        description="Measure clusters of TensorFleet against clusters of TensorFlow.",
-        epilog=f"works:\n{listing}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("works", nargs="*", metavar="work", help="what to measure (default: everything)")
-    parser.add_argument("--rounds", type=int, default=3, help="times each work is measured (default: 3)")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a work misses its floor")
+    about = "Measure clusters of TensorFleet against clusters of TensorFlow."
+    parser = parser_of(about, {work.name: work.about for work in WORKS.values()})
     parser.add_argument("--write", action="store_true", help="put the table into the page of benchmarks")
-    flags = parser.parse_args()
     known = [*WORKS, IDLE]
-    unknown = [name for name in flags.works if name not in known]
-    if unknown:
-        parser.error(f"there is no work {', '.join(unknown)}; choose from {', '.join(known)}")
+    flags = parsed(parser, known)
     rows = measure_all(flags.works or known, flags.rounds)
     where = conditions(flags.rounds)
     print(f"{table(rows, False)}\n\n{where}")

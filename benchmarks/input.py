@@ -6,17 +6,13 @@ make bench
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from cluster import write_between
 from input_works import WORKS, prepare
-from run import _ENVIRONMENT, Row, conditions, progress, table
+from run import Row, conditions, parsed, parser_of, progress, table, told_by
 from works import LIBRARIES
 
 HERE = Path(__file__).resolve().parent
@@ -43,16 +39,7 @@ class Added(Row):
 
 def measure(library: str, name: str, folder: str) -> float:
     """Runs one work once, in a new process."""
-    command = [sys.executable, str(HERE / "input_works.py"), library, name, folder]
-    try:
-        done = subprocess.run(
-            command, env={**os.environ, **_ENVIRONMENT}, capture_output=True, text=True, timeout=_LONGEST
-        )
-    except subprocess.TimeoutExpired:
-        raise RuntimeError(f"not done after {_LONGEST:.0f} s") from None
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip() or f"exit status {done.returncode}")
-    return json.loads(done.stdout.strip().splitlines()[-1])["seconds"]
+    return told_by([HERE / "input_works.py", library, name, folder], _LONGEST)["seconds"]
 
 
 def measure_all(names: list[str], rounds: int) -> list[Row]:
@@ -76,20 +63,10 @@ def measure_all(names: list[str], rounds: int) -> list[Row]:
 
 
 def main() -> int:
-    listing = "\n".join(f"  {w.name:14} {w.about}" for w in WORKS.values())
-    parser = argparse.ArgumentParser(
-        description="Measure the input of TensorFleet against that of TensorFlow.",
-        epilog=f"works:\n{listing}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("works", nargs="*", metavar="work", help="what to measure (default: everything)")
-    parser.add_argument("--rounds", type=int, default=3, help="times each work is measured (default: 3)")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a work misses its floor")
+    about = "Measure the input of TensorFleet against that of TensorFlow."
+    parser = parser_of(about, {work.name: work.about for work in WORKS.values()})
     parser.add_argument("--write", action="store_true", help="put the table into the page of benchmarks")
-    flags = parser.parse_args()
-    unknown = [name for name in flags.works if name not in WORKS]
-    if unknown:
-        parser.error(f"there is no work {', '.join(unknown)}; choose from {', '.join(WORKS)}")
+    flags = parsed(parser, list(WORKS))
     rows = measure_all(flags.works or list(WORKS), flags.rounds)
     where = conditions(flags.rounds)
     print(f"{table(rows, False)}\n\n{where}")

@@ -31,7 +31,7 @@ BEGIN, END = "<!-- table -->", "<!-- /table -->"
 MEMORY_CEILING = 0.65
 _LONGEST = 900.0  # seconds one process may take
 # Both libraries on the CPU, and nothing but the result on the output.
-_ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+ENVIRONMENT = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 
 
 @dataclass
@@ -92,13 +92,16 @@ def megabytes(size: float) -> str:
 
 def measure(library: str, name: str) -> dict[str, float]:
     """Runs one work once, in a new process."""
-    command = [sys.executable, str(HERE / "works.py"), library, name, "--since", repr(time.time())]
+    return told_by([HERE / "works.py", library, name, "--since", repr(time.time())])
+
+
+def told_by(script: Sequence[str | Path], longest: float = _LONGEST) -> dict[str, float]:
+    """The last line that a script prints, run in a new process."""
+    command = [sys.executable, *map(str, script)]
     try:
-        done = subprocess.run(
-            command, env={**os.environ, **_ENVIRONMENT}, capture_output=True, text=True, timeout=_LONGEST
-        )
+        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=longest)
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"not done after {_LONGEST:.0f} s") from None
+        raise RuntimeError(f"not done after {longest:.0f} s") from None
     if done.returncode:
         raise RuntimeError(done.stderr.strip() or f"exit status {done.returncode}")
     return json.loads(done.stdout.strip().splitlines()[-1])
@@ -189,23 +192,36 @@ def draw() -> None:
     subprocess.run([sys.executable, str(HERE.parent / "tools" / "make_pictures.py"), "chart"], check=True)
 
 
-def read_flags() -> argparse.Namespace:
-    listing = "\n".join(f"  {w.name:12} {w.about}" for w in WORKS.values())
+def parser_of(description: str, works: dict[str, str]) -> argparse.ArgumentParser:
+    """The flags that all of these scripts have; `works` tells what each measures."""
+    listing = "\n".join(f"  {name:14} {about}" for name, about in works.items())
     parser = argparse.ArgumentParser(
-        description="Measure TensorFleet against TensorFlow, in turns, and print the ratio of their times.",
+        description=description,
         epilog=f"works:\n{listing}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("works", nargs="*", metavar="work", help="what to measure (default: everything)")
     parser.add_argument("--rounds", type=int, default=3, help="times each work is measured (default: 3)")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a work misses its floor")
+    return parser
+
+
+def parsed(parser: argparse.ArgumentParser, known: Sequence[str]) -> argparse.Namespace:
+    """The flags given; ends with an error if one names a work that there is not."""
+    flags = parser.parse_args()
+    unknown = [name for name in flags.works if name not in known]
+    if unknown:
+        parser.error(f"there is no work {', '.join(unknown)}; choose from {', '.join(known)}")
+    return flags
+
+
+def read_flags() -> argparse.Namespace:
+    about = "Measure TensorFleet against TensorFlow, in turns, and print the ratio of their times."
+    parser = parser_of(about, {work.name: work.about for work in WORKS.values()})
     parser.add_argument("--least", type=float, help="exit with 1 if some time ratio is below this")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a work misses its own floor")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     parser.add_argument("--write", action="store_true", help="put the table into the READMEs")
-    flags = parser.parse_args()
-    unknown = [name for name in flags.works if name not in WORKS]
-    if unknown:
-        parser.error(f"there is no work {', '.join(unknown)}; choose from {', '.join(WORKS)}")
+    flags = parsed(parser, list(WORKS))
     if flags.rounds < 1:
         parser.error("--rounds must be at least 1")
     if flags.write and flags.works:

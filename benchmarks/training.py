@@ -24,8 +24,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cluster import addresses
-from run import _ENVIRONMENT, Row, conditions, progress, table
+from cluster import addresses, started
+from run import Row, conditions, parsed, parser_of, progress, table
 from works import LIBRARIES, load
 
 HERE = Path(__file__).resolve()
@@ -102,17 +102,8 @@ def measure(library: str, work: str) -> dict[str, float]:
         running.callback(shutil.rmtree, folder, ignore_errors=True)
 
         def start(job: str, index: int) -> subprocess.Popen:
-            command = [sys.executable, str(HERE), "--task", library, work, job, str(index)]
-            process = subprocess.Popen(
-                [*command, json.dumps(cluster), folder],
-                env={**os.environ, **_ENVIRONMENT},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            running.callback(process.communicate)
-            running.callback(process.kill)
-            return process
+            script = [HERE, "--task", library, work, job, str(index)]
+            return started([*script, json.dumps(cluster), folder], running)
 
         for i in range(TASKS[work]):
             start("ps", i)
@@ -124,22 +115,14 @@ def measure(library: str, work: str) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("works", nargs="*", metavar="work", help="what to measure (default: everything)")
-    parser.add_argument("--rounds", type=int, default=3, help="times each work is measured (default: 3)")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a work misses its floor")
+    parser = parser_of(__doc__, ABOUT)
     parser.add_argument("--task", nargs=6, help=argparse.SUPPRESS)
-    flags = parser.parse_args()
+    flags = parsed(parser, list(ABOUT))
     if flags.task:
         library, work, job, index, cluster, folder = flags.task
         task(library, work, job, int(index), json.loads(cluster), folder)
         return 0
     names = flags.works or list(ABOUT)
-    unknown = [name for name in names if name not in ABOUT]
-    if unknown:
-        parser.error(f"there is no work {', '.join(unknown)}; choose from {', '.join(ABOUT)}")
     rows = {name: Row(name, ABOUT[name], floor=FLOORS[name]) for name in names}
     for turn in range(flags.rounds):
         for work in dict.fromkeys(TOGETHER[name] for name in names):

@@ -1,5 +1,6 @@
 """Shared by all tests: how JAX is set up before anything imports it, and numbers that repeat."""
 
+import contextlib
 import os
 import random
 import signal
@@ -12,10 +13,12 @@ import hypothesis
 import numpy as np
 import pytest
 
+from tensorfleet.cluster.server import Server
 from tensorfleet.graph.scopes import get_default_graph, graph_stack, reset_default_graph
 from tensorfleet.ops import philox
 from tensorfleet.session.session import Session
 from tensorfleet.summary.writer import FileWriterCache
+from tests.support.tasks import Tasks
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("repeatable")
@@ -35,6 +38,34 @@ def graph():
 def session(graph):
     """A session on the default graph, and the default session."""
     with Session(graph=graph) as made:
+        yield made
+
+
+@pytest.fixture
+def serve():
+    """Starts servers in this process, as `tf.train.Server` does; they end with the test."""
+    with contextlib.ExitStack() as ending:
+
+        def start(*args, **kwargs):
+            made = Server(*args, **kwargs)
+            ending.callback(made.stop)
+            return made
+
+        yield start
+
+
+@pytest.fixture
+def server():
+    """A server by itself, in this process."""
+    made = Server.create_local_server()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def tasks():
+    """Starts programs as processes; they end with the test."""
+    with Tasks() as made:
         yield made
 
 

@@ -68,15 +68,13 @@ def test_order_by_hand(session):
     assert {o.name for o in c.op.control_inputs} == {a.op.name, b.op.name}
 
 
-def test_local_server():
+def test_local_server(server):
     c = tf.constant("Hello distributed TensorFlow!")
-    server = tf.train.Server.create_local_server()
     with tf.Session(server.target) as sess:
         assert sess.run(c) == b"Hello distributed TensorFlow!"
 
 
-def test_variables_on_a_local_server_are_shared_by_its_sessions():
-    server = tf.train.Server.create_local_server()
+def test_variables_on_a_local_server_are_shared_by_its_sessions(server):
     x = tf.Variable(0.0, name="x")
     increment = tf.assign_add(x, 1.0)
     with tf.Session(server.target) as one:

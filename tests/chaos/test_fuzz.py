@@ -48,24 +48,20 @@ def _until_the_end(data):
         yield from fuzz.heard(data)
 
 
-def test_a_server_answers_frames_with_mistakes_and_goes_on():
-    server = tf.train.Server.create_local_server()
+def test_a_server_answers_frames_with_mistakes_and_goes_on(server):
     address = server.target.removeprefix("grpc://")
-    try:
-        mutator, good = fuzz.Mutator(SEED + 1), fuzz.frames(first=1)
-        for _ in range(COUNT // 10):
-            channel, _ = connection.connect(address, token(), {"client": "test"}, SECONDS)
-            channel.sock.settimeout(SECONDS)
-            with contextlib.suppress(OSError, tf.errors.OpError):
-                channel.sock.sendall(mutator.bytes(mutator.random.choice(good)))
-                channel.sock.shutdown(1)
-                while True:
-                    channel.receive()
-            channel.close()
-        with tf.Graph().as_default(), tf.Session(server.target) as sess:
-            assert sess.run(tf.constant(2.0) * 3.0) == 6.0
-    finally:
-        server.stop()
+    mutator, good = fuzz.Mutator(SEED + 1), fuzz.frames(first=1)
+    for _ in range(COUNT // 10):
+        channel, _ = connection.connect(address, token(), {"client": "test"}, SECONDS)
+        channel.sock.settimeout(SECONDS)
+        with contextlib.suppress(OSError, tf.errors.OpError):
+            channel.sock.sendall(mutator.bytes(mutator.random.choice(good)))
+            channel.sock.shutdown(1)
+            while True:
+                channel.receive()
+        channel.close()
+    with tf.Graph().as_default(), tf.Session(server.target) as sess:
+        assert sess.run(tf.constant(2.0) * 3.0) == 6.0
 
 
 def test_graphs_with_mistakes_are_imported_or_refused():

@@ -7,6 +7,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import ProcessCluster
+from tests.support.waiting import in_background, together
 
 
 @pytest.fixture(scope="module")
@@ -177,11 +178,7 @@ def test_many_threads_share_a_session(cluster, graph):
         more = count.assign_add(1, use_locking=True)
     with tf.Session(cluster.target("worker", 0)) as s:
         s.run(count.initializer)
-        threads = [threading.Thread(target=lambda: [s.run(more.op) for _ in range(25)]) for _ in range(4)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join(60)
+        together(*[lambda: [s.run(more.op) for _ in range(25)]] * 4)
         assert s.run(count) == 100
 
 
@@ -401,23 +398,14 @@ def test_reset_of_a_server_that_is_not_there_gives_up_in_time():
         tf.Session.reset("nowhere", ["mine"])
 
 
-def test_closing_a_session_cancels_what_waits_in_it(graph):
+def test_closing_a_session_cancels_what_waits_in_it(server):
     running = threading.Event()
     told = tf.py_func(lambda: running.set() or np.int32(0), [], tf.int32, stateful=True)
     with tf.control_dependencies([told]):
         taken = tf.FIFOQueue(1, tf.int32, shared_name="empty").dequeue()
-    session = tf.Session(tf.train.Server.create_local_server().target)
-    found = []
-
-    def wait():
-        try:
-            session.run(taken)
-        except tf.errors.CancelledError as e:
-            found.append(e.message)
-
-    thread = threading.Thread(target=wait)
-    thread.start()
+    session = tf.Session(server.target)
+    waiting = in_background(session.run, taken)
     assert running.wait(60)
     session.close()
-    thread.join(60)
-    assert "Session::Close" in found[0]
+    with pytest.raises(tf.errors.CancelledError, match="Session::Close"):
+        waiting.result(60)

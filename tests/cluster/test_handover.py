@@ -18,13 +18,6 @@ PUT, TAKE, TAKE_MANY, SIZE, TAKE_AND_COPY = range(5)
 ROWS = 4
 
 
-@pytest.fixture
-def server():
-    made = tf.train.Server.create_local_server()
-    yield made
-    made.stop()
-
-
 @pytest.fixture(params=["local", "tcp"])
 def transport(request, monkeypatch):
     if request.param == "tcp":

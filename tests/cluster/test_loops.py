@@ -1,12 +1,11 @@
 """Loops that change, or read anew in every iteration, what several tasks hold."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses
+from tests.support.waiting import in_background
 
 FOREVER = 1 << 30
 
@@ -41,15 +40,6 @@ def variables(use_resource=False):
 def session(cluster):
     with tf.Session(cluster.target("worker", 0)) as s:
         yield s
-
-
-@pytest.fixture
-def ended():
-    """Takes servers, and stops them in the end."""
-    servers = []
-    yield lambda server: servers.append(server) or server
-    for server in servers:
-        server.stop()
 
 
 def count(pair, n, more=lambda: []):
@@ -242,12 +232,12 @@ def test_two_loops_one_after_the_other_and_two_side_by_side(pair, session):
     assert session.run(pair) == [7.0, 70.0]
 
 
-def test_a_session_beside_its_server_drives_the_loop(pair, ended):
+def test_a_session_beside_its_server_drives_the_loop(pair, serve):
     a, b = pair
     spec = free_addresses(ps=2, worker=1)
     with ProcessCluster(ps=2) as others:
         spec["ps"] = others.cluster["ps"]
-        server = ended(tf.train.Server(spec, "worker", 0))
+        server = serve(spec, "worker", 0)
         seen = []
 
         def note(i):
@@ -299,22 +289,13 @@ def test_closing_the_session_ends_the_loop(pair, cluster):
     session = tf.Session(cluster.target("worker", 0))
     loop = count(pair, FOREVER)
     session.run(tf.global_variables_initializer())
-    ended = []
-
-    def run():
-        try:
-            session.run(loop)
-        except tf.errors.OpError as e:
-            ended.append(e)
-
-    thread = threading.Thread(target=run)
-    thread.start()
+    running = in_background(session.run, loop)
     with tf.Session(cluster.target("worker", 1)) as other:
         while other.run(pair[0]) < 3.0:
             pass
     session.close()
-    thread.join(60)
-    assert isinstance(ended[0], tf.errors.CancelledError)
+    with pytest.raises(tf.errors.CancelledError):
+        running.result(60)
 
 
 def test_a_server_that_dies_in_the_middle_ends_the_loop():
@@ -322,28 +303,19 @@ def test_a_server_that_dies_in_the_middle_ends_the_loop():
         pair = variables()
         loop = count(pair, FOREVER)
         session.run(tf.global_variables_initializer())
-        ended = []
-
-        def run():
-            try:
-                session.run(loop)
-            except tf.errors.OpError as e:
-                ended.append(e)
-
-        thread = threading.Thread(target=run)
-        thread.start()
+        running = in_background(session.run, loop)
         with tf.Session(made.target("worker", 0)) as other:
             while other.run(pair[0]) < 3.0:
                 pass
         made.kill("ps", 1)
-        thread.join(60)
-        assert isinstance(ended[0], (tf.errors.UnavailableError, tf.errors.AbortedError))
-        assert "/job:ps/replica:0/task:1" in str(ended[0])
+        lost = (tf.errors.UnavailableError, tf.errors.AbortedError)
+        with pytest.raises(lost, match="/job:ps/replica:0/task:1"):
+            running.result(60)
 
 
-def test_what_a_task_kept_for_a_loop_is_freed_whatever_comes_of_it(ended):
+def test_what_a_task_kept_for_a_loop_is_freed_whatever_comes_of_it(serve):
     with ProcessCluster(here=[("ps", 1)], ps=2, worker=1) as made:
-        server = ended(tf.train.Server(made.spec("ps", 1), "ps", 1))
+        server = serve(made.spec("ps", 1), "ps", 1)
         a, b = variables()
         with tf.device(b.device):
             array = tf.TensorArray(tf.float32, 3)

@@ -1,30 +1,16 @@
 """Queues and accumulators that live on one task and are used from others."""
 
-import threading
-
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import free_addresses
-from tests.support.waiting import until
+from tests.support.waiting import together, until
 
 
 @pytest.fixture
-def servers():
+def servers(serve):
     spec = free_addresses(ps=1, worker=2)
-    made = [tf.train.Server(spec, job, i) for job, n in (("ps", 1), ("worker", 2)) for i in range(n)]
-    yield made
-    for server in made:
-        server.stop()
-
-
-def run_all(*bodies):
-    threads = [threading.Thread(target=body) for body in bodies]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(60)
-        assert not t.is_alive()
+    return [serve(spec, job, i) for job, n in (("ps", 1), ("worker", 2)) for i in range(n)]
 
 
 def test_a_parameter_server_ends_when_all_workers_are_done(servers):
@@ -48,7 +34,7 @@ def test_a_parameter_server_ends_when_all_workers_are_done(servers):
             with tf.Session(ps.target) as sess:
                 tokens.extend(sess.run(token) for _ in workers)
 
-    run_all(serve, lambda: worker(0), lambda: worker(1))
+    together(serve, lambda: worker(0), lambda: worker(1))
     assert sorted(tokens) == [0, 1]
 
 
@@ -75,7 +61,7 @@ def test_a_batch_cancelled_on_another_task_gives_its_elements_back(servers):
         until(lambda: second.run(size) == 0)
         first.close()
 
-    run_all(take, close)
+    together(take, close)
     assert len(raised) == 1
     until(lambda: second.run(size) == 3)
     assert second.run(three).tolist() == [1, 2, 3]
@@ -97,5 +83,5 @@ def test_gradients_of_several_workers_meet_in_an_accumulator(servers):
                 if i == 0:
                     got.append(sess.run(take))
 
-    run_all(lambda: worker(0, 1.0), lambda: worker(1, 3.0))
+    together(lambda: worker(0, 1.0), lambda: worker(1, 3.0))
     assert got == [2.0]

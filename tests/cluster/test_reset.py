@@ -1,18 +1,10 @@
 """`tf.Session.reset`: state is freed, and the sessions on the target end."""
 
-import threading
-
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import ProcessCluster
-
-
-@pytest.fixture
-def server():
-    made = tf.train.Server({"local": ["localhost:0"]})
-    yield made
-    made.stop()
+from tests.support.waiting import in_background, until
 
 
 def test_sessions_on_the_target_are_lost_and_new_ones_go_on(server):
@@ -45,22 +37,11 @@ def test_a_step_that_waits_is_cancelled(server):
     queue = tf.FIFOQueue(1, tf.float32)
     element = queue.dequeue()
     session.run(queue.size())
-    caught = []
-
-    def wait():
-        try:
-            session.run(element)
-        except tf.errors.OpError as e:
-            caught.append(e)
-
-    waiting = threading.Thread(target=wait)
-    waiting.start()
-    while not session._engine._running:
-        threading.Event().wait(0.01)
+    waiting = in_background(session.run, element)
+    until(lambda: session._engine._running)
     tf.Session.reset(server.target)
-    waiting.join(60)
-    assert [type(e) for e in caught] == [tf.errors.CancelledError]
-    assert "Session::Close" in caught[0].message
+    with pytest.raises(tf.errors.CancelledError, match="Session::Close"):
+        waiting.result(60)
 
 
 def test_a_session_of_another_process_is_lost_too():

@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 
 import pytest
@@ -14,39 +13,31 @@ import tensorfleet as tf
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses, free_ports
-from tests.support.waiting import until
+from tests.support.waiting import in_background, until
 
 
-def test_a_local_server():
-    server = tf.train.Server.create_local_server()
-    try:
-        assert server.target.startswith("grpc://localhost:")
-        assert server.server_def.job_name == "local" and server.server_def.task_index == 0
-        v = tf.Variable(3.0)
-        with tf.Session(server.target) as s:
-            s.run(v.initializer)
-        with tf.Session(server.target) as s:
-            assert s.run(v) == 3.0
-    finally:
-        server.stop()
+def test_a_local_server(server):
+    assert server.target.startswith("grpc://localhost:")
+    assert server.server_def.job_name == "local" and server.server_def.task_index == 0
+    v = tf.Variable(3.0)
+    with tf.Session(server.target) as s:
+        s.run(v.initializer)
+    with tf.Session(server.target) as s:
+        assert s.run(v) == 3.0
 
 
-def test_five_servers_in_one_process():
+def test_five_servers_in_one_process(serve):
     spec = free_addresses(ps=2, worker=3)
-    servers = [tf.train.Server(spec, job, i) for job, n in (("ps", 2), ("worker", 3)) for i in range(n)]
-    try:
-        values = []
-        for i in range(2):
-            with tf.device(f"/job:ps/task:{i}"):
-                values.append(tf.Variable(float(i + 1)))
-        with tf.device("/job:worker/task:2"):
-            total = tf.add_n(values)
-        with tf.Session(servers[2].target) as s:
-            s.run(tf.global_variables_initializer())
-            assert s.run(total) == 3.0
-    finally:
-        for server in servers:
-            server.stop()
+    servers = [serve(spec, job, i) for job, n in (("ps", 2), ("worker", 3)) for i in range(n)]
+    values = []
+    for i in range(2):
+        with tf.device(f"/job:ps/task:{i}"):
+            values.append(tf.Variable(float(i + 1)))
+    with tf.device("/job:worker/task:2"):
+        total = tf.add_n(values)
+    with tf.Session(servers[2].target) as s:
+        s.run(tf.global_variables_initializer())
+        assert s.run(total) == 3.0
 
 
 def test_a_cluster_for_tests():
@@ -102,19 +93,12 @@ def test_beyond_this_machine_a_token_must_be_set(monkeypatch):
         tf.train.Server({"local": ["0.0.0.0:0"]})
 
 
-def test_a_server_listens_at_its_address_and_at_no_other():
-    server = tf.train.Server.create_local_server()
-    try:
-        tcp = [s for s in server._sockets if s.family != socket.AF_UNIX]
-        assert [s.getsockname()[0] in ("127.0.0.1", "::1") for s in tcp] == [True]
-    finally:
-        server.stop()
-    at = tf.train.Server({"local": ["127.0.0.2:0"]})
-    try:
-        tcp = [s for s in at._sockets if s.family != socket.AF_UNIX]
-        assert [s.getsockname()[0] for s in tcp] == ["127.0.0.2"]
-    finally:
-        at.stop()
+def test_a_server_listens_at_its_address_and_at_no_other(server, serve):
+    tcp = [s for s in server._sockets if s.family != socket.AF_UNIX]
+    assert [s.getsockname()[0] in ("127.0.0.1", "::1") for s in tcp] == [True]
+    at = serve({"local": ["127.0.0.2:0"]})
+    tcp = [s for s in at._sockets if s.family != socket.AF_UNIX]
+    assert [s.getsockname()[0] for s in tcp] == ["127.0.0.2"]
 
 
 def test_another_token_is_refused(monkeypatch):
@@ -225,21 +209,12 @@ def test_closing_a_session_wakes_its_runs():
         q = tf.FIFOQueue(1, [tf.float32], shared_name="q")
         take = q.dequeue()
         s = tf.Session(cluster.target("worker", 0))
-        found = []
-
-        def wait() -> None:
-            try:
-                s.run(take)
-            except tf.errors.CancelledError as e:
-                found.append(e)
-
-        thread = threading.Thread(target=wait)
-        thread.start()
+        waiting = in_background(s.run, take)
         until(lambda: s._engine._running)
         time.sleep(0.2)
         s.close()
-        thread.join(10)
-        assert not thread.is_alive() and len(found) == 1
+        with pytest.raises(tf.errors.CancelledError):
+            waiting.result(10)
         with tf.Session(cluster.target("worker", 0)) as s:
             s.run(q.enqueue(1.0))
             assert s.run(take) == 1.0  # the withdrawn dequeue took nothing

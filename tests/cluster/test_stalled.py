@@ -12,6 +12,7 @@ from tensorfleet.cluster import stepping, wire
 from tensorfleet.cluster.listener import Listener
 from tensorfleet.cluster.token import token
 from tensorfleet.cluster.worker import Worker
+from tests.support.waiting import in_background
 
 SECONDS = 60  # for what takes less than three on a quiet machine
 HANDLE = "0" * 16
@@ -70,21 +71,6 @@ def pusher(request, stalled):
     made.close()
 
 
-def outcome(function):
-    """What a function raises, from a thread: `[]` until then."""
-    found = []
-
-    def attempt():
-        try:
-            function()
-        except tf.errors.OpError as e:
-            found.append(e)
-
-    thread = threading.Thread(target=attempt, daemon=True)
-    thread.start()
-    return found, thread
-
-
 def test_a_push_to_it_ends_at_the_deadline(pusher):
     with pytest.raises(tf.errors.DeadlineExceededError, match="/job:worker/replica:0/task:0"):
         pusher.run(HANDLE, 1, 0, 1, 500, [pusher.value])
@@ -92,18 +78,18 @@ def test_a_push_to_it_ends_at_the_deadline(pusher):
 
 @pytest.mark.parametrize("how", ["step", "session", "client"])
 def test_a_push_to_it_ends_with_its_step_session_or_client(pusher, stalled, how):
-    found, thread = outcome(lambda: pusher.run(HANDLE, 1, 0, 1, 0, [pusher.value]))
+    pushing = in_background(pusher.run, HANDLE, 1, 0, 1, 0, [pusher.value])
     assert stalled.came.wait(SECONDS)
     time.sleep(0.1)
-    assert not found
+    assert not pushing.done()
     if how == "step":
         pusher.cancel({"session": HANDLE, "step": 1, "reason": "given up"})
     elif how == "session":
         pusher.close_session(HANDLE)
     else:
         pusher.client_gone("client")
-    thread.join(SECONDS)
-    assert [type(e) for e in found] == [tf.errors.CancelledError]
+    with pytest.raises(tf.errors.CancelledError):
+        pushing.result(SECONDS)
 
 
 def test_a_push_of_a_step_that_was_given_up_before_is_not_made(pusher):
@@ -113,9 +99,8 @@ def test_a_push_of_a_step_that_was_given_up_before_is_not_made(pusher):
 
 
 @pytest.fixture
-def stuck():
+def stuck(server):
     """A server that runs no stage from when `stuck.set()` was called until the test is over, and its target."""
-    server = tf.train.Server.create_local_server()
     stuck, came, over, run = threading.Event(), threading.Event(), threading.Event(), server.worker.run
 
     def run_never(*given):
@@ -127,7 +112,6 @@ def stuck():
     server.worker.run = run_never
     yield server.target.replace("localhost", "127.0.0.1"), stuck, came
     over.set()
-    server.stop()
 
 
 def test_a_step_that_needs_it_ends_at_the_deadline(stuck):
@@ -149,11 +133,11 @@ def test_a_step_that_needs_it_ends_when_its_session_is_closed(stuck):
         sess = tf.Session(target)
         assert sess.run(x, {"Placeholder:0": 1.0}) == 2.0
         stick.set()
-        found, thread = outcome(lambda: sess.run(x, {"Placeholder:0": 1.0}))
+        running = in_background(sess.run, x, {"Placeholder:0": 1.0})
         assert came.wait(SECONDS)
         sess.close()
-        thread.join(SECONDS)
-        assert [type(e) for e in found] == [tf.errors.CancelledError]
+        with pytest.raises(tf.errors.CancelledError):
+            running.result(SECONDS)
 
 
 def test_a_connection_that_was_given_up_before_its_answer_is_read_is_an_unavailable_task(stuck, monkeypatch):

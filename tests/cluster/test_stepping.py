@@ -7,7 +7,7 @@ import tensorfleet as tf
 from tensorfleet.cluster.stepping import Run
 
 
-def test_a_step_that_is_over_is_gone_without_the_collector(monkeypatch):
+def test_a_step_that_is_over_is_gone_without_the_collector(monkeypatch, server):
     """Its arrays go with it: the memory of a large one is used again by the next step."""
     steps = []
     go = Run.go
@@ -20,7 +20,7 @@ def test_a_step_that_is_over_is_gone_without_the_collector(monkeypatch):
     with tf.device("/job:local/task:0"):
         v = tf.get_variable("v", [1000], initializer=tf.zeros_initializer())
         add = v.assign_add(tf.ones([1000]))
-    with tf.Session(tf.train.Server.create_local_server().target) as session:
+    with tf.Session(server.target) as session:
         session.run(v.initializer)
         gc.disable()
         try:

@@ -3,12 +3,12 @@
 import subprocess
 import sys
 import textwrap
-import threading
 
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses
+from tests.support.waiting import in_background
 
 SECONDS = 60
 
@@ -32,24 +32,17 @@ def test_a_session_stops_servers_and_their_processes_end():
             tf.fleet.stop_server(cluster.target("worker", 0))
 
 
-def test_a_server_of_this_process_is_stopped_and_join_returns():
-    server = tf.train.Server.create_local_server()
-    thread = threading.Thread(target=server.join)
-    thread.start()
+def test_a_server_of_this_process_is_stopped_and_join_returns(server):
+    joined = in_background(server.join)
     assert tf.fleet.stop_server(server.target) == ["/job:local/replica:0/task:0"]
-    thread.join(SECONDS)
-    assert not thread.is_alive()
+    joined.result(SECONDS)
 
 
-def test_what_cannot_be_stopped():
-    server = tf.train.Server.create_local_server()
-    try:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="/job:ps"):
-            tf.fleet.stop_server(server.target, "/job:ps")
-        with pytest.raises(TypeError, match="grpc://host:port"):
-            tf.fleet.stop_server(3)
-    finally:
-        server.stop()
+def test_what_cannot_be_stopped(server):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="/job:ps"):
+        tf.fleet.stop_server(server.target, "/job:ps")
+    with pytest.raises(TypeError, match="grpc://host:port"):
+        tf.fleet.stop_server(3)
 
 
 def test_a_worker_told_to_stop_has_finished_for_the_servers_that_wait_for_it():

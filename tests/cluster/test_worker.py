@@ -1,6 +1,5 @@
 """A task's decisions, without sockets: what is late, and what belongs to a step that is over."""
 
-import threading
 import time
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.cluster.worker import Asker, Worker
-from tests.support.waiting import until
+from tests.support.waiting import in_background, until
 
 HANDLE = "0" * 16
 STAGE = {
@@ -41,21 +40,12 @@ def test_an_element_for_a_client_that_has_gone_stays_in_the_queue():
     ]
     told = {"session": HANDLE, "create": True, "known": [], "stages": stages}
     made.register("client", told, [nodes, np.zeros(0, np.uint8)])
-    raised = []
-
-    def take():
-        try:
-            made.run(HANDLE, 1, 1, 1, 0, [], None, Asker(lambda: True))
-        except tf.errors.CancelledError as e:
-            raised.append(e)
-
-    thread = threading.Thread(target=take)
-    thread.start()
+    taking = in_background(made.run, HANDLE, 1, 1, 1, 0, [], None, Asker(lambda: True))
     until(lambda: made.session(HANDLE).steps and next(iter(made.session(HANDLE).steps.values())).contexts)
     time.sleep(0.2)
     made.run(HANDLE, 2, 0, 1, 0, [])
-    thread.join(60)
-    assert len(raised) == 1
+    with pytest.raises(tf.errors.CancelledError):
+        taking.result(60)
     assert made.run(HANDLE, 3, 2, 1, 0, []) == [1]
     asker = Asker(lambda: False)
     assert made.run(HANDLE, 4, 1, 1, 0, [], None, asker) == [7]

@@ -1,11 +1,10 @@
 """Workers with variables of their own that meet in the middle."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.waiting import together
 
 opt = tf.contrib.opt
 CENTRE = "global_center_variable"
@@ -134,11 +133,7 @@ def test_all_workers_go_on_from_their_mean(servers):
     first.step()
     second.step()
     assert first.values() == (1.0, 0.0, 0.0)
-    both = [threading.Thread(target=w.step) for w in (first, second)]
-    for thread in both:
-        thread.start()
-    for thread in both:
-        thread.join(60)
+    together(first.step, second.step)
     assert first.values() == second.values() == (3.0, 3.0, 1.0)
 
 

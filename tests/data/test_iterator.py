@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import all_of
+from tests.support.waiting import together
 
 Dataset = tf.data.Dataset
 
@@ -85,23 +87,8 @@ def test_a_one_shot_iterator_needs_no_state():
 
 def test_many_threads_share_an_iterator(session):
     following = Dataset.range(200).make_one_shot_iterator().get_next()
-    found, lock = [], threading.Lock()
-
-    def run():
-        while True:
-            try:
-                value = session.run(following)
-            except tf.errors.OutOfRangeError:
-                return
-            with lock:
-                found.append(value)
-
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(found) == list(range(200))
+    found = together(*[lambda: all_of(session, following)] * 4)
+    assert sorted(value for part in found for value in part) == list(range(200))
 
 
 def test_prefetching_threads_end_with_the_session_and_with_the_data():

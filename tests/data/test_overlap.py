@@ -190,20 +190,16 @@ def test_a_queue_runner_fills_its_queue_while_the_step_runs(session):
     coordinator.join(threads, stop_grace_period_secs=PATIENCE, ignore_live_threads=True)
 
 
-def test_the_next_batch_is_shipped_to_a_remote_trainer_while_its_step_runs():
+def test_the_next_batch_is_shipped_to_a_remote_trainer_while_its_step_runs(serve):
     produce, consume = overlapping()
     cluster = free_addresses(reader=1, trainer=1)
-    reader, trainer = (tf.train.Server(cluster, job_name=job) for job in ("reader", "trainer"))
-    try:
-        with tf.device("/job:reader/task:0"):
-            element = Dataset.range(5).map(lambda x: call(produce, x)).make_one_shot_iterator().get_next()
-        with tf.device("/job:trainer/task:0"):
-            area = tf.contrib.staging.StagingArea([tf.int64], shapes=[[]])
-            put, (staged,) = area.put([element]), area.get()
-            step = call(consume, staged)
-        with tf.Session(trainer.target) as session:
-            session.run(put)
-            assert [session.run([step, put])[0] for _ in range(4)] == [0, 1, 2, 3]
-    finally:
-        reader.stop()
-        trainer.stop()
+    _, trainer = (serve(cluster, job_name=job) for job in ("reader", "trainer"))
+    with tf.device("/job:reader/task:0"):
+        element = Dataset.range(5).map(lambda x: call(produce, x)).make_one_shot_iterator().get_next()
+    with tf.device("/job:trainer/task:0"):
+        area = tf.contrib.staging.StagingArea([tf.int64], shapes=[[]])
+        put, (staged,) = area.put([element]), area.get()
+        step = call(consume, staged)
+    with tf.Session(trainer.target) as session:
+        session.run(put)
+        assert [session.run([step, put])[0] for _ in range(4)] == [0, 1, 2, 3]

@@ -1,9 +1,6 @@
 """tf.contrib.learn, as scripts from before tf.estimator use it."""
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +8,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import free_addresses
+from tests.support.tasks import output
 
 learn = tf.contrib.learn
 W = np.array([[1.0], [-2.0]], np.float32)
@@ -172,30 +170,14 @@ def test_a_schedule_may_be_chosen(tmp_path):
             runner.run(*arguments)
 
 
-def test_an_experiment_on_a_cluster(tmp_path):
+def test_an_experiment_on_a_cluster(tmp_path, tasks):
     cluster = free_addresses(ps=1, worker=2)
-    started = []
-    for job, index in (("ps", 0), ("worker", 0), ("worker", 1)):
-        told = {"cluster": cluster, "task": {"type": job, "index": index}, "environment": "cloud"}
-        root = str(Path(tf.__file__).parent.parent)
-        environment = {**os.environ, "PYTHONPATH": root, "TF_CONFIG": json.dumps(told)}
-        started.append(
-            subprocess.Popen(
-                [sys.executable, str(PROGRAM), str(tmp_path)],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-        )
-    try:
-        for process in started:
-            text, _ = process.communicate(timeout=240)
-            assert process.returncode == 0, text
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
+    started = [
+        tasks.start(PROGRAM, tmp_path, task=(cluster, job, index), environment="cloud")
+        for job, index in (("ps", 0), ("worker", 0), ("worker", 1))
+    ]
+    for process in started:
+        output(process)
     assert int(tf.train.load_variable(str(tmp_path), "global_step")) >= 100
 
 

@@ -1,11 +1,8 @@
 """Training and evaluating in turn, in one process or by the tasks of a cluster."""
 
-from __future__ import annotations
-
 import glob
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,12 +11,12 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import free_addresses
+from tests.support.tasks import output, read_until
 
 sys.path.insert(0, str(Path(__file__).parent / "programs"))
 import trainer
 
 PROGRAM = Path(__file__).parent / "programs" / "trainer.py"
-SECONDS = 240
 
 
 @pytest.fixture
@@ -147,52 +144,15 @@ def test_parts_are_of_their_kinds(made):
             tf.estimator.train_and_evaluate(*arguments)
 
 
-class Tasks:
+class Cluster:
     """The tasks of a cluster, each a process of the same program."""
 
-    def __init__(self, folder: Path, *arguments: str, **jobs: int) -> None:
-        self.arguments = [str(folder), *arguments]
-        self.cluster = free_addresses(**jobs)
-        self.started: list[subprocess.Popen] = []
+    def __init__(self, tasks, *arguments, **jobs):
+        self._tasks, self._arguments = tasks, arguments
+        self._cluster = free_addresses(**jobs)
 
-    def start(self, job: str, index: int = 0) -> subprocess.Popen:
-        root = str(Path(tf.__file__).parent.parent)
-        told = {"cluster": self.cluster, "task": {"type": job, "index": index}}
-        made = subprocess.Popen(
-            [sys.executable, str(PROGRAM), *self.arguments],
-            env={**os.environ, "PYTHONPATH": root, "TF_CONFIG": json.dumps(told)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.started.append(made)
-        return made
-
-    def __enter__(self) -> Tasks:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for process in self.started:
-            process.kill()
-            process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
-
-
-def output(process: subprocess.Popen) -> str:
-    text, _ = process.communicate(timeout=SECONDS)
-    assert process.returncode == 0, text
-    return text
-
-
-def read_until_step(process: subprocess.Popen) -> None:
-    assert process.stdout is not None
-    told = []
-    for line in process.stdout:
-        told.append(line)
-        if line == "step\n":
-            return
-    raise AssertionError("".join(told))
+    def start(self, job):
+        return self._tasks.start(PROGRAM, *self._arguments, task=(self._cluster, job, 0))
 
 
 def evaluated(folder: Path) -> list[int]:
@@ -201,13 +161,13 @@ def evaluated(folder: Path) -> list[int]:
     return [e.step for e in events if any(v.tag == "loss" for v in e.summary.value)]
 
 
-def test_every_task_does_its_part_and_ends(tmp_path):
-    with Tasks(tmp_path, "200", ps=1, chief=1, worker=1) as tasks:
-        ps = tasks.start("ps")
-        others = [tasks.start(job) for job in ("chief", "worker", "evaluator")]
-        for process, job in zip(others, ("chief", "worker", "evaluator"), strict=True):
-            assert f"{job} 0 is done" in output(process)
-        assert "ps 0 is done" in output(ps)
+def test_every_task_does_its_part_and_ends(tmp_path, tasks):
+    cluster = Cluster(tasks, tmp_path, "200", ps=1, chief=1, worker=1)
+    ps = cluster.start("ps")
+    others = [cluster.start(job) for job in ("chief", "worker", "evaluator")]
+    for process, job in zip(others, ("chief", "worker", "evaluator"), strict=True):
+        assert f"{job} 0 is done" in output(process)
+    assert "ps 0 is done" in output(ps)
     assert int(tf.train.load_variable(str(tmp_path), "global_step")) >= 200
     steps = evaluated(tmp_path)
     assert steps == sorted(set(steps)) and steps[-1] >= 200
@@ -215,31 +175,31 @@ def test_every_task_does_its_part_and_ends(tmp_path):
 
 
 @pytest.mark.parametrize("victim", ["worker", "chief", "ps"])
-def test_a_task_that_was_killed_comes_back(tmp_path, victim):
-    with Tasks(tmp_path, "300", ps=1, chief=1, worker=1) as tasks:
-        running = {job: tasks.start(job) for job in ("ps", "chief", "worker")}
-        read_until_step(running["worker" if victim == "worker" else "chief"])
-        running[victim].kill()
-        running[victim].wait()
-        running[victim] = tasks.start(victim)
-        for job in ("chief", "worker", "ps"):
-            assert f"{job} 0 is done" in output(running[job])
+def test_a_task_that_was_killed_comes_back(tmp_path, tasks, victim):
+    cluster = Cluster(tasks, tmp_path, "300", ps=1, chief=1, worker=1)
+    running = {job: cluster.start(job) for job in ("ps", "chief", "worker")}
+    read_until(running["worker" if victim == "worker" else "chief"], lambda line: line == "step\n")
+    running[victim].kill()
+    running[victim].wait()
+    running[victim] = cluster.start(victim)
+    for job in ("chief", "worker", "ps"):
+        assert f"{job} 0 is done" in output(running[job])
     assert int(tf.train.load_variable(str(tmp_path), "global_step")) >= 300
 
 
-def test_workers_make_their_steps_together(tmp_path):
-    with Tasks(tmp_path, "60", "together", ps=1, chief=1, worker=1) as tasks:
-        running = {job: tasks.start(job) for job in ("ps", "chief", "worker", "evaluator")}
-        for job in ("chief", "worker", "evaluator", "ps"):
-            assert f"{job} 0 is done" in output(running[job])
+def test_workers_make_their_steps_together(tmp_path, tasks):
+    cluster = Cluster(tasks, tmp_path, "60", "together", ps=1, chief=1, worker=1)
+    running = {job: cluster.start(job) for job in ("ps", "chief", "worker", "evaluator")}
+    for job in ("chief", "worker", "evaluator", "ps"):
+        assert f"{job} 0 is done" in output(running[job])
     assert int(tf.train.load_variable(str(tmp_path), "global_step")) >= 60
 
 
-def test_a_master_trains_and_evaluates(tmp_path):
-    with Tasks(tmp_path, "100", ps=1, master=1, worker=1) as tasks:
-        ps, master, worker = (tasks.start(job) for job in ("ps", "master", "worker"))
-        for process in (master, worker, ps):
-            output(process)
+def test_a_master_trains_and_evaluates(tmp_path, tasks):
+    cluster = Cluster(tasks, tmp_path, "100", ps=1, master=1, worker=1)
+    ps, master, worker = (cluster.start(job) for job in ("ps", "master", "worker"))
+    for process in (master, worker, ps):
+        output(process)
     assert evaluated(tmp_path)[-1] >= 100
     assert len(os.listdir(tmp_path / "export" / "last")) >= 1
 

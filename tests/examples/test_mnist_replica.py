@@ -1,11 +1,8 @@
 """Handwritten digits, read by workers over a parameter server."""
 
-import os
-import subprocess
-import sys
-
 from tensorfleet.testing.cluster import ProcessCluster
 from tests.support.examples import EXAMPLES, number_after, run_example, try_example
+from tests.support.tasks import output
 
 
 def test_replicas_reach_their_target(tmp_path):
@@ -36,20 +33,13 @@ def test_download_only_stops_after_the_data_are_read(tmp_path):
     assert "trained" not in done.stdout
 
 
-def test_clients_train_on_servers_that_are_running(tmp_path):
+def test_clients_train_on_servers_that_are_running(tasks):
     with ProcessCluster(ps=1, worker=2) as cluster:
         hosts = cluster.cluster
-        command = [sys.executable, str(EXAMPLES / "mnist_replica.py"), "--existing_servers"]
-        command += ["--job_name", "worker", "--train_steps", "300", "--target", "0.85"]
-        command += ["--ps_hosts", hosts["ps"][0], "--worker_hosts", ",".join(hosts["worker"])]
-        environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
-        clients = [
-            subprocess.Popen(
-                [*command, "--task_index", index], env=environment, stdout=subprocess.PIPE, text=True
-            )
-            for index in "01"
-        ]
-        said = [client.communicate(timeout=300)[0] for client in clients]
-    assert [client.returncode for client in clients] == [0, 0]
+        flags = ["--existing_servers", "--job_name", "worker", "--train_steps", "300", "--target", "0.85"]
+        flags += ["--ps_hosts", hosts["ps"][0], "--worker_hosts", ",".join(hosts["worker"])]
+        script = EXAMPLES / "mnist_replica.py"
+        clients = [tasks.start(script, *flags, "--task_index", index) for index in "01"]
+        said = [output(client) for client in clients]
     assert number_after("Final validation accuracy", said[0]) >= 0.85
     assert "Worker 1 trained" in said[1]

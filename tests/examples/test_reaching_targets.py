@@ -1,7 +1,6 @@
 """Each example reaches what its docstring promises, run by the command that it shows."""
 
 import importlib.util
-import json
 import os
 import re
 import subprocess
@@ -12,6 +11,7 @@ import pytest
 from tensorfleet.testing.cluster import free_addresses
 from tests.support.examples import EXAMPLES, SECONDS, number_after, run_example, try_example
 from tests.support.launching import launched
+from tests.support.tasks import output
 
 # -- handwritten digits, read by one process ---------------------------------------------------------
 
@@ -75,16 +75,11 @@ def test_towers_of_all_workers_make_a_step_together(tmp_path):
     assert "/job:worker/task:1/device:CPU:1" in done.stdout
 
 
-def test_the_parameter_server_ends_by_itself_when_the_workers_are_done():
+def test_the_parameter_server_ends_by_itself_when_the_workers_are_done(tasks):
     cluster = free_addresses(ps=1, worker=2)
-    tasks = []
-    for job, index in (("ps", 0), ("worker", 0), ("worker", 1)):
-        told = json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
-        environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "TF_CONFIG": told}
-        command = [sys.executable, str(EXAMPLES / "towers.py")]
-        tasks.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
-    said = [task.communicate(timeout=SECONDS)[0] for task in tasks]
-    assert [task.returncode for task in tasks] == [0, 0, 0], said
+    order = (("ps", 0), ("worker", 0), ("worker", 1))
+    started = [tasks.start(EXAMPLES / "towers.py", task=(cluster, job, index)) for job, index in order]
+    said = [output(task) for task in started]
     assert "is done (2 of 2)" in said[0]
     assert number_after("Final test accuracy", said[1]) >= 0.88
 

@@ -1,13 +1,12 @@
 """Workers that do not wait for each other: old gradients are measured, scaled, dropped, or kept from getting old."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.fleet import staleness
 from tensorfleet.testing.cluster import free_addresses
+from tests.support.waiting import in_background
 
 
 class Late:
@@ -102,9 +101,9 @@ class Worker:
 
 
 @pytest.fixture
-def servers():
+def servers(serve):
     spec = tf.train.ClusterSpec(free_addresses(ps=1, worker=2))
-    return spec, [tf.train.Server(spec, job, i) for job, i in (("ps", 0), ("worker", 0), ("worker", 1))]
+    return spec, [serve(spec, job, i) for job, i in (("ps", 0), ("worker", 0), ("worker", 1))]
 
 
 def test_a_fast_worker_waits_for_the_slow_one(servers):
@@ -117,14 +116,12 @@ def test_a_fast_worker_waits_for_the_slow_one(servers):
             for _ in range(12):
                 first.run(fast.train)
 
-        thread = threading.Thread(target=hurry)
-        thread.start()
+        hurrying = in_background(hurry)
         for _ in range(9):
             second.run(slow.train)
             steps = second._tf_sess().run(slow.steps)
             apart.append(int(steps[0] - steps[1]))
-        thread.join(timeout=60)
-        assert not thread.is_alive()
+        hurrying.result(60)
     assert max(apart) <= 3
 
 
@@ -234,19 +231,16 @@ def test_others_wait_while_the_first_worker_warms_up(servers):
             sess = tf.train.MonitoredTrainingSession(made[1 + index].target, index == 0, hooks=[hook])
         workers.append((sess, train, step))
     (first, train, step), (second, train2, step2) = workers
-    seen = []
 
     def other():
         second.run(train2)
-        seen.append(second._tf_sess().run(step2))
+        return second._tf_sess().run(step2)
 
-    thread = threading.Thread(target=other)
-    thread.start()
+    waiting = in_background(other)
     for _ in range(3):
-        assert not seen
+        assert not waiting.done()
         first.run(train)
-    thread.join(timeout=60)
-    assert seen == [4]
+    assert waiting.result(60) == 4
     for sess, *_ in workers:
         sess.close()
 

@@ -1,12 +1,13 @@
 """Record files: what is written is read back, and damage is noticed where it is."""
 
-import threading
 import zlib
+from functools import partial
 
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.io.records import framed
+from tests.support.waiting import together
 
 RECORDS = [b"hello", b"", b"x" * 70_000, bytes(range(256))]
 KINDS = ["", "ZLIB", "GZIP"]
@@ -149,11 +150,7 @@ def test_many_threads_may_write_at_once(tmp_path, kind):
             for i in range(200):
                 writer.write(b"%d:%d" % (number, i))
 
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        together(*(partial(work, n) for n in range(8)))
     found = list(tf.python_io.tf_record_iterator(str(path), kind))
     assert len(found) == 1600
     for n in range(8):

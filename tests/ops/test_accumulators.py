@@ -8,6 +8,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.ops.accumulator_core import Accumulator, SparseAccumulator
 from tensorfleet.shapes import TensorShape
+from tests.support.waiting import in_background
 
 
 def test_take_gives_the_mean_and_starts_again(session):
@@ -85,34 +86,22 @@ def test_take_waits_for_enough_gradients_and_the_first_waits_first(session):
     q = tf.ConditionalAccumulator(tf.float32, shape=[])
     x = tf.placeholder(tf.float32)
     add, take = q.apply_grad(x, local_step=100), q.take_grad(2)
-    got = []
-    taker = threading.Thread(target=lambda: got.append(session.run(take)))
-    taker.start()
+    taker = in_background(session.run, take)
     session.run(add, {x: 1.0})
     session.run(add, {x: 2.0})
-    taker.join(60)
-    assert got == [1.5]
+    assert taker.result(60) == 1.5
 
 
 def test_a_waiting_take_is_cancelled_when_the_session_closes():
     q = tf.ConditionalAccumulator(tf.float32, shape=[])
     take = q.take_grad(1)
     sess = tf.Session()
-    started, raised = threading.Event(), []
-
-    def body():
-        started.set()
-        try:
-            sess.run(take)
-        except (tf.errors.CancelledError, RuntimeError) as e:
-            raised.append(e)
-
-    taker = threading.Thread(target=body)
-    taker.start()
+    started = threading.Event()
+    taker = in_background(lambda: [started.set(), sess.run(take)])
     started.wait(60)
     sess.close()
-    taker.join(60)
-    assert len(raised) == 1
+    with pytest.raises((tf.errors.CancelledError, RuntimeError)):
+        taker.result(60)
 
 
 def test_a_withdrawn_take_leaves_the_gradients(session):

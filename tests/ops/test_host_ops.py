@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.waiting import in_background
 
 
 def test_a_function_gets_arrays_and_gives_arrays(session):
@@ -122,7 +123,7 @@ def test_tf_print_formats_tensors_between_words(session, capsys):
 
 
 def test_a_python_function_that_does_not_return_is_left_behind_when_its_session_is_closed():
-    never, began, raised = threading.Event(), threading.Event(), []
+    never, began = threading.Event(), threading.Event()
 
     def function(v):
         began.set()
@@ -133,19 +134,11 @@ def test_a_python_function_that_does_not_return_is_left_behind_when_its_session_
         q = tf.FIFOQueue(1, tf.float32)
         both = [tf.py_func(function, [tf.constant(1.0)], tf.float32), q.dequeue()]
         sess = tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=500_000))
-
-        def run():
-            try:
-                sess.run(both)
-            except tf.errors.OpError as e:
-                raised.append(e)
-
-        thread = threading.Thread(target=run)
-        thread.start()
+        running = in_background(sess.run, both)
         assert began.wait(60)
         sess.close()
-        thread.join(60)
-        assert len(raised) == 1
+        with pytest.raises(tf.errors.OpError):
+            running.result(60)
     never.set()
 
 

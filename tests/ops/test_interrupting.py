@@ -97,26 +97,22 @@ def test_a_python_function_ends_when_another_part_of_its_step_fails(first):
 
 
 @pytest.mark.parametrize("end", ["deadline", "close", "failure elsewhere"])
-def test_a_python_function_ends_with_its_step_on_a_cluster(end):
+def test_a_python_function_ends_with_its_step_on_a_cluster(end, server):
     loop = Loop(0.01)
-    server = tf.train.Server.create_local_server()
-    try:
-        fetches = [tf.py_func(loop, [], tf.float32), tf.FIFOQueue(1, tf.float32, shared_name="q").dequeue()]
-        close = tf.FIFOQueue(1, tf.float32, shared_name="q").close()
-        config = tf.ConfigProto(operation_timeout_in_ms=300 if end == "deadline" else 0)
-        sess = tf.Session(server.target, config=config)
-        thread, raised = in_background(sess.run, fetches)
-        assert loop.began.wait(SECONDS)
-        if end == "close":
-            sess.close()
-        elif end == "failure elsewhere":
-            with tf.Session(server.target) as other:
-                other.run(close)
-        assert loop.ended.wait(SECONDS)
-        thread.join(SECONDS)
+    fetches = [tf.py_func(loop, [], tf.float32), tf.FIFOQueue(1, tf.float32, shared_name="q").dequeue()]
+    close = tf.FIFOQueue(1, tf.float32, shared_name="q").close()
+    config = tf.ConfigProto(operation_timeout_in_ms=300 if end == "deadline" else 0)
+    sess = tf.Session(server.target, config=config)
+    thread, raised = in_background(sess.run, fetches)
+    assert loop.began.wait(SECONDS)
+    if end == "close":
         sess.close()
-    finally:
-        server.stop()
+    elif end == "failure elsewhere":
+        with tf.Session(server.target) as other:
+            other.run(close)
+    assert loop.ended.wait(SECONDS)
+    thread.join(SECONDS)
+    sess.close()
     expected = {"deadline": tf.errors.DeadlineExceededError, "close": tf.errors.CancelledError}
     assert [type(e) for e in raised] == [expected.get(end, tf.errors.OutOfRangeError)]
 

@@ -109,9 +109,7 @@ def test_wrong_arguments(make, error, text):
         make()
 
 
-def test_sessions_share_a_table_by_name():
-    server = tf.train.Server.create_local_server()
-
+def test_sessions_share_a_table_by_name(server):
     def build():
         init = tf.lookup.KeyValueTensorInitializer(["a"], [5])
         return L.HashTable(init, -1, shared_name="shared")
@@ -122,8 +120,7 @@ def test_sessions_share_a_table_by_name():
         assert second.run(build().lookup(tf.constant("a"))) == 5
 
 
-def test_tables_of_different_graphs_are_different():
-    server = tf.train.Server.create_local_server()
+def test_tables_of_different_graphs_are_different(server):
     for value in (5, 6):
         with tf.Graph().as_default(), tf.Session(server.target) as session:
             made = L.index_table_from_tensor([f"word{value}"])

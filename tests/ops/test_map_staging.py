@@ -1,11 +1,10 @@
 """Values put aside under keys."""
 
-import threading
-
 import pytest
 from tensorfleet.python.ops.data_flow_ops import MapStagingArea, RecordInput
 
 import tensorfleet as tf
+from tests.support.waiting import in_background
 
 
 def test_an_element_is_taken_by_its_key(session):
@@ -50,13 +49,9 @@ def test_a_part_is_put_only_once_and_what_never_fits_is_refused(session):
 
 def test_putting_waits_for_room_and_taking_for_values(session):
     area = MapStagingArea([tf.int32], capacity=1)
-    got = []
-    taken = area.get(5)[1]
-    waiting = threading.Thread(target=lambda: got.append(session.run(taken)))
-    waiting.start()
+    waiting = in_background(session.run, area.get(5)[1])
     session.run(area.put(5, [50], [0]))
-    waiting.join(60)
-    assert got == [[50]]
+    assert waiting.result(60) == [50]
     session.run(area.put(1, [1], [0]))
     with pytest.raises(tf.errors.DeadlineExceededError):
         session.run(area.put(2, [2], [0]), options=tf.RunOptions(timeout_in_ms=50))

@@ -1,11 +1,10 @@
 """How many threads a product of numpy may use."""
 
-import threading
-
 import numpy as np
 import pytest
 
 from tensorfleet.ops import openblas
+from tests.support.waiting import together
 
 
 @pytest.fixture
@@ -41,11 +40,7 @@ def test_only_products_in_between_run_in_one_thread(threads, n, expected):
 
 def test_the_usual_number_comes_back_after_the_last_of_several(threads):
     a, b = _matrices(128)
-    workers = [threading.Thread(target=lambda: [openblas.product(a, b) for _ in range(40)]) for _ in range(4)]
-    for w in workers:
-        w.start()
-    for w in workers:
-        w.join(60)
+    together(*[lambda: [openblas.product(a, b) for _ in range(40)]] * 4)
     assert threads[-1] == 4
     assert threads[::2] == [1] * (len(threads) // 2)
 

@@ -1,34 +1,12 @@
 """Queues: who waits, who is served, and what closing does, with threads that really block."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tests.support.waiting import until
+from tests.support.waiting import in_background, until
 
 SHORT = tf.RunOptions(timeout_in_ms=20)
-
-
-class Background:
-    """A run in a thread of its own, and what came of it."""
-
-    def __init__(self, session, fetch):
-        self.result = self.error = None
-        self._thread = threading.Thread(target=self._run, args=(session, fetch))
-        self._thread.start()
-
-    def _run(self, session, fetch):
-        try:
-            self.result = session.run(fetch)
-        except Exception as e:
-            self.error = e
-
-    def join(self):
-        self._thread.join(60)
-        assert not self._thread.is_alive()
-        return self
 
 
 def waiting(queue, line):
@@ -49,19 +27,19 @@ def objects(queue):
 def test_dequeue_waits_for_an_element(session):
     q = tf.FIFOQueue(3, tf.float32)
     enqueue = q.enqueue(7.0)
-    taker = Background(session, q.dequeue())
+    taker = in_background(session.run, q.dequeue())
     session.run(enqueue)
-    assert taker.join().result == 7.0
+    assert taker.result(60) == 7.0
 
 
 def test_enqueue_waits_for_room(session):
     q = tf.FIFOQueue(1, tf.float32)
     one, two, dequeue = q.enqueue(1.0), q.enqueue(2.0), q.dequeue()
     session.run(one)
-    putter = Background(session, two)
+    putter = in_background(session.run, two)
     until(lambda: waiting(q, "putting") == 1)
     assert session.run(dequeue) == 1.0
-    putter.join()
+    putter.result(60)
     assert session.run(dequeue) == 2.0
 
 
@@ -77,21 +55,21 @@ def test_capacity_zero_holds_nothing_and_negative_means_no_bound(session):
 def test_batches_larger_than_the_capacity_pass_through(session):
     q = tf.FIFOQueue(2, tf.int32, shapes=[[]])
     enqueue, dequeue = q.enqueue_many([list(range(7))]), q.dequeue_many(7)
-    putter = Background(session, enqueue)
+    putter = in_background(session.run, enqueue)
     assert session.run(dequeue).tolist() == list(range(7))
-    putter.join()
+    putter.result(60)
 
 
 def test_who_waits_first_is_served_first(session):
     q = tf.FIFOQueue(100, tf.int32, shapes=[[]])
     many, single, enqueue = q.dequeue_many(3), q.dequeue(), q.enqueue_many([[0, 1, 2, 3]])
-    first = Background(session, many)
+    first = in_background(session.run, many)
     until(lambda: objects(q)[0] is not None and waiting(q, "taking") == 1)
-    second = Background(session, single)
+    second = in_background(session.run, single)
     until(lambda: waiting(q, "taking") == 2)
     session.run(enqueue)
-    assert first.join().result.tolist() == [0, 1, 2]
-    assert second.join().result == 3
+    assert first.result(60).tolist() == [0, 1, 2]
+    assert second.result(60) == 3
 
 
 def test_one_step_may_serve_itself(session):
@@ -106,10 +84,10 @@ def test_one_step_may_serve_itself(session):
 def test_a_chain_of_queues(session):
     a, b = tf.FIFOQueue(10, tf.float32), tf.FIFOQueue(10, tf.float32)
     move, put, get = b.enqueue(a.dequeue() * 2), a.enqueue(5.0), b.dequeue()
-    mover = Background(session, move)
+    mover = in_background(session.run, move)
     session.run(put)
     assert session.run(get) == 10.0
-    mover.join()
+    mover.result(60)
 
 
 def test_a_deadline_withdraws_and_elements_keep_their_place(session):
@@ -127,18 +105,18 @@ def test_closing_the_session_wakes_those_who_wait():
     q = tf.FIFOQueue(1, tf.float32, name="q")
     enqueue, dequeue = q.enqueue_many([[1.0, 2.0]]), q.dequeue_many(1)
     with tf.Session() as session:
-        putter = Background(session, enqueue)
+        putter = in_background(session.run, enqueue)
         until(lambda: objects(q)[0] is not None and waiting(q, "putting") == 1)
         session.close()
-    assert isinstance(putter.join().error, tf.errors.CancelledError)
-    assert "Enqueue operation was cancelled" in str(putter.error)
+    assert isinstance(putter.exception(60), tf.errors.CancelledError)
+    assert "Enqueue operation was cancelled" in str(putter.exception())
     free = tf.FIFOQueue(1, tf.float32)
     dequeue = free.dequeue()
     with tf.Session() as session:
-        taker = Background(session, dequeue)
+        taker = in_background(session.run, dequeue)
         until(lambda: objects(free)[0] is not None and waiting(free, "taking") == 1)
         session.close()
-    assert "Dequeue operation was cancelled" in str(taker.join().error)
+    assert "Dequeue operation was cancelled" in str(taker.exception(60))
 
 
 def test_a_failure_elsewhere_in_the_step_gives_the_elements_back(session):
@@ -187,11 +165,11 @@ def test_closing_ends_a_waiting_batch_and_puts_its_elements_back(session):
     q = tf.FIFOQueue(10, tf.float32, shapes=[[]])
     close, many, two = q.close(), q.dequeue_many(4), q.dequeue_many(2)
     session.run(q.enqueue_many([[1.0, 2.0, 3.0]]))
-    taker = Background(session, many)
+    taker = in_background(session.run, many)
     until(lambda: waiting(q, "taking") == 1)
     session.run(close)
-    assert isinstance(taker.join().error, tf.errors.OutOfRangeError)
-    assert "(requested 1, current size 0)" in str(taker.error)
+    assert isinstance(taker.exception(60), tf.errors.OutOfRangeError)
+    assert "(requested 1, current size 0)" in str(taker.exception())
     assert session.run(two).tolist() == [1, 2]
 
 
@@ -199,27 +177,27 @@ def test_closing_gives_a_waiting_dequeue_up_to_what_there_is(session):
     q = tf.FIFOQueue(10, tf.float32, shapes=[[]])
     close, up_to = q.close(), q.dequeue_up_to(4)
     session.run(q.enqueue_many([[1.0, 2.0, 3.0]]))
-    taker = Background(session, up_to)
+    taker = in_background(session.run, up_to)
     until(lambda: waiting(q, "taking") == 1)
     session.run(close)
-    assert taker.join().result.tolist() == [1, 2, 3]
+    assert taker.result(60).tolist() == [1, 2, 3]
 
 
 def test_close_waits_for_pending_enqueues(session):
     q = tf.FIFOQueue(4, tf.float32, shapes=[[]])
     enqueue, close, closed = q.enqueue_many([np.arange(6.0)]), q.close(), q.is_closed()
     four, late = q.dequeue_many(4), q.enqueue(9.0)
-    putter = Background(session, enqueue)
+    putter = in_background(session.run, enqueue)
     until(lambda: objects(q)[0] is not None and waiting(q, "putting") == 1)
-    closer = Background(session, close)
+    closer = in_background(session.run, close)
     until(lambda: waiting(q, "putting") == 2)
-    after = Background(session, late)
+    after = in_background(session.run, late)
     until(lambda: waiting(q, "putting") == 3)
     assert not session.run(closed)
     assert session.run(four).tolist() == [0, 1, 2, 3]
-    assert putter.join().error is None
-    assert closer.join().error is None
-    assert isinstance(after.join().error, tf.errors.CancelledError)
+    assert putter.exception(60) is None
+    assert closer.exception(60) is None
+    assert isinstance(after.exception(60), tf.errors.CancelledError)
     assert session.run(q.dequeue_many(2)).tolist() == [4, 5]
 
 
@@ -230,14 +208,14 @@ def test_close_can_cancel_pending_enqueues(session):
         q.enqueue(7.0),
         q.close(cancel_pending_enqueues=True),
     )
-    first = Background(session, enqueue)
+    first = in_background(session.run, enqueue)
     until(lambda: objects(q)[0] is not None and waiting(q, "putting") == 1)
-    second = Background(session, one)
+    second = in_background(session.run, one)
     until(lambda: waiting(q, "putting") == 2)
     session.run(close)
     for putter in (first, second):
-        assert isinstance(putter.join().error, tf.errors.CancelledError)
-        assert "Enqueue operation was cancelled" in str(putter.error)
+        assert isinstance(putter.exception(60), tf.errors.CancelledError)
+        assert "Enqueue operation was cancelled" in str(putter.exception())
     assert session.run(q.dequeue_up_to(10)).tolist() == [0, 1, 2, 3]
 
 
@@ -245,11 +223,11 @@ def test_random_shuffle_queue_keeps_some_until_it_is_closed(session):
     q = tf.RandomShuffleQueue(20, 2, tf.int32, [[]])
     close, many = q.close(), q.dequeue_many(4)
     session.run(q.enqueue_many([list(range(5))]))
-    taker = Background(session, many)
+    taker = in_background(session.run, many)
     until(lambda: waiting(q, "taking") == 1)
     assert session.run(q.size()) == 2
     session.run(close)
-    got = taker.join().result.tolist()
+    got = taker.result(60).tolist()
     rest = session.run(q.dequeue_up_to(40)).tolist()
     assert sorted(got + rest) == [0, 1, 2, 3, 4]
     with pytest.raises(

@@ -298,15 +298,11 @@ def test_queues_of_one_shared_name_are_one(session):
     assert session.run(b.dequeue()) == 4.0
 
 
-def test_sessions_of_a_server_share_only_what_has_a_shared_name():
-    server = tf.train.Server.create_local_server()
+def test_sessions_of_a_server_share_only_what_has_a_shared_name(server):
     shared, own = tf.FIFOQueue(10, tf.float32, shared_name="both"), tf.FIFOQueue(10, tf.float32)
-    try:
-        with tf.Session(server.target) as one, tf.Session(server.target) as two:
-            one.run([shared.enqueue(1.0), own.enqueue(1.0)])
-            assert two.run([shared.size(), own.size()]) == [1, 0]
-    finally:
-        server.stop()
+    with tf.Session(server.target) as one, tf.Session(server.target) as two:
+        one.run([shared.enqueue(1.0), own.enqueue(1.0)])
+        assert two.run([shared.size(), own.size()]) == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """Readers: records of files whose names come from a queue."""
 
 import gzip
-import threading
 
 import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.waiting import in_background
 
 
 def names(session, *paths):
@@ -119,14 +119,9 @@ def test_a_reader_waits_for_a_name_and_others_wait_for_the_reader(session, tmp_p
     queue = tf.FIFOQueue(10, [tf.string], shapes=[()])
     add, close = queue.enqueue([str(path)]), queue.close()
     _, value = tf.TextLineReader().read(queue)
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(session.run(value))) for _ in range(2)]
-    for thread in threads:
-        thread.start()
+    readers = [in_background(session.run, value) for _ in range(2)]
     session.run(add)
-    for thread in threads:
-        thread.join()
-    assert sorted(found) == [b"1", b"2"]
+    assert sorted(reader.result(60) for reader in readers) == [b"1", b"2"]
     session.run(close)
     with pytest.raises(tf.errors.OutOfRangeError):
         session.run(value)

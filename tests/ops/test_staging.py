@@ -1,12 +1,11 @@
 """Staging areas: values put aside for a later step."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.ops.staging import StagingArea
+from tests.support.waiting import in_background
 
 
 def test_values_come_out_in_the_order_they_went_in(session):
@@ -88,12 +87,9 @@ def test_peek_waits_for_its_element_while_others_take(session):
     x = tf.placeholder(tf.float32)
     area = StagingArea([tf.float32], shapes=[[]])
     put, (got,), (second,) = area.put([x]), area.get(), area.peek(1)
-    seen = []
-    looker = threading.Thread(target=lambda: seen.append(session.run(second)))
-    looker.start()
+    looker = in_background(session.run, second)
     session.run(put, {x: 1})
     assert session.run(got) == 1
     session.run(put, {x: 2})
     session.run(put, {x: 3})
-    looker.join(60)
-    assert seen == [3]
+    assert looker.result(60) == 3

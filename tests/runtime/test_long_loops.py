@@ -7,6 +7,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.runtime import loops, loops_traced
+from tests.support.waiting import in_background
 
 SECONDS = 60
 
@@ -108,19 +109,11 @@ def test_a_loop_in_xla_ends_at_the_deadline(endless):
 
 def test_a_loop_in_xla_ends_with_its_session(endless, monkeypatch):
     sess, loop, feeds = endless
-    looked, raised = threading.Event(), []
+    looked = threading.Event()
     real = loops.LoopItem._look
     monkeypatch.setattr(loops.LoopItem, "_look", lambda self, ctx: (looked.set(), real(self, ctx)))
-
-    def run():
-        try:
-            sess.run(loop, feeds)
-        except tf.errors.OpError as e:
-            raised.append(e)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
+    running = in_background(sess.run, loop, feeds)
     assert looked.wait(SECONDS)
     sess.close()
-    thread.join(SECONDS)
-    assert [type(e) for e in raised] == [tf.errors.CancelledError]
+    with pytest.raises(tf.errors.CancelledError):
+        running.result(SECONDS)

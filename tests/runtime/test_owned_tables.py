@@ -1,12 +1,11 @@
 """Tables whose rows a segment reads and changes: in place in either life, and never under somebody's hands."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.runtime import compiled
+from tests.support.waiting import in_background
 
 ROWS = 40_000
 
@@ -105,14 +104,8 @@ def test_table_that_the_step_reads_as_a_whole_is_changed_on_the_host(life, sessi
 def test_steps_of_several_threads_lose_no_update(life, session):
     table, ids, _, train = model()
     session.run(tf.global_variables_initializer())
-    threads = [
-        threading.Thread(target=lambda: [session.run(train, {ids: [5]}) for _ in range(20)]) for _ in range(3)
-    ]
-    for t in threads:
-        t.start()
-    while any(t.is_alive() for t in threads):
+    training = [in_background(lambda: [session.run(train, {ids: [5]}) for _ in range(20)]) for _ in range(3)]
+    while not all(steps.done() for steps in training):
         assert np.isfinite(session.run(table)[5]).all()
-    for t in threads:
-        t.join()
     # reading and changing are one: every step sees the one before
     assert session.run(table)[5, 0] == pytest.approx(0.9**60, rel=1e-3)

@@ -7,6 +7,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.runtime import compiled
+from tests.support.waiting import in_background
 
 
 def segments(session, fetches, *feeds):
@@ -177,21 +178,11 @@ def test_closing_wakes_a_blocked_run():
 
     y = tf.py_func(wait, [tf.placeholder_with_default(1.0, [])], tf.float32)
     s = tf.Session()
-    outcome = []
-
-    def run():
-        try:
-            outcome.append(s.run(y))
-        except tf.errors.OpError as e:
-            outcome.append(e)
-
-    thread = threading.Thread(target=run)
-    thread.start()
+    running = in_background(s.run, y)
     assert started.wait(30)
     s.close()
     release.set()
-    thread.join(30)
-    assert not thread.is_alive()
+    assert isinstance(running.exception(30), tf.errors.OpError | None)
 
 
 def test_independent_parts_run_side_by_side():

@@ -1,12 +1,13 @@
 """What a segment leaves out when it runs again in numpy, and what it must not leave out."""
 
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.runtime import compiled, program
+from tests.support.waiting import together
 
 
 @pytest.fixture(autouse=True)
@@ -93,16 +94,9 @@ def test_what_is_fetched_is_the_callers_own(session):
 def test_threads_with_different_shapes(session):
     x = tf.placeholder(tf.float32, [None])
     y = tf.reduce_sum(x) / tf.cast(tf.size(x), tf.float32)
-    failures = []
 
     def work(n):
         for _ in range(50):
-            if session.run(y, {x: np.full(n, n, np.float32)}) != n:
-                failures.append(n)
+            assert session.run(y, {x: np.full(n, n, np.float32)}) == n
 
-    threads = [threading.Thread(target=work, args=[n]) for n in range(1, 13)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(60)
-    assert not failures
+    together(*(partial(work, n) for n in range(1, 13)))

@@ -1,14 +1,15 @@
 """The corners of `Session.run`: what is fed, fetched, grown, interrupted, closed and freed."""
 
 import gc
-import threading
 import time
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.waiting import in_background, together
 
 
 def test_cycle_of_control_dependencies_is_named():
@@ -106,10 +107,7 @@ def test_interrupted_step_leaves_no_lock_held(rows, session):
     with pytest.raises(KeyboardInterrupt):
         session.run(step)
     second.lock = lock
-    runner = threading.Thread(target=session.run, args=(step,), daemon=True)
-    runner.start()
-    runner.join(10)
-    assert not runner.is_alive()
+    in_background(session.run, step).result(10)
     np.testing.assert_allclose(session.run(v), [0.9])
 
 
@@ -119,25 +117,16 @@ def test_many_threads_run_while_the_graph_grows(graph):
     increment = count.assign_add(1.0, use_locking=True)
     s = tf.Session()
     s.run(count.initializer)
-    problems = []
 
     def work(k):
-        try:
-            for j in range(5):
-                with graph.as_default():
-                    y = tf.tanh(x * float(k)) + float(j)
-                    gradient = tf.gradients(y, x)[0]
-                value, _, _ = s.run([y, gradient, increment], {x: [1.0, 2.0]})
-                np.testing.assert_allclose(value, np.tanh([k, 2 * k]) + j, rtol=1e-5)
-        except Exception as e:
-            problems.append(e)
+        for j in range(5):
+            with graph.as_default():
+                y = tf.tanh(x * float(k)) + float(j)
+                gradient = tf.gradients(y, x)[0]
+            value, _, _ = s.run([y, gradient, increment], {x: [1.0, 2.0]})
+            np.testing.assert_allclose(value, np.tanh([k, 2 * k]) + j, rtol=1e-5)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not problems
+    together(*(partial(work, k) for k in range(8)))
     assert s.run(count) == 40.0
     s.close()
 

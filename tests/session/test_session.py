@@ -2,13 +2,13 @@
 
 import collections
 import json
-import threading
 
 import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.runtime.compiled import Compiler
+from tests.support.waiting import together
 
 
 def test_every_nesting_of_fetches_comes_back_alike(session):
@@ -219,11 +219,7 @@ def test_threads_share_a_session_and_lose_no_update(session):
     v = tf.Variable(0.0)
     add = tf.assign_add(v, 1.0)
     session.run(v.initializer)
-    threads = [threading.Thread(target=lambda: [session.run(add.op) for _ in range(200)]) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(60)
+    together(*[lambda: [session.run(add.op) for _ in range(200)]] * 4)
     assert session.run(v) == 800
 
 
@@ -341,8 +337,8 @@ def test_large_results_are_the_callers_to_change_and_nobody_elses(compiled, monk
         assert (fed == 1).all()
 
 
-def test_a_session_on_a_server_logs_where_ops_of_all_tasks_are_placed(capsys):
-    server = tf.train.Server.create_local_server(config=tf.ConfigProto(log_device_placement=True))
+def test_a_session_on_a_server_logs_where_ops_of_all_tasks_are_placed(capsys, serve):
+    server = serve({"local": ["localhost:0"]}, config=tf.ConfigProto(log_device_placement=True))
     total = tf.placeholder_with_default(1.0, [], name="x") + tf.constant(2.0, name="y")
     with tf.Session(server.target) as s:
         s.run(total)

@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.summary import events
+from tests.support.waiting import together
 
 
 def files_in(folder):
@@ -140,11 +142,7 @@ def test_many_threads_may_add_at_once_with_a_short_queue(folder):
             for i in range(100):
                 writer.add_summary(scalar(f"t{number}", i), i)
 
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        together(*(partial(work, n) for n in range(6)))
     found: dict = {}
     for e in events_in(folder)[1:]:
         found.setdefault(e.summary.value[0].tag, []).append(e.step)

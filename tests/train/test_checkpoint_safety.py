@@ -5,13 +5,14 @@ import errno
 import os
 import subprocess
 import sys
-import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.waiting import together
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
@@ -234,20 +235,11 @@ def test_savers_of_one_name_take_turns(session, tmp_path):
     v = tf.Variable(tf.zeros([100]), name="v")
     savers = [tf.train.Saver() for _ in range(4)]
     session.run(v.initializer)
-    failed = []
 
     def save(saver):
-        try:
-            for _ in range(5):
-                saver.save(session, str(tmp_path / "model"), write_meta_graph=False, write_state=False)
-        except Exception as e:
-            failed.append(e)
+        for _ in range(5):
+            saver.save(session, str(tmp_path / "model"), write_meta_graph=False, write_state=False)
 
-    threads = [threading.Thread(target=save, args=(saver,)) for saver in savers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
+    together(*(partial(save, saver) for saver in savers))
     assert sorted(f.name for f in tmp_path.iterdir()) == ["model.data-00000-of-00001", "model.index"]
     savers[0].restore(session, str(tmp_path / "model"))

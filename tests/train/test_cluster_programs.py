@@ -1,10 +1,6 @@
 """Whole programs on clusters of real processes: they start in any order, train, lose a task, go on and end."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,49 +8,11 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import free_addresses
+from tests.support.tasks import output, read_until
 
 PROGRAMS = Path(__file__).parent / "programs"
+MONITORED, SURVIVOR = PROGRAMS / "monitored.py", PROGRAMS / "survivor.py"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist_replica.py"
-SECONDS = 240
-
-
-class Tasks:
-    """Processes that are ended with the test, whatever happens."""
-
-    def __init__(self) -> None:
-        self.processes: list[subprocess.Popen] = []
-
-    def start(self, program: str, *arguments: str, **environment: str) -> subprocess.Popen:
-        root = str(Path(tf.__file__).parent.parent)
-        path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
-        made = subprocess.Popen(
-            [sys.executable, str(PROGRAMS / program), *arguments],
-            env={**os.environ, "PYTHONPATH": path, **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.processes.append(made)
-        return made
-
-    def output(self, process: subprocess.Popen) -> str:
-        text, _ = process.communicate(timeout=SECONDS)
-        assert process.returncode == 0, text
-        return text
-
-    def close(self) -> None:
-        for p in self.processes:
-            p.kill()
-            p.wait()
-            if p.stdout:
-                p.stdout.close()
-
-
-@pytest.fixture
-def tasks():
-    made = Tasks()
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("sync", [False, True], ids=["async", "sync"])
@@ -65,27 +23,24 @@ def test_workers_under_supervisors_train_one_model(tasks, sync, tmp_path):
     # The workers come first, the parameter servers last, the chief in between.
     order = [("worker", 1), ("worker", 0), ("ps", 1), ("ps", 0)]
     started = {
-        task: tasks.start("supervised.py", *common, f"--job_name={task[0]}", f"--task_index={task[1]}")
+        task: tasks.start(
+            PROGRAMS / "supervised.py", *common, f"--job_name={task[0]}", f"--task_index={task[1]}"
+        )
         for task in order
     }
-    texts = [tasks.output(started["worker", i]) for i in range(2)]
+    texts = [output(started["worker", i]) for i in range(2)]
     found = [re.search(r"(\d+) of (\d+) steps, loss ([\d.]+)", text) for text in texts]
     assert all(found), texts
     assert all(int(f[2]) >= 60 for f in found)
     assert min(float(f[3]) for f in found) < 0.9
 
 
-def start_monitored(tasks: Tasks, cluster: dict, job: str, index: int, *arguments: str) -> subprocess.Popen:
-    config = json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
-    return tasks.start("monitored.py", *arguments, TF_CONFIG=config)
-
-
 def test_replicas_in_monitored_sessions_train_together_and_end(tasks, tmp_path):
     cluster = free_addresses(ps=1, worker=2)
     arguments = (str(tmp_path), "40", "together")
-    start_monitored(tasks, cluster, "ps", 0, *arguments)
-    workers = [start_monitored(tasks, cluster, "worker", i, *arguments) for i in range(2)]
-    for text in [tasks.output(w) for w in workers]:
+    tasks.start(MONITORED, *arguments, task=(cluster, "ps", 0))
+    workers = [tasks.start(MONITORED, *arguments, task=(cluster, "worker", i)) for i in range(2)]
+    for text in [output(w) for w in workers]:
         assert re.search(r"worker \d: \d+ steps, loss 0\.\d+", text), text
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-40")
 
@@ -94,16 +49,13 @@ def test_replicas_in_monitored_sessions_train_together_and_end(tasks, tmp_path):
 def test_training_goes_on_when_a_parameter_server_was_killed(tasks, tmp_path, last, mode):
     cluster = free_addresses(ps=1, worker=1)
     arguments = (str(tmp_path), str(last), *mode)
-    ps = start_monitored(tasks, cluster, "ps", 0, *arguments)
-    worker = start_monitored(tasks, cluster, "worker", 0, *arguments)
-    assert worker.stdout is not None
-    for line in worker.stdout:
-        if "under way" in line:
-            break
+    ps = tasks.start(MONITORED, *arguments, task=(cluster, "ps", 0))
+    worker = tasks.start(MONITORED, *arguments, task=(cluster, "worker", 0))
+    read_until(worker, lambda line: "under way" in line)
     ps.kill()
     ps.wait()
-    start_monitored(tasks, cluster, "ps", 0, *arguments)
-    text = tasks.output(worker)
+    tasks.start(MONITORED, *arguments, task=(cluster, "ps", 0))
+    text = output(worker)
     steps = int(re.search(r"worker 0: (\d+) steps", text)[1])
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"model.ckpt-{last}")
     assert steps >= last, "nothing was skipped; what came after the checkpoint was done again"
@@ -115,15 +67,11 @@ def test_two_processes_with_half_batches_train_as_one_with_whole_ones(tasks, tmp
 
     cluster = free_addresses(ps=1, worker=2)
     started = [
-        tasks.start(
-            "batch_halves.py",
-            str(tmp_path),
-            TF_CONFIG=json.dumps({"cluster": cluster, "task": {"type": job, "index": i}}),
-        )
+        tasks.start(PROGRAMS / "batch_halves.py", tmp_path, task=(cluster, job, i))
         for job, i in (("ps", 0), ("worker", 0), ("worker", 1))
     ]
     for worker in started[1:]:
-        tasks.output(worker)
+        output(worker)
     w, table = batch_halves.whole()
     found = np.load(tmp_path / "found.npz")
     assert found["step"] == batch_halves.STEPS
@@ -131,21 +79,9 @@ def test_two_processes_with_half_batches_train_as_one_with_whole_ones(tasks, tmp
     np.testing.assert_allclose(found["table"], table, rtol=1e-5)
 
 
-def start_survivor(tasks: Tasks, cluster: dict, job: str, index: int, *arguments: str) -> subprocess.Popen:
-    config = json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
-    return tasks.start("survivor.py", *arguments, TF_CONFIG=config)
-
-
-def read_until(process: subprocess.Popen, step: int) -> int:
-    """Reads what a worker says until it is at a step at least; gives the step it is at."""
-    assert process.stdout is not None
-    told = []
-    for line in process.stdout:
-        told.append(line)
-        found = re.match(r"at (\d+)", line)
-        if found and int(found[1]) >= step:
-            return int(found[1])
-    raise AssertionError("".join(told))
+def reached(step):
+    """Finds the step that a line tells, if it is this one at least."""
+    return lambda line: (at := re.match(r"at (\d+)", line)) and int(at[1]) >= step and int(at[1])
 
 
 KILL_AT, LAST, INTERVAL = 50, 140, 20
@@ -163,13 +99,13 @@ def test_a_killed_task_that_is_started_again_costs_at_most_one_save_interval(tas
     cluster = free_addresses(ps=1, worker=2)
     arguments = (str(tmp_path), str(LAST), mode)
     order = [("ps", 0), ("worker", 0), ("worker", 1)]
-    running = {task: start_survivor(tasks, cluster, *task, *arguments) for task in order}
-    seen = read_until(running["worker", victim[1] if victim[0] == "worker" else 0], KILL_AT)
+    running = {task: tasks.start(SURVIVOR, *arguments, task=(cluster, *task)) for task in order}
+    seen = read_until(running["worker", victim[1] if victim[0] == "worker" else 0], reached(KILL_AT))
     saved = last_saved(tmp_path)
     running[victim].kill()
     running[victim].wait()
-    running[victim] = start_survivor(tasks, cluster, *victim, *arguments)
-    texts = {i: tasks.output(running["worker", i]) for i in range(2)}
+    running[victim] = tasks.start(SURVIVOR, *arguments, task=(cluster, *victim))
+    texts = {i: output(running["worker", i]) for i in range(2)}
     assert all("trained" in text for text in texts.values()), texts
     assert last_saved(tmp_path) >= LAST
     if victim == ("worker", 1):
@@ -187,11 +123,11 @@ def test_mnist_replica_trains_with_two_parameter_servers_and_three_workers(tasks
     common = [f"--{job}_hosts={','.join(hosts)}" for job, hosts in cluster.items()]
     common += ["--train_steps=450", f"--train_dir={tmp_path / 'train'}", f"--data_dir={tmp_path}", *flags]
     started = {
-        (job, i): tasks.start(str(EXAMPLE), *common, f"--job_name={job}", f"--task_index={i}")
+        (job, i): tasks.start(EXAMPLE, *common, f"--job_name={job}", f"--task_index={i}")
         for job, hosts in cluster.items()
         for i in range(len(hosts))
     }
-    texts = [tasks.output(started["worker", i]) for i in range(3)]
+    texts = [output(started["worker", i]) for i in range(3)]
     found = re.search(r"Final validation accuracy (\d\.\d+)", texts[0])
     assert found, texts[0]
     assert float(found[1]) >= 0.92

@@ -11,6 +11,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses
 from tests.support.sessions import elements
+from tests.support.waiting import in_background
 
 
 @pytest.fixture
@@ -199,13 +200,10 @@ def test_dequeue_many_waits_until_there_are_enough(session):
     queue = tf.PaddingFIFOQueue(50, [tf.float32], [[None, None]])
     value = tf.placeholder(tf.float32, [None, None])
     put, take = queue.enqueue([value]), queue.dequeue_many(2)
-    found = []
     session.run(put, {value: [[1.0, 2.0]]})
-    consumer = threading.Thread(target=lambda: found.append(session.run(take)))
-    consumer.start()
+    consumer = in_background(session.run, take)
     session.run(put, {value: [[3.0], [4.0]]})
-    consumer.join(60)
-    assert found[0].tolist() == [[[1.0, 2.0], [0.0, 0.0]], [[3.0, 0.0], [4.0, 0.0]]]
+    assert consumer.result(60).tolist() == [[[1.0, 2.0], [0.0, 0.0]], [[3.0, 0.0], [4.0, 0.0]]]
 
 
 def test_networks_on_several_tasks_answer_over_queues_within_a_time_limit():
@@ -238,9 +236,7 @@ def test_networks_on_several_tasks_answer_over_queues_within_a_time_limit():
                 assert i != 2 or late.wait(60)
                 sess.run(answer, {told: value})
 
-    threads = [threading.Thread(target=network, args=(i,)) for i in range(3)]
-    for thread in [threading.Thread(target=bottom), *threads]:
-        thread.start()
+    running = [in_background(bottom), *(in_background(network, i) for i in range(3))]
     try:
         opinion = queues()[1].dequeue()
         with tf.Session(servers[0].target) as sess:
@@ -253,8 +249,8 @@ def test_networks_on_several_tasks_answer_over_queues_within_a_time_limit():
             assert sess.run(opinion, options=patient) == 9.0
     finally:
         late.set()
-        for thread in threads:
-            thread.join(60)
+        for part in running:
+            part.result(60)
         for server in servers:
             server.stop()
 

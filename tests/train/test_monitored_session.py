@@ -431,8 +431,7 @@ def test_the_hooks_of_a_training_session(tmp_path, kwargs, expected):
         assert [type(h).__name__ for h in sess._hooks] == expected
 
 
-def test_only_the_chief_has_the_chief_hooks(tmp_path):
-    server = tf.train.Server.create_local_server()
+def test_only_the_chief_has_the_chief_hooks(tmp_path, server):
     tf.train.get_or_create_global_step()
     chief_hook, hook = Recorder(), Recorder()
     kwargs = {"master": server.target, "chief_only_hooks": [chief_hook], "hooks": [hook]}

@@ -1,11 +1,10 @@
 """Sessions are restored, initialized or waited for."""
 
-import threading
-
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.train import session_manager
+from tests.support.waiting import in_background
 
 
 @pytest.fixture
@@ -130,18 +129,14 @@ def test_recover_waits_for_a_checkpoint(tmp_path, pauses, monkeypatch):
     assert sm.recover_session("", saver, str(tmp_path), wait_for_checkpoint=True)[1]
 
 
-def test_a_worker_starts_soon_after_the_chief():
-    server = tf.train.Server.create_local_server()
+def test_a_worker_starts_soon_after_the_chief(server):
     v = tf.Variable(2.0, name="v")
     sm = manager()
     init = v.initializer
-    found = []
-    worker = threading.Thread(target=lambda: found.append(sm.wait_for_session(server.target).run(v)))
-    worker.start()
+    worker = in_background(lambda: sm.wait_for_session(server.target).run(v))
     with tf.Session(server.target) as chief:
         chief.run(init)
-        worker.join(timeout=60)
-        assert found == [2.0]
+        assert worker.result(60) == 2.0
 
 
 def test_waiting_looks_often_but_seldom_says_so(pauses, caplog, monkeypatch):

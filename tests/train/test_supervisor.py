@@ -6,6 +6,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.train import session_manager
+from tests.support.waiting import in_background
 
 
 def events(folder) -> list:
@@ -222,24 +223,20 @@ def test_another_graph_can_be_supervised():
 # -- not the chief --
 
 
-def test_the_others_wait_for_the_chief(tmp_path):
-    server = tf.train.Server.create_local_server()
+def test_the_others_wait_for_the_chief(tmp_path, server):
     with tf.device("/job:local"):
         v = tf.Variable(2.0, name="v")
     sv = tf.train.Supervisor(is_chief=False, logdir=str(tmp_path), recovery_wait_secs=1000)
     assert sv.summary_writer is sv.save_path is sv.save_model_secs is sv.save_summaries_secs is None
-    found = []
 
     def work():
         with sv.managed_session(server.target) as sess:
-            found.append(sess.run(v))
+            return sess.run(v)
 
-    worker = threading.Thread(target=work)
-    worker.start()
+    worker = in_background(work)
     with tf.Session(server.target) as chief:
         chief.run(v.initializer)
-        worker.join(timeout=60)
-    assert found == [2.0]
+        assert worker.result(60) == 2.0
     assert list(tmp_path.iterdir()) == []
 
 

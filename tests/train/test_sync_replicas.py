@@ -1,22 +1,21 @@
 """Replicas that train together: one update from several gradients, stale ones dropped, a clean end."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import free_addresses
 from tensorfleet.train.sync_replicas import _Report
+from tests.support.waiting import together
 
 RATE = 0.5
 
 
 @pytest.fixture
-def cluster():
+def cluster(serve):
     """A parameter server and two workers, all in this process."""
     spec = tf.train.ClusterSpec(free_addresses(ps=1, worker=2))
-    return spec, [tf.train.Server(spec, job, i) for job, i in (("ps", 0), ("worker", 0), ("worker", 1))]
+    return spec, [serve(spec, job, i) for job, i in (("ps", 0), ("worker", 0), ("worker", 1))]
 
 
 class Replica:
@@ -51,26 +50,6 @@ class Replica:
 
     def feeds(self, grad, rows) -> dict:
         return {self.grad: grad, self.rows: rows}
-
-
-def together(*calls) -> None:
-    """Runs several functions at the same time, to their ends; raises what one of them raised."""
-    failed: list[BaseException] = []
-
-    def safely(call) -> None:
-        try:
-            call()
-        except BaseException as e:
-            failed.append(e)
-
-    threads = [threading.Thread(target=safely, args=(call,)) for call in calls]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(timeout=120)
-        assert not t.is_alive(), "a replica waits for ever"
-    for error in failed:
-        raise error
 
 
 def test_an_update_is_the_mean_of_all_replicas(cluster):
@@ -202,9 +181,9 @@ def one_step(a: Replica, b: Replica) -> None:
         np.testing.assert_allclose(first.run(a.dense, a.feeds([0.0, 0.0], [])), [0.0, 2.0])
 
 
-def test_averages_follow_the_updates():
+def test_averages_follow_the_updates(serve):
     spec = tf.train.ClusterSpec(free_addresses(ps=1, worker=1))
-    servers = [tf.train.Server(spec, "ps", 0), tf.train.Server(spec, "worker", 0)]
+    servers = [serve(spec, "ps", 0), serve(spec, "worker", 0)]
     with (
         tf.Graph().as_default(),
         tf.device(tf.train.replica_device_setter(cluster=spec, worker_device="/job:worker/task:0")),
