@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 from tensorfleet.graph.operation import Operation
 from tensorfleet.shapes import TensorShape, difference
 
 
 def infer_shapes(op: Operation) -> None:
     """Sets the static shapes of the outputs from the op's shape function."""
-    if op.spec.shape is None:
-        return
     try:
+        for position, lowest, highest in op.spec.ranked:
+            _check_rank(op._inputs[position].shape, lowest, highest)
+        if op.spec.shape is None:
+            return
         shapes = op.spec.shape(op)
     except ValueError as e:
         inputs = ", ".join(_shape_text(t.shape) for t in op._inputs)
-        told = difference(*e.between) if hasattr(e, "between") else e
+        told = difference(*e.between) if hasattr(e, "between") else _RANK.sub(_rank_text, str(e))
         raise ValueError(
             f"{told} for '{op.name}' (op: '{op.type}') with input shapes: {inputs}.\n  made at {op.source_line}"
         ) from None
@@ -22,6 +26,22 @@ def infer_shapes(op: Operation) -> None:
         shapes = [shapes] * len(op._outputs)
     for tensor, shape in zip(op._outputs, shapes, strict=True):
         tensor._shape = shape
+
+
+# What TensorShape says of a wrong rank, which shape functions say in other words.
+_RANK = re.compile(r"^Shape \((.*)\) must have rank (at least |at most |)(\d+)$")
+
+
+def _rank_text(found: re.Match) -> str:
+    dims, words, rank = found.groups()
+    return f"Shape must be {words}rank {rank} but is rank {len(dims.split(', ')) if dims else 0}"
+
+
+def _check_rank(shape: TensorShape, lowest: int, highest: float) -> None:
+    if shape._d is None or lowest <= (rank := len(shape._d)) <= highest:
+        return
+    words = "" if lowest == highest else "at least " if rank < lowest else "at most "
+    raise ValueError(f"Shape must be {words}rank {lowest if rank < lowest else highest} but is rank {rank}")
 
 
 def _shape_text(shape: TensorShape) -> str:

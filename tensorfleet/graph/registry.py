@@ -11,13 +11,15 @@ array namespace (`numpy`, or `jax.numpy` while a segment is traced), then the in
 input arrives as a list), then, by keyword, the attributes it names as keyword-only parameters.
 It returns one array, or a tuple with one per output.
 
-Signature:   "a: T, rest: N * T, any: list(Tin), handle: resource, ref: Ref(T) -> out: T"
+Signature:   "a: T, rest: N * T, any: list(Tin), handle: resource, ref: Ref(T), axis: Tidx[0] -> out: T"
+             (what is in brackets is the rank: one number, or "1+" for at least 1, "1-" for at most 1)
 Attributes:  "T: number; N: int >= 1; transpose_a: bool = false; Tidx: index = int32; padding: string"
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -53,6 +55,8 @@ class Arg:
     number_attr: str = ""
     type_list_attr: str = ""
     is_ref: bool = False
+    #: the lowest and the highest rank that a tensor may have here
+    ranks: tuple[int, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,8 @@ class OpSpec:
     kernel: Callable
     kernel_attrs: tuple[str, ...]
     shape: Callable | None = None
+    #: inputs of a limited rank: (position, lowest, highest)
+    ranked: tuple[tuple[int, int, float], ...] = ()
     #: never traced: runs in Python on numpy values, receiving a `HostContext` instead of `xp`
     host: bool = False
     #: a host op that may wait (a dequeue): it gets a thread of its own
@@ -154,6 +160,7 @@ def op(
             kernel,
             wanted,
             shape,
+            _ranked(inputs),
             static=frozenset(order[s] for s in static),
             updates=tuple(order[u] for u in updates),
             reads=tuple(order[r] for r in reads),
@@ -286,12 +293,30 @@ def _arg(text: str) -> Arg:
         kind = kind[4:-1]
     if kind.startswith("list("):
         return Arg(name, type_list_attr=kind[5:-1], is_ref=is_ref)
+    kind, _, rank = kind.rstrip("]").partition("[")
+    ranks = _ranks(rank) if rank else None
     number = ""
     if "*" in kind:
         number, kind = (part.strip() for part in kind.split("*"))
     if kind in _DTYPE_NAMES:
-        return Arg(name, dtype=dtypes.as_dtype(kind), number_attr=number, is_ref=is_ref)
-    return Arg(name, type_attr=kind, number_attr=number, is_ref=is_ref)
+        return Arg(name, dtypes.as_dtype(kind), number_attr=number, is_ref=is_ref, ranks=ranks)
+    return Arg(name, type_attr=kind, number_attr=number, is_ref=is_ref, ranks=ranks)
+
+
+def _ranks(text: str) -> tuple[int, float]:
+    """The lowest and the highest of "1" (no other), "1+" (or more) and "1-" (or less)."""
+    rank = int(text.rstrip("+-"))
+    return 0 if text.endswith("-") else rank, math.inf if text.endswith("+") else rank
+
+
+def _ranked(inputs: tuple[Arg, ...]) -> tuple[tuple[int, int, float], ...]:
+    """The inputs whose rank is limited: (position, lowest, highest); behind a list, counted from the end."""
+    found = []
+    for i, arg in enumerate(inputs):
+        behind = any(a.number_attr or a.type_list_attr for a in inputs[:i])
+        if arg.ranks is not None:
+            found.append((i - len(inputs) if behind else i, *arg.ranks))
+    return tuple(found)
 
 
 @cache

@@ -51,9 +51,9 @@ def variable_op(
 @export("python.ops.math_ops.reduced_shape")
 def reduced_shape(input_shape: Any, axes: Any) -> Tensor:
     """The shape, with a 1 for each dimension that is reduced."""
-    shape = to_tensor(input_shape)
+    shape = find("to_int32")(input_shape)
     rank = find("size")(shape)
-    where = (to_tensor(axes) + rank) % rank
+    where = (find("to_int32")(axes) + rank) % rank
     ones = find("fill")(find("shape")(where), 1)
     return find("dynamic_stitch")([find("range")(rank), where], [shape, ones])
 

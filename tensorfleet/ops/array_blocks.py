@@ -150,7 +150,7 @@ def _square_shape(op: Operation, resize: Any) -> TensorShape:
 @op(
     "SpaceToBatch",
     "input: T, paddings: Tpaddings -> output: T",
-    "T: type; Tpaddings: index = int32; block_size: int",
+    "T: type; Tpaddings: index = int32; block_size: int >= 2",
     shape=lambda op: _square_shape(op, _to_batch_dims),
     static=["paddings"],
     examples=[case(_IMAGE, _NONE, block_size=2)],
@@ -162,7 +162,7 @@ def _space_to_batch(xp: Any, x: Any, pads: Any, *, block_size: int) -> Any:
 @op(
     "BatchToSpace",
     "input: T, crops: Tidx -> output: T",
-    "T: type; block_size: int; Tidx: index = int32",
+    "T: type; block_size: int >= 2; Tidx: index = int32",
     shape=lambda op: _square_shape(op, _to_space_dims),
     static=["crops"],
     examples=[case(_IMAGE.reshape(4, 2, 2, 2), np.array([[1, 0], [0, 1]], np.int32), block_size=2)],
@@ -284,7 +284,7 @@ def _from_depth_shape(op: Operation) -> TensorShape:
     return _join_dims(n, tall, wide, _divided(c, block * block, ValueError), layout)
 
 
-_DEPTH_ATTRS = "T: type; block_size: int; data_format: string(NHWC|NCHW|NCHW_VECT_C) = 'NHWC'"
+_DEPTH_ATTRS = "T: type; block_size: int >= 2; data_format: string(NHWC|NCHW|NCHW_VECT_C) = 'NHWC'"
 
 
 @op(

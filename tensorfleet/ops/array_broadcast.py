@@ -33,7 +33,7 @@ def _broadcast_to_shape(op: Operation) -> TensorShape:
 
 @op(
     "BroadcastTo",
-    "input: T, shape: Tidx -> output: T",
+    "input: T, shape: Tidx[1] -> output: T",
     "T: type; Tidx: index = int32",
     shape=_broadcast_to_shape,
     static=["shape"],
@@ -71,7 +71,7 @@ def _broadcast_args_shape(op: Operation) -> TensorShape:
 
 @op(
     "BroadcastArgs",
-    "s0: T, s1: T -> r0: T",
+    "s0: T[1], s1: T[1] -> r0: T",
     "T: index = int32",
     shape=_broadcast_args_shape,
     static=["s0", "s1"],

@@ -211,7 +211,7 @@ def _range_shape(op: Operation) -> TensorShape:
 
 @op(
     "Range",
-    "start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx",
+    "start: Tidx[0], limit: Tidx[0], delta: Tidx[0] -> output: Tidx",
     "Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, uint64} = int32",
     shape=_range_shape,
     static=["start", "limit", "delta"],

@@ -237,11 +237,23 @@ def _matrix_diag_part(xp: Any, x: Any) -> Any:
     return xp.diagonal(x, axis1=-2, axis2=-1)
 
 
+def _matrix_set_diag_shape(op: Operation) -> TensorShape:
+    shape, diagonal = (t.shape for t in op._inputs)
+    if shape._d is None:
+        return UNKNOWN if diagonal._d is None else diagonal[:-1].concatenate([None, None])
+    rows, columns = shape._d[-2:]
+    least = None if rows is None or columns is None else min(rows, columns)
+    if diagonal.rank not in (None, len(shape._d) - 1):
+        raise ValueError(f"Shape must be rank {len(shape._d) - 1} but is rank {diagonal.rank}")
+    known = diagonal.merge_with([*shape._d[:-2], least])
+    return known[:-1].concatenate([rows, columns])
+
+
 @op(
     "MatrixSetDiag",
-    "input: T, diagonal: T -> output: T",
+    "input: T[2+], diagonal: T[1+] -> output: T",
     "T: type",
-    shape=same_as_input,
+    shape=_matrix_set_diag_shape,
     examples=[case(_M, np.array([[7, 8], [9, 6]], np.float32)), case(_M[0], np.array([5, 4], np.float32))],
 )
 def _matrix_set_diag(xp: Any, x: Any, diagonal: Any) -> Any:
@@ -278,7 +290,7 @@ def _banded(version: str, attrs: str) -> None:
 
     @op(
         f"MatrixDiag{version}",
-        "diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T -> output: T",
+        "diagonal: T, k: int32[1-], num_rows: int32[0], num_cols: int32[0], padding_value: T[0] -> output: T",
         attrs,
         shape=_matrix_diag_shape,
         static=["k", "num_rows", "num_cols"],
@@ -300,7 +312,7 @@ def _banded(version: str, attrs: str) -> None:
 
     @op(
         f"MatrixDiagPart{version}",
-        "input: T, k: int32, padding_value: T -> diagonal: T",
+        "input: T, k: int32[1-], padding_value: T[0] -> diagonal: T",
         attrs,
         shape=_matrix_diag_part_shape,
         static=["k"],
@@ -311,7 +323,7 @@ def _banded(version: str, attrs: str) -> None:
 
     @op(
         f"MatrixSetDiag{version}",
-        "input: T, diagonal: T, k: int32 -> output: T",
+        "input: T, diagonal: T, k: int32[1-] -> output: T",
         attrs,
         shape=same_as_input,
         static=["k"],

@@ -89,7 +89,7 @@ def _concat(xp: Any, values: list, axis: Any) -> Any:
 
 @op(
     "ConcatV2",
-    "values: N * T, axis: Tidx -> output: T",
+    "values: N * T, axis: Tidx[0] -> output: T",
     "N: int; T: type; Tidx: index = int32",
     shape=lambda op: _concat_shape([t.shape for t in op._inputs[:-1]], static_value(op, len(op._inputs) - 1)),
     static=["axis"],
@@ -106,7 +106,7 @@ def _concat_v2(xp: Any, values: list, axis: Any) -> Any:
 
 @op(
     "Concat",
-    "concat_dim: int32, values: N * T -> output: T",
+    "concat_dim: int32[0], values: N * T -> output: T",
     "N: int; T: type",
     shape=lambda op: _concat_shape([t.shape for t in op._inputs[1:]], static_value(op, 0)),
     static=["concat_dim"],
@@ -153,7 +153,7 @@ def _concat_v1_grad(op: Operation, dy: Any) -> Any:
 @op(
     "ConcatOffset",
     "concat_dim: int32, shape: N * shape_type -> offset: N * shape_type",
-    "N: int; shape_type: index = int32",
+    "N: int >= 2; shape_type: index = int32",
     shape=lambda op: [t.shape for t in op._inputs[1:]],
     static=["concat_dim", "shape"],
     examples=[
@@ -169,10 +169,13 @@ def _concat_offset(xp: Any, axis: Any, shapes: list) -> tuple:
         raise invalid(f"Concat dim is out of range: {at} vs. {rank}")
     offsets, total = [], 0
     for i, s in enumerate(shapes):
+        if len(s) != rank:
+            raise invalid(f"input {i} should contain {rank} elements, but got {len(s)}")
         if any(int(a) != int(b) for k, (a, b) in enumerate(zip(s, shapes[0], strict=True)) if k != at % rank):
+            first, other = (" ".join(map(str, ints(each))) for each in (shapes[0], s))
             raise invalid(
-                f"All dimensions except {at % rank} must match. Input {i} has shape {bracketed(ints(s))} and "
-                f"doesn't match input 0 with shape {bracketed(ints(shapes[0]))}."
+                f"All dimensions except {at % rank} must match. Input {i} has shape [{other}] and doesn't match input 0 "
+                f"with shape [{first}]."
             )
         offset = np.zeros(rank, shapes[0].dtype)
         offset[at] = total
@@ -231,7 +234,7 @@ def _one(axis: Any) -> int:
 @op(
     "Split",
     "split_dim: int32, value: T -> output: num_split * T",
-    "num_split: int; T: type",
+    "num_split: int >= 1; T: type",
     shape=_split_shape,
     static=["split_dim"],
     examples=[case(np.int32(0), _A, num_split=2), case(np.int32(-1), _A, num_split=3)],
@@ -265,6 +268,8 @@ def _split_v_shape(op: Operation) -> list[TensorShape]:
     known: list[int | None] = [None] * count
     if sizes is not None:
         known = [int(s) if s >= 0 else None for s in sizes]
+        if known.count(None) > 1:
+            raise ValueError("size_splits can only have one -1")
         known = _fill_in(known, shape._d[at])
     return [TensorShape._of((*shape._d[:at], s, *shape._d[at + 1 :])) for s in known]
 
@@ -283,7 +288,7 @@ def _fill_in(sizes: list[int | None], total: int | None) -> list[int | None]:
 @op(
     "SplitV",
     "value: T, size_splits: Tlen, split_dim: int32 -> output: num_split * T",
-    "num_split: int; T: type; Tlen: {int8, int32, int64} = int64",
+    "num_split: int >= 1; T: type; Tlen: {int8, int32, int64} = int64",
     shape=_split_v_shape,
     static=["size_splits", "split_dim"],
     examples=[

@@ -258,7 +258,7 @@ def _tile_shape(op: Operation) -> TensorShape:
 
 @op(
     "Tile",
-    "input: T, multiples: Tmultiples -> output: T",
+    "input: T, multiples: Tmultiples[1] -> output: T",
     "T: type; Tmultiples: index = int32",
     shape=_tile_shape,
     static=["multiples"],
@@ -323,7 +323,7 @@ def _axes(axes: tuple[int, ...], rank: int, error: Any) -> list[int]:
 
 @op(
     "ReverseV2",
-    "tensor: T, axis: Tidx -> output: T",
+    "tensor: T, axis: Tidx[1] -> output: T",
     f"Tidx: index = int32; T: {_REVERSIBLE}",
     shape=_reverse_v2_shape,
     static=["axis"],
@@ -341,7 +341,7 @@ def _reverse_v2(xp: Any, x: Any, axis: Any) -> Any:
 
 @op(
     "Reverse",
-    "tensor: T, dims: bool -> output: T",
+    "tensor: T, dims: bool[1] -> output: T",
     f"T: {_REVERSIBLE}",
     shape=same_as_input,
     static=["dims"],
@@ -363,11 +363,25 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     return apply("ReverseV2", tensor, axis, name=name)
 
 
+def _reversed_shape(op: Operation) -> TensorShape:
+    dims = op._inputs[0].shape._d
+    if dims is None:
+        return UNKNOWN
+    for which in ("batch_dim", "seq_dim"):
+        if op._attrs[which] >= len(dims):
+            raise ValueError(f"{which} must be < input rank: {op._attrs[which]} vs. {len(dims)}")
+    batch = op._attrs["batch_dim"]
+    wanted = op._inputs[1].shape.with_rank(1)._d[0]
+    if wanted is not None and dims[batch] not in (None, wanted):
+        raise ValueError(f"Dimensions must be equal, but are {dims[batch]} and {wanted}")
+    return TensorShape._of((*dims[:batch], dims[batch] if wanted is None else wanted, *dims[batch + 1 :]))
+
+
 @op(
     "ReverseSequence",
-    "input: T, seq_lengths: Tlen -> output: T",
+    "input: T, seq_lengths: Tlen[1] -> output: T",
     "seq_dim: int; batch_dim: int = 0; T: type; Tlen: index = int64",
-    shape=same_as_input,
+    shape=_reversed_shape,
     examples=[
         case(_X, np.array([2, 3]), seq_dim=1),
         case(_X.T.copy(), np.array([1, 3], np.int32), seq_dim=0, batch_dim=1),
@@ -379,8 +393,8 @@ def _reverse_sequence(xp: Any, x: Any, lengths: Any, *, seq_dim: int, batch_dim:
         raise invalid(
             f"Length of seq_lengths != input.dims({batch_dim}), ({lengths.shape} vs. {x.shape[batch_dim]})"
         )
-    check(lengths >= 0, lambda: "seq_lengths(i) < 0")
-    check(lengths <= steps, lambda: f"seq_lengths({int(np.argmax(lengths > steps))}) > input.dims({seq_dim})")
+    check(lengths >= 0, lambda: f"seq_lens({int(np.argmax(lengths < 0))}) < 0")
+    check(lengths <= steps, lambda: f"seq_lens({int(np.argmax(lengths > steps))}) > input.dims({seq_dim})")
     time = np.arange(steps).reshape([-1 if i == seq_dim else 1 for i in range(rank)])
     ends = lengths.reshape([-1 if i == batch_dim else 1 for i in range(rank)])
     order = xp.where(time < ends, ends - 1 - time, time)
@@ -409,11 +423,16 @@ def reverse_sequence(
     return apply("ReverseSequence", input, seq_lengths, seq_dim=time, batch_dim=batch, name=name)
 
 
+def _rolled_shape(op: Operation) -> TensorShape:
+    op._inputs[1].shape.merge_with(op._inputs[2].shape)
+    return op._inputs[0].shape
+
+
 @op(
     "Roll",
-    "input: T, shift: Tshift, axis: Taxis -> output: T",
+    "input: T[1+], shift: Tshift[1-], axis: Taxis[1-] -> output: T",
     "T: type; Tshift: index; Taxis: index",
-    shape=same_as_input,
+    shape=_rolled_shape,
     static=["axis"],
     examples=[
         case(_X, np.int32(1), np.int32(0)),

@@ -25,8 +25,8 @@ def _transpose_shape(op: Operation) -> TensorShape:
     rank = source.rank if source.rank is not None else known_rank(op, 1)
     if rank is None:
         return UNKNOWN
-    if perm is not None and perm.size != rank:
-        raise ValueError(f"Dimension must be {rank} but is {perm.size}")
+    if known_rank(op, 1) not in (None, rank):
+        raise ValueError(f"Dimension must be {rank} but is {known_rank(op, 1)}")
     dims = source._d if source._d is not None else (None,) * rank
     if perm is None:
         return source if rank <= 1 and source._d is not None else unknown_shape(rank)
@@ -46,7 +46,7 @@ _TRANSPOSE_CASES = [
 
 @op(
     "Transpose",
-    "x: T, perm: Tperm -> y: T",
+    "x: T, perm: Tperm[1] -> y: T",
     "T: type; Tperm: index = int32",
     shape=_transpose_shape,
     static=["perm"],
@@ -71,7 +71,7 @@ def _transpose(xp: Any, x: Any, perm: Any) -> Any:
 
 @op(
     "ConjugateTranspose",
-    "x: T, perm: Tperm -> y: T",
+    "x: T, perm: Tperm[1] -> y: T",
     "T: type; Tperm: index = int32",
     shape=_transpose_shape,
     static=["perm"],
@@ -120,7 +120,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
 
 @op(
     "InvertPermutation",
-    "x: T -> y: T",
+    "x: T[1] -> y: T",
     "T: index = int32",
     shape=lambda op: op._inputs[0].shape.with_rank(1),
     examples=[

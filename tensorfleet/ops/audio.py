@@ -40,7 +40,7 @@ def _sounds(op: Operation) -> list[TensorShape]:
 
 @op(
     "DecodeWav",
-    "contents: string -> audio: float, sample_rate: int32",
+    "contents: string[0] -> audio: float, sample_rate: int32",
     "desired_channels: int = -1; desired_samples: int = -1",
     shape=_sounds,
     host=True,
@@ -86,7 +86,7 @@ def _read(data: bytes) -> tuple[np.ndarray, int]:
 
 @op(
     "EncodeWav",
-    "audio: float, sample_rate: int32 -> contents: string",
+    "audio: float[2], sample_rate: int32[0] -> contents: string",
     shape=lambda op: SCALAR,
     host=True,
     examples=[case(_SOUND, np.int32(8000)), case(np.full((3, 2), 2.0, np.float32), np.int32(44100))],

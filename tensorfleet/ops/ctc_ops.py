@@ -150,7 +150,7 @@ def _ctc_greedy_decoder(
     "CTCBeamSearchDecoder",
     "inputs: T, sequence_length: int32 -> decoded_indices: top_paths * int64, decoded_values: top_paths * int64, "
     "decoded_shape: top_paths * int64, log_probability: T",
-    "beam_width: int; top_paths: int; merge_repeated: bool = true; T: {float, double} = float",
+    "beam_width: int >= 1; top_paths: int >= 1; merge_repeated: bool = true; T: {float, double} = float",
     shape=_decoded_shapes,
     host=True,
 )

@@ -41,8 +41,8 @@ def _shape(op: Operation) -> TensorShape:
 
 @op(
     "EditDistance",
-    "hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: int64, "
-    "truth_indices: int64, truth_values: T, truth_shape: int64 -> output: float",
+    "hypothesis_indices: int64[2], hypothesis_values: T[1], hypothesis_shape: int64[1], "
+    "truth_indices: int64[2], truth_values: T[1], truth_shape: int64[1] -> output: float",
     "normalize: bool = true; T: type",
     shape=_shape,
     host=True,

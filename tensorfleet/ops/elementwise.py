@@ -179,7 +179,7 @@ def _two_unknown_vectors(op: Operation) -> list[TensorShape]:
 
 @op(
     "BroadcastGradientArgs",
-    "s0: T, s1: T -> r0: T, r1: T",
+    "s0: T[1], s1: T[1] -> r0: T, r1: T",
     "T: index = int32",
     shape=_two_unknown_vectors,
     static=["s0", "s1"],

@@ -123,7 +123,7 @@ def _declare_real(rank: int) -> None:
     lengths = np.array([2, 3, 5][-rank:], np.int32)
     op(
         name,
-        "input: Treal, fft_length: int32 -> output: Tcomplex",
+        "input: Treal, fft_length: int32[1] -> output: Tcomplex",
         "Treal: {float, double} = float; Tcomplex: {complex64, complex128} = complex64",
         shape=shape,
         static=["fft_length"],
@@ -182,7 +182,7 @@ def _declare_inverse_real(rank: int) -> None:
     name = f"IRFFT{_SUFFIX[rank]}"
     op(
         name,
-        "input: Tcomplex, fft_length: int32 -> output: Treal",
+        "input: Tcomplex, fft_length: int32[1] -> output: Treal",
         "Treal: {float, double} = float; Tcomplex: {complex64, complex128} = complex64",
         shape=shape,
         static=["fft_length"],

@@ -92,7 +92,7 @@ def _gather_v2_shape(op: Operation) -> TensorShape:
 
 @op(
     "GatherV2",
-    "params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams",
+    "params: Tparams, indices: Tindices, axis: Taxis[0] -> output: Tparams",
     "batch_dims: int = 0; Tparams: type; Tindices: {int16, int32, int64}; Taxis: index",
     shape=_gather_v2_shape,
     static=["axis"],
@@ -271,7 +271,7 @@ def _gather_nd(xp: Any, params: Any, indices: Any, check: Any) -> Any:
 
 @op(
     "GatherNd",
-    "params: Tparams, indices: Tindices -> output: Tparams",
+    "params: Tparams, indices: Tindices[1+] -> output: Tparams",
     "Tparams: type; Tindices: {int16, int32, int64}; bad_indices_policy: string = ''",
     shape=lambda op: _gather_nd_shape(op._inputs[0].shape, op._inputs[1].shape),
     examples=[

@@ -36,7 +36,7 @@ def _histogram_shape(op: Operation) -> TensorShape:
 
 @op(
     "HistogramFixedWidth",
-    "values: T, value_range: T, nbins: int32 -> out: dtype",
+    "values: T, value_range: T[1], nbins: int32[0] -> out: dtype",
     "T: {int32, int64, float, double}; dtype: index = int32",
     shape=_histogram_shape,
     static=["nbins"],

@@ -257,7 +257,7 @@ def _nms_v5(
 
 @op(
     "NonMaxSuppressionWithOverlaps",
-    "overlaps: float, scores: float, max_output_size: int32, overlap_threshold: float, score_threshold: float -> "
+    "overlaps: float[2], scores: float[1], max_output_size: int32[0], overlap_threshold: float[0], score_threshold: float[0] -> "
     "selected_indices: int32",
     shape=lambda op: vector_of(None),
     host=True,
@@ -293,8 +293,8 @@ def _combined_shapes(op: Operation) -> list[TensorShape]:
 
 @op(
     "CombinedNonMaxSuppression",
-    "boxes: float, scores: float, max_output_size_per_class: int32, max_total_size: int32, iou_threshold: float, "
-    "score_threshold: float -> nmsed_boxes: float, nmsed_scores: float, nmsed_classes: float, "
+    "boxes: float, scores: float, max_output_size_per_class: int32[0], max_total_size: int32[0], iou_threshold: float[0], "
+    "score_threshold: float[0] -> nmsed_boxes: float, nmsed_scores: float, nmsed_classes: float, "
     "valid_detections: int32",
     "pad_per_class: bool = false; clip_boxes: bool = true",
     shape=_combined_shapes,

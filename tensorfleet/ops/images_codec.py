@@ -137,7 +137,7 @@ def _any_decoded(op: Operation) -> TensorShape:
 
 @op(
     "DecodeImage",
-    "contents: string -> image: dtype",
+    "contents: string[0] -> image: dtype",
     "channels: int = 0; dtype: {uint8, uint16, float} = uint8; expand_animations: bool = true",
     shape=_any_decoded,
     host=True,

@@ -130,7 +130,7 @@ def _adjust_saturation(xp: Any, images: Any, scale: Any) -> Any:
 
 @op(
     "AdjustContrastv2",
-    "images: T, contrast_factor: float -> output: T",
+    "images: T, contrast_factor: float[0] -> output: T",
     "T: {half, float} = float",
     shape=_picture,
     examples=[case(_RGB.astype(np.float32)[None], np.float32(f)) for f in (0.5, 2.0)],

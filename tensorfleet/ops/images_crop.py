@@ -72,7 +72,7 @@ def _check_boxes(xp: Any, boxes: Any, box_ind: Any, batch: int, check: Any) -> A
 
 @op(
     "CropAndResize",
-    "image: T, boxes: float, box_ind: int32, crop_size: int32 -> crops: float",
+    "image: T, boxes: float, box_ind: int32, crop_size: int32[1] -> crops: float",
     f"T: {_ANY}; method: string(bilinear|nearest) = 'bilinear'; extrapolation_value: float = 0",
     shape=_cropped,
     static=["crop_size"],
@@ -142,7 +142,7 @@ def _spread(xp: Any, out: Any, index: tuple, values: Any) -> Any:
 
 @op(
     "CropAndResizeGradImage",
-    "grads: float, boxes: float, box_ind: int32, image_size: int32 -> output: T",
+    "grads: float, boxes: float, box_ind: int32, image_size: int32[1] -> output: T",
     "T: {float, half, double}; method: string(bilinear|nearest) = 'bilinear'",
     shape=lambda op: shape_given_by(op, 3).merge_with(unknown_shape(4)),
     static=["image_size"],

@@ -90,7 +90,7 @@ def _draw_bounding_boxes(ctx: Any, images: Any, boxes: Any) -> Any:
 
 @op(
     "DrawBoundingBoxesV2",
-    "images: T, boxes: float, colors: float -> output: T",
+    "images: T[3+], boxes: float, colors: float -> output: T",
     "T: {float, half} = float",
     shape=_canvas,
     host=True,

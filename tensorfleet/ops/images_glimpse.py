@@ -32,7 +32,7 @@ def _glimpsed(op: Operation) -> TensorShape:
 
 @op(
     "ExtractGlimpse",
-    "input: float, size: int32, offsets: float -> glimpse: float",
+    "input: float, size: int32[1], offsets: float -> glimpse: float",
     "centered: bool = true; normalized: bool = true; uniform_noise: bool = true; noise: string = 'uniform'",
     shape=_glimpsed,
     host=True,

@@ -60,7 +60,7 @@ def _patches(xp: Any, x: Any, sizes: list, strides: list, rates: list, padding: 
 @op(
     "ExtractImagePatches",
     "images: T -> patches: T",
-    f"ksizes: list(int); strides: list(int); rates: list(int); T: {_ANY}; padding: string(SAME|VALID)",
+    f"ksizes: list(int) >= 4; strides: list(int) >= 4; rates: list(int) >= 4; T: {_ANY}; padding: string(SAME|VALID)",
     shape=_patched,
     examples=[
         case(_IMAGE, ksizes=[1, 2, 3, 1], strides=[1, 2, 1, 1], rates=[1, 1, 1, 1], padding="VALID"),
@@ -83,7 +83,7 @@ def _extract_image_patches(
 @op(
     "ExtractVolumePatches",
     "input: T -> patches: T",
-    "ksizes: list(int); strides: list(int); T: real; padding: string(SAME|VALID)",
+    "ksizes: list(int) >= 5; strides: list(int) >= 5; T: real; padding: string(SAME|VALID)",
     shape=_patched,
     examples=[
         case(_VOLUME, ksizes=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1], padding="VALID"),

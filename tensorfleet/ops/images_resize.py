@@ -136,7 +136,7 @@ def _linear_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> np.ndarray
 
 @op(
     "ResizeBilinear",
-    "images: T, size: int32 -> resized_images: float",
+    "images: T, size: int32[1] -> resized_images: float",
     f"T: {_ANY}; {_GRID}",
     shape=_resized,
     static=["size"],
@@ -209,7 +209,7 @@ def _nearest_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> np.ndarra
 
 @op(
     "ResizeNearestNeighbor",
-    "images: T, size: int32 -> resized_images: T",
+    "images: T, size: int32[1] -> resized_images: T",
     f"T: {_ANY}; {_GRID}",
     shape=_resized,
     static=["size"],
@@ -233,7 +233,7 @@ def _resize_nearest_gradient(op: Operation, dy: Any) -> Any:
 
 @op(
     "ResizeNearestNeighborGrad",
-    "grads: T, size: int32 -> output: T",
+    "grads: T, size: int32[1] -> output: T",
     "T: {uint8, int8, int32, half, float, double, bfloat16}; " + _GRID,
     shape=_resized,
     static=["size"],
@@ -293,7 +293,7 @@ def _cubic_taps(n_in: int, n_out: int, grid: tuple[bool, bool]) -> list[tuple[np
 
 @op(
     "ResizeBicubic",
-    "images: T, size: int32 -> resized_images: float",
+    "images: T, size: int32[1] -> resized_images: float",
     f"T: {_ANY}; {_GRID}",
     shape=_resized,
     static=["size"],
@@ -347,7 +347,7 @@ def _area_matrix(n_in: int, n_out: int, align_corners: bool) -> np.ndarray:
 
 @op(
     "ResizeArea",
-    "images: T, size: int32 -> resized_images: float",
+    "images: T, size: int32[1] -> resized_images: float",
     f"T: {_ANY}; align_corners: bool = false",
     shape=_resized,
     static=["size"],

@@ -127,7 +127,7 @@ def _merge(
 
 @op(
     "ShardedFilename",
-    "basename: string, shard: int32, num_shards: int32 -> filename: string",
+    "basename: string[0], shard: int32[0], num_shards: int32[0] -> filename: string",
     shape=lambda op: SCALAR,
     host=True,
     examples=[case(np.array(b"model", object), np.int32(1), np.int32(3))],
@@ -139,7 +139,7 @@ def _sharded_filename(ctx: Any, basename: Any, shard: Any, num_shards: Any) -> A
 
 @op(
     "ShardedFilespec",
-    "basename: string, num_shards: int32 -> filename: string",
+    "basename: string[0], num_shards: int32[0] -> filename: string",
     shape=lambda op: SCALAR,
     host=True,
     examples=[case(np.array(b"model", object), np.int32(3))],

@@ -330,7 +330,7 @@ def _tridiagonal_solve_gradient(op: Operation, dy: Any) -> Any:
 
 @op(
     "TridiagonalMatMul",
-    "superdiag: T, maindiag: T, subdiag: T, rhs: T -> output: T",
+    "superdiag: T[2+], maindiag: T[2+], subdiag: T[2+], rhs: T[2+] -> output: T",
     "T: {double, float, complex64, complex128}",
     shape=lambda op: op._inputs[3].shape,
     examples=[

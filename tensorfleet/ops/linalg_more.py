@@ -37,7 +37,7 @@ def _cross_shape(op: Operation) -> TensorShape:
 
 @op(
     "Cross",
-    "a: T, b: T -> product: T",
+    "a: T[1+], b: T[1+] -> product: T",
     "T: real",
     shape=_cross_shape,
     examples=[case(_A, _A[::-1].copy()), case(np.array([1, 2, 3], np.int32), np.array([3, 5, 7], np.int32))],

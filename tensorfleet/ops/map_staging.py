@@ -172,7 +172,7 @@ def _invalid(text: str) -> errors.InvalidArgumentError:
 
 # -- operations --------------------------------------------------------------------------------------
 
-_ATTRS = "capacity: int = 0; memory_limit: int = 0; dtypes: list(type)"
+_ATTRS = "capacity: int >= 0 = 0; memory_limit: int >= 0 = 0; dtypes: list(type)"
 _PLACE = "container: string = ''; shared_name: string = ''"
 _WAITS: dict[str, Any] = {"host": True, "stateful": True, "blocks": True}
 

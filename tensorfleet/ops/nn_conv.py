@@ -34,11 +34,11 @@ _SPACING += "dilations: list(int) = [1, 1, 1, 1]"
 _PADDED = "padding: string(SAME|VALID|EXPLICIT); "
 _CONV2D = f"strides: list(int); use_cudnn_on_gpu: bool = true; {_PADDED}{_SPACING}"
 _DEPTHWISE = f"strides: list(int); {_PADDED}{_SPACING}"
-_CONV3D = "strides: list(int); padding: string(SAME|VALID); data_format: string(NDHWC|NCDHW) = NDHWC; "
+_CONV3D = "strides: list(int) >= 5; padding: string(SAME|VALID); data_format: string(NDHWC|NCDHW) = NDHWC; "
 _CONV3D += "dilations: list(int) = [1, 1, 1, 1, 1]"
 _FORWARD = "input: T, filter: T -> output: T"
-_TO_FILTER = "input: T, filter_sizes: int32, out_backprop: T -> output: T"
-_TO_INPUT = "input_sizes: int32, filter: T, out_backprop: T -> output: T"
+_TO_FILTER = "input: T, filter_sizes: int32[1], out_backprop: T -> output: T"
+_TO_INPUT = "input_sizes: int32[1], filter: T, out_backprop: T -> output: T"
 
 _GEOMETRY = ("strides", "padding", "data_format", "dilations")
 
@@ -407,7 +407,7 @@ op(
 
 op(
     "Conv3DBackpropInputV2",
-    "input_sizes: Tshape, filter: T, out_backprop: T -> output: T",
+    "input_sizes: Tshape[1], filter: T, out_backprop: T -> output: T",
     f"T: floating; {_CONV3D}; Tshape: index = int32",
     shape=_given(0, 5),
     static=["input_sizes"],

@@ -18,7 +18,7 @@ from tensorfleet.shapes import TensorShape
 
 _RANDOM = np.random.RandomState(0)
 _X, _F = _RANDOM.rand(1, 5, 6, 2), _RANDOM.rand(2, 3, 2)
-_ATTRS = "T: real; strides: list(int); rates: list(int); padding: string(SAME|VALID)"
+_ATTRS = "T: real; strides: list(int) >= 4; rates: list(int) >= 4; padding: string(SAME|VALID)"
 _SAMPLE: dict[str, Any] = dict(strides=[1, 1, 1, 1], rates=[1, 1, 1, 1], padding="SAME")
 _WIDE: dict[str, Any] = dict(strides=[1, 2, 1, 1], rates=[1, 2, 1, 1], padding="VALID")
 

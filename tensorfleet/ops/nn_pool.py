@@ -24,8 +24,8 @@ _V = np.random.RandomState(1).permutation(48).reshape(1, 2, 4, 3, 2).astype(np.f
 _W = dict(ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
 _OVERLAPPING = dict(ksize=[1, 3, 2, 1], strides=[1, 1, 2, 1], padding="VALID")
 _W3 = dict(ksize=[1, 2, 2, 2, 1], strides=[1, 2, 1, 1, 1], padding="SAME")
-_SQUARE = "ksize: list(int); strides: list(int); padding: string(SAME|VALID); "
-_EXPLICIT = "ksize: list(int); strides: list(int); padding: string(SAME|VALID|EXPLICIT); "
+_SQUARE = "ksize: list(int) >= 4; strides: list(int) >= 4; padding: string(SAME|VALID); "
+_EXPLICIT = "ksize: list(int) >= 4; strides: list(int) >= 4; padding: string(SAME|VALID|EXPLICIT); "
 _EXPLICIT += "explicit_paddings: list(int) = []; "
 _FLAT = "data_format: string(NHWC|NCHW) = NHWC"
 _ANY_FLAT = "data_format: string(NHWC|NCHW|NCHW_VECT_C) = NHWC"
@@ -151,7 +151,7 @@ _WINDOW = [np.array([1, 2, 2, 1], np.int32), np.array([1, 2, 2, 1], np.int32)]
 
 @op(
     "MaxPoolV2",
-    "input: T, ksize: int32, strides: int32 -> output: T",
+    "input: T, ksize: int32[1], strides: int32[1] -> output: T",
     f"T: {_MAXED} = float; padding: string(SAME|VALID); {_ANY_FLAT}",
     shape=_pooled_by_inputs,
     static=["ksize", "strides"],
@@ -168,7 +168,7 @@ def _max_pool_v2_gradient(op: Operation, dy: Any) -> Any:
     return apply("MaxPoolGradV2", x, op.outputs[0], dy, ksize, strides, **attrs), None, None
 
 
-_GRAD_V2 = "orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32 -> output: T"
+_GRAD_V2 = "orig_input: T[4], orig_output: T, grad: T, ksize: int32, strides: int32 -> output: T"
 
 
 @op(
@@ -202,7 +202,7 @@ def _max_pool_grad_v2_gradient(op: Operation, dz: Any) -> Any:
     examples=[case(_X, _MAX, _X, *_WINDOW, grad=False, padding="SAME")],
 )
 def _max_pool_grad_grad_v2(
-    xp: Any, x: Any, y: Any, dz: Any, ksize: Any, strides: Any, *, padding: bytes, data_format: bytes
+    xp: Any, x: Any, y: Any, dz: Any, ksize: Any[1], strides: Any[1], *, padding: bytes, data_format: bytes
 ) -> Any:
     return pool_kernels.max_pool_grad_grad(
         xp, x, y, dz, ksize=ints(ksize), strides=ints(strides), padding=padding
@@ -226,7 +226,7 @@ def _argmax_shapes(op: Operation) -> list[TensorShape]:
 @op(
     "MaxPoolWithArgmax",
     "input: T -> output: T, argmax: Targmax",
-    "ksize: list(int); strides: list(int); Targmax: index = int64; padding: string(SAME|VALID); "
+    "ksize: list(int) >= 4; strides: list(int) >= 4; Targmax: index = int64; padding: string(SAME|VALID); "
     "include_batch_in_index: bool = false; T: real",
     shape=_argmax_shapes,
     examples=[case(_X, **_W), case(_X, Targmax=dtypes.int32, include_batch_in_index=True, **_OVERLAPPING)],
@@ -260,7 +260,7 @@ def _max_pool_with_argmax_gradient(op: Operation, dy: Any, _: Any) -> Any:
 
 @op(
     "MaxPoolGradWithArgmax",
-    "input: T, grad: T, argmax: Targmax -> output: T",
+    "input: T[4], grad: T, argmax: Targmax -> output: T",
     f"{_SQUARE}include_batch_in_index: bool = false; Targmax: index; T: real",
     shape=same_as_input,
     examples=[case(_X, _Y, np.arange(12).reshape(1, 2, 3, 2) * 4, grad=False, **_W)],
@@ -337,7 +337,7 @@ def _avg_pool_gradient(op: Operation, dy: Any) -> Any:
 
 op(
     "AvgPoolGrad",
-    "orig_input_shape: int32, grad: T -> output: T",
+    "orig_input_shape: int32[1], grad: T -> output: T",
     f"{_SQUARE}{_FLAT}; T: floating",
     shape=_given_shape(4),
     static=["orig_input_shape"],
@@ -366,7 +366,7 @@ def _avg_pool_3d_gradient(op: Operation, dy: Any) -> Any:
 
 op(
     "AvgPool3DGrad",
-    "orig_input_shape: int32, grad: T -> output: T",
+    "orig_input_shape: int32[1], grad: T -> output: T",
     f"{_SQUARE}{_SOLID}; T: floating",
     shape=_given_shape(5),
     static=["orig_input_shape"],

@@ -23,7 +23,7 @@ from tensorfleet.shapes import TensorShape
 
 _SIGNATURE = "true_classes: int64 -> sampled_candidates: int64, true_expected_count: float, "
 _SIGNATURE += "sampled_expected_count: float"
-_COMMON = "num_true: int; num_sampled: int; unique: bool; "
+_COMMON = "num_true: int >= 1; num_sampled: int >= 1; unique: bool; "
 _SEEDS = "seed: int = 0; seed2: int = 0"
 _LEAST = np.finfo(np.float32).min  # what a logit gets to have no weight in a softmax
 
@@ -63,7 +63,7 @@ def _declare(name: str, attrs: str, draw: Callable) -> None:
         stream = ctx.random(philox.reserved("CandidateSampler", num_sampled))
         return draw(ctx, stream, classes, num_sampled, unique, range_max)
 
-    declared = f"{_COMMON}range_max: int; {attrs}{_SEEDS}"
+    declared = f"{_COMMON}range_max: int >= 1; {attrs}{_SEEDS}"
     op(name, _SIGNATURE, declared, shape=_shapes, host=True, stateful=True)(kernel)
     not_differentiable(name)
 
@@ -106,8 +106,10 @@ def _unigrams(attrs: dict[str, Any]) -> philox_sampling.Unigrams:
     )
 
 
-_FIXED = "vocab_file: string = ''; distortion: float = 1.0; num_reserved_ids: int = 0; num_shards: int = 1; "
-_FIXED += "shard: int = 0; unigrams: list(float) = []; "
+_FIXED = (
+    "vocab_file: string = ''; distortion: float = 1.0; num_reserved_ids: int = 0; num_shards: int >= 1 = 1; "
+)
+_FIXED += "shard: int >= 0 = 0; unigrams: list(float) = []; "
 
 _declare("LogUniformCandidateSampler", "", _stateless(philox_sampling.log_uniform_candidate_sampler))
 _declare("UniformCandidateSampler", "", _stateless(philox_sampling.uniform_candidate_sampler))

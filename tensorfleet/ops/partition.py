@@ -250,7 +250,7 @@ def _partition_shape(op: Operation) -> list[TensorShape]:
 @op(
     "DynamicPartition",
     "data: T, partitions: int32 -> outputs: num_partitions * T",
-    "num_partitions: int; T: type",
+    "num_partitions: int >= 1; T: type",
     shape=_partition_shape,
     host=True,
     examples=[

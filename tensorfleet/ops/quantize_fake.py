@@ -138,7 +138,7 @@ _BACK = "backprops_wrt_input: float, backprop_wrt_min: float, backprop_wrt_max: 
 
 @op(
     "FakeQuantWithMinMaxVarsGradient",
-    f"gradients: float, inputs: float, min: float, max: float -> {_BACK}",
+    f"gradients: float, inputs: float, min: float[0], max: float -> {_BACK}",
     _ATTRS,
     shape=lambda op: [op._inputs[1].shape, SCALAR, SCALAR],
     examples=[
@@ -180,7 +180,7 @@ def _fake_quant_channels_gradient(op: Operation, dy: Any) -> Any:
 
 @op(
     "FakeQuantWithMinMaxVarsPerChannelGradient",
-    f"gradients: float, inputs: float, min: float, max: float -> {_BACK}",
+    f"gradients: float[1+], inputs: float, min: float[1], max: float -> {_BACK}",
     _ATTRS,
     shape=lambda op: [
         op._inputs[1].shape,

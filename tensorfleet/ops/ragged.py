@@ -74,7 +74,7 @@ def _ranges_shape(op: Operation) -> list[TensorShape]:
 
 @op(
     "RaggedRange",
-    "starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T",
+    "starts: T[1-], limits: T[1-], deltas: T[1-] -> rt_nested_splits: Tsplits, rt_dense_values: T",
     "T: {bfloat16, float, double, int32, int64} = int32; Tsplits: index = int64",
     shape=_ranges_shape,
     host=True,

@@ -65,7 +65,7 @@ _EXAMPLES = [case(np.array([2, 3], np.int32), seed=3, seed2=4, dtype=dtypes.floa
 def _shaped(name: str) -> Callable:
     return op(
         name,
-        "shape: T -> output: dtype",
+        "shape: T[1] -> output: dtype",
         _SHAPED,
         shape=lambda op: shape_given_by(op, 0),
         static=["shape"],
@@ -92,7 +92,7 @@ def _truncated_normal(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> 
 
 @op(
     "RandomUniformInt",
-    "shape: T, minval: Tout, maxval: Tout -> output: Tout",
+    "shape: T[1], minval: Tout, maxval: Tout -> output: Tout",
     "seed: int = 0; seed2: int = 0; Tout: index; T: index",
     shape=lambda op: shape_given_by(op, 0),
     static=["shape"],
@@ -163,7 +163,7 @@ def _multinomial_shape(op: Operation) -> TensorShape:
 
 @op(
     "Multinomial",
-    "logits: T, num_samples: int32 -> output: output_dtype",
+    "logits: T[2], num_samples: int32[0] -> output: output_dtype",
     "seed: int = 0; seed2: int = 0; T: real; output_dtype: index = int64",
     shape=_multinomial_shape,
     static=["num_samples"],

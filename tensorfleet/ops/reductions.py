@@ -313,7 +313,7 @@ def _arg(name: str, tidx: str, kinds: str) -> Any:
     types = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, bool}"
     return op(
         name,
-        "input: T, dimension: Tidx -> output: output_type",
+        "input: T, dimension: Tidx[0] -> output: output_type",
         f"T: {types}; Tidx: {tidx} = int32; output_type: {kinds} = int64",
         shape=_arg_shape,
         static=["dimension"],

@@ -154,7 +154,7 @@ def _block_lstm(
 
 @op(
     "GRUBlockCell",
-    "x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T -> r: T, u: T, c: T, h: T",
+    "x: T[2], h_prev: T[2], w_ru: T, w_c: T, b_ru: T, b_c: T -> r: T, u: T, c: T, h: T",
     "T: {float}",
     shape=_like_state,
     examples=[case(_some(2, 3), _some(2, 4), _some(7, 8), _some(7, 4), _some(8), _some(4))],

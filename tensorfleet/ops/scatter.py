@@ -96,7 +96,7 @@ def _changed_shape(op: Operation) -> TensorShape:
 
 @op(
     "ScatterNd",
-    "indices: Tindices, updates: T, shape: Tindices -> output: T",
+    "indices: Tindices[1+], updates: T[1+], shape: Tindices[1] -> output: T",
     "T: type; Tindices: {int16, int32, int64}; bad_indices_policy: string = ''",
     shape=_new_shape,
     static=["shape"],
@@ -131,7 +131,7 @@ _CASES = [
 def _tensor_scatter(name: str, how: str, types: str = "index", first: str = "tensor") -> None:
     @op(
         name,
-        f"{first}: T, indices: Tindices, updates: T -> output: T",
+        f"{first}: T[1+], indices: Tindices[1+], updates: T -> output: T",
         f"T: type; Tindices: {types}; bad_indices_policy: string = ''",
         shape=_changed_shape,
         examples=_CASES,

@@ -234,7 +234,7 @@ def _unsorted(name: str, types: str = "number", tindices: str = "index") -> Any:
     three = np.array(3, np.int32)
     return op(
         name,
-        "data: T, segment_ids: Tindices, num_segments: Tnumsegments -> output: T",
+        "data: T, segment_ids: Tindices, num_segments: Tnumsegments[0] -> output: T",
         f"T: {types}; Tindices: {tindices}; Tnumsegments: index = int32",
         shape=_unsorted_shape,
         static=["num_segments"],

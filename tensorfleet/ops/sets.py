@@ -145,7 +145,7 @@ def _dense_dense(ctx: Any, a: Any, b: Any, *, set_operation: bytes) -> tuple:
 
 @op(
     "DenseToSparseSetOperation",
-    f"set1: T, set2_indices: int64, set2_values: T, set2_shape: int64 -> {_RESULT}",
+    f"set1: T, set2_indices: int64[2], set2_values: T[1], set2_shape: int64[1] -> {_RESULT}",
     _ATTRS,
     shape=_dense_shapes,
     host=True,
@@ -160,8 +160,8 @@ def _dense_sparse(
 
 @op(
     "SparseToSparseSetOperation",
-    "set1_indices: int64, set1_values: T, set1_shape: int64, set2_indices: int64, set2_values: T, "
-    f"set2_shape: int64 -> {_RESULT}",
+    "set1_indices: int64[2], set1_values: T[1], set1_shape: int64[1], set2_indices: int64[2], set2_values: T[1], "
+    f"set2_shape: int64[1] -> {_RESULT}",
     _ATTRS,
     shape=lambda op: sparse_shapes(rank_of(op, 0, 2)),
     host=True,

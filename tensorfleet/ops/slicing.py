@@ -61,7 +61,7 @@ def _slice_shape(op: Operation) -> TensorShape:
 
 @op(
     "Slice",
-    "input: T, begin: Index, size: Index -> output: T",
+    "input: T, begin: Index[1], size: Index[1] -> output: T",
     "T: type; Index: index",
     shape=_slice_shape,
     static=["begin", "size"],
@@ -286,7 +286,7 @@ def _plan(op: Operation, dims: Sequence[int], begin: Any, end: Any, strides: Any
 
 @op(
     "StridedSlice",
-    "input: T, begin: Index, end: Index, strides: Index -> output: T",
+    "input: T, begin: Index[1], end: Index[1], strides: Index[1] -> output: T",
     _ATTRS16,
     shape=_strided_shape,
     static=["begin", "end", "strides"],
@@ -325,7 +325,7 @@ def _strided_slice_grad(op: Operation, dy: Any) -> Any:
 
 @op(
     "StridedSliceGrad",
-    "shape: Index, begin: Index, end: Index, strides: Index, dy: T -> output: T",
+    "shape: Index[1], begin: Index, end: Index, strides: Index, dy: T -> output: T",
     _ATTRS,
     shape=lambda op: shape_given_by(op, 0),
     static=["shape", "begin", "end", "strides"],

@@ -98,7 +98,9 @@ def _top_k_v2(xp: Any, x: Any, k: Any, *, index_type: DType) -> tuple:
     k, kind = int(k), index_type.np_dtype
     if not x.shape:
         raise invalid("input must be >= 1-D, got shape []")
-    if k > x.shape[-1] or k < 0:
+    if k < 0:
+        raise invalid(f"Need k >= 0, got {k}")
+    if k > x.shape[-1]:
         raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
     if not is_numpy(xp):
         from jax import lax
@@ -173,7 +175,7 @@ _TARGETS = np.array([0, 2], np.int32)
 
 @op(
     "InTopKV2",
-    "predictions: float, targets: T, k: T -> precision: bool",
+    "predictions: float[2], targets: T[1], k: T -> precision: bool",
     "T: index = int32",
     shape=_in_top_k_shape,
     examples=[case(_X, _TARGETS, np.int32(1)), case(_X, np.array([9, 0]), np.int64(3))],
@@ -184,7 +186,7 @@ def _in_top_k_v2(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
 
 @op(
     "InTopK",
-    "predictions: float, targets: T -> precision: bool",
+    "predictions: float[2], targets: T[1] -> precision: bool",
     "k: int; T: index = int32",
     shape=_in_top_k_shape,
     examples=[case(_X, _TARGETS, k=2)],
@@ -283,7 +285,7 @@ _ASKED = np.array([[0, 3], [4, 9]], np.float32)
 def _bound(name: str, side: str) -> None:
     @op(
         name,
-        "sorted_inputs: T, values: T -> output: out_type",
+        "sorted_inputs: T[2], values: T[2] -> output: out_type",
         "T: type; out_type: index = int32",
         shape=lambda op: op._inputs[1].shape.with_rank(2),
         examples=[

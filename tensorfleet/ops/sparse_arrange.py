@@ -172,7 +172,7 @@ def _split_shapes(op: Operation) -> list[TensorShape]:
     "SparseSplit",
     "split_dim: int64, indices: int64, values: T, shape: int64 -> "
     "output_indices: num_split * int64, output_values: num_split * T, output_shape: num_split * int64",
-    "num_split: int; T: type",
+    "num_split: int >= 1; T: type",
     shape=_split_shapes,
     host=True,
     examples=[
@@ -272,7 +272,7 @@ def _slice(ctx: Any, indices: Any, values: Any, shape: Any, start: Any, size: An
 
 @op(
     "SparseSliceGrad",
-    "backprop_val_grad: T, input_indices: int64, input_start: int64, output_indices: int64 -> val_grad: T",
+    "backprop_val_grad: T, input_indices: int64[2], input_start: int64, output_indices: int64 -> val_grad: T",
     "T: number",
     shape=lambda op: vector_of(op._inputs[1].shape.with_rank(2).as_list()[0]),
     host=True,
@@ -324,7 +324,7 @@ def _reshaped_shapes(op: Operation) -> list[TensorShape]:
 
 @op(
     "SparseReshape",
-    "input_indices: int64, input_shape: int64, new_shape: int64 -> output_indices: int64, output_shape: int64",
+    "input_indices: int64[2], input_shape: int64, new_shape: int64 -> output_indices: int64, output_shape: int64",
     shape=_reshaped_shapes,
     host=True,
     examples=[

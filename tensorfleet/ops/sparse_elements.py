@@ -31,7 +31,7 @@ _NONE = (np.zeros((0, 2), np.int64), np.zeros(0, np.float32), np.array([3, 4], n
 def _cwise(name: str) -> Callable:
     return op(
         name,
-        "sp_indices: int64, sp_values: T, sp_shape: int64, dense: T -> output: T",
+        "sp_indices: int64[2], sp_values: T, sp_shape: int64, dense: T -> output: T",
         "T: number",
         shape=lambda op: op._inputs[1].shape.with_rank(1),
         host=True,
@@ -324,7 +324,7 @@ def _rows_of(indices: np.ndarray) -> np.ndarray:
 
 @op(
     "SparseSoftmax",
-    "sp_indices: int64, sp_values: T, sp_shape: int64 -> output: T",
+    "sp_indices: int64[2], sp_values: T[1], sp_shape: int64[1] -> output: T",
     "T: {half, float, double}",
     shape=lambda op: op._inputs[1].shape.with_rank(1),
     host=True,

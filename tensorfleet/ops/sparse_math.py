@@ -57,7 +57,7 @@ def _aligned(values: np.ndarray, where: np.ndarray, count: int) -> np.ndarray:
 
 @op(
     "SparseAdd",
-    "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, b_shape: int64, "
+    "a_indices: int64, a_values: T, a_shape: int64[1], b_indices: int64, b_values: T, b_shape: int64, "
     "thresh: Treal -> sum_indices: int64, sum_values: T, sum_shape: int64",
     "T: number; Treal: real",
     shape=lambda op: sparse_shapes(rank_of(op, 0, 2)),
@@ -79,7 +79,7 @@ def _sparse_add(ctx: Any, ai: Any, av: Any, sa: Any, bi: Any, bv: Any, sb: Any, 
 
 @op(
     "SparseAddGrad",
-    "backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64 -> a_val_grad: T, b_val_grad: T",
+    "backprop_val_grad: T, a_indices: int64[2], b_indices: int64[2], sum_indices: int64 -> a_val_grad: T, b_val_grad: T",
     "T: number",
     shape=lambda op: [vector_of(op._inputs[i].shape.with_rank(2).as_list()[0]) for i in (1, 2)],
     host=True,
@@ -167,7 +167,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
 # -- larger and smaller ------------------------------------------------------------------------------
 
 _UNION = (
-    "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, b_shape: int64 -> "
+    "a_indices: int64[2], a_values: T[1], a_shape: int64[1], b_indices: int64[2], b_values: T[1], b_shape: int64[1] -> "
     "output_indices: int64, output_values: T"
 )
 
@@ -241,7 +241,7 @@ def _product_shape(op: Operation) -> TensorShape:
 
 @op(
     "SparseTensorDenseMatMul",
-    "a_indices: Tindices, a_values: T, a_shape: int64, b: T -> product: T",
+    "a_indices: Tindices[2], a_values: T[1], a_shape: int64[1], b: T[2] -> product: T",
     "T: type; Tindices: index = int64; adjoint_a: bool = false; adjoint_b: bool = false",
     shape=_product_shape,
     static=["a_shape"],

@@ -37,7 +37,7 @@ _S = np.array([4, 2], np.int64)
 
 @op(
     "SparseReorder",
-    "input_indices: int64, input_values: T, input_shape: int64 -> output_indices: int64, output_values: T",
+    "input_indices: int64[2], input_values: T[1], input_shape: int64[1] -> output_indices: int64, output_values: T",
     "T: type",
     shape=lambda op: [op._inputs[0].shape.with_rank(2), op._inputs[1].shape.with_rank(1)],
     host=True,
@@ -157,7 +157,7 @@ def _filled_shapes(op: Operation) -> list[TensorShape]:
 
 @op(
     "SparseFillEmptyRows",
-    "indices: int64, values: T, dense_shape: int64, default_value: T -> output_indices: int64, "
+    "indices: int64[2], values: T[1], dense_shape: int64[1], default_value: T -> output_indices: int64, "
     "output_values: T, empty_row_indicator: bool, reverse_index_map: int64",
     "T: type",
     shape=_filled_shapes,
@@ -194,7 +194,7 @@ def _fill(ctx: Any, indices: Any, values: Any, shape: Any, default: Any) -> tupl
 
 @op(
     "SparseFillEmptyRowsGrad",
-    "reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T",
+    "reverse_index_map: int64[1], grad_values: T[1] -> d_values: T, d_default_value: T",
     "T: type",
     shape=lambda op: [op._inputs[0].shape.with_rank(1), SCALAR],
     host=True,

@@ -39,7 +39,7 @@ def _picked(name: str, types: str) -> Any:
     """Declares the form whose number of groups depends on the data, hence runs on the host."""
     return op(
         name,
-        "data: T, indices: Tidx, segment_ids: Tsegmentids -> output: T",
+        "data: T[1+], indices: Tidx[1], segment_ids: Tsegmentids[1] -> output: T",
         f"T: {types}; {_TYPES}",
         shape=_shape,
         host=True,
@@ -51,7 +51,7 @@ def _picked_counted(name: str, types: str) -> Any:
     """Declares the form that is told how many groups there are."""
     return op(
         name,
-        "data: T, indices: Tidx, segment_ids: Tsegmentids, num_segments: Tnumsegments -> output: T",
+        "data: T[1+], indices: Tidx[1], segment_ids: Tsegmentids[1], num_segments: Tnumsegments[0] -> output: T",
         f"T: {types}; {_COUNTED_TYPES}",
         shape=_shape,
         static=["num_segments"],
@@ -192,7 +192,7 @@ def _gradient_kernel(name: str) -> Any:
     rows = np.concatenate([POSITIVE, POSITIVE * 2])
     return op(
         name,
-        "grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32 -> output: T",
+        "grad: T[1+], indices: Tidx[1], segment_ids: Tsegmentids, output_dim0: int32[0] -> output: T",
         "T: floating; Tidx: index = int32; Tsegmentids: index = int32",
         shape=_grad_shape,
         static=["output_dim0"],

@@ -26,7 +26,7 @@ from tensorfleet.shapes import TensorShape
 
 _A = (np.array([[0, 1], [1, 0], [1, 2]], np.int64), np.array([1.5, 2.5, 3.5]), np.array([3, 4], np.int64))
 _WORDS = (_A[0], np.array([b"a", b"", b"b" * 200], object), _A[2])
-_PARTS = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
+_PARTS = "sparse_indices: int64[2], sparse_values: T[1], sparse_shape: int64[1]"
 
 
 def _written(array: np.ndarray) -> bytes:
@@ -232,7 +232,7 @@ _SAVED = _strings([head + part.tobytes() for head, part in zip(_HEADS, _A, stric
 
 @op(
     "DeserializeManySparse",
-    "serialized_sparse: string -> sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
+    "serialized_sparse: string[2] -> sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
     "dtype: type",
     shape=_three_columns,
     host=True,

@@ -106,7 +106,7 @@ def _bytes(element: Element) -> int:
 # -- operations --------------------------------------------------------------------------------------
 
 _ATTRS = (
-    "capacity: int = 0; memory_limit: int = 0; dtypes: list(type); container: string = ''; "
+    "capacity: int >= 0 = 0; memory_limit: int >= 0 = 0; dtypes: list(type); container: string = ''; "
     "shared_name: string = ''"
 )
 _WAITS: dict[str, Any] = {"host": True, "stateful": True, "blocks": True}

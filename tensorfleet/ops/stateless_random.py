@@ -48,7 +48,7 @@ def _declare(name: str, draw: Callable) -> None:
 
     op(
         name,
-        "shape: T, seed: Tseed -> output: dtype",
+        "shape: T[1], seed: Tseed -> output: dtype",
         "dtype: floating = float; T: index = int32; Tseed: index = int64",
         shape=_drawn,
         static=["shape"],
@@ -68,7 +68,7 @@ _declare("StatelessTruncatedNormal", philox.truncated_normal)
 
 @op(
     "StatelessRandomUniformInt",
-    "shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype",
+    "shape: T[1], seed: Tseed, minval: dtype, maxval: dtype -> output: dtype",
     "dtype: index; T: index; Tseed: index = int64",
     shape=_drawn,
     static=["shape"],
@@ -94,7 +94,7 @@ def _classes(op: Operation) -> TensorShape:
 
 @op(
     "StatelessMultinomial",
-    "logits: T, num_samples: int32, seed: Tseed -> output: output_dtype",
+    "logits: T, num_samples: int32[0], seed: Tseed -> output: output_dtype",
     "T: real; Tseed: index = int64; output_dtype: index = int64",
     shape=_classes,
     static=["num_samples"],

@@ -30,7 +30,7 @@ def _bucket_op(name: str, argument: str, attrs: str = "", **example: Any) -> Cal
     return op(
         name,
         f"{argument}: string -> output: int64",
-        f"num_buckets: int{attrs}",
+        f"num_buckets: int >= 1{attrs}",
         shape=same_as_input,
         host=True,
         examples=[
@@ -98,7 +98,7 @@ def _fingerprint_shape(op: Operation) -> TensorShape:
 
 @op(
     "Fingerprint",
-    "data: T, method: string -> fingerprint: uint8",
+    "data: T, method: string[0] -> fingerprint: uint8",
     "T: type",
     shape=_fingerprint_shape,
     host=True,

@@ -178,7 +178,7 @@ def _ngrams_shape(op: Operation) -> list[TensorShape]:
 
 @op(
     "StringNGrams",
-    "data: string, data_splits: Tsplits -> ngrams: string, ngrams_splits: Tsplits",
+    "data: string[1], data_splits: Tsplits[1] -> ngrams: string, ngrams_splits: Tsplits",
     "separator: string; ngram_widths: list(int); left_pad: string; right_pad: string; pad_width: int; "
     "preserve_short_sequences: bool; Tsplits: index = int64",
     shape=_ngrams_shape,

@@ -362,7 +362,7 @@ def _scalar(value: Any, what: str) -> bytes:
 
 @op(
     "RegexFullMatch",
-    "input: string, pattern: string -> output: bool",
+    "input: string, pattern: string[0] -> output: bool",
     shape=same_as_input,
     host=True,
     examples=[case(_AB, np.array(b"[ab]+", object))],
@@ -397,7 +397,7 @@ def _static_replace(ctx: Any, strings: Any, *, pattern: bytes, rewrite: bytes, r
 
 @op(
     "RegexReplace",
-    "input: string, pattern: string, rewrite: string -> output: string",
+    "input: string, pattern: string[0], rewrite: string[0] -> output: string",
     "replace_global: bool = true",
     shape=same_as_input,
     host=True,

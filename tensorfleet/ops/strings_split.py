@@ -247,7 +247,7 @@ _SQUARE = np.array([[b"a", b"b"], [b"c", b"d"]], object)
 
 @op(
     "ReduceJoin",
-    "inputs: string, reduction_indices: int32 -> output: string",
+    "inputs: string, reduction_indices: int32[1-] -> output: string",
     "keep_dims: bool = false; separator: string = ''",
     shape=_joined_shape,
     host=True,
@@ -324,7 +324,7 @@ def _segments_shape(op: Operation) -> TensorShape:
 
 @op(
     "UnsortedSegmentJoin",
-    "inputs: string, segment_ids: Tindices, num_segments: Tnumsegments -> output: string",
+    "inputs: string, segment_ids: Tindices, num_segments: Tnumsegments[0] -> output: string",
     "separator: string = ''; Tindices: index; Tnumsegments: index = int32",
     shape=_segments_shape,
     host=True,

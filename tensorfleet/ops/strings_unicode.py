@@ -214,7 +214,7 @@ def _decode_with_offsets(
 
 @op(
     "UnicodeEncode",
-    "input_values: int32, input_splits: Tsplits -> output: string",
+    "input_values: int32[1], input_splits: Tsplits[1] -> output: string",
     f"errors: string(ignore|replace|strict) = replace; output_encoding: {_OUTPUTS}; replacement_char: int = 65533; "
     "Tsplits: index = int64",
     shape=lambda op: vector_of(

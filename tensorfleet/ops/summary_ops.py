@@ -163,7 +163,7 @@ def _check_bad_color(bad_color: np.ndarray, depth: int) -> None:
 @op(
     "ImageSummary",
     "tag: string, tensor: T -> summary: string",
-    "max_images: int = 3; T: {uint8, float, half, double} = float; bad_color: tensor",
+    "max_images: int >= 1 = 3; T: {uint8, float, half, double} = float; bad_color: tensor",
     shape=scalar,
     host=True,
 )
@@ -213,7 +213,7 @@ def _wav(samples: np.ndarray, rate: int) -> bytes:
 @op(
     "AudioSummaryV2",
     "tag: string, tensor: float, sample_rate: float -> summary: string",
-    "max_outputs: int = 3",
+    "max_outputs: int >= 1 = 3",
     shape=scalar,
     host=True,
     examples=[

@@ -183,7 +183,7 @@ def _bincount_shape(op: Operation) -> TensorShape:
 
 @op(
     "Bincount",
-    "arr: int32, size: int32, weights: T -> bins: T",
+    "arr: int32, size: int32[0], weights: T -> bins: T",
     "T: {int32, int64, float, double}",
     shape=_bincount_shape,
     static=["size"],
