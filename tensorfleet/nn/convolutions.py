@@ -347,6 +347,8 @@ def pool(
             raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
         if any(s > w for s, w in zip(steps, window_shape, strict=True)) and padding == "SAME":
             raise ValueError("strides > window_shape not supported with padding SAME")
+        if pooling_type not in _POOLS:
+            raise ValueError(f"{count}-D {pooling_type} pooling is not supported.")
         function, layout = _POOLS[pooling_type][count], data_format or _LAYOUTS[count]
 
         def reduce(value: Tensor, _: int, pads: Any) -> Tensor:

@@ -410,13 +410,16 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag", k:
 
 @op(
     "MatrixBandPart",
-    "input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
+    "input: T, num_lower: Tindex[0], num_upper: Tindex[0] -> band: T",
     "T: type; Tindex: index = int64",
     shape=same_as_input,
     examples=[case(_M, np.int64(0), np.int64(1)), case(_M[0], np.int32(-1), np.int32(0))],
 )
-def _matrix_band_part(xp: Any, x: Any, lower: Any, upper: Any) -> Any:
+def _matrix_band_part(xp: Any, x: Any, lower: Any, upper: Any, *, check: Any) -> Any:
     rows, columns = x.shape[-2:]
+    told = "num_{} must be negative or less or equal to number of {} ({}) got: {}"
+    check(lower <= rows, lambda: told.format("lower", "rows", rows, lower))
+    check(upper <= columns, lambda: told.format("upper", "columns", columns, upper))
     below = np.arange(rows)[:, None] - np.arange(columns)[None, :]
     keep = ((lower < 0) | (below <= lower)) & ((upper < 0) | (-below <= upper))
     return xp.where(keep, x, _zero(x))

@@ -52,6 +52,17 @@ def static_value(op: Operation, position: int) -> np.ndarray | None:
     return constant_value(op._inputs[position])
 
 
+def check_prefix(shape: TensorShape, prefix: TensorShape) -> None:
+    """Raises ValueError unless a shape can begin with the dimensions of another."""
+    if shape._d is None or prefix._d is None:
+        return
+    if len(shape._d) < len(prefix._d):
+        raise ValueError(f"Shape must be at least rank {len(prefix._d)} but is rank {len(shape._d)}")
+    for a, b in zip(shape._d, prefix._d, strict=False):
+        if a is not None and b is not None and a != b:
+            raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
+
+
 def shape_given_by(op: Operation, position: int) -> TensorShape:
     """The shape that an integer vector input asks for, as far as it is known."""
     return constant_value_as_shape(op._inputs[position])

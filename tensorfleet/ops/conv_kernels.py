@@ -187,6 +187,8 @@ def _known_rank(op, x_shape, w_shape, strides, data_format):
 
 def _window_shape(x_shape, w_shape, channels, data_format, strides, padding, explicit_paddings, dilations):
     size, axis = list(w_shape[:-2]), channel_axis(data_format)
+    if any(explicit_paddings[2 * i] or explicit_paddings[2 * i + 1] for i in (0, axis) if explicit_paddings):
+        raise ValueError("Nonzero explicit padding in the batch or depth dimensions is not supported")
     size.insert(0, 1)
     size.insert(axis, 1)
     shape = list(windowed_shape(x_shape, size, strides, padding, explicit_paddings, dilations))
@@ -254,6 +256,7 @@ def _conv_input(xp, input_shape, w, dy, data_format, *attrs):
     dtype = dy.dtype
     w, dy = _widen(xp, w, dy)
     dy = _to_last(xp, dy, data_format)
+    _check_gradient(win, dy, w.shape[-1])
     groups = _count_groups(win.in_shape[-1], *w.shape[-2:])
     pairs = zip(xp.split(w, groups, -1), xp.split(dy, groups, -1), strict=True)
     dx = _join(xp, [_input_gradient(xp, wg, dyg, _of_group(win, groups)) for wg, dyg in pairs])
@@ -265,10 +268,24 @@ def _conv_filter(xp, x, filter_shape, dy, data_format, *attrs):
     dtype = x.dtype
     x, dy = _widen(xp, x, dy)
     x, dy = _to_last(xp, x, data_format), _to_last(xp, dy, data_format)
+    _check_gradient(win, dy, filter_shape[-1])
     groups = _count_groups(x.shape[-1], *filter_shape[-2:])
     pairs = zip(xp.split(x, groups, -1), xp.split(dy, groups, -1), strict=True)
     dw = _join(xp, [_filter_gradient(xp, xg, dyg, _of_group(win, groups)) for xg, dyg in pairs])
     return dw.reshape(tuple(filter_shape)).astype(dtype)
+
+
+def _check_gradient(win, dy, depth):
+    """The gradient of the result must have the size of the result."""
+    for axis, (given, computed) in enumerate(zip(dy.shape[:-1], win.out_shape[:-1], strict=True)):
+        if given != computed:
+            raise ValueError(
+                f"Size of out_backprop doesn't match computed: actual = {given}, computed = {computed} spatial_dim: "
+                f"{axis} input: {win.in_shape[axis]} filter: {win.size[axis]} output: {given} stride: "
+                f"{win.stride[axis]} dilation: {win.dilation[axis]}"
+            )
+    if dy.shape[-1] != depth:
+        raise ValueError("filter and out_backprop must have the same out_depth")
 
 
 def _join(xp, parts):

@@ -133,9 +133,12 @@ def _adjoint(xp: Any, x: Any) -> Any:
 
 
 def _batch_product(xp: Any, x: Any, y: Any, adj_x: bool, adj_y: bool) -> Any:
+    for i, each in enumerate((x, y)):
+        if each.ndim < 2:
+            raise errors.InvalidArgumentError(None, None, f"In[{i}] ndims must be >= 2: {each.ndim}")
     left = _adjoint(xp, x) if adj_x else x
     right = _adjoint(xp, y) if adj_y else y
-    if min(x.ndim, y.ndim) < 2 or left.shape[-1] != right.shape[-2]:
+    if left.shape[-1] != right.shape[-2]:
         text = f"Matrix size-incompatible: In[0]: {bracketed(x.shape)}, In[1]: {bracketed(y.shape)}"
         raise errors.InvalidArgumentError(None, None, text)
     try:

@@ -226,6 +226,9 @@ def _sparse_cross_entropy_shapes(op: Operation) -> list[TensorShape]:
     examples=[case(REAL, np.array([2, 0], np.int32)), case(REAL.astype(np.float64), np.array([1, 1]))],
 )
 def _sparse_softmax_cross_entropy(xp: Any, logits: Any, labels: Any, *, check: Any) -> tuple:
+    if labels.ndim != 1:
+        text = f"labels must be 1-D, but got shape {bracketed(labels.shape)}"
+        raise errors.InvalidArgumentError(None, None, text)
     if logits.shape[:1] != labels.shape or logits.ndim != 2:
         raise errors.InvalidArgumentError(
             None,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet import dtypes, errors
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
@@ -60,6 +60,23 @@ def _kernel(function: Callable, sizes: int | None = None) -> Callable:
     return call
 
 
+def _check_window(ksize: list, strides: list, data_format: bytes, shape: tuple[int, ...]) -> None:
+    """Refuses windows over the batch, and those over the depth that TensorFlow refuses."""
+    depth = 3 if data_format == b"NHWC" else 1
+    wide, over = ksize[depth], any(k > 1 for i, k in enumerate(ksize) if i not in (0, depth))
+    told = None
+    if ksize[0] != 1 or strides[0] != 1:
+        told = "Pooling is not yet supported on the batch dimension."
+    elif wide > 1 and over:
+        told = "MaxPooling supports exactly one of pooling across depth or pooling across width/height."
+    elif wide > 1 and wide != strides[depth]:
+        told = "Depthwise max pooling requires the depth window to equal the depth stride."
+    elif wide > 1 and shape[depth] % wide:
+        told = "Depthwise max pooling requires the depth window to evenly divide the input depth."
+    if told is not None:
+        raise errors.UnimplementedError(None, None, told)
+
+
 def _explicit_kernel(function: Callable) -> Callable:
     """A kernel that also takes explicit paddings."""
 
@@ -72,6 +89,7 @@ def _explicit_kernel(function: Callable) -> Callable:
         explicit_paddings: list,
         data_format: bytes,
     ) -> Any:
+        _check_window(ksize, strides, data_format, arrays[0].shape)
         return function(
             xp,
             *arrays,

@@ -16,7 +16,15 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.array_shape import dense_gradient, invalid
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.basic import zeros_of
-from tensorfleet.ops.common import UNKNOWN, first_bad, ints, static_value, tensor_list, vector_of
+from tensorfleet.ops.common import (
+    UNKNOWN,
+    check_prefix,
+    first_bad,
+    ints,
+    static_value,
+    tensor_list,
+    vector_of,
+)
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape, unknown_shape
 
@@ -241,8 +249,7 @@ def _partition_shape(op: Operation) -> list[TensorShape]:
     one = UNKNOWN
     if data._d is not None and parts._d is not None:
         n = len(parts._d)
-        if not TensorShape._of(data._d[:n]).is_compatible_with(parts):
-            raise ValueError(f"data.shape must start with partitions.shape: {data} vs. {parts}")
+        check_prefix(data, parts)
         one = TensorShape._of((None, *data._d[n:]))
     return [one] * op._attrs["num_partitions"]
 

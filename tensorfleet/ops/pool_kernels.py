@@ -136,6 +136,8 @@ def pool_shape(x_shape, *, ksize, strides, padding, data_format="NHWC", explicit
             raise ValueError(
                 f"Pooling requires the {name} attribute to contain {rank} values, but got: {len(values)}"
             )
+    if min(ksize) < 1:
+        raise ValueError(f"Sliding window ksize values must be positive, got: {list(ksize)}")
     x_shape = (None,) * rank if x_shape is None else x_shape
     return windowed_shape(x_shape, ksize, strides, padding, explicit_paddings)
 

@@ -15,7 +15,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.common import first_bad, is_numpy, static_value
+from tensorfleet.ops.common import check_prefix, first_bad, is_numpy, static_value
 from tensorfleet.ops.elementwise import INTS, POSITIVE, REAL, bracketed, constant_like, is_whole, where, wide
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.rows import accumulate
@@ -222,11 +222,10 @@ def _unsorted_shape(op: Operation) -> TensorShape:
     count = static_value(op, 2)
     if data.rank is None or ids.rank is None:
         return TensorShape(None)
-    if not TensorShape(data.as_list()[: ids.rank]).is_compatible_with(ids):
-        raise ValueError(f"Shapes {data} and {ids}: segment_ids must be a prefix of the shape of data")
+    check_prefix(data, ids)
     first = None if count is None else int(count)
     if first is not None and first < 0:
-        raise ValueError(f"Dimension size, given by scalar input 2 must be non-negative but is {first}")
+        raise ValueError(f"Dimension size, given by scalar input 2, must be non-negative but is {first}")
     return TensorShape._of((first, *data.as_list()[ids.rank :]))
 
 

@@ -123,6 +123,8 @@ def explicit_pairs(explicit_paddings, rank):
         return ((0, 0),) * rank
     if len(flat) != 2 * rank:
         raise ValueError(f"explicit_paddings attribute must contain {2 * rank} values, but got: {len(flat)}")
+    if min(flat) < 0:
+        raise ValueError("All elements of explicit_paddings must be nonnegative")
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 

@@ -8,6 +8,7 @@ import pytest
 import tensorfleet as tf
 
 X = np.ones([2, 3, 4], np.float32)
+PADS = [[0, 0], [-1, 0], [0, 0], [0, 0]]
 RANKS = "Shape must be rank {} but is rank {} for"
 
 
@@ -59,3 +60,43 @@ def test_shapes_are_filled_in_from_the_other_input():
     assert tf.reverse_sequence(tf.placeholder(tf.float32, [None, 3]), lengths, 1).shape.as_list() == [5, 3]
     diagonal = tf.placeholder(tf.float32, [5, 2])
     assert tf.matrix_set_diag(tf.placeholder(tf.float32), diagonal).shape.as_list() == [5, None, None]
+
+
+@pytest.mark.parametrize(
+    ("run", "kind", "complaint"),
+    [
+        (lambda: tf.matrix_band_part(X, 4, 0), "InvalidArgumentError", "num_lower must be negative or less"),
+        (
+            lambda: tf.nn.conv2d_transpose(X[None], np.ones([2, 2, 1, 4]), [1, 9, 3, 1], 1),
+            "InvalidArgumentError",
+            "Size of out_backprop doesn't match computed: actual = 2, computed = 9",
+        ),
+        (lambda: tf.nn.max_pool(X[None], [2, 1, 1, 1], 1, "SAME"), "UnimplementedError", "batch dimension"),
+        (lambda: tf.nn.max_pool(X[None], [1, 2, 1, 2], 1, "SAME"), "UnimplementedError", "exactly one of"),
+        (lambda: tf.nn.max_pool(X[None], [1, 1, 1, 2], 1, "SAME"), "UnimplementedError", "equal the depth"),
+        (
+            lambda: tf.nn.max_pool(X[None], [1, 1, 1, 3], [1, 1, 1, 3], "SAME"),
+            "UnimplementedError",
+            "evenly divide the input depth",
+        ),
+    ],
+)
+def test_what_tensorflow_cannot_compute_is_refused_in_its_words(run, kind, complaint):
+    with tf.Session() as s, pytest.raises(getattr(tf.errors, kind), match=complaint):
+        s.run(run())
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: tf.unsorted_segment_sum(X, [0, 1, 2], 3), "Dimensions must be equal, but are 2 and 3"),
+        (lambda: tf.dynamic_partition(1.0, [0], 2), "Shape must be at least rank 1 but is rank 0"),
+        (lambda: tf.nn.pool(X[None], [2, 2], "FOO", "SAME"), "2-D FOO pooling is not supported"),
+        (lambda: tf.nn.max_pool(X[None], [1, 0, 1, 1], 1, "SAME"), "values must be positive"),
+        (lambda: tf.nn.conv2d(X[None], np.ones([1, 1, 4, 1]), 1, PADS), "must be nonnegative"),
+        (lambda: tf.nn.conv2d(X[None], np.ones([1, 1, 4, 1]), 1, [[1, 0]] * 4), "in the batch or depth"),
+    ],
+)
+def test_windows_and_prefixes_that_do_not_fit_are_refused(make, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        make()
