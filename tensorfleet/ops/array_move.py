@@ -371,7 +371,7 @@ def _reversed_shape(op: Operation) -> TensorShape:
         if op._attrs[which] >= len(dims):
             raise ValueError(f"{which} must be < input rank: {op._attrs[which]} vs. {len(dims)}")
     batch = op._attrs["batch_dim"]
-    wanted = op._inputs[1].shape.with_rank(1)._d[0]
+    wanted = op._inputs[1].shape.with_rank(1).as_list()[0]
     if wanted is not None and dims[batch] not in (None, wanted):
         raise ValueError(f"Dimensions must be equal, but are {dims[batch]} and {wanted}")
     return TensorShape._of((*dims[:batch], dims[batch] if wanted is None else wanted, *dims[batch + 1 :]))

@@ -34,28 +34,23 @@ from tensorfleet.ops.control_flow_nodes import is_constant_enter
 @gradient("Merge", "RefMerge")
 def _merge_grad(op: Operation, grad: Any, _: Any) -> list:
     pred = _condition(op)
+    if pred is None:  # a Merge made by hand, or the gradient of a branch: it tells which input there was
+        chosen = [apply("Equal", op._outputs[1], i) for i in range(len(op._inputs))]
+        return [switch(_dense(grad), was)[1] for was in chosen]
     halves = switch(_dense(grad), pred, name="cond_grad")
     return [halves[_branch_of(t, pred)] for t in op._inputs]
 
 
-def _condition(op: Operation) -> Tensor:
-    """What decides which input of a Merge there is."""
-    contexts = [output_context(t._op) for t in op._inputs]
+def _condition(op: Operation) -> Tensor | None:
+    """What decides which input of a Merge of `tf.cond` there is; None for any other Merge."""
     around = op._control_flow_context
-    for context in contexts:
+    for t in op._inputs:
+        context = output_context(t._op)
         while context is not None and context.outer_context is not around:
             context = context.outer_context
         if isinstance(context, CondContext):
             return context.pred
-    for t in op._inputs:  # a Merge made by hand, of the outputs of Switches
-        node = t._op
-        while node.type == "Identity":
-            node = node._inputs[0]._op
-        if node.type == "Switch":
-            return node._inputs[1]
-    raise LookupError(
-        f"No gradient defined for '{op.name}' (op type: Merge): its inputs do not come from tf.cond."
-    )
+    return None
 
 
 def _branch_of(tensor: Tensor, pred: Tensor) -> int:
@@ -64,8 +59,6 @@ def _branch_of(tensor: Tensor, pred: Tensor) -> int:
         if isinstance(context, CondContext) and context.pred is pred:
             return context.branch
         context = context.outer_context
-    while tensor._op.type == "Identity":
-        tensor = tensor._op._inputs[0]
     return tensor.value_index
 
 

@@ -174,6 +174,8 @@ def _multinomial_shape(op: Operation) -> TensorShape:
     ],
 )
 def _multinomial(xp: Any, rng: Any, logits: Any, num_samples: Any, *, output_dtype: dtypes.DType) -> Any:
+    if not logits.shape[1]:
+        raise errors.InvalidArgumentError(None, None, "num_classes should be positive, got 0")
     return philox.multinomial(xp, rng, logits, int(num_samples), output_dtype.np_dtype)
 
 

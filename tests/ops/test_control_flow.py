@@ -471,3 +471,26 @@ def test_loops_take_tensor_specs_as_invariants_and_updated_variables_as_values(s
     )
     session.run(v.initializer)
     assert session.run(written[1]).tolist() == [10.0] * 3
+
+
+@pytest.mark.parametrize("x", [2.0, 0.5, -2.0])
+def test_branches_have_derivatives_of_any_order(x):
+    given = tf.placeholder(tf.float32, [])
+    inner = lambda: tf.cond(given > 1, lambda: given**3, lambda: given * tf.sin(given))  # noqa: E731
+    y = tf.cond(given > 0, inner, lambda: tf.constant(1.0))
+    orders = [tf.gradients(y, given)[0]]
+    orders += [tf.gradients(orders[0], given)[0]]
+    s, c = np.sin(x), np.cos(x)
+    wanted = {2.0: [12, 12], 0.5: [s + x * c, 2 * c - x * s], -2.0: [0, 0]}[x]
+    with tf.Session() as session:
+        for _ in range(2):
+            np.testing.assert_allclose(session.run(orders, {given: x}), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("taken", "slope"), [(False, 2), (True, 27)])
+def test_a_merge_made_by_hand_has_a_gradient(taken, slope):
+    x = tf.constant(3.0)
+    no, yes = tf.raw_ops.Switch(data=x, pred=tf.constant(taken))
+    merged, _ = tf.raw_ops.Merge(inputs=[no * 2, yes * yes * yes])
+    with tf.Session() as session:
+        assert session.run(tf.gradients(merged, x)[0]) == slope
