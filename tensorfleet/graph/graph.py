@@ -156,7 +156,8 @@ class Graph(Collections):
             if not _VALID_OP_NAME.match(full):
                 raise ValueError(f"'{full}' is not a valid node name")
             state = self._local()
-            op = Operation(self, spec, full, inputs, self._control_inputs_for(inputs), attrs, output_types)
+            waits = self._control_inputs_for(inputs)
+            op: Operation = type.__call__(Operation, self, spec, full, inputs, waits, attrs, output_types)
             infer_shapes(op)
             if self._scoped_attrs:
                 attrs.update(
@@ -206,6 +207,19 @@ class Graph(Collections):
 
         plain = {k: attr_from_proto(v) if hasattr(v, "WhichOneof") else v for k, v in (attrs or {}).items()}
         return add_raw(self, op_type, inputs, plain, name or op_type)
+
+    def _create_op_internal(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        dtypes: Any = None,
+        input_types: Any = None,
+        name: str | None = None,
+        attrs: dict[str, Any] | None = None,
+        op_def: Any = None,
+        compute_device: bool = True,
+    ) -> Operation:
+        return self.create_op(op_type, inputs, dtypes, input_types, name, attrs, op_def)
 
     def _local(self) -> Stacks:
         state = getattr(self._state, "stacks", None)

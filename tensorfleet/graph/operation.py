@@ -14,8 +14,36 @@ if TYPE_CHECKING:
     from tensorfleet.graph.graph import Graph
 
 
-class Operation:
-    """A node of a graph. Made by `tf.*` functions; never construct one yourself."""
+class _ByNode(type):
+    """Makes `Operation(node_def, graph, ...)` add a node, whereas graphs make the objects themselves."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return _of_node(*args, **kwargs) if cls is Operation else super().__call__(*args, **kwargs)
+
+
+def _of_node(
+    node_def: Any,
+    g: Graph,
+    inputs: Sequence[Tensor] | None = None,
+    output_types: Any = None,
+    control_inputs: Sequence[Any] | None = None,
+    input_types: Any = None,
+    original_op: Operation | None = None,
+    op_def: Any = None,
+) -> Operation:
+    if not hasattr(node_def, "attr"):
+        raise TypeError(f"node_def needs to be a NodeDef: {node_def}")
+    if not hasattr(g, "add_op"):
+        raise TypeError(f"g needs to be a Graph: {g}")
+    with g.device(None), g.control_dependencies(None), g.control_dependencies(control_inputs or []):
+        made = g.create_op(node_def.op, inputs or [], name=f"{node_def.name}/", attrs=node_def.attr)
+    made._set_device(node_def.device)
+    made._original_op = original_op
+    return made
+
+
+class Operation(metaclass=_ByNode):
+    """A node of a graph. Made by `tf.*` functions, or of a `NodeDef`: `tf.Operation(node_def, graph, inputs)`."""
 
     __slots__ = (
         "__weakref__",
@@ -347,7 +375,7 @@ class Tensor:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of "
+            "using a `tf.Tensor` as a Python `bool` is not allowed in Graph execution. Use `if t is not None:` instead of "
             "`if t:` to test if a tensor is defined, and use TensorFlow ops such as tf.cond to execute "
             "subgraphs conditioned on the value of a tensor."
         )
@@ -362,7 +390,8 @@ class Tensor:
 
     def __iter__(self) -> Any:
         raise TypeError(
-            "Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor "
+            "iterating over `tf.Tensor` is not allowed in Graph execution: Tensor objects are only iterable when eager "
+            "execution is enabled. To iterate over this tensor "
             "use tf.map_fn, or tf.unstack when its first dimension is known."
         )
 

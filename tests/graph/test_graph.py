@@ -101,8 +101,25 @@ def test_collections_filter_by_scope(graph):
     assert tf.get_collection("p") == [7, 8]
 
 
+def test_operations_are_made_of_nodes_too(graph, session):
+    with tf.device("/cpu:0"), tf.name_scope("around"):
+        x = tf.constant([1.0, -2.0], name="x")
+    node = tf.NodeDef(op="Neg", name="n", device="/job:localhost")
+    first = tf.no_op()
+    made = tf.Operation(node, graph, [x], [tf.float32], control_inputs=[first])
+    assert isinstance(made, tf.Operation) and graph.get_operation_by_name("n") is made
+    assert (made.device, made.control_inputs, made.outputs[0].shape) == ("/job:localhost", [first], [2])
+    internal = graph._create_op_internal("Abs", [made.outputs[0]], [tf.float32], name="a")
+    assert session.run(internal.outputs[0]).tolist() == [1.0, 2.0]
+    for wrong, said in (((1, graph), "needs to be a NodeDef"), ((node, 1), "needs to be a Graph")):
+        with pytest.raises(TypeError, match=said):
+            tf.Operation(*wrong)
+
+
 def test_tensor_is_not_a_bool(graph):
-    with pytest.raises(TypeError, match="Using a `tf.Tensor` as a Python `bool` is not allowed"):
+    with pytest.raises(
+        TypeError, match="using a `tf.Tensor` as a Python `bool` is not allowed in Graph execution"
+    ):
         bool(tf.constant(True))
 
 
