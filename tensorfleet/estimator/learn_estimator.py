@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from tensorfleet import nest
 from tensorfleet.api import find
 from tensorfleet.arguments import signature_of, taking
 from tensorfleet.estimator import canned
@@ -14,8 +16,11 @@ from tensorfleet.estimator.estimator import Estimator as CoreEstimator
 from tensorfleet.estimator.input_functions import numpy_input_fn
 from tensorfleet.estimator.learn_model import receiver_of, spec_of
 from tensorfleet.estimator.outputs import DEFAULT_KEY
+from tensorfleet.estimator.spec import ModeKeys
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.internals.util import fn_args
 from tensorfleet.losses.losses import Reduction
+from tensorfleet.ops.basic import placeholder
 from tensorfleet.properties import readonly
 
 _JOINT = ("joint_linear_weights", "_joint_linear_weights")
@@ -40,9 +45,14 @@ class Estimator:
         self._engineer = feature_engineering_fn
         self._metrics: Any = None
         self._default_output: str | None = None
+        self._label_kinds: Any = None  # of a training or an evaluation, for models that always want labels
         self._core = CoreEstimator(self._build, model_dir, config, params={} if params is None else params)
 
     def _build(self, features: Any, labels: Any, mode: str, params: Any, config: Any) -> Any:
+        if labels is not None and all(isinstance(atom, Tensor) for atom in nest.flatten(labels)):
+            self._label_kinds = nest.map_structure(lambda t: partial(placeholder, t.dtype, t.shape), labels)
+        elif mode == ModeKeys.PREDICT and self._label_kinds is not None:
+            labels = nest.map_structure(lambda make: make(), self._label_kinds)
         if self._engineer is not None:
             features, labels = self._engineer(features, labels)
         asked = fn_args(self._user_model_fn)

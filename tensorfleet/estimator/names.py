@@ -51,6 +51,10 @@ _LEARN_MODULES = {
         Experiment ExportStrategy make_export_strategy learn_runner.run utils.make_export_strategy
         utils.saved_model_export_utils.make_export_strategy
     """,
+    "learn_models": """
+        models.logistic_regression models.logistic_regression_zero_init models.linear_regression
+        models.linear_regression_zero_init
+    """,
     "learn_data": """
         read_batch_features io.read_batch_features infer_real_valued_columns_from_input
         preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer

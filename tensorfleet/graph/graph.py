@@ -89,6 +89,15 @@ class Graph(Collections):
         """Whether this graph is the body of a function."""
         return self._building_function
 
+    @property
+    def _nodes_by_id(self) -> dict[int, Operation]:
+        """For scripts that look whether, or how, a graph has been built already."""
+        return {op._id: op for op in self._ops}
+
+    @property
+    def _nodes_by_name(self) -> dict[str, Operation]:
+        return dict(self._by_name)
+
     def get_operations(self) -> list[Operation]:
         """All operations, in the order they were made."""
         return list(self._ops)

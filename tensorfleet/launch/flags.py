@@ -41,6 +41,8 @@ _PREFERRED = [
 ]
 # A number under these names says how many there are, not where.
 _COUNTS = {"ps_hosts": "ps_count", "worker_hosts": "worker_count"}
+# What arguments without dashes may be called as well, beside one for the job.
+_SHORT = {"ps_hosts": r"servers?", "task_index": r"index|idx|id|number"}
 _DEPTH = 3
 
 
@@ -169,7 +171,13 @@ def _by_argparse(tree: ast.Module) -> dict[int, str]:
     calls = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "add_argument"]
     names = [text for c in sorted(calls, key=lambda c: c.lineno) if c.args and (text := _text(c.args[0]))]
     names = [name for name in names if not name.startswith("-")]
-    return {place: role for place, name in enumerate(names, 1) if (role := role_of(name))}
+    found = {place: role for place, name in enumerate(names, 1) if (role := role_of(name))}
+    if "job_name" in found.values():
+        short = {
+            name: role for role, pattern in _SHORT.items() for name in names if re.fullmatch(pattern, name)
+        }
+        found.update({place: short[name] for place, name in enumerate(names, 1) if name in short})
+    return found
 
 
 def reads_tf_config(script: Path) -> bool:
@@ -221,9 +229,22 @@ def _length(node: ast.expr) -> int:
     """How many addresses a list that is written out has, or `"a,b".split(",")`; 0 for anything else."""
     if isinstance(node, ast.Call) and _name_of(node) == "split" and isinstance(node.func, ast.Attribute):
         return len(_text(node.func.value).split(",")) if _text(node.func.value) else 0
+    if isinstance(node, ast.ListComp) and len(node.generators) == 1 and not node.generators[0].ifs:
+        return len(_range(node.generators[0].iter))
     if not isinstance(node, ast.List | ast.Tuple) or any(isinstance(e, ast.Starred) for e in node.elts):
         return 0
     return len(node.elts)
+
+
+def _range(node: ast.expr) -> range:
+    """`range(2223, 2223 + 4)` if it is written with numbers, else an empty one."""
+    if not isinstance(node, ast.Call) or _name_of(node) not in ("range", "xrange"):
+        return range(0)
+    written = all(
+        isinstance(n, ast.Constant | ast.BinOp | ast.operator) for a in node.args for n in ast.walk(a)
+    )
+    numbers = [eval(compile(ast.Expression(a), "", "eval"), {}) for a in node.args] if written else [0]
+    return range(*numbers)
 
 
 def asks_the_environment(script: Path) -> bool:

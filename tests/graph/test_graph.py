@@ -212,3 +212,9 @@ def test_mixed_types_are_refused(graph):
 def test_shapes_that_an_operation_cannot_join_are_told_in_detail(other, phrase):
     with pytest.raises(ValueError, match=phrase):
         tf.raw_ops.ApproximateEqual(x=[1.0, 2.0], y=other)
+
+
+def test_scripts_see_whether_a_graph_has_been_built(graph):
+    assert len(graph._nodes_by_id.keys()) == 0
+    op = tf.no_op(name="a")
+    assert list(graph._nodes_by_id.values()) == [op] and graph._nodes_by_name == {"a": op}

@@ -180,3 +180,12 @@ tf.app.flags.DEFINE_bool("ps_hosts_from_file", False, "")
         "is_ps": Flag("ps", is_switch=True),
         "is_chief": Flag("is_chief", is_switch=True, negates=True),
     }
+
+
+def test_short_names_of_places_count_beside_one_of_the_job(tmp_path):
+    path = tmp_path / "train.py"
+    names = ("server", "worker", "jobname", "index")
+    path.write_text("\n".join(f"parser.add_argument('{name}')" for name in names))
+    assert positions_of(path) == {1: "ps_hosts", 2: "worker_hosts", 3: "job_name", 4: "task_index"}
+    path.write_text("parser.add_argument('server')\nparser.add_argument('id')\n")
+    assert positions_of(path) == {}

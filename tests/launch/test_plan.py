@@ -265,7 +265,7 @@ def test_a_cluster_that_is_written_out_says_what_is_started(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(
         "job, task_index = sys.argv[1], sys.argv[2]\nworkers = 'a:1,b:2,c:3'.split(',')\n"
-        "spec = {'ps': ['d:1', 'd:2'], 'worker': workers}\ncluster = tf.train.ClusterSpec(spec)\n"
+        "spec = {'ps': ['d:%d' % i for i in range(3, 3 + 2)], 'worker': workers}\ncluster = tf.train.ClusterSpec(spec)\n"
     )
     assert jobs_of(path) == {"ps": 2, "worker": 3}
     both = path.read_text() + "other = tf.train.ClusterSpec({'worker': ['a:1']})\n"
