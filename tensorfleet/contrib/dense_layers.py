@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api import export, find, publish
+from tensorfleet.arguments import function, like
 from tensorfleet.contrib.arg_scope import add_arg_scope
 from tensorfleet.contrib.layers import xavier_initializer
 from tensorfleet.contrib.variables import add_model_variable
@@ -57,20 +58,37 @@ def collected(collections: Any, alias: str, outputs: Tensor) -> Tensor:
     return outputs
 
 
-def finish(
-    outputs: Tensor,
-    normalizer_fn: Any,
-    normalizer_params: Any,
-    activation_fn: Any,
-    collections: Any,
-    alias: str,
-) -> Tensor:
+def _options(given: dict[str, Any], inputs: Tensor, scope: Any) -> dict[str, Any]:
+    """What all layers of `tf.layers` take, from the arguments of a function here."""
+    return dict(
+        use_bias=given["normalizer_fn"] is None and given["biases_initializer"] is not None,
+        bias_initializer=given["biases_initializer"],
+        bias_regularizer=given["biases_regularizer"],
+        trainable=given["trainable"],
+        name=scope.name,
+        dtype=inputs.dtype.base_dtype,
+        _scope=scope,
+        _reuse=given["reuse"],
+    )
+
+
+def _kernel(given: dict[str, Any]) -> dict[str, Any]:
+    initializer = given["weights_initializer"] or xavier_initializer()
+    return dict(kernel_initializer=initializer, kernel_regularizer=given["weights_regularizer"])
+
+
+def _windows(given: dict[str, Any]) -> dict[str, Any]:
+    same = dict(kernel_size=given["kernel_size"], padding=given["padding"], strides=given["stride"])
+    return dict(filters=given["num_outputs"], data_format=_layout(given["data_format"]), **same)
+
+
+def _finish(outputs: Tensor, given: dict[str, Any], alias: str) -> Tensor:
     """What comes after the weights: normalization, activation, collections."""
-    if normalizer_fn is not None:
-        outputs = normalizer_fn(outputs, **(normalizer_params or {}))
-    if activation_fn is not None:
-        outputs = activation_fn(outputs)
-    return collected(collections, alias, outputs)
+    if given["normalizer_fn"] is not None:
+        outputs = given["normalizer_fn"](outputs, **(given["normalizer_params"] or {}))
+    if given["activation_fn"] is not None:
+        outputs = given["activation_fn"](outputs)
+    return collected(given["outputs_collections"], alias, outputs)
 
 
 @export("contrib.layers.fully_connected")
@@ -92,26 +110,14 @@ def fully_connected(
     scope: Any = None,
 ) -> Tensor:
     """`activation(inputs @ weights + biases)`; with a `normalizer_fn`, that in place of the biases."""
+    given = locals()
     if not isinstance(num_outputs, int):
         raise ValueError(f"num_outputs type should be one of [int], got {num_outputs!r}.")
     getter = renaming(_NAMES, variables_collections)
     with variable_scope(scope, "fully_connected", [inputs], reuse=reuse, custom_getter=getter) as sc:
         inputs = to_tensor(inputs)
-        layer = Dense(
-            units=num_outputs,
-            use_bias=normalizer_fn is None and biases_initializer is not None,
-            kernel_initializer=weights_initializer or xavier_initializer(),
-            bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer,
-            bias_regularizer=biases_regularizer,
-            trainable=trainable,
-            name=sc.name,
-            dtype=inputs.dtype.base_dtype,
-            _scope=sc,
-            _reuse=reuse,
-        )
-        outputs = layer.apply(inputs)
-        return finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, sc.name)
+        layer = Dense(num_outputs, **_kernel(given), **_options(given, inputs, sc))
+        return _finish(layer.apply(inputs), given, sc.name)
 
 
 @export("contrib.layers.convolution")
@@ -139,6 +145,7 @@ def convolution(
     conv_dims: int | None = None,
 ) -> Tensor:
     """A convolution of sequences, images or volumes, as the rank of `inputs` says."""
+    given = locals()
     if data_format not in (None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"):
         raise ValueError(f"Invalid data_format: {data_format!r}")
     getter = renaming(_NAMES, variables_collections)
@@ -149,26 +156,9 @@ def convolution(
             raise ValueError(f"Convolution not supported for input with rank {rank}")
         if conv_dims is not None and conv_dims + 2 != rank:
             raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
-        layer = {3: Conv1D, 4: Conv2D, 5: Conv3D}[rank](
-            filters=num_outputs,
-            kernel_size=kernel_size,
-            strides=stride,
-            padding=padding,
-            data_format=_layout(data_format),
-            dilation_rate=rate,
-            use_bias=normalizer_fn is None and biases_initializer is not None,
-            kernel_initializer=weights_initializer or xavier_initializer(),
-            bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer,
-            bias_regularizer=biases_regularizer,
-            trainable=trainable,
-            name=sc.name,
-            dtype=inputs.dtype.base_dtype,
-            _scope=sc,
-            _reuse=reuse,
-        )
-        outputs = layer.apply(inputs)
-        return finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, sc.name)
+        kind = {3: Conv1D, 4: Conv2D, 5: Conv3D}[rank]
+        options = {**_windows(given), **_kernel(given), **_options(given, inputs, sc)}
+        return _finish(kind(dilation_rate=rate, **options).apply(inputs), given, sc.name)
 
 
 def _layout(data_format: str | None) -> str:
@@ -176,34 +166,11 @@ def _layout(data_format: str | None) -> str:
 
 
 def _of_rank(dims: int, name: str) -> Callable:
-    def conv(
-        inputs: Any,
-        num_outputs: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: str = "SAME",
-        data_format: str | None = None,
-        rate: Any = 1,
-        activation_fn: Any = relu,
-        normalizer_fn: Any = None,
-        normalizer_params: Any = None,
-        weights_initializer: Any = None,
-        weights_regularizer: Any = None,
-        biases_initializer: Any = _ZEROS,
-        biases_regularizer: Any = None,
-        reuse: Any = None,
-        variables_collections: Any = None,
-        outputs_collections: Any = None,
-        trainable: bool = True,
-        scope: Any = None,
-    ) -> Tensor:
-        given = {**locals(), "conv_dims": dims}
-        del given["dims"]
-        return convolution(**given)
+    def conv(given: dict[str, Any]) -> Tensor:
+        return convolution(**given, conv_dims=dims)
 
-    conv.__name__ = conv.__qualname__ = name
-    conv.__doc__ = f"`convolution` for inputs of rank {dims + 2}."
-    return add_arg_scope(conv)
+    own, does = like(convolution, without=("conv_dims",)), f"`convolution` for inputs of rank {dims + 2}."
+    return add_arg_scope(function(own, name, conv, does))
 
 
 @export("contrib.layers.conv2d_transpose", "contrib.layers.convolution2d_transpose")
@@ -229,28 +196,12 @@ def conv2d_transpose(
     scope: Any = None,
 ) -> Tensor:
     """The transpose of a convolution of images: it enlarges them."""
+    given = locals()
     getter = renaming(_NAMES, variables_collections)
     with variable_scope(scope, "Conv2d_transpose", [inputs], reuse=reuse, custom_getter=getter) as sc:
         inputs = to_tensor(inputs)
-        layer = Conv2DTranspose(
-            filters=num_outputs,
-            kernel_size=kernel_size,
-            strides=stride,
-            padding=padding,
-            data_format=_layout(data_format),
-            use_bias=normalizer_fn is None and biases_initializer is not None,
-            kernel_initializer=weights_initializer or xavier_initializer(),
-            bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer,
-            bias_regularizer=biases_regularizer,
-            trainable=trainable,
-            name=sc.name,
-            dtype=inputs.dtype.base_dtype,
-            _scope=sc,
-            _reuse=reuse,
-        )
-        outputs = layer.apply(inputs)
-        return finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, sc.name)
+        layer = Conv2DTranspose(**_windows(given), **_kernel(given), **_options(given, inputs, sc))
+        return _finish(layer.apply(inputs), given, sc.name)
 
 
 @export("contrib.layers.separable_conv2d", "contrib.layers.separable_convolution2d")
@@ -279,6 +230,7 @@ def separable_conv2d(
     scope: Any = None,
 ) -> Tensor:
     """Filters each channel by itself, then mixes the channels; without `num_outputs` only the first."""
+    given = locals()
     names = {
         "bias": "biases",
         "depthwise_kernel": "depthwise_weights",
@@ -313,27 +265,16 @@ def separable_conv2d(
                 outputs = find("nn.bias_add")(outputs, biases, data_format=data_format)
         else:
             outputs = SeparableConv2D(
-                filters=num_outputs,
-                kernel_size=kernel_size,
-                strides=stride,
-                padding=padding,
-                data_format=_layout(data_format),
                 dilation_rate=rate,
                 depth_multiplier=depth_multiplier,
-                use_bias=normalizer_fn is None and biases_initializer is not None,
                 depthwise_initializer=weights_initializer,
                 pointwise_initializer=pointwise_initializer or weights_initializer,
-                bias_initializer=biases_initializer,
                 depthwise_regularizer=weights_regularizer,
                 pointwise_regularizer=weights_regularizer,
-                bias_regularizer=biases_regularizer,
-                trainable=trainable,
-                name=sc.name,
-                dtype=inputs.dtype.base_dtype,
-                _scope=sc,
-                _reuse=reuse,
+                **_windows(given),
+                **_options(given, inputs, sc),
             ).apply(inputs)
-        return finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, sc.name)
+        return _finish(outputs, given, sc.name)
 
 
 def _depthwise(

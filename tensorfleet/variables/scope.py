@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import export, publish
+from tensorfleet.arguments import function, like
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_default_graph, graph_of, name_scope
 from tensorfleet.properties import readonly
@@ -212,28 +213,18 @@ def get_variable(
     return get_variable_scope().get_variable(None, **locals())
 
 
-@export("get_local_variable")
-def get_local_variable(
-    name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    trainable: bool = False,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    validate_shape: bool = True,
-    use_resource: bool | None = None,
-    custom_getter: Any = None,
-    constraint: Any = None,
-    synchronization: Any = VariableSynchronization.AUTO,
-    aggregation: Any = VariableAggregation.NONE,
-) -> Any:
-    """Like `tf.get_variable`, for a variable that is local to the task and never saved."""
-    options = locals()
-    options |= {"trainable": False, "collections": [*(collections or []), GraphKeys.LOCAL_VARIABLES]}
-    return get_variable(**options)
+def _local(given: dict[str, Any]) -> Any:
+    collections = [*(given["collections"] or []), GraphKeys.LOCAL_VARIABLES]
+    return get_variable(**{**given, "trainable": False, "collections": collections})
+
+
+get_local_variable = function(
+    like(get_variable, trainable=False),
+    "get_local_variable",
+    _local,
+    "Like `tf.get_variable`, for a variable that is local to the task and never saved.",
+)
+publish(get_local_variable, "get_local_variable")
 
 
 @export("variable_scope")

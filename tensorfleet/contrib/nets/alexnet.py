@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.contrib.arg_scope import Scope, arg_scope
-from tensorfleet.contrib.nets.plain import classifier, layer
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.contrib.nets.plain import layer, network, small_head
 from tensorfleet.ops.nn_activations import relu
-from tensorfleet.variables.initializers import Constant, TruncatedNormal, Zeros
+from tensorfleet.variables.initializers import Constant
 
 
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Scope:
@@ -24,16 +21,8 @@ def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Scope:
                 return scope
 
 
-def alexnet_v2(
-    inputs: Any,
-    num_classes: int = 1000,
-    is_training: Any = True,
-    dropout_keep_prob: float = 0.5,
-    spatial_squeeze: bool = True,
-    scope: str = "alexnet_v2",
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """The logits and the end points."""
-    body: list[tuple] = [
+def _body() -> list[tuple]:
+    return [
         ("conv1", "conv2d", 64, [11, 11], 4, {"padding": "VALID"}),
         ("pool1", "max_pool2d", [3, 3], 2, {}),
         ("conv2", "conv2d", 192, [5, 5], {}),
@@ -43,17 +32,6 @@ def alexnet_v2(
         ("conv5", "conv2d", 256, [3, 3], {}),
         ("pool5", "max_pool2d", [3, 3], 2, {}),
     ]
-    small = {"weights_initializer": TruncatedNormal(0.0, 0.005), "biases_initializer": Constant(0.1)}
-    last = {"biases_initializer": Zeros()}
-    return classifier(
-        inputs,
-        scope,
-        body,
-        (4096, 4096, 5),
-        num_classes,
-        is_training,
-        dropout_keep_prob,
-        spatial_squeeze,
-        small,
-        last,
-    )
+
+
+alexnet_v2 = network("alexnet_v2", _body, (4096, 4096, 5), small_head, "The logits and the end points.")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.contrib.arg_scope import Scope, arg_scope
-from tensorfleet.contrib.nets.plain import classifier, layer
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.contrib.nets.plain import layer, network, small_head
 from tensorfleet.ops.nn_activations import relu
-from tensorfleet.variables.initializers import Constant, TruncatedNormal, Zeros
+from tensorfleet.variables.initializers import Zeros
 
 
 def overfeat_arg_scope(weight_decay: float = 0.0005) -> Scope:
@@ -24,16 +21,8 @@ def overfeat_arg_scope(weight_decay: float = 0.0005) -> Scope:
                 return scope
 
 
-def overfeat(
-    inputs: Any,
-    num_classes: int = 1000,
-    is_training: Any = True,
-    dropout_keep_prob: float = 0.5,
-    spatial_squeeze: bool = True,
-    scope: str = "overfeat",
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """The logits and the end points."""
-    body: list[tuple] = [
+def _body() -> list[tuple]:
+    return [
         ("conv1", "conv2d", 64, [11, 11], 4, {"padding": "VALID"}),
         ("pool1", "max_pool2d", [2, 2], {}),
         ("conv2", "conv2d", 256, [5, 5], {"padding": "VALID"}),
@@ -43,17 +32,6 @@ def overfeat(
         ("conv5", "conv2d", 1024, [3, 3], {}),
         ("pool5", "max_pool2d", [2, 2], {}),
     ]
-    small = {"weights_initializer": TruncatedNormal(0.0, 0.005), "biases_initializer": Constant(0.1)}
-    last = {"biases_initializer": Zeros()}
-    return classifier(
-        inputs,
-        scope,
-        body,
-        (3072, 4096, 6),
-        num_classes,
-        is_training,
-        dropout_keep_prob,
-        spatial_squeeze,
-        small,
-        last,
-    )
+
+
+overfeat = network("overfeat", _body, (3072, 4096, 6), small_head, "The logits and the end points.")

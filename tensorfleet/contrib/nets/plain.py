@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api import find
 from tensorfleet.contrib.arg_scope import arg_scope
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.variables.initializers import Constant, TruncatedNormal, Zeros
 from tensorfleet.variables.scope import variable_scope
 
 
@@ -26,23 +28,46 @@ def end_points(collection: str) -> dict[str, Tensor]:
     return find("contrib.layers.utils.convert_collection_to_dict")(collection)
 
 
-def classifier(
+def small_head() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options of the last layers where these begin with small weights."""
+    small = {"weights_initializer": TruncatedNormal(0.0, 0.005), "biases_initializer": Constant(0.1)}
+    return small, {"biases_initializer": Zeros()}
+
+
+def network(
+    name: str, body: Callable[[], list[tuple]], head: tuple[int, int, int], options: Callable, does: str
+) -> Callable[..., tuple[Tensor, dict[str, Tensor]]]:
+    """A function that builds a network of plain layers: `body`, then fc6, fc7 and fc8 as convolutions.
+
+    A row of `body` is the layer's scope, what it is, and its arguments; `head` has the sizes of fc6 and fc7, and
+    of the image that reaches fc6; `options` gives more arguments for those three, and for the last of them.
+    """
+
+    def build(
+        inputs: Any,
+        num_classes: int = 1000,
+        is_training: Any = True,
+        dropout_keep_prob: float = 0.5,
+        spatial_squeeze: bool = True,
+        scope: str = name,
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        sizes = (head, num_classes, is_training, dropout_keep_prob)
+        return _classifier(inputs, scope, body(), sizes, spatial_squeeze, *options())
+
+    build.__name__ = build.__qualname__ = name
+    build.__module__, build.__doc__ = body.__module__, does
+    return build
+
+
+def _classifier(
     inputs: Any,
     scope: str,
     body: list[tuple],
-    head: tuple[int, int, int],
-    num_classes: int,
-    is_training: Any,
-    keep: float,
+    head: tuple,
     squeeze: bool,
-    head_options: dict[str, Any],
-    last_options: dict[str, Any],
+    head_options: dict,
+    last_options: dict,
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """A network of plain layers: `body`, then fc6, fc7 and fc8 as convolutions.
-
-    A row of `body` is the layer's scope, what it is, and its arguments; `head` has the sizes of fc6 and fc7, and
-    of the image that reaches fc6.
-    """
     with variable_scope(scope, scope, [inputs]) as sc:
         collection, gathered = collecting(sc, "conv2d", "fully_connected", "max_pool2d")
         with gathered:
@@ -55,7 +80,7 @@ def classifier(
                     *sizes, options = args
                     net = layer(kind)(net, *sizes, scope=name, **options)
             with arg_scope([layer("conv2d")], **head_options):
-                net = _head(net, head, num_classes, is_training, keep, last_options)
+                net = _head(net, *head, last_options)
         found = end_points(collection)
         if squeeze:
             net = find("squeeze")(net, [1, 2], name="fc8/squeezed")

@@ -98,48 +98,56 @@ def resnet_arg_scope(
 
 
 def residual_network(
-    name: str,
-    unit: Callable,
-    root_options: dict[str, Any],
-    after_blocks: Callable,
-    inputs: Any,
-    blocks: list,
-    num_classes: int | None,
-    is_training: Any,
-    global_pool: bool,
-    output_stride: int | None,
-    include_root_block: bool,
-    reuse: Any,
-    scope: Any,
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Root, blocks, pooling, logits; the last of them and the end points.
+    name: str, unit: Callable, root_options: dict[str, Any], after_blocks: Callable
+) -> Callable:
+    """A function that builds networks of such units: root, blocks, pooling, logits.
 
     `root_options` are for the first convolution, `after_blocks` is applied to the result of the last block.
     """
-    with variable_scope(scope, name, [inputs], reuse=reuse) as sc:
-        collection, gathered = collecting(sc, "conv2d")
-        more = arg_scope([unit, stack_blocks_dense], outputs_collections=[collection])
-        with gathered, more, arg_scope([layer("batch_norm")], is_training=is_training):
-            net = inputs
-            if include_root_block:
-                if output_stride is not None:
-                    if output_stride % 4:
-                        raise ValueError("The output_stride needs to be a multiple of 4.")
-                    output_stride //= 4
-                with arg_scope([layer("conv2d")], **root_options):
-                    net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
-                net = layer("max_pool2d")(net, [3, 3], stride=2, scope="pool1")
-            net = after_blocks(stack_blocks_dense(net, blocks, output_stride))
-            if global_pool:
-                net = find("reduce_mean")(net, [1, 2], name="pool5", keepdims=True)
-            if num_classes is not None:
-                net = layer("conv2d")(
-                    net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits"
-                )
-            found = end_points(collection)
-            if num_classes is not None:
-                found["predictions"] = layer("softmax")(net, scope="predictions")
-    return net, found
+
+    def build(
+        inputs: Any,
+        blocks: list,
+        num_classes: int | None = None,
+        is_training: Any = True,
+        global_pool: bool = True,
+        output_stride: int | None = None,
+        include_root_block: bool = True,
+        reuse: Any = None,
+        scope: Any = None,
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """A network of these blocks: the logits (the features without `num_classes`) and the end points.
+
+        `output_stride` bounds how much smaller than the image the features are, with holes in the convolutions.
+        """
+        with variable_scope(scope, name, [inputs], reuse=reuse) as sc:
+            collection, gathered = collecting(sc, "conv2d")
+            more = arg_scope([unit, stack_blocks_dense], outputs_collections=[collection])
+            with gathered, more, arg_scope([layer("batch_norm")], is_training=is_training):
+                net = inputs
+                if include_root_block:
+                    if output_stride is not None:
+                        if output_stride % 4:
+                            raise ValueError("The output_stride needs to be a multiple of 4.")
+                        output_stride //= 4
+                    with arg_scope([layer("conv2d")], **root_options):
+                        net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
+                    net = layer("max_pool2d")(net, [3, 3], stride=2, scope="pool1")
+                net = after_blocks(stack_blocks_dense(net, blocks, output_stride))
+                if global_pool:
+                    net = find("reduce_mean")(net, [1, 2], name="pool5", keepdims=True)
+                if num_classes is not None:
+                    net = layer("conv2d")(
+                        net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits"
+                    )
+                found = end_points(collection)
+                if num_classes is not None:
+                    found["predictions"] = layer("softmax")(net, scope="predictions")
+        return net, found
+
+    build.__name__ = build.__qualname__ = name
+    build.__module__ = unit.__module__
+    return build
 
 
 def sized(network: Callable, unit: Callable, counts: tuple[int, int, int, int], name: str) -> Callable:

@@ -47,36 +47,7 @@ def bottleneck(
         return collected(outputs_collections, sc.name, output)
 
 
-def resnet_v1(
-    inputs: Any,
-    blocks: list,
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    include_root_block: bool = True,
-    reuse: Any = None,
-    scope: Any = None,
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """A network of these blocks: the logits (the features without `num_classes`) and the end points.
-
-    `output_stride` bounds how much smaller than the image the features are, with holes in the convolutions.
-    """
-    return residual_network(
-        "resnet_v1",
-        bottleneck,
-        {},
-        lambda net: net,
-        inputs,
-        blocks,
-        num_classes,
-        is_training,
-        global_pool,
-        output_stride,
-        include_root_block,
-        reuse,
-        scope,
-    )
+resnet_v1 = residual_network("resnet_v1", bottleneck, {}, lambda net: net)
 
 
 def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:

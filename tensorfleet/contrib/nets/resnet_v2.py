@@ -49,36 +49,13 @@ def bottleneck(
         return collected(outputs_collections, sc.name, output)
 
 
-def resnet_v2(
-    inputs: Any,
-    blocks: list,
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    include_root_block: bool = True,
-    reuse: Any = None,
-    scope: Any = None,
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """A network of these blocks: the logits (the features without `num_classes`) and the end points.
+def _postnorm(net: Tensor) -> Tensor:
+    return layer("batch_norm")(net, activation_fn=relu, scope="postnorm")
 
-    `output_stride` bounds how much smaller than the image the features are, with holes in the convolutions.
-    """
-    return residual_network(
-        "resnet_v2",
-        bottleneck,
-        {"activation_fn": None, "normalizer_fn": None},
-        _postnorm,
-        inputs,
-        blocks,
-        num_classes,
-        is_training,
-        global_pool,
-        output_stride,
-        include_root_block,
-        reuse,
-        scope,
-    )
+
+resnet_v2 = residual_network(
+    "resnet_v2", bottleneck, {"activation_fn": None, "normalizer_fn": None}, _postnorm
+)
 
 
 def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
@@ -90,7 +67,3 @@ resnet_v2_50 = sized(resnet_v2, bottleneck, (3, 4, 6, 3), "resnet_v2_50")
 resnet_v2_101 = sized(resnet_v2, bottleneck, (3, 4, 23, 3), "resnet_v2_101")
 resnet_v2_152 = sized(resnet_v2, bottleneck, (3, 8, 36, 3), "resnet_v2_152")
 resnet_v2_200 = sized(resnet_v2, bottleneck, (3, 24, 36, 3), "resnet_v2_200")
-
-
-def _postnorm(net: Tensor) -> Tensor:
-    return layer("batch_norm")(net, activation_fn=relu, scope="postnorm")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tensorfleet.contrib.arg_scope import Scope, arg_scope
-from tensorfleet.contrib.nets.plain import classifier, layer
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.contrib.nets.plain import layer, network
 from tensorfleet.ops.nn_activations import relu
 from tensorfleet.variables.initializers import Zeros
 
@@ -23,53 +22,18 @@ def vgg_arg_scope(weight_decay: float = 0.0005) -> Scope:
             return scope
 
 
-def _network(
-    counts: tuple[int, ...], inputs: Any, classes: int, training: Any, keep: float, squeeze: bool, scope: str
-) -> tuple[Tensor, dict[str, Tensor]]:
-    body: list[tuple] = []
-    for i, (count, depth) in enumerate(zip(counts, (64, 128, 256, 512, 512), strict=True), 1):
-        body.append((f"conv{i}", "repeat", count, depth))
-        body.append((f"pool{i}", "max_pool2d", [2, 2], {}))
-    return classifier(inputs, scope, body, (4096, 4096, 7), classes, training, keep, squeeze, {}, {})
+def _vgg(name: str, counts: tuple[int, ...], does: str) -> Callable:
+    def body() -> list[tuple]:
+        rows: list[tuple] = []
+        for i, (count, depth) in enumerate(zip(counts, (64, 128, 256, 512, 512), strict=True), 1):
+            rows.append((f"conv{i}", "repeat", count, depth))
+            rows.append((f"pool{i}", "max_pool2d", [2, 2], {}))
+        return rows
+
+    return network(name, body, (4096, 4096, 7), lambda: ({}, {}), does)
 
 
-def vgg_a(
-    inputs: Any,
-    num_classes: int = 1000,
-    is_training: Any = True,
-    dropout_keep_prob: float = 0.5,
-    spatial_squeeze: bool = True,
-    scope: str = "vgg_a",
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Eleven layers; the logits and the end points."""
-    counts = (1, 1, 2, 2, 2)
-    return _network(counts, inputs, num_classes, is_training, dropout_keep_prob, spatial_squeeze, scope)
-
-
-def vgg_16(
-    inputs: Any,
-    num_classes: int = 1000,
-    is_training: Any = True,
-    dropout_keep_prob: float = 0.5,
-    spatial_squeeze: bool = True,
-    scope: str = "vgg_16",
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Sixteen layers; the logits and the end points."""
-    counts = (2, 2, 3, 3, 3)
-    return _network(counts, inputs, num_classes, is_training, dropout_keep_prob, spatial_squeeze, scope)
-
-
-def vgg_19(
-    inputs: Any,
-    num_classes: int = 1000,
-    is_training: Any = True,
-    dropout_keep_prob: float = 0.5,
-    spatial_squeeze: bool = True,
-    scope: str = "vgg_19",
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Nineteen layers; the logits and the end points."""
-    counts = (2, 2, 4, 4, 4)
-    return _network(counts, inputs, num_classes, is_training, dropout_keep_prob, spatial_squeeze, scope)
-
-
+vgg_a = _vgg("vgg_a", (1, 1, 2, 2, 2), "Eleven layers; the logits and the end points.")
+vgg_16 = _vgg("vgg_16", (2, 2, 3, 3, 3), "Sixteen layers; the logits and the end points.")
+vgg_19 = _vgg("vgg_19", (2, 2, 4, 4, 4), "Nineteen layers; the logits and the end points.")
 vgg_d, vgg_e = vgg_16, vgg_19
