@@ -112,7 +112,7 @@ def log_uniform_candidate_sampler(rng, true_classes, num_sampled, unique, range_
 
 
 def _log_uniform_draws(words, range_max):
-    unit = philox._unit_double(words.reshape(-1, 4)).reshape(len(words), -1)
+    unit = philox.unit_double(words.reshape(-1, 4)).reshape(len(words), -1)
     unit *= math.log1p(range_max)
     return (np.exp(unit, unit).astype(np.int64) - 1) % range_max
 
@@ -203,7 +203,7 @@ class Unigrams:
         if rejected and (pairs[:, 1] < rejected).any():
             pairs = np.array(list(_pairs_without(words.tolist(), rejected)), np.uint32).reshape(-1, 2)
         slot = (pairs[:, 1] % np.uint32(slots)).astype(np.int64)
-        coin = philox._unit_float(pairs[:, 0].copy())
+        coin = philox.unit_float(pairs[:, 0].copy())
         return np.where(coin < self.keep[slot], slot, self.alias[slot])
 
 
@@ -268,7 +268,7 @@ class _Supplies:
     def _next_blocks(self, rows):
         words = philox.blocks(np, self._rng, self._starts[rows] + self._taken[rows])
         self._taken[rows] += np.uint64(1)
-        return philox._unit_double(words)
+        return philox.unit_double(words)
 
     def _next(self, kind, rows, pairs_of):
         """One number for each of these outputs: what is left of its last block, or the first of a new one."""
@@ -366,7 +366,7 @@ def _knuth(rng, outputs, rate):
     events, enough = np.zeros(len(rate)), np.exp(-rate)
     rows, product, taken = np.arange(len(rate)), np.ones(len(rate)), np.uint64(0)
     while len(rows):
-        units = philox._unit_double(philox.blocks(np, rng, outputs[rows] * np.uint64(256) + taken))
+        units = philox.unit_double(philox.blocks(np, rng, outputs[rows] * np.uint64(256) + taken))
         taken += np.uint64(1)
         first = product * units[:, 1]
         second = first * units[:, 0]

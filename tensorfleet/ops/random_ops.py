@@ -14,7 +14,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import get_default_graph, name_scope
-from tensorfleet.ops import philox, philox_sampling
+from tensorfleet.ops import philox, philox_normal, philox_sampling
 from tensorfleet.ops.common import ints, same_as_input, shape_given_by
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape
@@ -82,12 +82,12 @@ def _random_uniform(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> An
 
 @_shaped("RandomStandardNormal")
 def _random_standard_normal(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> Any:
-    return philox.random_standard_normal(xp, rng, _checked_shape(shape), dtype.np_dtype)
+    return philox_normal.random_standard_normal(xp, rng, _checked_shape(shape), dtype.np_dtype)
 
 
 @_shaped("TruncatedNormal")
 def _truncated_normal(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> Any:
-    return philox.truncated_normal(xp, rng, _checked_shape(shape), dtype.np_dtype)
+    return philox_normal.truncated_normal(xp, rng, _checked_shape(shape), dtype.np_dtype)
 
 
 @op(

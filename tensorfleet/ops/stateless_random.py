@@ -14,7 +14,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops import philox
+from tensorfleet.ops import philox, philox_normal
 from tensorfleet.ops.common import ints, shape_given_by, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank
@@ -62,8 +62,8 @@ def _declare(name: str, draw: Callable) -> None:
 
 
 _declare("StatelessRandomUniform", philox.random_uniform)
-_declare("StatelessRandomNormal", philox.random_standard_normal)
-_declare("StatelessTruncatedNormal", philox.truncated_normal)
+_declare("StatelessRandomNormal", philox_normal.random_standard_normal)
+_declare("StatelessTruncatedNormal", philox_normal.truncated_normal)
 
 
 @op(
