@@ -17,6 +17,7 @@ from tensorfleet.io import pictures, png
 from tensorfleet.ops.common import UNKNOWN, scalar
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least
+from tensorfleet.ops.public import op_function
 from tensorfleet.shapes import TensorShape
 
 _PIXELS = (np.arange(4 * 5 * 3) * 4).reshape(4, 5, 3).astype(np.uint8)
@@ -253,56 +254,22 @@ def decode_png(
     return apply("DecodePng", contents, channels=channels, dtype=dtype, name=name)
 
 
-@export("image.decode_jpeg", "io.decode_jpeg")
-def decode_jpeg(
-    contents: Any,
-    channels: int = 0,
-    ratio: int = 1,
-    fancy_upscaling: bool = True,
-    try_recover_truncated: bool = False,
-    acceptable_fraction: float = 1,
-    dct_method: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """The pixels [height, width, channels] of a JPEG file; `ratio` 2, 4 or 8 gives a smaller image fast."""
-    return apply(
-        "DecodeJpeg",
-        contents,
-        channels=channels,
-        ratio=ratio,
-        fancy_upscaling=fancy_upscaling,
-        try_recover_truncated=try_recover_truncated,
-        acceptable_fraction=acceptable_fraction,
-        dct_method=dct_method,
-        name=name,
-    )
+decode_jpeg = op_function(
+    "DecodeJpeg",
+    "contents, channels=0, ratio=1, fancy_upscaling=True, try_recover_truncated=False, "
+    "acceptable_fraction=1, dct_method='', name=None",
+    "image.decode_jpeg io.decode_jpeg",
+    "The pixels [height, width, channels] of a JPEG file; `ratio` 2, 4 or 8 gives a smaller image fast.",
+)
 
 
-@export("image.decode_and_crop_jpeg", "io.decode_and_crop_jpeg")
-def decode_and_crop_jpeg(
-    contents: Any,
-    crop_window: Any,
-    channels: int = 0,
-    ratio: int = 1,
-    fancy_upscaling: bool = True,
-    try_recover_truncated: bool = False,
-    acceptable_fraction: float = 1,
-    dct_method: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """The window [y, x, height, width] of a JPEG file."""
-    return apply(
-        "DecodeAndCropJpeg",
-        contents,
-        crop_window,
-        channels=channels,
-        ratio=ratio,
-        fancy_upscaling=fancy_upscaling,
-        try_recover_truncated=try_recover_truncated,
-        acceptable_fraction=acceptable_fraction,
-        dct_method=dct_method,
-        name=name,
-    )
+decode_and_crop_jpeg = op_function(
+    "DecodeAndCropJpeg",
+    "contents, crop_window, channels=0, ratio=1, fancy_upscaling=True, try_recover_truncated=False, "
+    "acceptable_fraction=1, dct_method='', name=None",
+    "image.decode_and_crop_jpeg io.decode_and_crop_jpeg",
+    "The window [y, x, height, width] of a JPEG file.",
+)
 
 
 @export("image.decode_gif", "io.decode_gif")
@@ -342,35 +309,13 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     return apply("EncodePng", to_tensor(image, name="image"), compression=compression, name=name)
 
 
-@export("image.encode_jpeg", "io.encode_jpeg")
-def encode_jpeg(
-    image: Any,
-    format: str = "",
-    quality: int = 95,
-    progressive: bool = False,
-    optimize_size: bool = False,
-    chroma_downsampling: bool = True,
-    density_unit: str = "in",
-    x_density: int = 300,
-    y_density: int = 300,
-    xmp_metadata: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """The JPEG file of an image [height, width, 1 or 3] of uint8."""
-    return apply(
-        "EncodeJpeg",
-        image,
-        format=format,
-        quality=quality,
-        progressive=progressive,
-        optimize_size=optimize_size,
-        chroma_downsampling=chroma_downsampling,
-        density_unit=density_unit,
-        x_density=x_density,
-        y_density=y_density,
-        xmp_metadata=xmp_metadata,
-        name=name,
-    )
+encode_jpeg = op_function(
+    "EncodeJpeg",
+    "image, format='', quality=95, progressive=False, optimize_size=False, chroma_downsampling=True, "
+    "density_unit='in', x_density=300, y_density=300, xmp_metadata='', name=None",
+    "image.encode_jpeg io.encode_jpeg",
+    "The JPEG file of an image [height, width, 1 or 3] of uint8.",
+)
 
 
 @export("image.extract_jpeg_shape", "io.extract_jpeg_shape")

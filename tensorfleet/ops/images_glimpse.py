@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
-from tensorfleet.api import export
-from tensorfleet.graph.apply import apply
-from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import ints, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, same_dimension
 from tensorfleet.ops.philox import random_state
+from tensorfleet.ops.public import op_function
 from tensorfleet.shapes import TensorShape
 
 _IMAGE = np.arange(2 * 6 * 5, dtype=np.float32).reshape(2, 6, 5, 1)
@@ -93,16 +92,9 @@ def _noise(images: np.ndarray, shape: tuple, kind: bytes) -> np.ndarray:
 not_differentiable("ExtractGlimpse")
 
 
-@export("image.extract_glimpse")
-def extract_glimpse(
-    input: Any,
-    size: Any,
-    offsets: Any,
-    centered: bool = True,
-    normalized: bool = True,
-    uniform_noise: bool = True,
-    name: str | None = None,
-) -> Tensor:
-    """A window of `size` around a place of each image; what lies outside the image is noise."""
-    attrs = dict(centered=centered, normalized=normalized, uniform_noise=uniform_noise)
-    return apply("ExtractGlimpse", input, size, offsets, name=name, **attrs)
+extract_glimpse = op_function(
+    "ExtractGlimpse",
+    "input, size, offsets, centered=True, normalized=True, uniform_noise=True, name=None",
+    "image.extract_glimpse",
+    "A window of `size` around a place of each image; what lies outside the image is noise.",
+)

@@ -19,6 +19,7 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import ints, is_numpy, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank
+from tensorfleet.ops.public import op_function
 from tensorfleet.shapes import TensorShape
 
 _ANY = "{int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}"
@@ -363,43 +364,28 @@ def _resize_area(xp: Any, x: Any, size: Any, *, align_corners: bool) -> Any:
 # -- names -------------------------------------------------------------------------------------------
 
 
-@export("image.resize_bilinear")
-def resize_bilinear(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Tensor:
-    """Images [batch, height, width, channels] resized to `size`, linearly between pixels, as float32."""
-    grid = dict(align_corners=align_corners, half_pixel_centers=half_pixel_centers)
-    return apply("ResizeBilinear", images, size, name=name, **grid)
+resize_bilinear = op_function(
+    "ResizeBilinear",
+    "images, size, align_corners=False, name=None, half_pixel_centers=False",
+    "image.resize_bilinear",
+    "Images [batch, height, width, channels] resized to `size`, linearly between pixels, as float32.",
+)
 
 
-@export("image.resize_nearest_neighbor")
-def resize_nearest_neighbor(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Tensor:
-    """Images [batch, height, width, channels] resized to `size`, each pixel that of the nearest place."""
-    grid = dict(align_corners=align_corners, half_pixel_centers=half_pixel_centers)
-    return apply("ResizeNearestNeighbor", images, size, name=name, **grid)
+resize_nearest_neighbor = op_function(
+    "ResizeNearestNeighbor",
+    "images, size, align_corners=False, name=None, half_pixel_centers=False",
+    "image.resize_nearest_neighbor",
+    "Images [batch, height, width, channels] resized to `size`, each pixel that of the nearest place.",
+)
 
 
-@export("image.resize_bicubic")
-def resize_bicubic(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Tensor:
-    """Images [batch, height, width, channels] resized to `size` by cubic curves, as float32."""
-    grid = dict(align_corners=align_corners, half_pixel_centers=half_pixel_centers)
-    return apply("ResizeBicubic", images, size, name=name, **grid)
+resize_bicubic = op_function(
+    "ResizeBicubic",
+    "images, size, align_corners=False, name=None, half_pixel_centers=False",
+    "image.resize_bicubic",
+    "Images [batch, height, width, channels] resized to `size` by cubic curves, as float32.",
+)
 
 
 @export("image.resize_area")

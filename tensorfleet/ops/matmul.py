@@ -17,6 +17,7 @@ from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import COMPLEX, INTS, REAL, bracketed, conj, conjugate, wide
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.openblas import product
+from tensorfleet.ops.public import op_function
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _A, _B = REAL.astype(np.float64), np.arange(6.0).reshape(3, 2) / 4 - 0.5
@@ -313,16 +314,9 @@ def matvec(
         return apply("Squeeze", product, squeeze_dims=[-1])
 
 
-@export("sparse_matmul")
-def sparse_matmul(
-    a: Any,
-    b: Any,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    a_is_sparse: bool = False,
-    b_is_sparse: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """The product of matrices of which one or both hold many zeros."""
-    flags = {"a_is_sparse": a_is_sparse, "b_is_sparse": b_is_sparse}
-    return apply("SparseMatMul", a, b, transpose_a=transpose_a, transpose_b=transpose_b, **flags, name=name)
+sparse_matmul = op_function(
+    "SparseMatMul",
+    "a, b, transpose_a=False, transpose_b=False, a_is_sparse=False, b_is_sparse=False, name=None",
+    "sparse_matmul",
+    "The product of matrices of which one or both hold many zeros.",
+)

@@ -17,6 +17,7 @@ from tensorfleet.ops import conv_kernels
 from tensorfleet.ops.common import ints, shape_given_by
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import dims_of, of_rank, one_of, shape_of, spatial_list
+from tensorfleet.ops.public import op_function
 from tensorfleet.shapes import TensorShape
 
 _random = np.random.RandomState(0)
@@ -323,53 +324,30 @@ _declare_gradients(
 )
 
 
-@export("nn.depthwise_conv2d_native")
-def depthwise_conv2d_native(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NHWC",
-    dilations: Any = [1, 1, 1, 1],  # noqa: B006
-    name: str | None = None,
-) -> Tensor:
-    """A convolution of each channel with filters of its own: [height, width, channels, multiplier]."""
-    options = dict(strides=strides, padding=padding, data_format=data_format, dilations=dilations)
-    return apply("DepthwiseConv2dNative", input, filter, name=name, **options)
+depthwise_conv2d_native = op_function(
+    "DepthwiseConv2dNative",
+    "input, filter, strides, padding, data_format='NHWC', dilations=[1, 1, 1, 1], name=None",
+    "nn.depthwise_conv2d_native",
+    "A convolution of each channel with filters of its own: [height, width, channels, multiplier].",
+)
 
 
-@export("nn.depthwise_conv2d_native_backprop_input", "nn.depthwise_conv2d_backprop_input")
-def depthwise_conv2d_native_backprop_input(
-    input_sizes: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NHWC",
-    dilations: Any = [1, 1, 1, 1],  # noqa: B006
-    name: str | None = None,
-) -> Tensor:
-    """The gradient of `depthwise_conv2d_native` with respect to its input, of shape `input_sizes`."""
-    options = dict(strides=strides, padding=padding, data_format=data_format, dilations=dilations)
-    kind = "DepthwiseConv2dNativeBackpropInput"
-    return apply(kind, input_sizes, filter, out_backprop, name=name, **options)
+depthwise_conv2d_native_backprop_input = op_function(
+    "DepthwiseConv2dNativeBackpropInput",
+    "input_sizes, filter, out_backprop, strides, padding, data_format='NHWC', dilations=[1, 1, 1, 1], "
+    "name=None",
+    "nn.depthwise_conv2d_native_backprop_input nn.depthwise_conv2d_backprop_input",
+    "The gradient of `depthwise_conv2d_native` with respect to its input, of shape `input_sizes`.",
+)
 
 
-@export("nn.depthwise_conv2d_native_backprop_filter", "nn.depthwise_conv2d_backprop_filter")
-def depthwise_conv2d_native_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NHWC",
-    dilations: Any = [1, 1, 1, 1],  # noqa: B006
-    name: str | None = None,
-) -> Tensor:
-    """The gradient of `depthwise_conv2d_native` with respect to its filter, of shape `filter_sizes`."""
-    options = dict(strides=strides, padding=padding, data_format=data_format, dilations=dilations)
-    kind = "DepthwiseConv2dNativeBackpropFilter"
-    return apply(kind, input, filter_sizes, out_backprop, name=name, **options)
+depthwise_conv2d_native_backprop_filter = op_function(
+    "DepthwiseConv2dNativeBackpropFilter",
+    "input, filter_sizes, out_backprop, strides, padding, data_format='NHWC', dilations=[1, 1, 1, 1], "
+    "name=None",
+    "nn.depthwise_conv2d_native_backprop_filter nn.depthwise_conv2d_backprop_filter",
+    "The gradient of `depthwise_conv2d_native` with respect to its filter, of shape `filter_sizes`.",
+)
 
 
 # -- three dimensions --------------------------------------------------------------------------------

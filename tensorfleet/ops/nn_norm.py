@@ -16,6 +16,7 @@ from tensorfleet.ops.common import UNKNOWN
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least, same_dimension
+from tensorfleet.ops.public import op_function
 from tensorfleet.shapes import TensorShape, unknown_shape
 
 _IMAGES = np.random.RandomState(0).randn(2, 2, 3, 4).astype(np.float32)
@@ -85,18 +86,12 @@ def _lrn_grad(
     return (g * _inverse_power(xp, base, beta) - kind(2 * alpha * beta) * w * pull).astype(dy.dtype)
 
 
-@export("nn.lrn", "nn.local_response_normalization")
-def lrn(
-    input: Any,
-    depth_radius: int = 5,
-    bias: float = 1,
-    alpha: float = 1,
-    beta: float = 0.5,
-    name: str | None = None,
-) -> Tensor:
-    """Divides each value by `(bias + alpha * squares of the 2 * depth_radius + 1 nearest channels) ** beta`."""
-    options = dict(depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
-    return apply("LRN", input, name=name, **options)
+lrn = op_function(
+    "LRN",
+    "input, depth_radius=5, bias=1, alpha=1, beta=0.5, name=None",
+    "nn.lrn nn.local_response_normalization",
+    "Divides each value by `(bias + alpha * squares of the 2 * depth_radius + 1 nearest channels) ** beta`.",
+)
 
 
 # -- batch normalization -----------------------------------------------------------------------------

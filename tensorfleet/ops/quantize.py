@@ -15,6 +15,7 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import SCALAR, same_as_input
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.public import op_function
 
 _QUANTIZED = "{qint8, quint8, qint32, qint16, quint16}"
 _PIECE = 1 << 16  # elements
@@ -269,19 +270,12 @@ def _pass_through_v3(op: Operation, dy: Any) -> Any:
 # -- names -------------------------------------------------------------------------------------------
 
 
-@export("quantization.quantize", "quantize")
-def quantize(
-    input: Any,
-    min_range: Any,
-    max_range: Any,
-    T: Any,
-    mode: str = "MIN_COMBINED",
-    round_mode: str = "HALF_AWAY_FROM_ZERO",
-    name: str | None = None,
-) -> list[Tensor]:
-    """The values as integers of type `T` over a range, and the range they really stand for."""
-    attrs: dict[str, Any] = dict(T=T, mode=mode, round_mode=round_mode)
-    return apply("QuantizeV2", input, min_range, max_range, name=name, **attrs)
+quantize = op_function(
+    "QuantizeV2",
+    "input, min_range, max_range, T, mode='MIN_COMBINED', round_mode='HALF_AWAY_FROM_ZERO', name=None",
+    "quantization.quantize quantize",
+    "The values as integers of type `T` over a range, and the range they really stand for.",
+)
 
 
 @export("quantize_v2")

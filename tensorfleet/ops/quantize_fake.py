@@ -14,6 +14,7 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import SCALAR, same_as_input
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least, same_dimension
+from tensorfleet.ops.public import op_function
 from tensorfleet.shapes import TensorShape
 
 _ATTRS = "num_bits: int = 8; narrow_range: bool = false"
@@ -204,33 +205,20 @@ not_differentiable("FakeQuantWithMinMaxVarsPerChannelGradient")
 # -- names -------------------------------------------------------------------------------------------
 
 
-@export("quantization.fake_quant_with_min_max_args", "fake_quant_with_min_max_args")
-def fake_quant_with_min_max_args(
-    inputs: Any,
-    min: float = -6,
-    max: float = 6,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Rounds to the 2**num_bits values spread evenly over a fixed range."""
-    attrs: dict[str, Any] = dict(min=min, max=max, num_bits=num_bits, narrow_range=narrow_range)
-    return apply("FakeQuantWithMinMaxArgs", inputs, name=name, **attrs)
+fake_quant_with_min_max_args = op_function(
+    "FakeQuantWithMinMaxArgs",
+    "inputs, min=-6, max=6, num_bits=8, narrow_range=False, name=None",
+    "quantization.fake_quant_with_min_max_args fake_quant_with_min_max_args",
+    "Rounds to the 2**num_bits values spread evenly over a fixed range.",
+)
 
 
-@export("quantization.fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_args_gradient")
-def fake_quant_with_min_max_args_gradient(
-    gradients: Any,
-    inputs: Any,
-    min: float = -6,
-    max: float = 6,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """The gradient of `fake_quant_with_min_max_args`: it flows where the input was inside the range."""
-    attrs: dict[str, Any] = dict(min=min, max=max, num_bits=num_bits, narrow_range=narrow_range)
-    return apply("FakeQuantWithMinMaxArgsGradient", gradients, inputs, name=name, **attrs)
+fake_quant_with_min_max_args_gradient = op_function(
+    "FakeQuantWithMinMaxArgsGradient",
+    "gradients, inputs, min=-6, max=6, num_bits=8, narrow_range=False, name=None",
+    "quantization.fake_quant_with_min_max_args_gradient fake_quant_with_min_max_args_gradient",
+    "The gradient of `fake_quant_with_min_max_args`: it flows where the input was inside the range.",
+)
 
 
 @export("quantization.fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars")
@@ -242,19 +230,12 @@ def fake_quant_with_min_max_vars(
     return apply("FakeQuantWithMinMaxVars", inputs, min, max, name=name, **attrs)
 
 
-@export("quantization.fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_gradient")
-def fake_quant_with_min_max_vars_gradient(
-    gradients: Any,
-    inputs: Any,
-    min: Any,
-    max: Any,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> list[Tensor]:
-    """The gradients of `fake_quant_with_min_max_vars`: to the input, to min and to max."""
-    attrs: dict[str, Any] = dict(num_bits=num_bits, narrow_range=narrow_range)
-    return apply("FakeQuantWithMinMaxVarsGradient", gradients, inputs, min, max, name=name, **attrs)
+fake_quant_with_min_max_vars_gradient = op_function(
+    "FakeQuantWithMinMaxVarsGradient",
+    "gradients, inputs, min, max, num_bits=8, narrow_range=False, name=None",
+    "quantization.fake_quant_with_min_max_vars_gradient fake_quant_with_min_max_vars_gradient",
+    "The gradients of `fake_quant_with_min_max_vars`: to the input, to min and to max.",
+)
 
 
 @export("quantization.fake_quant_with_min_max_vars_per_channel", "fake_quant_with_min_max_vars_per_channel")
@@ -266,19 +247,9 @@ def fake_quant_with_min_max_vars_per_channel(
     return apply("FakeQuantWithMinMaxVarsPerChannel", inputs, min, max, name=name, **attrs)
 
 
-@export(
-    "quantization.fake_quant_with_min_max_vars_per_channel_gradient",
-    "fake_quant_with_min_max_vars_per_channel_gradient",
+fake_quant_with_min_max_vars_per_channel_gradient = op_function(
+    "FakeQuantWithMinMaxVarsPerChannelGradient",
+    "gradients, inputs, min, max, num_bits=8, narrow_range=False, name=None",
+    "quantization.fake_quant_with_min_max_vars_per_channel_gradient fake_quant_with_min_max_vars_per_channel_gradient",
+    "The gradients of `fake_quant_with_min_max_vars_per_channel`: to the input, to min and to max.",
 )
-def fake_quant_with_min_max_vars_per_channel_gradient(
-    gradients: Any,
-    inputs: Any,
-    min: Any,
-    max: Any,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> list[Tensor]:
-    """The gradients of `fake_quant_with_min_max_vars_per_channel`: to the input, to min and to max."""
-    attrs: dict[str, Any] = dict(num_bits=num_bits, narrow_range=narrow_range)
-    return apply("FakeQuantWithMinMaxVarsPerChannelGradient", gradients, inputs, min, max, name=name, **attrs)

@@ -14,6 +14,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops import conv_kernels, pool_kernels
 from tensorfleet.ops.common import SCALAR, normal_axis, static_value, tensor_list
 from tensorfleet.ops.nn_shapes import dims_of, shape_of
+from tensorfleet.ops.public import op_function
 from tensorfleet.ops.quantize import _QUANTIZED, _rounded, _whole
 from tensorfleet.shapes import TensorShape
 
@@ -131,34 +132,20 @@ def _quantized_max_pool(
     return found.astype(x.dtype), np.float32(low), np.float32(high)
 
 
-@export("nn.quantized_avg_pool")
-def quantized_avg_pool(
-    input: Any,
-    min_input: Any,
-    max_input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    name: str | None = None,
-) -> list[Tensor]:
-    """Means of windows of a quantized tensor, and its range."""
-    given = {"ksize": ksize, "strides": strides, "padding": padding}
-    return apply("QuantizedAvgPool", input, min_input, max_input, name=name, **given)
+quantized_avg_pool = op_function(
+    "QuantizedAvgPool",
+    "input, min_input, max_input, ksize, strides, padding, name=None",
+    "nn.quantized_avg_pool",
+    "Means of windows of a quantized tensor, and its range.",
+)
 
 
-@export("nn.quantized_max_pool")
-def quantized_max_pool(
-    input: Any,
-    min_input: Any,
-    max_input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    name: str | None = None,
-) -> list[Tensor]:
-    """The greatest elements of windows of a quantized tensor, and its range."""
-    given = {"ksize": ksize, "strides": strides, "padding": padding}
-    return apply("QuantizedMaxPool", input, min_input, max_input, name=name, **given)
+quantized_max_pool = op_function(
+    "QuantizedMaxPool",
+    "input, min_input, max_input, ksize, strides, padding, name=None",
+    "nn.quantized_max_pool",
+    "The greatest elements of windows of a quantized tensor, and its range.",
+)
 
 
 # -- activations -------------------------------------------------------------------------------------
@@ -211,19 +198,13 @@ def _quantized_relu6(ctx: Any, x: Any, low: Any, high: Any, *, out_type: dtypes.
     return _clipped(x, low, high, 6.0, out_type)
 
 
-@export("nn.quantized_relu_x")
-def quantized_relu_x(
-    features: Any,
-    max_value: Any,
-    min_features: Any,
-    max_features: Any,
-    out_type: Any = dtypes.quint8,
-    name: str | None = None,
-) -> list[Tensor]:
-    """A quantized tensor cut off at zero and at `max_value`, and its range."""
-    return apply(
-        "QuantizedReluX", features, max_value, min_features, max_features, out_type=out_type, name=name
-    )
+quantized_relu_x = op_function(
+    "QuantizedReluX",
+    "features, max_value, min_features, max_features, out_type=quint8, name=None",
+    "nn.quantized_relu_x",
+    "A quantized tensor cut off at zero and at `max_value`, and its range.",
+    quint8=dtypes.quint8,
+)
 
 
 # -- convolution -------------------------------------------------------------------------------------

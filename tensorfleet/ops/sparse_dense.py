@@ -18,6 +18,7 @@ from tensorfleet.ops.array_build import zeros, zeros_like
 from tensorfleet.ops.basic import placeholder
 from tensorfleet.ops.common import is_numpy, shape_given_by
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.public import op_function
 from tensorfleet.ops.reduce import reduce_sum
 from tensorfleet.ops.sparse_kernels import bracketed, check_places, invalid, positions
 from tensorfleet.shapes import TensorShape, as_shape
@@ -143,25 +144,12 @@ def _as_rows(indices: Tensor, shape: Tensor) -> Tensor:
     return apply("Reshape", indices, apply("Pack", [-1, apply("Size", shape)]))
 
 
-@export("sparse_to_dense")
-def sparse_to_dense(
-    sparse_indices: Any,
-    output_shape: Any,
-    sparse_values: Any,
-    default_value: Any = 0,
-    validate_indices: bool = True,
-    name: str | None = None,
-) -> Tensor:
-    """A dense tensor with `sparse_values` (or one value) at `sparse_indices`, `default_value` elsewhere."""
-    return apply(
-        "SparseToDense",
-        sparse_indices,
-        output_shape,
-        sparse_values,
-        default_value,
-        validate_indices=validate_indices,
-        name=name,
-    )
+sparse_to_dense = op_function(
+    "SparseToDense",
+    "sparse_indices, output_shape, sparse_values, default_value=0, validate_indices=True, name=None",
+    "sparse_to_dense",
+    "A dense tensor with `sparse_values` (or one value) at `sparse_indices`, `default_value` elsewhere.",
+)
 
 
 @export("sparse.to_dense", "sparse_tensor_to_dense")

@@ -22,6 +22,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import UNKNOWN, same_as_input
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.public import op_function
 from tensorfleet.ops.string_buffers import MANY, Buffer, decimals, lengths_of, objects_of, spelled
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
@@ -434,27 +435,12 @@ def _check_format(dtype: np.dtype, precision: int, scientific: bool, shortest: b
         raise invalid("Cannot select both scientific and shortest notation")
 
 
-@export("dtypes.as_string", "strings.as_string", "as_string")
-def as_string(
-    input: Any,
-    precision: Any = -1,
-    scientific: bool = False,
-    shortest: bool = False,
-    width: Any = -1,
-    fill: Any = "",
-    name: str | None = None,
-) -> Tensor:
-    """Numbers spelled out: with `precision` digits behind the point, `width` wide, filled up with `fill`."""
-    return apply(
-        "AsString",
-        input,
-        precision=precision,
-        scientific=scientific,
-        shortest=shortest,
-        width=width,
-        fill=fill,
-        name=name,
-    )
+as_string = op_function(
+    "AsString",
+    "input, precision=-1, scientific=False, shortest=False, width=-1, fill='', name=None",
+    "dtypes.as_string strings.as_string as_string",
+    "Numbers spelled out: with `precision` digits behind the point, `width` wide, filled up with `fill`.",
+)
 
 
 not_differentiable(
