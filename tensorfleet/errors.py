@@ -103,6 +103,11 @@ class InvalidArgumentError(OpError):
         super().__init__(node_def, op, message, INVALID_ARGUMENT)
 
 
+def invalid(message: str) -> InvalidArgumentError:
+    """The error of a kernel that cannot take its arguments; who runs it adds the operation."""
+    return InvalidArgumentError(None, None, message)
+
+
 class DeadlineExceededError(OpError):
     """A time limit passed before the operation finished."""
 

@@ -25,10 +25,6 @@ def bracketed(dims: Sequence[int | None] | None) -> str:
     return f"[{','.join('?' if d is None else str(d) for d in dims)}]"
 
 
-def _invalid(text: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, text)
-
-
 def most(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """The most of each: the gradients of one step go to one accumulator for each variable."""
     found: dict[str, int] = {}
@@ -127,13 +123,13 @@ class Accumulator:
     def _add(self, *gradients: Any) -> None:
         (gradient,) = gradients
         if not self.shape.is_compatible_with(gradient.shape):
-            raise _invalid(
+            raise errors.invalid(
                 f"Shape mismatch: expected {bracketed(self.shape._d)}, got {bracketed(gradient.shape)}"
             )
         if not self.count:
             self._sum = np.array(gradient)
         elif self._sum.shape != gradient.shape:
-            raise _invalid(
+            raise errors.invalid(
                 f"Shape mismatch: expected {bracketed(self._sum.shape)}, got {bracketed(gradient.shape)}"
             )
         else:
@@ -182,11 +178,13 @@ class SparseAccumulator(Accumulator):
 
     def _check(self, indices: np.ndarray, values: np.ndarray, dims: np.ndarray | None) -> None:
         if indices.ndim != 1:
-            raise _invalid(f"Input indices should be vector but received shape: {bracketed(indices.shape)}")
+            raise errors.invalid(
+                f"Input indices should be vector but received shape: {bracketed(indices.shape)}"
+            )
         if values.ndim == 0:
-            raise _invalid("Values cannot be 0-dimensional.")
+            raise errors.invalid("Values cannot be 0-dimensional.")
         if len(indices) != len(values):
-            raise _invalid(f"Expected {len(indices)} non-empty input values, got {len(values)}")
+            raise errors.invalid(f"Expected {len(indices)} non-empty input values, got {len(values)}")
         for limits in (() if dims is None else dims.tolist(), self.shape._d or ()):
             if limits and limits[0] is not None and len(indices):
                 _check_rows(indices, int(limits[0]))
@@ -196,7 +194,9 @@ class SparseAccumulator(Accumulator):
             _same_dims(self.shape._d, values.shape, "values", 1)
         if self.count:
             if values.ndim != self._sum[1].ndim:
-                raise _invalid(f"Shape mismatch: expected values rank {self._sum[1].ndim}, got {values.ndim}")
+                raise errors.invalid(
+                    f"Shape mismatch: expected values rank {self._sum[1].ndim}, got {values.ndim}"
+                )
             _same_dims((None, *self._sum[1].shape[1:]), values.shape, "values", 1)
 
     def _reduced(self) -> Any:
@@ -215,7 +215,7 @@ class SparseAccumulator(Accumulator):
 def _check_rows(indices: np.ndarray, rows: int) -> None:
     where = int(np.argmax(indices))
     if 0 <= rows <= indices[where]:
-        raise _invalid(
+        raise errors.invalid(
             f"Shape mismatch: index of slice {where} exceeded limits of shape; index is {int(indices[where])} "
             f"exceeded {rows}"
         )
@@ -223,8 +223,8 @@ def _check_rows(indices: np.ndarray, rows: int) -> None:
 
 def _same_dims(want: Sequence[int | None], got: Sequence[int], what: str, start: int) -> None:
     if len(got) < len(want):
-        raise _invalid(f"Shape mismatch: expected {what} rank at least {len(want)}, got {len(got)}")
+        raise errors.invalid(f"Shape mismatch: expected {what} rank at least {len(want)}, got {len(got)}")
     for i in range(start, len(want)):
         expected = want[i]
         if expected is not None and got[i] >= 0 and expected != got[i]:
-            raise _invalid(f"Shape mismatch: expected {what} dim {i} to be {expected}, got {got[i]}")
+            raise errors.invalid(f"Shape mismatch: expected {what} dim {i} to be {expected}, got {got[i]}")

@@ -56,8 +56,7 @@ def _apply_gradient(ctx: Any, handle: Accumulator, local_step: Any, gradient: An
 def _take(ctx: Any, accumulator: Accumulator, num_required: Any) -> Any:
     required = int(num_required)
     if required <= 0:
-        text = f"Argument num_required must be positive, but was {required}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"Argument num_required must be positive, but was {required}")
     attempt = TakeGrad(required)
     complete(ctx, accumulator, attempt, f"for {required} gradients in accumulator '{accumulator.name}'")
     return attempt.result

@@ -56,9 +56,7 @@ def _bitcast(xp: Any, x: Any, *, type: DType) -> Any:
     new = np.dtype(type.np_dtype)
     old = np.dtype(x.dtype)
     if old.itemsize < new.itemsize and (not x.shape or x.shape[-1] != new.itemsize // old.itemsize):
-        raise errors.InvalidArgumentError(
-            None, None, f"Cannot bitcast from {old} to {new}: shape {list(x.shape)}"
-        )
+        raise errors.invalid(f"Cannot bitcast from {old} to {new}: shape {list(x.shape)}")
     if not is_numpy(xp):
         from jax import lax
 

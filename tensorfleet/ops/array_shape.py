@@ -27,7 +27,7 @@ def bracketed(dims: Any) -> str:
 
 def invalid(message: str) -> Exception:
     """What a kernel raises when its inputs' shapes, or values it knows while tracing, do not fit."""
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid(message)
 
 
 def known_rank(op: Operation, position: int) -> int | None:

@@ -20,7 +20,7 @@ _SOUND = np.array([[0.0], [0.5], [-0.5], [0.25]], np.float32)
 
 
 def _fail(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid(message)
 
 
 def _wav(samples: np.ndarray, rate: int) -> bytes:

@@ -47,15 +47,15 @@ class BarrierQueue(PriorityQueue):
     def insert(self, component: int, keys: np.ndarray, values: np.ndarray) -> None:
         """Adds one component to the elements named by `keys`; all or none."""
         if not 0 <= component < self._components:
-            raise _invalid(
+            raise errors.invalid(
                 f"The component ID is out of range {component} > num components {self._components}"
             )
         if values.ndim == 0 or values.shape[0] != len(keys):
-            raise _invalid(
+            raise errors.invalid(
                 f"Expected {len(keys)} values, got {values.shape[0] if values.ndim else 'a scalar'}"
             )
         if len(keys) and not values.size:
-            raise _invalid(
+            raise errors.invalid(
                 f"Tensors with no elements are not supported, but the values of component {component} of barrier "
                 f"'{self.name}' have shape {list(values.shape)}"
             )
@@ -63,7 +63,7 @@ class BarrierQueue(PriorityQueue):
         if not shape.is_compatible_with(values.shape[1:]):
             want = str([len(keys), *shape.as_list()]).replace(" ", "").replace("None", "?")
             got = str(list(values.shape)).replace(" ", "")
-            raise _invalid(f"Shape mismatch in tuple component {component}. Expected {want}, got {got}")
+            raise errors.invalid(f"Shape mismatch in tuple component {component}. Expected {want}, got {got}")
         with self._lock:
             self._check_open(keys.tolist(), component)
             for i, key in enumerate(keys.tolist()):
@@ -86,7 +86,7 @@ class BarrierQueue(PriorityQueue):
                 text = (
                     f"Key {key.decode()} already has a value for component {component} in barrier {self.name}"
                 )
-                raise _invalid(text)
+                raise errors.invalid(text)
         if self._shut and fresh:
             text = (
                 f"Barrier {self.name} is closed, but attempted to insert a brand new key: {fresh[0].decode()}.  "
@@ -124,10 +124,6 @@ class BarrierQueue(PriorityQueue):
                 self._waiting.clear()
             self.closed = not self._waiting
             self._serve()
-
-
-def _invalid(text: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, text)
 
 
 # -- operations --------------------------------------------------------------------------------------
@@ -188,7 +184,7 @@ def _taken_shapes(op: Operation) -> list[TensorShape]:
 def _take_many(ctx: Any, handle: BarrierQueue, num_elements: Any, *, allow_small_batch: bool) -> tuple:
     count = int(num_elements)
     if count < 0:
-        raise _invalid(f"Cannot take {count} < 0 elements.")
+        raise errors.invalid(f"Cannot take {count} < 0 elements.")
     if allow_small_batch and count:
         count = handle.at_hand(count)
     attempt = Take(count, allow_small_batch)

@@ -34,9 +34,7 @@ from tensorfleet.ops.reduce import reduce_all
 )
 def _assert(xp: Any, condition: Any, data: list, *, summarize: int, check: Any) -> None:
     if np.ndim(condition):
-        raise errors.InvalidArgumentError(
-            None, None, f"In[0] should be a scalar: {bracketed(condition.shape)}"
-        )
+        raise errors.invalid(f"In[0] should be a scalar: {bracketed(condition.shape)}")
     check(condition, lambda: "assertion failed: " + " ".join(f"[{summarized(d, summarize)}]" for d in data))
 
 
@@ -69,7 +67,7 @@ def _fail_now(data: list) -> None:
     for item in data:
         value = _static(item) if isinstance(item, Tensor) else item
         lines.append(str(item if value is None else value))
-    raise errors.InvalidArgumentError(None, None, "\n".join(lines))
+    raise errors.invalid("\n".join(lines))
 
 
 def _pairwise(

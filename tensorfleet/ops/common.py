@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet import errors
 from tensorfleet.graph.constant import constant_value, constant_value_as_shape
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.shapes import TensorShape, broadcast_shape
@@ -73,6 +74,12 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     if not -rank <= axis < rank:
         raise ValueError(f"{what} = {axis} not in [{-rank}, {rank})")
     return axis % rank
+
+
+def require(ok: bool, message: str) -> None:
+    """InvalidArgumentError unless something holds that does not depend on what is traced."""
+    if not ok:
+        raise errors.invalid(message)
 
 
 def is_numpy(xp: Any) -> bool:

@@ -113,7 +113,7 @@ def _approximate_equal(xp: Any, x: Any, y: Any, *, tolerance: float) -> Any:
         text = (
             f"x and y must be of the same shape. x shape: {bracketed(x.shape)}. y shape: {bracketed(y.shape)}"
         )
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     return xp.abs(x - y) < tolerance
 
 
@@ -182,8 +182,7 @@ def _select_shape(op: Operation) -> TensorShape:
 def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
     if t.shape != e.shape:
         sizes = f"{bracketed(t.shape)} vs. {bracketed(e.shape)}"
-        text = f"'then' and 'else' must have the same size. but received: {sizes}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"'then' and 'else' must have the same size. but received: {sizes}")
     if condition.ndim == 1 and t.ndim > 1:
         _same_batches(condition, t)
         condition = condition.reshape((-1,) + (1,) * (t.ndim - 1))
@@ -191,8 +190,7 @@ def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
         if condition.ndim == 1 and t.ndim == 1:
             _same_batches(condition, t)
         sizes = f"{bracketed(condition.shape)} vs. {bracketed(t.shape)}"
-        text = f"Inputs to Select must have the same size and shape: {sizes}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"Inputs to Select must have the same size and shape: {sizes}")
     return xp.where(condition, t, e)
 
 
@@ -202,7 +200,7 @@ def _same_batches(condition: Any, t: Any) -> None:
             "Number of batches of 'then' must match size of 'cond', but saw: "
             f"{t.shape[0]} vs. {condition.shape[0]}"
         )
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
 
 
 @gradient("Select")
@@ -233,9 +231,7 @@ def _select_v2(xp: Any, condition: Any, t: Any, e: Any) -> Any:
         return xp.where(condition, t, e)
     except (ValueError, TypeError):
         text = f"{bracketed(condition.shape)}, {bracketed(t.shape)} and {bracketed(e.shape)}"
-        raise errors.InvalidArgumentError(
-            None, None, f"Incompatible shapes: {text} do not broadcast."
-        ) from None
+        raise errors.invalid(f"Incompatible shapes: {text} do not broadcast.") from None
 
 
 @gradient("SelectV2")
@@ -263,7 +259,7 @@ def _where_shape(op: Operation) -> TensorShape:
 def _where(ctx: Any, x: Any) -> Any:
     x = np.asarray(x)
     if x.ndim == 0:
-        raise errors.InvalidArgumentError(None, None, "WhereOp : Unhandled input dimensions: 0")
+        raise errors.invalid("WhereOp : Unhandled input dimensions: 0")
     places = np.flatnonzero(x if x.dtype.kind == "b" else x != 0)
     found = np.empty((len(places), x.ndim), np.int64)
     for axis in range(x.ndim - 1, 0, -1):

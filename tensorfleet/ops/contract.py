@@ -189,7 +189,7 @@ def _einsum(xp: Any, inputs: list, *, equation: bytes) -> Any:
     try:
         return xp.einsum(equation.decode(), *map(wide, inputs), **extra).astype(dtype)
     except (ValueError, TypeError) as e:
-        raise errors.InvalidArgumentError(None, None, f"Einsum '{equation.decode()}' failed: {e}") from e
+        raise errors.invalid(f"Einsum '{equation.decode()}' failed: {e}") from e
 
 
 @gradient("Einsum")

@@ -18,13 +18,9 @@ from tensorfleet.ops import ctc_kernels
 from tensorfleet.shapes import TensorShape
 
 
-def _refuse(text: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, text)
-
-
 def _check_lengths(inputs: np.ndarray, lengths: np.ndarray) -> None:
     if inputs.ndim != 3:
-        raise _refuse("inputs is not a 3-Tensor")
+        raise errors.invalid("inputs is not a 3-Tensor")
     if lengths.shape != (inputs.shape[1],):
         raise errors.FailedPreconditionError(
             None,
@@ -66,30 +62,30 @@ def _ctc_loss(
     _check_lengths(inputs, lengths)
     steps, batch, classes = inputs.shape
     if len(indices) != len(values):
-        raise _refuse("labels_indices and labels_values must contain the same number of rows")
+        raise errors.invalid("labels_indices and labels_values must contain the same number of rows")
     targets: list[list[int]] = [[] for _ in range(batch)]
     for (b, _), label in zip(indices.tolist(), values.tolist(), strict=True):
         if b >= batch:
-            raise _refuse(f"labels batch must be between 0 and {batch} but saw: {b}")
+            raise errors.invalid(f"labels batch must be between 0 and {batch} but saw: {b}")
         targets[b].append(label)
     lengths = lengths.astype(np.int64)
     skipped = []
     for b, target in enumerate(targets):
         for i, label in enumerate(target):
             if label < 0:
-                raise _refuse(f"All labels must be nonnegative integers, batch: {b} labels: {target}")
+                raise errors.invalid(f"All labels must be nonnegative integers, batch: {b} labels: {target}")
             if label < classes - 1 and i and target[i - 1] >= classes - 1:
-                raise _refuse(
+                raise errors.invalid(
                     f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: {b} "
                     f"num_classes: {classes} labels: {target}"
                 )
         if not target and lengths[b] >= 0 and not len(values):
-            raise _refuse("Labels length is zero in batch " + str(b))
+            raise errors.invalid("Labels length is zero in batch " + str(b))
         if preprocess_collapse_repeated:
             targets[b] = [x for i, x in enumerate(target) if i == 0 or x != target[i - 1]]
         if len(targets[b]) > lengths[b]:
             if not ignore_longer_outputs_than_inputs:
-                raise _refuse(
+                raise errors.invalid(
                     f"Not enough time for target transition sequence (required: {len(targets[b])}, available: "
                     f"{lengths[b]}){b}You can turn this error into a warning by using the flag "
                     "ignore_longer_outputs_than_inputs"
@@ -159,7 +155,7 @@ def _ctc_beam_search_decoder(
 ) -> Any:
     _check_lengths(inputs, lengths)
     if top_paths > beam_width:
-        raise _refuse("Requested more paths than the beam width.")
+        raise errors.invalid("Requested more paths than the beam width.")
     with np.errstate(all="ignore"):
         decoded, scores = ctc_kernels.beam_search(inputs, lengths, beam_width, top_paths, merge_repeated)
     columns = zip(*(_sparse(path) for path in decoded), strict=True)

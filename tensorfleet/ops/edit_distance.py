@@ -81,9 +81,7 @@ class _Sequences:
         outside = ((places[:, :-1] < 0) | (places[:, :-1] >= np.array(outer, np.int64))).any(1)
         if outside.any():
             first = places[np.argmax(outside), :-1].tolist()
-            raise errors.InvalidArgumentError(
-                None, None, f"indices {first} are out of bounds of shape {outer}"
-            )
+            raise errors.invalid(f"indices {first} are out of bounds of shape {outer}")
         total = math.prod(outer)
         owner = np.ravel_multi_index(tuple(places[:, :-1].T), outer) if len(places) else np.zeros(0, np.int64)
         self.values = values[np.argsort(owner, kind="stable")]

@@ -71,9 +71,7 @@ def must_broadcast(x: Any, y: Any) -> None:
     try:
         np.broadcast_shapes(x.shape, y.shape)
     except ValueError:
-        raise errors.InvalidArgumentError(
-            None, None, f"Incompatible shapes: {bracketed(x.shape)} vs. {bracketed(y.shape)}"
-        ) from None
+        raise errors.invalid(f"Incompatible shapes: {bracketed(x.shape)} vs. {bracketed(y.shape)}") from None
 
 
 def bracketed(shape: Sequence[int]) -> str:
@@ -196,8 +194,7 @@ def _broadcast_gradient_args(xp: Any, s0: Any, s1: Any) -> tuple:
     a, b = [1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b
     for p, q in zip(a, b, strict=True):
         if p != q and 1 not in (p, q):
-            text = f"Incompatible shapes: {bracketed(s0)} vs. {bracketed(s1)}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise errors.invalid(f"Incompatible shapes: {bracketed(s0)} vs. {bracketed(s1)}")
     # An axis of 1 on both sides counts for both: summing over it changes nothing.
     r0 = [i for i in range(rank) if a[i] == 1]
     r1 = [i for i in range(rank) if b[i] == 1]

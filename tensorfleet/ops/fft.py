@@ -82,11 +82,9 @@ for _rank in (1, 2, 3):
 def _lengths(fft_length: Any, rank: int) -> tuple[int, ...]:
     lengths = ints(fft_length)
     if len(lengths) != rank:
-        raise errors.InvalidArgumentError(
-            None, None, f"fft_length must have shape [{rank}], got {len(lengths)}"
-        )
+        raise errors.invalid(f"fft_length must have shape [{rank}], got {len(lengths)}")
     if min(lengths) < 0:
-        raise errors.InvalidArgumentError(None, None, f"fft_length must be >= 0, but got: {min(lengths)}")
+        raise errors.invalid(f"fft_length must be >= 0, but got: {min(lengths)}")
     return lengths
 
 
@@ -96,7 +94,7 @@ def _cut(x: Any, sizes: tuple[int, ...]) -> Any:
     for axis, n in enumerate(sizes, first):
         if x.shape[axis] < n:
             text = f"Input dimension {axis} must have length of at least {n} but got: {x.shape[axis]}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise errors.invalid(text)
     return x[(..., *(slice(0, n) for n in sizes))]
 
 

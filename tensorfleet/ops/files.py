@@ -22,9 +22,7 @@ def one_string(value: Any, what: str) -> bytes:
     """The only element of a string tensor."""
     flat = np.asarray(value, object).ravel()
     if np.ndim(value) or flat.size != 1:
-        raise errors.InvalidArgumentError(
-            None, None, f"Input {what} tensor must be scalar, but had shape: {list(np.shape(value))}"
-        )
+        raise errors.invalid(f"Input {what} tensor must be scalar, but had shape: {list(np.shape(value))}")
     return flat[0]
 
 

@@ -203,31 +203,23 @@ def _fold(
         return while_loop(going, step, [start, state], maximum_iterations=count, **options)[1]
 
 
-@export("foldl")
-def foldl(
-    fn: Callable,
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """The last of `a = fn(a, x)` for the slices x of `elems`, from the first to the last."""
-    options = dict(parallel_iterations=parallel_iterations, back_prop=back_prop, swap_memory=swap_memory)
-    return _fold(False, fn, elems, initializer, name, **options)
+def _folding(backwards: bool, public: str, order: str) -> Callable:
+    def fold(
+        fn: Callable,
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        options = dict(parallel_iterations=parallel_iterations, back_prop=back_prop, swap_memory=swap_memory)
+        return _fold(backwards, fn, elems, initializer, name, **options)
+
+    fold.__name__ = fold.__qualname__ = public
+    fold.__doc__ = f"The last of `a = fn(a, x)` for the slices x of `elems`, from {order}."
+    return export(public)(fold)
 
 
-@export("foldr")
-def foldr(
-    fn: Callable,
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """The last of `a = fn(a, x)` for the slices x of `elems`, from the last to the first."""
-    options = dict(parallel_iterations=parallel_iterations, back_prop=back_prop, swap_memory=swap_memory)
-    return _fold(True, fn, elems, initializer, name, **options)
+foldl = _folding(False, "foldl", "the first to the last")
+foldr = _folding(True, "foldr", "the last to the first")

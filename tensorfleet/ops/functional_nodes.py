@@ -43,7 +43,7 @@ def _truth(xp: Any, cond: Any) -> Any:
 
 
 def _refuse(text: str) -> NoReturn:
-    raise errors.InvalidArgumentError(None, None, text)
+    raise errors.invalid(text)
 
 
 _IF = (

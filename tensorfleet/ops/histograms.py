@@ -51,7 +51,7 @@ def _histogram_fixed_width(
 ) -> Any:
     bins = int(nbins)
     if bins <= 0:
-        raise errors.InvalidArgumentError(None, None, f"nbins should be a positive number, but got '{bins}'")
+        raise errors.invalid(f"nbins should be a positive number, but got '{bins}'")
     low, high = value_range[0], value_range[1]
     check(
         low < high,

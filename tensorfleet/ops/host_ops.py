@@ -58,10 +58,8 @@ def call_by_token(step: Any, token: bytes, args: list, types: list[dtypes.DType]
     name = token.decode()
     function = _functions.get(token)
     if function is None:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"callback {name} is not found: its function lives in the process that built the graph",
+        raise errors.invalid(
+            f"callback {name} is not found: its function lives in the process that built the graph"
         )
     given = [a[()] if np.ndim(a) == 0 else a for a in map(np.asarray, args)]
     try:
@@ -72,8 +70,7 @@ def call_by_token(step: Any, token: bytes, args: list, types: list[dtypes.DType]
         raise _as_op_error(e) from e
     values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
     if len(values) != len(types):
-        text = f"{name} returns {len(values)} values, but expects to see {len(types)} values."
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"{name} returns {len(values)} values, but expects to see {len(types)} values.")
     return tuple(_result(name, i, v, t) for i, (v, t) in enumerate(zip(values, types, strict=True)))
 
 
@@ -113,7 +110,7 @@ def _result(name: str, position: int, value: Any, expected: dtypes.DType) -> np.
         raise errors.InternalError(None, None, f"Unsupported object type {type(odd).__name__}")
     if got != expected:
         text = f"{position}-th value returned by {name} is {c_name(got)}, but expects {c_name(expected)}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     return array
 
 
@@ -291,10 +288,8 @@ def Print(
 def _string_format(ctx: Any, inputs: list, *, template: bytes, placeholder: bytes, summarize: int) -> Any:
     pieces = template.split(placeholder)
     if len(pieces) != len(inputs) + 1:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"num placeholders in template and num inputs must match: {len(pieces) - 1} vs. {len(inputs)}",
+        raise errors.invalid(
+            f"num placeholders in template and num inputs must match: {len(pieces) - 1} vs. {len(inputs)}"
         )
     out = np.empty((), object)
     texts = [_with_edges(i, summarize).encode() for i in inputs]

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.ops.common import SCALAR, static_value, vector_of
+from tensorfleet.ops.common import SCALAR, require, static_value, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, same_dimension
 from tensorfleet.shapes import TensorShape
@@ -23,11 +22,6 @@ _BOXES = np.array(
 )
 _SCORES = np.array([0.9, 0.75, 0.6, 0.95, 0.5, 0.3], np.float32)
 _HALF, _LOW = np.float32(0.5), np.float32(0.4)
-
-
-def _require(ok: bool, message: str) -> None:
-    if not ok:
-        raise errors.InvalidArgumentError(None, None, message)
 
 
 class _Boxes:
@@ -121,11 +115,11 @@ def _soften(
 
 
 def _check_boxes(boxes: np.ndarray, scores: np.ndarray, threshold: float) -> None:
-    _require(0 <= threshold <= 1, "iou_threshold must be in [0, 1]")
-    _require(boxes.ndim == 2, f"boxes must be 2-D{list(boxes.shape)}")
-    _require(boxes.shape[1] == 4, "boxes must have 4 columns")
-    _require(scores.ndim == 1, f"scores must be 1-D{list(scores.shape)}")
-    _require(
+    require(0 <= threshold <= 1, "iou_threshold must be in [0, 1]")
+    require(boxes.ndim == 2, f"boxes must be 2-D{list(boxes.shape)}")
+    require(boxes.shape[1] == 4, "boxes must have 4 columns")
+    require(scores.ndim == 1, f"scores must be 1-D{list(scores.shape)}")
+    require(
         len(scores) == len(boxes), f"scores has incompatible shape: {len(scores)} scores, {len(boxes)} boxes"
     )
 
@@ -135,7 +129,7 @@ def _best(
 ) -> Any:
     boxes, scores = np.asarray(boxes, np.float32), np.asarray(scores)
     _check_boxes(boxes, scores, float(threshold))
-    _require(int(limit) >= 0, f"max_output_size must be non-negative, got {int(limit)}")
+    require(int(limit) >= 0, f"max_output_size must be non-negative, got {int(limit)}")
     if sigma > 0:
         return _soften(_Boxes(boxes[None]).overlaps, scores, int(limit), float(least), sigma)
     kept = _keep_apart(
@@ -268,7 +262,7 @@ def _nms_v5(
 )
 def _nms_overlaps(ctx: Any, overlaps: Any, scores: Any, limit: Any, threshold: Any, least: Any) -> Any:
     overlaps, scores = np.asarray(overlaps), np.asarray(scores)
-    _require(overlaps.ndim == 2 and overlaps.shape[0] == overlaps.shape[1], "overlaps must be square")
+    require(overlaps.ndim == 2 and overlaps.shape[0] == overlaps.shape[1], "overlaps must be square")
     kept = _keep_apart(
         lambda i, j: overlaps[i[..., None], j[:, None]],
         scores[None],
@@ -326,9 +320,9 @@ def _combined_nms(
     clip_boxes: bool,
 ) -> tuple:
     boxes, scores = np.asarray(boxes), np.asarray(scores)
-    _require(int(per_class) > 0, "max_size_per_class must be positive")
+    require(int(per_class) > 0, "max_size_per_class must be positive")
     batch, classes = scores.shape[0], scores.shape[2]
-    _require(boxes.shape[2] in (1, classes), "third dimension of boxes must be either 1 or num classes")
+    require(boxes.shape[2] in (1, classes), "third dimension of boxes must be either 1 or num classes")
     size = min(int(total), int(per_class) * classes) if pad_per_class else int(total)
     out_boxes = np.zeros((batch, size, 4), np.float32)
     out_scores, out_classes = np.zeros((2, batch, size), np.float32)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
+from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
@@ -14,7 +14,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.io import pictures, png
-from tensorfleet.ops.common import UNKNOWN, scalar
+from tensorfleet.ops.common import UNKNOWN, require, scalar
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least
 from tensorfleet.ops.public import op_function
@@ -24,14 +24,9 @@ _PIXELS = (np.arange(4 * 5 * 3) * 4).reshape(4, 5, 3).astype(np.uint8)
 _PNG = np.array(png.encode(_PIXELS), object)
 
 
-def _require(ok: bool, message: str) -> None:
-    if not ok:
-        raise errors.InvalidArgumentError(None, None, message)
-
-
 def _contents(value: Any) -> bytes:
     array = np.asarray(value, object)
-    _require(array.ndim == 0, f"contents must be scalar, got shape {list(array.shape)}")
+    require(array.ndim == 0, f"contents must be scalar, got shape {list(array.shape)}")
     return array.item()
 
 
@@ -50,7 +45,7 @@ def _decoded(op: Operation) -> TensorShape:
 
 
 def _check_channels(channels: int) -> None:
-    _require(channels in (0, 1, 3, 4), f"`channels` must be 0, 1, 3 or 4 but got {channels}")
+    require(channels in (0, 1, 3, 4), f"`channels` must be 0, 1, 3 or 4 but got {channels}")
 
 
 @op(
@@ -74,7 +69,7 @@ _JPEG = (
 
 def _check_ratio(channels: int, ratio: int) -> None:
     _check_channels(channels)
-    _require(ratio in (1, 2, 4, 8), f"ratio must be 1, 2, 4, or 8, got {ratio}")
+    require(ratio in (1, 2, 4, 8), f"ratio must be 1, 2, 4, or 8, got {ratio}")
 
 
 @op(
@@ -99,12 +94,12 @@ def _decode_jpeg(ctx: Any, contents: Any, *, channels: int, ratio: int) -> Any:
 )
 def _decode_and_crop_jpeg(ctx: Any, contents: Any, window: Any, *, channels: int, ratio: int) -> Any:
     _check_ratio(channels, ratio)
-    _require(np.shape(window) == (4,), f"crop_window must have four elements {list(np.shape(window))}")
+    require(np.shape(window) == (4,), f"crop_window must have four elements {list(np.shape(window))}")
     y, x, height, width = np.asarray(window).tolist()
     image = pictures.decode(_contents(contents), channels, ratio=ratio)
     inside = y >= 0 and x >= 0 and height > 0 and width > 0
     inside = inside and y + height <= image.shape[0] and x + width <= image.shape[1]
-    _require(inside, f"Invalid JPEG data or crop window: {[y, x, height, width]} of {list(image.shape)}")
+    require(inside, f"Invalid JPEG data or crop window: {[y, x, height, width]} of {list(image.shape)}")
     return image[y : y + height, x : x + width]
 
 
@@ -123,7 +118,7 @@ def _decode_gif(ctx: Any, contents: Any) -> Any:
 
 @op("DecodeBmp", "contents: string -> image: uint8", "channels: int = 0", shape=_decoded, host=True)
 def _decode_bmp(ctx: Any, contents: Any, *, channels: int) -> Any:
-    _require(channels in (0, 3, 4), f"`channels` must be 0, 3 or 4 for BMP, but got {channels}")
+    require(channels in (0, 3, 4), f"`channels` must be 0, 3 or 4 for BMP, but got {channels}")
     data = _contents(contents)
     return (
         pictures.decode(data, channels)
@@ -151,7 +146,7 @@ def _decode_image(
     data = _contents(contents)
     deep = dtype == dtypes.uint16
     if pictures.kind_of(data) == "GIF" and expand_animations:
-        _require(channels in (0, 3), f"channels must be 0 or 3 for GIF, got {channels}")
+        require(channels in (0, 3), f"channels must be 0 or 3 for GIF, got {channels}")
         frames = pictures.decode_gif(data)
         pixels = frames.astype(np.uint16) * np.uint16(256) if deep else frames
     else:
@@ -184,10 +179,10 @@ def _encoded_many(op: Operation) -> TensorShape:
 )
 def _encode_png(ctx: Any, image: Any, *, compression: int) -> Any:
     image = np.asarray(image)
-    _require(image.ndim >= 3, f"images must be at least rank 3, got {list(image.shape)}")
-    _require(image.size > 0, "image cannot be empty")
+    require(image.ndim >= 3, f"images must be at least rank 3, got {list(image.shape)}")
+    require(image.size > 0, "image cannot be empty")
     channels = image.shape[-1]
-    _require(1 <= channels <= 4, f"image must have 1, 2, 3, or 4 channels, got {channels}")
+    require(1 <= channels <= 4, f"image must have 1, 2, 3, or 4 channels, got {channels}")
     flat = image.reshape(-1, *image.shape[-3:])
     out = np.empty(len(flat), object)
     out[:] = [png.encode(i, compression) for i in flat]
@@ -195,9 +190,9 @@ def _encode_png(ctx: Any, image: Any, *, compression: int) -> Any:
 
 
 def _check_jpeg(image: np.ndarray) -> None:
-    _require(image.ndim == 3, f"image must be 3-dimensional {list(image.shape)}")
+    require(image.ndim == 3, f"image must be 3-dimensional {list(image.shape)}")
     dims = ",".join(map(str, image.shape))
-    _require(image.shape[2] in (1, 3), f"image must have 1 or 3 channels, got [{dims}]")
+    require(image.shape[2] in (1, 3), f"image must have 1 or 3 channels, got [{dims}]")
 
 
 @op(
@@ -214,7 +209,7 @@ def _encode_jpeg(ctx: Any, image: Any, *, op: Operation) -> Any:
     _check_jpeg(image)
     wanted = {b"": image.shape[2], b"grayscale": 1, b"rgb": 3}[attrs["format"]]
     dims = ",".join(map(str, image.shape))
-    _require(
+    require(
         image.shape[2] == wanted, f"format {attrs['format'].decode()} expects {wanted} channels, got [{dims}]"
     )
     per_inch = 1.0 if attrs["density_unit"] == b"in" else 2.54
@@ -235,7 +230,7 @@ def _encode_jpeg(ctx: Any, image: Any, *, op: Operation) -> Any:
 def _encode_jpeg_variable(ctx: Any, image: Any, quality: Any) -> Any:
     image = np.asarray(image)
     _check_jpeg(image)
-    _require(0 <= int(quality) <= 100, f"quality must be in [0,100], got {int(quality)}")
+    require(0 <= int(quality) <= 100, f"quality must be in [0,100], got {int(quality)}")
     return _text(pictures.encode_jpeg(image, int(quality), subsampling=2))
 
 

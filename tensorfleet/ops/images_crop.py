@@ -61,7 +61,7 @@ def _nearest_index(xp: Any, where: Any, n: int) -> tuple[Any, Any]:
 def _check_boxes(xp: Any, boxes: Any, box_ind: Any, batch: int, check: Any) -> Any:
     if boxes.ndim != 2 or boxes.shape[1] != 4 or box_ind.shape[0] != boxes.shape[0]:
         text = f"box_index has incompatible shape: boxes {boxes.shape}, box_index {box_ind.shape}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     check(
         ((box_ind >= 0) & (box_ind < batch)).all() if box_ind.size else True,
         lambda: "box_index has values outside [0, batch_size)",
@@ -96,7 +96,7 @@ def _crop_and_resize(
     batch, height, width, _ = image.shape
     rows, columns = ints(crop_size)
     if min(rows, columns) <= 0:
-        raise errors.InvalidArgumentError(None, None, "crop dimensions must be positive")
+        raise errors.invalid("crop dimensions must be positive")
     which = _check_boxes(xp, boxes, box_ind, batch, check)[:, None, None]
     ys = _places(xp, boxes[:, 0], boxes[:, 2], height, rows)
     xs = _places(xp, boxes[:, 1], boxes[:, 3], width, columns)

@@ -7,20 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops import philox
-from tensorfleet.ops.common import vector_of
+from tensorfleet.ops.common import require, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank
 from tensorfleet.shapes import TensorShape
-
-
-def _require(ok: bool, message: str) -> None:
-    if not ok:
-        raise errors.InvalidArgumentError(None, None, message)
-
 
 # -- drawing -----------------------------------------------------------------------------------------
 
@@ -54,7 +47,7 @@ def _canvas(op: Operation) -> TensorShape:
 def _draw(images: Any, boxes: Any, colors: np.ndarray) -> np.ndarray:
     out, boxes = np.array(images), np.asarray(boxes)
     batch, height, width, depth = out.shape
-    _require(depth in (1, 3, 4), "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
+    require(depth in (1, 3, 4), "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
     if depth == 1:
         colors = np.ones_like(colors)
     colors = colors[:, :depth].astype(out.dtype)
@@ -187,25 +180,25 @@ def _covers(crop: tuple[int, int, int, int], boxes: list[tuple[int, int, int, in
 def _sample(ctx: Any, image_size: Any, boxes: Any, least: float) -> tuple:
     attrs = ctx.op._attrs
     dims, boxes = np.asarray(image_size), np.asarray(boxes)
-    _require(
+    require(
         dims.ndim == 1 and dims.size == 3, f"image_size must be 1-dimensional with 3 elements {dims.shape}"
     )
-    _require(
+    require(
         boxes.ndim == 3 and boxes.shape[-1] == 4,
         f"bounding_boxes must have shape [batch, N, 4] {boxes.shape}",
     )
     height, width = int(dims[0]), int(dims[1])
-    _require(height > 0 and width > 0, f"image height and width must be positive, got {height} and {width}")
+    require(height > 0 and width > 0, f"image height and width must be positive, got {height} and {width}")
     flat = boxes.reshape(-1, 4)
     inside = bool(((flat >= 0) & (flat <= 1)).all())
-    _require(inside, "All bounding box coordinates must be in [0.0, 1.0]")
+    require(inside, "All bounding box coordinates must be in [0.0, 1.0]")
     scale = np.array([height, width, height, width], np.float32)
     frames = [tuple(int(v) for v in row * scale) for row in flat]
     if not frames:
         text = (
             "No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes if you wish "
         )
-        _require(attrs["use_image_if_no_bounding_boxes"], text + "to not provide any bounding boxes.")
+        require(attrs["use_image_if_no_bounding_boxes"], text + "to not provide any bounding boxes.")
         frames = [(0, 0, height, width)]
     attempts = attrs["max_attempts"]
     words = _Words(ctx.random(attempts), min(attempts, 16))

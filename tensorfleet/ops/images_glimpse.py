@@ -55,13 +55,11 @@ def _extract_glimpse(
 ) -> Any:
     images, places = np.asarray(images), np.asarray(offsets, np.float32)
     if images.ndim != 4:
-        raise errors.InvalidArgumentError(None, None, f"input must be 4-dimensional {list(images.shape)}")
+        raise errors.invalid(f"input must be 4-dimensional {list(images.shape)}")
     if np.shape(size) != (2,):
-        raise errors.InvalidArgumentError(None, None, "input must be a vector of size 2 (height, width)")
+        raise errors.invalid("input must be a vector of size 2 (height, width)")
     if places.shape != (len(images), 2):
-        raise errors.InvalidArgumentError(
-            None, None, "offset must be a matrix with two columns, one row per image"
-        )
+        raise errors.invalid("offset must be a matrix with two columns, one row per image")
     batch, height, width, depth = images.shape
     rows, columns = ints(size)
     extent = np.array([height, width], np.float32)

@@ -48,16 +48,16 @@ def _resized(op: Operation) -> TensorShape:
 def _sizes(x: Any, size: Any) -> tuple[tuple[int, int], tuple[int, int]]:
     """(in, out) along the height and along the width, checked as TensorFlow does."""
     if x.ndim != 4:
-        raise errors.InvalidArgumentError(None, None, f"input must be 4-dimensional, got shape {x.shape}")
+        raise errors.invalid(f"input must be 4-dimensional, got shape {x.shape}")
     wanted = ints(size)
     if len(wanted) != 2:
-        raise errors.InvalidArgumentError(None, None, f"shape_t must have two elements, got {len(wanted)}")
+        raise errors.invalid(f"shape_t must have two elements, got {len(wanted)}")
     if min(wanted) <= 0:
-        raise errors.InvalidArgumentError(None, None, "output dimensions must be positive")
+        raise errors.invalid("output dimensions must be positive")
     if x.shape[1] <= 0 or x.shape[2] <= 0:
-        raise errors.InvalidArgumentError(None, None, "input image must be of non-zero size")
+        raise errors.invalid("input image must be of non-zero size")
     if x.shape[3] <= 0:
-        raise errors.InvalidArgumentError(None, None, "image must have at least one channel")
+        raise errors.invalid("image must have at least one channel")
     return (x.shape[1], wanted[0]), (x.shape[2], wanted[1])
 
 
@@ -71,8 +71,7 @@ def _step(n_in: int, n_out: int, align_corners: bool) -> np.float32:
 def _positions(n_in: int, n_out: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
     """Where each output lies on the input, in pixels."""
     if align_corners and half_pixel_centers:
-        text = "If half_pixel_centers is True, align_corners must be False."
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid("If half_pixel_centers is True, align_corners must be False.")
     step = _step(n_in, n_out, align_corners)
     places = np.arange(n_out, dtype=np.float32)
     half = np.float32(0.5)

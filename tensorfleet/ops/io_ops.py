@@ -33,14 +33,11 @@ def _text(value: Any) -> str:
 def _checked(prefix: Any, names: Any, specs: Any, count: int) -> tuple[str, list[str], list[str]]:
     """The arguments that saving and restoring share."""
     if np.size(prefix) != 1 or np.ndim(prefix) > 1:
-        text = f"Input prefix should have a single element, got {np.size(prefix)} instead."
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"Input prefix should have a single element, got {np.size(prefix)} instead.")
     for what, value in (("tensor_names", names), ("shape_and_slices", specs)):
         if np.ndim(value) != 1 or np.size(value) != count:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Input {what} should be a vector of {count} strings, got shape {np.shape(value)}.",
+            raise errors.invalid(
+                f"Input {what} should be a vector of {count} strings, got shape {np.shape(value)}."
             )
     return _text(prefix), _strings(names), _strings(specs)
 
@@ -88,7 +85,7 @@ def _restore(ctx: Any, prefix: Any, names: Any, specs: Any, *, dtypes: list[DTyp
         stored = reader.dtype(key)
         if stored != dtype:
             text = f"tensor_name = {key}; expected dtype {_c_name(dtype)} does not equal original dtype {_c_name(stored)}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise errors.invalid(text)
     return tuple(_read(reader, key, spec) for key, spec in zip(keys, parts, strict=True))
 
 
@@ -99,7 +96,7 @@ def _read(reader: BundleReader, key: str, spec: str) -> np.ndarray:
     stored = reader.shape(key)
     if stored != shape:
         text = f"tensor_name = {key}; shape in shape_and_slice spec {_dims(shape)} does not match the shape stored in checkpoint: {_dims(stored)}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     return reader.read(key, part)
 
 

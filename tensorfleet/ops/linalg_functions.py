@@ -256,7 +256,7 @@ def _tridiagonal_solve(ctx: Any, diagonals: Any, rhs: Any, *, partial_pivoting: 
     diagonals, rhs = np.asarray(diagonals), np.asarray(rhs)
     if diagonals.shape[-2] != 3 or diagonals.shape[-1] != rhs.shape[-2]:
         text = f"Expected diagonals [..., 3, M] and rhs [..., M, K], got {diagonals.shape} and {rhs.shape}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     if not partial_pivoting:
         return _eliminated(diagonals, rhs)
     out = np.empty_like(rhs)
@@ -272,9 +272,7 @@ def _tridiagonal_solve(ctx: Any, diagonals: Any, rhs: Any, *, partial_pivoting: 
 
 
 def _singular() -> Exception:
-    return errors.InvalidArgumentError(
-        None, None, "The first element of diagonal is zero: the matrix is singular."
-    )
+    return errors.invalid("The first element of diagonal is zero: the matrix is singular.")
 
 
 def _eliminated(diagonals: np.ndarray, rhs: np.ndarray) -> np.ndarray:

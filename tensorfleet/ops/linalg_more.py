@@ -44,9 +44,7 @@ def _cross_shape(op: Operation) -> TensorShape:
 )
 def _cross(xp: Any, a: Any, b: Any) -> Any:
     if a.shape != b.shape:
-        raise errors.InvalidArgumentError(
-            None, None, f"Both inputs must be of same shape: {a.shape} vs. {b.shape}"
-        )
+        raise errors.invalid(f"Both inputs must be of same shape: {a.shape} vs. {b.shape}")
     if a.ndim < 1 or a.shape[-1] != 3:
         text = "Cross-products are only defined for 3-element vectors."
         raise errors.FailedPreconditionError(None, None, text)

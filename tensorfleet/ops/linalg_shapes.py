@@ -61,15 +61,14 @@ def need_matrices(*arrays: Any) -> None:
     """InvalidArgumentError when an array is not a batch of matrices."""
     for i, x in enumerate(arrays):
         if x.ndim < 2:
-            text = f"Input tensor {i} must have rank >= 2, got {x.ndim}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise errors.invalid(f"Input tensor {i} must have rank >= 2, got {x.ndim}")
 
 
 def need_square(a: Any) -> None:
     """InvalidArgumentError when matrices are not square."""
     need_matrices(a)
     if a.shape[-1] != a.shape[-2]:
-        raise errors.InvalidArgumentError(None, None, "Input matrix must be square.")
+        raise errors.invalid("Input matrix must be square.")
 
 
 def need_rhs(a: Any, b: Any) -> None:
@@ -77,7 +76,7 @@ def need_rhs(a: Any, b: Any) -> None:
     need_matrices(a, b)
     need_square(a)
     if a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
-        raise errors.InvalidArgumentError(None, None, "Input matrix and rhs are incompatible.")
+        raise errors.invalid("Input matrix and rhs are incompatible.")
 
 
 def adjoint_of(xp: Any, a: Any) -> Any:

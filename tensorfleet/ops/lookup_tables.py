@@ -18,7 +18,7 @@ from tensorfleet.ops.hashing import murmur64
 
 def invalid(message: str) -> Exception:
     """What an operation on a table raises when its arguments do not fit the table."""
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid(message)
 
 
 class Table:

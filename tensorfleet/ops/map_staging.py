@@ -47,7 +47,7 @@ class _Put(_Attempt):
         taken = next((i for i in self.indices if i in known), None)
         if taken is not None or self.key in area.whole:
             index = self.indices[0] if taken is None else taken
-            raise _invalid(f"Tensor at index '{index}' for key '{self.key}' was already initialized.")
+            raise errors.invalid(f"Tensor at index '{index}' for key '{self.key}' was already initialized.")
         merged = {**known, **dict(zip(self.indices, self.values, strict=True))}
         fills = len(merged) == area.width
         if (fills and area.capacity and len(area.whole) >= area.capacity) or not area.has_room(self.values):
@@ -119,7 +119,7 @@ class MapStage:
         """Some of the values of a key; raises when one was taken already."""
         gone = next((i for i in indices if i not in self.whole[key]), None)
         if gone is not None:
-            raise _invalid(f"Tensor at index '{gone}' for key '{key}' has already been removed.")
+            raise errors.invalid(f"Tensor at index '{gone}' for key '{key}' has already been removed.")
         return [self.whole[key][i] for i in indices]
 
     def submit(self, attempt: _Attempt) -> bool:
@@ -164,10 +164,6 @@ class MapStage:
 
 def _size(values: list) -> int:
     return sum(np.asarray(v).nbytes for v in values)
-
-
-def _invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
 
 
 # -- operations --------------------------------------------------------------------------------------

@@ -71,11 +71,11 @@ def _matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) ->
     for name, x in (("a", a), ("b", b)):
         if x.ndim != 2:
             text = f"In[{'ab'.index(name)}] is not a matrix. Instead it has shape {bracketed(x.shape)}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise errors.invalid(text)
     left, right = (a.T if transpose_a else a), (b.T if transpose_b else b)
     if left.shape[1] != right.shape[0]:
         text = f"Matrix size-incompatible: In[0]: {bracketed(a.shape)}, In[1]: {bracketed(b.shape)}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     return _product(xp, left, right)
 
 
@@ -141,13 +141,12 @@ def _batch_product(xp: Any, x: Any, y: Any, adj_x: bool, adj_y: bool) -> Any:
     right = _adjoint(xp, y) if adj_y else y
     if left.shape[-1] != right.shape[-2]:
         text = f"Matrix size-incompatible: In[0]: {bracketed(x.shape)}, In[1]: {bracketed(y.shape)}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     try:
         np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
         shapes = f"{bracketed(x.shape)} vs. {bracketed(y.shape)}"
-        text = f"In[0] and In[1] must have compatible batch dimensions: {shapes}"
-        raise errors.InvalidArgumentError(None, None, text) from None
+        raise errors.invalid(f"In[0] and In[1] must have compatible batch dimensions: {shapes}") from None
     return _product(xp, left, right)
 
 
@@ -162,7 +161,7 @@ _BATCH = [
 def _batch_matmul(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
     if x.shape[:-2] != y.shape[:-2]:
         text = f"In[0] and In[1] must have the same batch: {bracketed(x.shape)} vs. {bracketed(y.shape)}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     return _batch_product(xp, x, y, adj_x, adj_y)
 
 

@@ -261,16 +261,12 @@ def _biased_shape(op: Operation, data_format: bytes) -> TensorShape:
 
 def _add_bias(x: Any, bias: Any, data_format: bytes) -> Any:
     if x.ndim < 2:
-        raise errors.InvalidArgumentError(
-            None, None, f"Input tensor must be at least 2D: {bracketed(x.shape)}"
-        )
+        raise errors.invalid(f"Input tensor must be at least 2D: {bracketed(x.shape)}")
     axis = _channel_axis(data_format, x.ndim)
     if bias.shape != (x.shape[axis],):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             f"Must provide as many biases as the {'last' if axis == x.ndim - 1 else 'channel'} dimension of "
-            f"the input tensor: {bracketed(bias.shape)} vs. {bracketed(x.shape)}",
+            f"the input tensor: {bracketed(bias.shape)} vs. {bracketed(x.shape)}"
         )
     return x + bias.reshape((-1,) + (1,) * (x.ndim - 1 - axis))
 

@@ -95,7 +95,7 @@ def _sequences(ctx: Any, shape: tuple) -> tuple[np.ndarray, np.ndarray]:
 
 def _reduced(ctx: Any, x: Any, combine: Any) -> tuple:
     if x.ndim != 4:
-        raise errors.InvalidArgumentError(None, None, f"value must be 4-dimensional, got {list(x.shape)}")
+        raise errors.invalid(f"value must be 4-dimensional, got {list(x.shape)}")
     limits = _sequences(ctx, x.shape)
     windows = [
         _windows(a, ctx.op._attrs["overlapping"], n) for a, n in zip(limits, x.shape[1:3], strict=True)

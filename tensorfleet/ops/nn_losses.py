@@ -43,9 +43,7 @@ def _exponentials(xp: Any, x: Any) -> tuple[Any, Any, Any]:
 
 def _need_dimension(x: Any) -> None:
     if x.ndim < 1:
-        raise errors.InvalidArgumentError(
-            None, None, f"logits must have >= 1 dimension, got {bracketed(x.shape)}"
-        )
+        raise errors.invalid(f"logits must have >= 1 dimension, got {bracketed(x.shape)}")
 
 
 @op("Softmax", "logits: T -> softmax: T", "T: floating", shape=_of_rank_one_or_more, examples=_LOGITS)
@@ -105,11 +103,9 @@ def _along(kind: str, logits: Any, dim: Any, name: str | None) -> Tensor:
     if dims is None or known is None:
         raise ValueError(f"{kind} along an axis other than the last needs a known rank and a constant axis.")
     if not -dims <= known < dims:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             f"Dimension ({known}) must be in the range [{-dims}, {dims}) where {dims} is the number of "
-            "dimensions in the input.",
+            "dimensions in the input."
         )
     rank(x)
     position, whole = int(known) % dims, rank(x)
@@ -159,11 +155,9 @@ def _softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple:
     try:
         np.broadcast_shapes(logits.shape, labels.shape)
     except ValueError:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             f"logits and labels must be broadcastable: logits_size={bracketed(logits.shape)} "
-            f"labels_size={bracketed(labels.shape)}",
+            f"labels_size={bracketed(labels.shape)}"
         ) from None
     x, target = wide(logits), wide(labels)
     shifted, e, total = _exponentials(xp, x)
@@ -230,11 +224,9 @@ def _sparse_softmax_cross_entropy(xp: Any, logits: Any, labels: Any, *, check: A
         text = f"labels must be 1-D, but got shape {bracketed(labels.shape)}"
         raise errors.InvalidArgumentError(None, None, text)
     if logits.shape[:1] != labels.shape or logits.ndim != 2:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             "logits and labels must have the same first dimension, got logits shape "
-            f"{bracketed(logits.shape)} and labels shape {bracketed(labels.shape)}",
+            f"{bracketed(logits.shape)} and labels shape {bracketed(labels.shape)}"
         )
     classes = logits.shape[1]
     ok = (labels >= 0) & (labels < classes)

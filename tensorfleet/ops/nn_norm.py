@@ -151,8 +151,8 @@ def _normalize(
             kept = tuple(kind(1 - avg) * o + kind(avg) * n for o, n in ((mean, m), (variance, unbiased)))
     else:
         if mean.shape != scale.shape or variance.shape != scale.shape:
-            raise errors.InvalidArgumentError(
-                None, None, "mean and variance must have the same number of elements as the channels of x"
+            raise errors.invalid(
+                "mean and variance must have the same number of elements as the channels of x"
             )
         m, v, kept, centred = mean, variance, (mean, variance), w - mean.reshape(shape)
     factor = (scale / xp.sqrt(v + kind(eps))).reshape(shape)

@@ -18,7 +18,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops import philox, philox_sampling
 from tensorfleet.ops.nn_shapes import of_rank, same_dimension
-from tensorfleet.ops.random_ops import get_seed
+from tensorfleet.ops.random_ops import seeds
 from tensorfleet.shapes import TensorShape
 
 _SIGNATURE = "true_classes: int64 -> sampled_candidates: int64, true_expected_count: float, "
@@ -36,20 +36,17 @@ def _shapes(op: Operation) -> list[TensorShape]:
 
 def _check(true_classes: np.ndarray, num_true: int, num_sampled: int, unique: bool, range_max: int) -> None:
     if true_classes.ndim != 2:
-        raise errors.InvalidArgumentError(None, None, "true_classes must be a matrix")
+        raise errors.invalid("true_classes must be a matrix")
     if true_classes.shape[1] != num_true:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"true_classes must have num_true columns, expected: {true_classes.shape[1]} was: {num_true}",
+        raise errors.invalid(
+            f"true_classes must have num_true columns, expected: {true_classes.shape[1]} was: {num_true}"
         )
     if unique and num_sampled > range_max:
-        raise errors.InvalidArgumentError(None, None, "Sampler's range is too small.")
+        raise errors.invalid("Sampler's range is too small.")
     # as unsigned numbers, negative ones are huge
     if true_classes.size and np.maximum.reduce(true_classes.view(np.uint64), axis=None) >= range_max:
         odd = true_classes[(true_classes < 0) | (true_classes >= range_max)][0]
-        text = f"`true_candidate` out of range [0, {range_max}), received {odd}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"`true_candidate` out of range [0, {range_max}), received {odd}")
 
 
 def _declare(name: str, attrs: str, draw: Callable) -> None:
@@ -87,7 +84,7 @@ def _fixed(ctx: Any, stream: Any, classes: Any, count: int, unique: bool, range_
         table = _tables[ctx.op] = _unigrams(ctx.op._attrs)
     if len(table.weights) != range_max:
         text = f"range_max is {range_max}, but the distribution has {len(table.weights)} classes"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     return philox_sampling.fixed_unigram_candidate_sampler(stream, classes, count, unique, table)
 
 
@@ -95,9 +92,7 @@ def _unigrams(attrs: dict[str, Any]) -> philox_sampling.Unigrams:
     """The distribution that a FixedUnigramCandidateSampler's attributes describe."""
     path, weights = attrs["vocab_file"], list(attrs["unigrams"])
     if bool(path) == bool(weights):
-        raise errors.InvalidArgumentError(
-            None, None, "Must provide exactly one of vocab_file and unigrams to the unigram sampler"
-        )
+        raise errors.invalid("Must provide exactly one of vocab_file and unigrams to the unigram sampler")
     if path:
         with open(path.decode()) as file:
             weights = [float(line.rsplit(",", 1)[-1]) for line in file if line.strip()]
@@ -149,8 +144,7 @@ def _hit_shapes(op: Operation) -> list[TensorShape]:
 def _accidental_hits(ctx: Any, true_classes: Any, sampled: Any, *, num_true: int) -> tuple:
     classes, sampled = np.asarray(true_classes), np.asarray(sampled)
     if classes.ndim != 2 or classes.shape[1] != num_true:
-        text = "true_classes must be a batch_size * num_true matrix"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid("true_classes must be a batch_size * num_true matrix")
     # where a class was sampled more than once, its last place counts
     places = dict(zip(sampled.tolist(), range(sampled.size), strict=True))
     flat = classes.ravel().tolist()
@@ -170,62 +164,47 @@ not_differentiable("ComputeAccidentalHits")
 # -- the functions -----------------------------------------------------------------------------------
 
 
-def _seeds(seed: int | None) -> dict[str, int]:
-    first, second = get_seed(seed)
-    return {"seed": first or 0, "seed2": second or 0}
-
-
 def _sampler(kind: str, true_classes: Any, seed: Any, name: str | None, **attrs: Any) -> list[Tensor]:
-    return apply(kind, true_classes, name=name, **attrs, **_seeds(seed))
+    return apply(kind, true_classes, name=name, **attrs, **seeds(seed))
 
 
-@export("nn.uniform_candidate_sampler", "random.uniform_candidate_sampler")
-def uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> list[Tensor]:
+def _sampler_of(kind: str, public: str, does: str) -> Callable[..., list[Tensor]]:
+    def sampler(
+        true_classes: Any,
+        num_true: int,
+        num_sampled: int,
+        unique: bool,
+        range_max: int,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> list[Tensor]:
+        attrs = dict(num_true=num_true, num_sampled=num_sampled, unique=unique, range_max=range_max)
+        return _sampler(kind, true_classes, seed, name, **attrs)
+
+    sampler.__name__ = sampler.__qualname__ = public
+    sampler.__doc__ = does
+    return export(f"nn.{public}", f"random.{public}")(sampler)
+
+
+uniform_candidate_sampler = _sampler_of(
+    "UniformCandidateSampler",
+    "uniform_candidate_sampler",
     """Samples classes, all equally likely.
 
     Gives (sampled classes, how often each true class is expected in such a sample, the same for each
     sampled class), as all samplers do.
-    """
-    attrs = dict(num_true=num_true, num_sampled=num_sampled, unique=unique, range_max=range_max)
-    return _sampler("UniformCandidateSampler", true_classes, seed, name, **attrs)
-
-
-@export("nn.log_uniform_candidate_sampler", "random.log_uniform_candidate_sampler")
-def log_uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> list[Tensor]:
-    """Samples classes as frequent as words sorted by frequency: for vocabularies in that order."""
-    attrs = dict(num_true=num_true, num_sampled=num_sampled, unique=unique, range_max=range_max)
-    return _sampler("LogUniformCandidateSampler", true_classes, seed, name, **attrs)
-
-
-@export("nn.learned_unigram_candidate_sampler", "random.learned_unigram_candidate_sampler")
-def learned_unigram_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> list[Tensor]:
-    """Samples classes as frequent as they were among the true classes so far."""
-    attrs = dict(num_true=num_true, num_sampled=num_sampled, unique=unique, range_max=range_max)
-    return _sampler("LearnedUnigramCandidateSampler", true_classes, seed, name, **attrs)
+    """,
+)
+log_uniform_candidate_sampler = _sampler_of(
+    "LogUniformCandidateSampler",
+    "log_uniform_candidate_sampler",
+    "Samples classes as frequent as words sorted by frequency: for vocabularies in that order.",
+)
+learned_unigram_candidate_sampler = _sampler_of(
+    "LearnedUnigramCandidateSampler",
+    "learned_unigram_candidate_sampler",
+    "Samples classes as frequent as they were among the true classes so far.",
+)
 
 
 @export("nn.fixed_unigram_candidate_sampler", "random.fixed_unigram_candidate_sampler")
@@ -285,4 +264,4 @@ def compute_accidental_hits(
 ) -> list[Tensor]:
     """Where a true class was also sampled: (rows, places in the sample, the lowest float for each)."""
     kind = "ComputeAccidentalHits"
-    return apply(kind, true_classes, sampled_candidates, num_true=num_true, name=name, **_seeds(seed))
+    return apply(kind, true_classes, sampled_candidates, num_true=num_true, name=name, **seeds(seed))

@@ -27,7 +27,7 @@ _X = np.array([[3.0, 1.0, 2.0], [9.0, 8.0, 7.5]])
 )
 def _bucketize(xp: Any, x: Any, *, boundaries: list) -> Any:
     if sorted(boundaries) != list(boundaries):
-        raise errors.InvalidArgumentError(None, None, "Expected sorted boundaries")
+        raise errors.invalid("Expected sorted boundaries")
     limits = xp.asarray(np.array(boundaries, np.float32))
     return xp.searchsorted(limits, x.astype(np.float64), side="right").astype(np.int32)
 
@@ -50,7 +50,7 @@ not_differentiable("Bucketize")
 def _nth_element(ctx: Any, x: Any, n: Any, *, reverse: bool) -> Any:
     place = int(n)
     if not 0 <= place < x.shape[-1]:
-        raise errors.InvalidArgumentError(None, None, f"Input must have at least n+1 = {place + 1} columns")
+        raise errors.invalid(f"Input must have at least n+1 = {place + 1} columns")
     place = x.shape[-1] - 1 - place if reverse else place
     return np.partition(x, place, axis=-1)[..., place]
 

@@ -71,8 +71,7 @@ def _quantize(ctx: Any, x: Any, low: Any, high: Any, *, op: Operation) -> tuple:
     _check_scalar(low, high, attrs["axis"])
     x, given_low, given_high = np.asarray(x), np.float32(low), np.float32(high)
     if given_low > given_high:
-        text = f"min_range must be less than or equal to max_range: {given_low} > {given_high}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"min_range must be less than or equal to max_range: {given_low} > {given_high}")
     bottom = np.minimum(np.float32(0), given_low)
     least = np.maximum(np.float32(1), np.maximum(abs(given_low), abs(given_high)))
     least = least * np.float32(attrs["ensure_minimum_range"])
@@ -225,7 +224,7 @@ def _quantize_and_dequantize(
 ) -> Any:
     low_bits = 1 if signed_input else 0
     if not low_bits < num_bits < 63:
-        raise errors.InvalidArgumentError(None, None, f"num_bits is out of range: {num_bits}")
+        raise errors.invalid(f"num_bits is out of range: {num_bits}")
     if range_given:
         check((low <= high).all(), lambda: f"Invalid range: input_min {low} > input_max {high}")
     up = round_mode == b"HALF_UP"

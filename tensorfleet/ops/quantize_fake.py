@@ -26,8 +26,7 @@ _LOWS, _HIGHS = np.array([-1.3, -2.0, 0.0], np.float32), np.array([2.2, 1.1, 0.0
 
 def _check_bits(num_bits: int) -> None:
     if not 2 <= num_bits <= 16:
-        text = f"num_bits must be between 2 and 16, inclusive. Got: {num_bits}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"num_bits must be between 2 and 16, inclusive. Got: {num_bits}")
 
 
 def _nudged(xp: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any]:
@@ -67,7 +66,7 @@ _RANGE = "min: float = -6; max: float = 6; "
 
 def _check_range(low: float, high: float) -> None:
     if low >= high:
-        raise errors.InvalidArgumentError(None, None, f"min has to be smaller than max, was: {low} >= {high}")
+        raise errors.invalid(f"min has to be smaller than max, was: {low} >= {high}")
 
 
 @op(

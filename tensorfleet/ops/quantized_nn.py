@@ -232,7 +232,7 @@ def _quantized_conv2d(
     attrs = op._attrs
     kind: dtypes.DType = attrs["out_type"]
     if kind != dtypes.qint32:
-        raise errors.InvalidArgumentError(None, None, f"QuantizedConv2D gives qint32, not {kind.name}.")
+        raise errors.invalid(f"QuantizedConv2D gives qint32, not {kind.name}.")
     zeros = (
         _integers(0.0, low, high, attrs["Tinput"]),
         _integers(0.0, filter_low, filter_high, attrs["Tfilter"]),

@@ -318,21 +318,17 @@ class Queue:
         for i, array in enumerate(arrays):
             if array.ndim == 0 or array.shape[0] != count:
                 got = array.shape[0] if array.ndim else "no 0th dimension"
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
+                raise errors.invalid(
                     "All input tensors must have the same size in the 0th dimension. Component "
-                    f"{i} has {got}, and should have {count}",
+                    f"{i} has {got}, and should have {count}"
                 )
         return [(arrays, row) for row in range(count)]
 
     def check_batches(self) -> None:
         """Raises unless elements can be taken as one batch."""
         if not self.shapes:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes.",
+            raise errors.invalid(
+                f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes."
             )
 
     def single(self, taken: Sequence[Any]) -> tuple:
@@ -366,7 +362,7 @@ def _text(dims: Iterable[int | None] | None) -> str:
 
 def _mismatch(i: int, want: Iterable[int | None] | None, got: Iterable[int]) -> errors.OpError:
     text = f"Shape mismatch in tuple component {i}. Expected {_text(want)}, got {_text(got)}"
-    return errors.InvalidArgumentError(None, None, text)
+    return errors.invalid(text)
 
 
 class PaddingQueue(Queue):

@@ -75,7 +75,7 @@ def _check_same(op: Operation, queue: Queue, make: Callable[[str], Queue]) -> No
         elif asked.seeds not in (queue.seeds, (0, 0)):  # no seed asks for none in particular
             text = f"{known} random seeds {queue.seeds} but requested seeds are {asked.seeds}."
     if text:
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
 
 
 def _dims(queue: Queue) -> list:
@@ -145,7 +145,7 @@ def _shuffle(
     elif 0 <= capacity <= keep:
         text = f"min_after_dequeue {keep} must be < capacity {capacity}"
     if text:
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     make = lambda name: ShuffleQueue(name, capacity, component_types, shapes, keep, seeds)  # noqa: E731
     return _make(ctx, container, shared_name, make)
 
@@ -197,7 +197,7 @@ def _check_types(queue: Queue, given: list[DType], verb: str) -> None:
         else:
             names = ", ".join(t.name for t in given)
             text = f"{verb} types [{names}]: queue '{queue.name}' holds [{_types(queue)}]."
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
 
 
 def _enqueue(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> None:
@@ -229,7 +229,7 @@ def _dequeue_batch(ctx: Any, queue: Queue, n: Any, types: list, up_to: bool) -> 
     count = int(np.asarray(n).reshape(-1)[0])
     name = "DequeueUpToOp" if up_to else "DequeueManyOp"
     if count < 0:
-        raise errors.InvalidArgumentError(None, None, f"{name} requested {count} < 0 elements")
+        raise errors.invalid(f"{name} requested {count} < 0 elements")
     queue.check_batches()
     _check_types(queue, types, "Cannot dequeue")
     attempt = Take(count, up_to)

@@ -39,7 +39,8 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     return (0, _MAX_SEED) if (first, second) == (0, 0) else (first, second)
 
 
-def _seeds(seed: int | None) -> dict[str, Any]:
+def seeds(seed: int | None) -> dict[str, Any]:
+    """The attributes of an op that a seed, and the graph's, give."""
     first, second = get_seed(seed)
     return {"seed": first or 0, "seed2": second or 0}
 
@@ -52,9 +53,7 @@ def _sized(op_type: str) -> Callable[[Operation, list], int]:
 def _checked_shape(shape: Any) -> tuple[int, ...]:
     dims = ints(shape)
     if any(d < 0 for d in dims):
-        raise errors.InvalidArgumentError(
-            None, None, f"Dimension {min(dims)} must be >= 0 in shape {list(dims)}"
-        )
+        raise errors.invalid(f"Dimension {min(dims)} must be >= 0 in shape {list(dims)}")
     return dims
 
 
@@ -251,8 +250,8 @@ def random_uniform(
         low = to_tensor(minval, kind, name="min")
         high = to_tensor(maxval, kind, name="max")
         if kind.is_integer:
-            return apply("RandomUniformInt", dims, low, high, name=scope, **_seeds(seed))
-        drawn = apply("RandomUniform", dims, dtype=kind, **_seeds(seed))
+            return apply("RandomUniformInt", dims, low, high, name=scope, **seeds(seed))
+        drawn = apply("RandomUniform", dims, dtype=kind, **seeds(seed))
         return apply(
             "AddV2", apply("Mul", drawn, apply("Sub", high, low, name="sub"), name="mul"), low, name=scope
         )
@@ -262,45 +261,38 @@ def _scaled(drawn: Tensor, mean: Any, stddev: Any, scope: str) -> Tensor:
     return apply("AddV2", apply("Mul", drawn, stddev, name="mul"), mean, name=scope)
 
 
-def _normal(op_type: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: Any, scope: str) -> Tensor:
-    dims = _shape_tensor(shape)
-    centre, spread = to_tensor(mean, dtype, name="mean"), to_tensor(stddev, dtype, name="stddev")
-    drawn = apply(op_type, dims, dtype=dtypes.as_dtype(dtype), **_seeds(seed))
-    return _scaled(drawn, centre, spread, scope)
+def _normal(op_type: str, public: str, does: str) -> Callable[..., Tensor]:
+    def function(
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Tensor:
+        with name_scope(name, public, [shape, mean, stddev]) as scope:
+            dims = _shape_tensor(shape)
+            centre, spread = to_tensor(mean, dtype, name="mean"), to_tensor(stddev, dtype, name="stddev")
+            drawn = apply(op_type, dims, dtype=dtypes.as_dtype(dtype), **seeds(seed))
+            return _scaled(drawn, centre, spread, scope)
+
+    function.__name__ = function.__qualname__ = public
+    function.__doc__ = does
+    return export(public, f"random.{public.removeprefix('random_')}")(function)
 
 
-@export("random_normal", "random.normal")
-def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Normally distributed numbers."""
-    with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
-        return _normal("RandomStandardNormal", shape, mean, stddev, dtype, seed, scope)
-
-
-@export("truncated_normal", "random.truncated_normal")
-def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Normally distributed numbers, drawn again where farther than two standard deviations from the mean."""
-    with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
-        return _normal("TruncatedNormal", shape, mean, stddev, dtype, seed, scope)
+random_normal = _normal("RandomStandardNormal", "random_normal", "Normally distributed numbers.")
+truncated_normal = _normal(
+    "TruncatedNormal",
+    "truncated_normal",
+    "Normally distributed numbers, drawn again where farther than two standard deviations from the mean.",
+)
 
 
 @export("random_shuffle", "random.shuffle")
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """The rows of `value` in a random order."""
-    return apply("RandomShuffle", value, name=name, **_seeds(seed))
+    return apply("RandomShuffle", value, name=name, **seeds(seed))
 
 
 @export("multinomial", "random.multinomial")
@@ -311,7 +303,7 @@ def multinomial(
     with name_scope(name, "multinomial", [logits]):
         kind = dtypes.int64 if output_dtype is None else dtypes.as_dtype(output_dtype)
         return apply(
-            "Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **_seeds(seed)
+            "Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **seeds(seed)
         )
 
 
@@ -323,7 +315,7 @@ def categorical(
     with name_scope(name, "categorical", [logits]):
         kind = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
         return apply(
-            "Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **_seeds(seed)
+            "Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **seeds(seed)
         )
 
 
@@ -342,7 +334,7 @@ def random_gamma(
         shaped = to_tensor(alpha, dtype, name="alpha")
         scale = to_tensor(1 if beta is None else beta, dtype, name="beta")
         spread = apply("Add", shaped, apply("ZerosLike", scale))
-        drawn = apply("RandomGamma", dims, spread, **_seeds(seed))
+        drawn = apply("RandomGamma", dims, spread, **seeds(seed))
         tiny = np.finfo(dtypes.as_dtype(dtype).np_dtype).tiny
         return apply("Maximum", to_tensor(tiny, dtype), apply("RealDiv", drawn, scale))
 
@@ -354,7 +346,7 @@ def random_poisson(
     """Poisson-distributed numbers."""
     with name_scope(name, "random_poisson", [lam, shape]):
         dims = to_tensor(shape, dtypes.int32, name="shape")
-        return apply("RandomPoissonV2", dims, lam, dtype=dtypes.as_dtype(dtype), **_seeds(seed))
+        return apply("RandomPoissonV2", dims, lam, dtype=dtypes.as_dtype(dtype), **seeds(seed))
 
 
 @export("random_crop", "image.random_crop")

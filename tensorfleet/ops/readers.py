@@ -105,9 +105,7 @@ class Reader:
     def _begin(self, ctx: Any, queue: Any) -> None:
         attempt = Take(1)
         if list(queue.types) != [dtypes.string]:
-            raise errors.InvalidArgumentError(
-                None, None, f"A reader takes names of type string from its queue, not {queue.types}."
-            )
+            raise errors.invalid(f"A reader takes names of type string from its queue, not {queue.types}.")
         self.unit = None
         complete(ctx, queue, attempt, f"for a file name in queue '{queue.name}'")
         (name,) = queue.single(attempt.taken)
@@ -137,8 +135,7 @@ class Reader:
         try:
             numbers, unit = _fields(state)
         except (IndexError, ValueError):
-            text = f"Could not parse state for {self.kind} '{self.name}': {state!r}"
-            raise errors.InvalidArgumentError(None, None, text) from None
+            raise errors.invalid(f"Could not parse state for {self.kind} '{self.name}': {state!r}") from None
         self.forget()
         self.completed, self.produced, self.unit = numbers.get(2, 0), numbers.get(3, 0), unit
 
@@ -215,8 +212,7 @@ def _reader(ctx: Any, container: bytes, shared_name: bytes, start: Callable[[byt
 
 def _text_line(ctx: Any, *, skip_header_lines: int, container: bytes, shared_name: bytes) -> Reader:
     if skip_header_lines < 0:
-        text = f"skip_header_lines must be >= 0 not {skip_header_lines}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"skip_header_lines must be >= 0 not {skip_header_lines}")
 
     def start(name: bytes) -> Any:
         return _Many(name, Lines(name, skip=skip_header_lines), lambda s: s.number)
@@ -258,7 +254,7 @@ def _fixed_length(
     ):
         if value < least:
             rule = "must be > 0" if least else "must be >= 0"
-            raise errors.InvalidArgumentError(None, None, f"{what} {rule} but got {value}")
+            raise errors.invalid(f"{what} {rule} but got {value}")
     kind = encoding.decode() if encoding in (b"ZLIB", b"GZIP") else ""
 
     def start(name: bytes) -> Any:

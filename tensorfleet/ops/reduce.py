@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -65,39 +66,17 @@ def _declare(kind: str, what: str) -> Callable[[Callable], Callable]:
     return make
 
 
-@_declare("sum", "The sum of the elements")
-def reduce_sum(x: Any, axis: Any = None, keepdims: Any = None, name: str | None = None) -> Tensor:
-    return _reduce("Sum", x, axis, keepdims, name)
+def _plain(public: str, kind: str, what: str) -> Callable:
+    return _declare(public, what)(functools.partial(_reduce, kind))
 
 
-@_declare("mean", "The mean of the elements")
-def reduce_mean(x: Any, axis: Any = None, keepdims: Any = None, name: str | None = None) -> Tensor:
-    return _reduce("Mean", x, axis, keepdims, name)
-
-
-@_declare("prod", "The product of the elements")
-def reduce_prod(x: Any, axis: Any = None, keepdims: Any = None, name: str | None = None) -> Tensor:
-    return _reduce("Prod", x, axis, keepdims, name)
-
-
-@_declare("max", "The largest element")
-def reduce_max(x: Any, axis: Any = None, keepdims: Any = None, name: str | None = None) -> Tensor:
-    return _reduce("Max", x, axis, keepdims, name)
-
-
-@_declare("min", "The smallest element")
-def reduce_min(x: Any, axis: Any = None, keepdims: Any = None, name: str | None = None) -> Tensor:
-    return _reduce("Min", x, axis, keepdims, name)
-
-
-@_declare("all", "Whether all elements are true")
-def reduce_all(x: Any, axis: Any = None, keepdims: Any = None, name: str | None = None) -> Tensor:
-    return _reduce("All", x, axis, keepdims, name)
-
-
-@_declare("any", "Whether any element is true")
-def reduce_any(x: Any, axis: Any = None, keepdims: Any = None, name: str | None = None) -> Tensor:
-    return _reduce("Any", x, axis, keepdims, name)
+reduce_sum = _plain("sum", "Sum", "The sum of the elements")
+reduce_mean = _plain("mean", "Mean", "The mean of the elements")
+reduce_prod = _plain("prod", "Prod", "The product of the elements")
+reduce_max = _plain("max", "Max", "The largest element")
+reduce_min = _plain("min", "Min", "The smallest element")
+reduce_all = _plain("all", "All", "Whether all elements are true")
+reduce_any = _plain("any", "Any", "Whether any element is true")
 
 
 @_declare("logsumexp", "`log(sum(exp(elements)))`, without overflow,")
@@ -172,33 +151,23 @@ def count_nonzero(
         return cast(_reduce("Sum", there, axis, keepdims, None), dtype)
 
 
-def _arg(kind: str, x: Any, axis: Any, dimension: Any, output_type: Any, name: str | None) -> Tensor:
-    axis = _renamed("dimension", dimension, "axis", axis)
-    return apply(kind, x, 0 if axis is None else axis, output_type=output_type, name=name)
+def _place(kind: str, public: str, what: str) -> Callable:
+    def find(
+        input: Any,
+        axis: Any = None,
+        name: str | None = None,
+        dimension: Any = None,
+        output_type: Any = dtypes.int64,
+    ) -> Tensor:
+        axis = _renamed("dimension", dimension, "axis", axis)
+        return apply(kind, input, 0 if axis is None else axis, output_type=output_type, name=name)
+
+    find.__name__ = find.__qualname__ = public
+    find.__doc__ = f"Where along `axis` (default 0) the {what} element is; the first of equal ones."
+    return export(f"math.{public}", public)(find)
 
 
-@export("math.argmax", "argmax")
-def argmax(
-    input: Any,
-    axis: Any = None,
-    name: str | None = None,
-    dimension: Any = None,
-    output_type: Any = dtypes.int64,
-) -> Tensor:
-    """Where along `axis` (default 0) the largest element is; the first of equal ones."""
-    return _arg("ArgMax", input, axis, dimension, output_type, name)
-
-
-@export("math.argmin", "argmin")
-def argmin(
-    input: Any,
-    axis: Any = None,
-    name: str | None = None,
-    dimension: Any = None,
-    output_type: Any = dtypes.int64,
-) -> Tensor:
-    """Where along `axis` (default 0) the smallest element is; the first of equal ones."""
-    return _arg("ArgMin", input, axis, dimension, output_type, name)
+argmax, argmin = _place("ArgMax", "argmax", "largest"), _place("ArgMin", "argmin", "smallest")
 
 
 @export("arg_max")

@@ -98,8 +98,7 @@ def _axes(x: Any, indices: Any) -> tuple[int, ...]:
     found: list[int] = []
     for axis in axes:
         if not -x.ndim <= axis < x.ndim:
-            text = f"Invalid reduction dimension ({axis} for input with {x.ndim} dimension(s)"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise errors.invalid(f"Invalid reduction dimension ({axis} for input with {x.ndim} dimension(s)")
         if axis % x.ndim not in found:
             found.append(axis % x.ndim)
     return tuple(found)
@@ -328,12 +327,10 @@ def _arg(name: str, tidx: str, kinds: str) -> Any:
 def _arg_axis(x: Any, dimension: Any) -> int:
     axis = int(dimension)
     if not -x.ndim <= axis < x.ndim:
-        text = f"Expected dimension in the range [{-x.ndim}, {x.ndim}), but got {axis}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"Expected dimension in the range [{-x.ndim}, {x.ndim}), but got {axis}")
     axis %= x.ndim
     if x.shape[axis] == 0:
-        text = f"Reduction axis {axis} is empty in shape {bracketed(x.shape)}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"Reduction axis {axis} is empty in shape {bracketed(x.shape)}")
     return axis
 
 

@@ -33,7 +33,7 @@ def check_rows(indices: np.ndarray, count: int, message: str = "") -> np.ndarray
         text = (message or "indices[{where}] = {value} is not in [0, {count})").format(
             where=where, value=flat[bad], count=count
         )
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     return flat
 
 

@@ -38,8 +38,7 @@ def _scanned(xp: Any, x: Any, axis: Any, f: Any, start: Any, exclusive: bool, re
     """Runs `f(array, axis)` forward or backward, shifted by one behind `start` when exclusive."""
     at = int(axis)
     if not -x.ndim <= at < x.ndim:
-        text = f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {at}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {at}")
     w = xp.flip(wide(x), at) if reverse else wide(x)
     if exclusive and x.shape[at]:
         cut = [slice(None)] * x.ndim

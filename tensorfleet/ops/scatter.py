@@ -26,14 +26,12 @@ def scatter_into(xp: Any, current: Any, indices: Any, updates: Any, how: str, ch
     depth, dims = indices.shape[-1] if indices.shape else 1, tuple(current.shape)
     if 0 in dims and (np.prod(indices.shape) or np.prod(updates.shape)):
         text = f"Indices and updates specified for empty output.  indices shape: {bracketed(indices.shape)}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     wanted = (*indices.shape[:-1], *dims[depth:])
     if depth > len(dims) or tuple(updates.shape) != wanted:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             "Dimensions of updates must be indices.shape[:-1] + shape[indices.shape[-1]:], got updates.shape "
-            f"{bracketed(updates.shape)}, indices.shape {bracketed(indices.shape)}, shape {bracketed(dims)}",
+            f"{bracketed(updates.shape)}, indices.shape {bracketed(indices.shape)}, shape {bracketed(dims)}"
         )
     columns = index_columns(xp, indices, dims, "shape", check)
     if is_numpy(xp):

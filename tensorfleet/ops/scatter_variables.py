@@ -52,12 +52,10 @@ def _scatter_shape(op: Operation) -> Any:
 
 def _check_shapes(rows: Any, indices: Any, updates: Any) -> None:
     if updates.ndim and updates.shape != indices.shape + rows.shape[1:]:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
             f"updates.shape {list(updates.shape)}, indices.shape {list(indices.shape)}, params.shape "
-            f"{list(rows.shape)}",
+            f"{list(rows.shape)}"
         )
 
 
@@ -74,7 +72,7 @@ def _write(combine: Callable | None, rows: np.ndarray, flat: np.ndarray, updates
         rows[flat] = updates  # numpy keeps the last of several rows for one index, as TensorFlow does
         return
     if combine is _divide and rows.dtype.kind in "iu" and not np.all(updates):
-        raise errors.InvalidArgumentError(None, None, "Integer division by zero")
+        raise errors.invalid("Integer division by zero")
     accumulate(combine, rows, flat, updates)
 
 
@@ -97,16 +95,14 @@ def _scatter_nd(
     combine: Callable | None, array: np.ndarray, indices: np.ndarray, updates: np.ndarray, policy: bytes
 ) -> None:
     if not array.ndim:
-        raise errors.InvalidArgumentError(None, None, "Output must be at least 1-D, got shape: []")
+        raise errors.invalid("Output must be at least 1-D, got shape: []")
     depth = indices.shape[-1]
     keys = indices.reshape(int(np.prod(indices.shape[:-1])), depth)
     lead, rest = array.shape[:depth], array.shape[depth:]
     if depth > array.ndim or updates.shape != indices.shape[:-1] + rest:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             "Must have updates.shape = indices.shape[:-1] + ref.shape[indices.shape[-1]:], got updates.shape "
-            f"{list(updates.shape)}, indices.shape {list(indices.shape)}, ref.shape {list(array.shape)}",
+            f"{list(updates.shape)}, indices.shape {list(indices.shape)}, ref.shape {list(array.shape)}"
         )
     updates = updates.reshape(len(keys), *rest)
     good = ((keys >= 0) & (keys < np.array(lead, np.int64))).all(axis=1)
@@ -128,7 +124,7 @@ def _bad_key(keys: Any, good: Any, outer: tuple[int, ...], shape: tuple[int, ...
     where = ",".join(str(int(i)) for i in np.unravel_index(bad, outer or (1,)))
     key = ", ".join(str(int(k)) for k in keys[bad])
     text = f"indices[{where}] = [{key}] does not index into shape [{','.join(map(str, shape))}]"
-    return errors.InvalidArgumentError(None, None, text)
+    return errors.invalid(text)
 
 
 def _register(kind: str, combine: Callable | None) -> None:

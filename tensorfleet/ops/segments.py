@@ -56,16 +56,14 @@ def _sorted(name: str, types: str = "number") -> Any:
 def _check_sorted(data: Any, ids: Any) -> int:
     """How many groups there are; raises unless the ids fit the rows and grow."""
     if ids.ndim != 1 or ids.shape[0] != data.shape[0]:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             f"segment_ids should be the same size as dimension 0 of input: "
-            f"{bracketed(ids.shape)} for data of shape {bracketed(data.shape)}.",
+            f"{bracketed(ids.shape)} for data of shape {bracketed(data.shape)}."
         )
     if ids.size == 0:
         return 0
     if ids[0] < 0 or np.any(ids[1:] < ids[:-1]):
-        raise errors.InvalidArgumentError(None, None, disorder(ids))
+        raise errors.invalid(disorder(ids))
     return int(ids[-1]) + 1
 
 
@@ -252,7 +250,7 @@ def _scatter(xp: Any, data: Any, ids: Any, num: Any, kind: str, start: Any, chec
     if data.shape[: ids.ndim] != ids.shape:
         shapes = bracketed(data.shape), bracketed(ids.shape)
         text = "data.shape = {} does not start with segment_ids.shape = {}".format(*shapes)
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     ok = ids < count
     check(xp.all(ok), lambda: "segment_ids{} = {} is out of range [0, {})".format(*first_bad(ok, ids), count))
     w = wide(data)

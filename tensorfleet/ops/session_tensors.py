@@ -33,7 +33,7 @@ def _found(ctx: Any, handle: Any) -> bytes:
     key: Any = np.asarray(handle)[()]
     if key not in _kept(ctx):
         text = f"The tensor with handle '{key.decode(errors='replace')}' is not in the session store."
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     return key
 
 
@@ -63,7 +63,7 @@ def _get_tensor(ctx: Any, handle: Any, *, dtype: DType) -> Any:
     value = np.asarray(_kept(ctx)[_found(ctx, handle)])
     if value.dtype != dtype.np_dtype:
         text = f"The tensor that was kept has type {dtypes.as_dtype(value.dtype).name}, not {dtype.name}."
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     return value
 
 

@@ -155,10 +155,8 @@ def _in_top_k_shape(op: Operation) -> TensorShape:
 
 def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
     if len(predictions) != len(targets):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"First dimension of predictions {len(predictions)} must match length of targets {len(targets)}",
+        raise errors.invalid(
+            f"First dimension of predictions {len(predictions)} must match length of targets {len(targets)}"
         )
     classes = predictions.shape[1]
     if classes == 0:

@@ -12,7 +12,7 @@ from tensorfleet import errors
 
 def invalid(message: str) -> Exception:
     """What a kernel raises when its inputs do not fit together."""
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid(message)
 
 
 def bracketed(values: Any) -> str:

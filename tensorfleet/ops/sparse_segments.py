@@ -61,7 +61,7 @@ def _picked_counted(name: str, types: str) -> Any:
 
 def _check(xp: Any, data: Any, indices: Any, ids: Any, count: int | None, check: Any) -> None:
     if indices.shape != ids.shape:
-        raise errors.InvalidArgumentError(None, None, "segment_ids and indices should have same size.")
+        raise errors.invalid("segment_ids and indices should have same size.")
     rows = data.shape[0]
     good = (indices >= 0) & (indices < rows)
 

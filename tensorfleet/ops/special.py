@@ -300,7 +300,7 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "lbeta", [x]):
         x = to_tensor(x, name="x")
         if x.shape.rank == 0:
-            raise errors.InvalidArgumentError(None, None, "lbeta needs at least one dimension to reduce.")
+            raise errors.invalid("lbeta needs at least one dimension to reduce.")
         last = np.array([-1], np.int32)
         separate = apply("Sum", apply("Lgamma", x), last)
         return separate - apply("Lgamma", apply("Sum", x, last))

@@ -165,11 +165,9 @@ def _updating(name: str) -> Any:
 
 def _need_same(current: Any, value: Any, what: str) -> None:
     if current.shape != value.shape:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             f"{what} requires shapes of both tensors to match: the variable has {list(current.shape)}, the "
-            f"value {list(value.shape)}.",
+            f"value {list(value.shape)}."
         )
 
 

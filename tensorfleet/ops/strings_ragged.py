@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet.api import export
+from tensorfleet.arguments import function, signature_of
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
@@ -81,92 +83,42 @@ def _decoded(vector: Tensor, split: bool, **attrs: Any) -> tuple[RaggedTensor, R
     return RaggedTensor._of(found, splits), RaggedTensor._of(starts, splits)
 
 
-@export("strings.unicode_decode")
-def unicode_decode(
-    input: Any,
-    input_encoding: Any,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    replace_control_characters: bool = False,
-    name: str | None = None,
-) -> Any:
-    """The numbers of the characters of strings: a vector for one string, a ragged tensor for more."""
-    return _characters(
-        input,
-        name,
-        "UnicodeDecode",
-        False,
-        False,
-        input_encoding=input_encoding,
-        errors=errors,
-        replacement_char=replacement_char,
-        replace_control_characters=replace_control_characters,
+def _unicode(public: str, kind: str, does: str, split: bool = False, offsets: bool = False) -> Callable:
+    control = "" if split else "replace_control_characters=False, "
+    signature = signature_of(
+        f"input, input_encoding, errors='replace', replacement_char=65533, {control}name=None"
     )
 
+    def body(given: dict[str, Any]) -> Any:
+        return _characters(given.pop("input"), given.pop("name"), kind, split, offsets, **given)
 
-@export("strings.unicode_decode_with_offsets")
-def unicode_decode_with_offsets(
-    input: Any,
-    input_encoding: Any,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    replace_control_characters: bool = False,
-    name: str | None = None,
-) -> Any:
-    """The numbers of the characters of strings, and at which byte each begins."""
-    return _characters(
-        input,
-        name,
-        "UnicodeDecodeWithOffsets",
-        False,
-        True,
-        input_encoding=input_encoding,
-        errors=errors,
-        replacement_char=replacement_char,
-        replace_control_characters=replace_control_characters,
-    )
+    return export(f"strings.{public}")(function(signature, public, body, does))
 
 
-@export("strings.unicode_split")
-def unicode_split(
-    input: Any,
-    input_encoding: Any,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    name: str | None = None,
-) -> Any:
-    """The characters of strings, each a string: a vector for one string, a ragged tensor for more."""
-    return _characters(
-        input,
-        name,
-        "UnicodeSplit",
-        True,
-        False,
-        input_encoding=input_encoding,
-        errors=errors,
-        replacement_char=replacement_char,
-    )
-
-
-@export("strings.unicode_split_with_offsets")
-def unicode_split_with_offsets(
-    input: Any,
-    input_encoding: Any,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    name: str | None = None,
-) -> Any:
-    """The characters of strings, each a string, and at which byte each begins."""
-    return _characters(
-        input,
-        name,
-        "UnicodeSplitWithOffsets",
-        True,
-        True,
-        input_encoding=input_encoding,
-        errors=errors,
-        replacement_char=replacement_char,
-    )
+unicode_decode = _unicode(
+    "unicode_decode",
+    "UnicodeDecode",
+    "The numbers of the characters of strings: a vector for one string, a ragged tensor for more.",
+)
+unicode_decode_with_offsets = _unicode(
+    "unicode_decode_with_offsets",
+    "UnicodeDecodeWithOffsets",
+    "The numbers of the characters of strings, and at which byte each begins.",
+    offsets=True,
+)
+unicode_split = _unicode(
+    "unicode_split",
+    "UnicodeSplit",
+    "The characters of strings, each a string: a vector for one string, a ragged tensor for more.",
+    split=True,
+)
+unicode_split_with_offsets = _unicode(
+    "unicode_split_with_offsets",
+    "UnicodeSplitWithOffsets",
+    "The characters of strings, each a string, and at which byte each begins.",
+    split=True,
+    offsets=True,
+)
 
 
 # -- n-grams -----------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
+from tensorfleet import dtypes
 from tensorfleet.graph.registry import get, not_differentiable, op
 from tensorfleet.io import png
-from tensorfleet.ops.common import scalar
+from tensorfleet.ops.common import require, scalar
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape
 
@@ -31,11 +31,6 @@ def _serialized(summary: Any) -> np.ndarray:
     out = np.empty((), object)
     out[()] = summary.SerializeToString()
     return out
-
-
-def _require(ok: bool, message: str) -> None:
-    if not ok:
-        raise errors.InvalidArgumentError(None, None, message)
 
 
 def _text(value: Any) -> str:
@@ -67,7 +62,7 @@ def _scalar_summary(ctx: Any, tags: Any, values: Any) -> Any:
     tags = np.asarray(tags, object)
     if np.shape(tags) != np.shape(values):
         tag = f" (tag '{_text(tags)}')" if tags.size == 1 else ""
-        _require(False, f"tags and values are not the same shape: {_dims(tags)} != {_dims(values)}{tag}")
+        require(False, f"tags and values are not the same shape: {_dims(tags)} != {_dims(values)}{tag}")
     summary = _new_summary()
     numbers = np.asarray(values).astype(np.float32)
     for tag, value in zip(tags.ravel(), numbers.ravel().tolist(), strict=True):
@@ -117,12 +112,12 @@ def _fill_histogram(histo: Any, values: np.ndarray) -> None:
     ],
 )
 def _histogram_summary(ctx: Any, tag: Any, values: Any) -> Any:
-    _require(np.ndim(tag) == 0, "tags must be scalar")
+    require(np.ndim(tag) == 0, "tags must be scalar")
     numbers = np.asarray(values).astype(np.float64).ravel()
     odd = ~np.isfinite(numbers)
     if odd.any():
         what = "Nan in summary histogram" if np.isnan(numbers[odd][0]) else "Infinity in Histogram"
-        _require(False, f"{what} for: {ctx.op.name}")
+        require(False, f"{what} for: {ctx.op.name}")
     summary = _new_summary()
     _fill_histogram(summary.value.add(tag=_text(tag)).histo, numbers)
     return _serialized(summary)
@@ -153,11 +148,11 @@ def _pixels(image: np.ndarray, bad_color: np.ndarray) -> np.ndarray:
 
 def _check_bad_color(bad_color: np.ndarray, depth: int) -> None:
     kind = {"float32": "float", "float64": "double"}.get(bad_color.dtype.name, bad_color.dtype.name)
-    _require(bad_color.dtype == np.uint8, f"bad_color must be uint8, got {kind}")
-    _require(bad_color.ndim == 1, f"bad_color must be a vector, got shape {_dims(bad_color)}")
+    require(bad_color.dtype == np.uint8, f"bad_color must be uint8, got {kind}")
+    require(bad_color.ndim == 1, f"bad_color must be a vector, got shape {_dims(bad_color)}")
     size = bad_color.size
     text = f"expected depth <= bad_color.size, got depth = {depth}, bad_color.size = {size}"
-    _require(depth <= size, text)
+    require(depth <= size, text)
 
 
 @op(
@@ -168,12 +163,12 @@ def _check_bad_color(bad_color: np.ndarray, depth: int) -> None:
     host=True,
 )
 def _image_summary(ctx: Any, tag: Any, tensor: Any, *, max_images: int, bad_color: Any) -> Any:
-    _require(np.ndim(tag) == 0, "Tags must be a scalar")
+    require(np.ndim(tag) == 0, "Tags must be a scalar")
     images, shape = np.asarray(tensor), np.shape(tensor)
     text = f"Tensor must be 4-D with last dim 1, 3, or 4, not {_dims(images)}"
-    _require(len(shape) == 4 and shape[3] in (1, 3, 4), text)
+    require(len(shape) == 4 and shape[3] in (1, 3, 4), text)
     text = f"input tensor must have non-zero dims. Found: [{', '.join(map(str, shape))}]."
-    _require(0 not in shape[1:], text)
+    require(0 not in shape[1:], text)
     if images.dtype != np.uint8:
         _check_bad_color(bad_color, shape[3])
     summary = _new_summary()
@@ -222,11 +217,11 @@ def _wav(samples: np.ndarray, rate: int) -> bytes:
     ],
 )
 def _audio_summary(ctx: Any, tag: Any, tensor: Any, sample_rate: Any, *, max_outputs: int) -> Any:
-    _require(np.ndim(tag) == 0, "Tag must be a scalar")
-    _require(np.size(sample_rate) == 1, "sample_rate must be rank-0 or contain a single value")
-    _require(np.ndim(tensor) in (2, 3), f"Tensor must be 3-D or 2-D, got: {_dims(tensor)}")
+    require(np.ndim(tag) == 0, "Tag must be a scalar")
+    require(np.size(sample_rate) == 1, "sample_rate must be rank-0 or contain a single value")
+    require(np.ndim(tensor) in (2, 3), f"Tensor must be 3-D or 2-D, got: {_dims(tensor)}")
     rate = np.asarray(sample_rate).item()
-    _require(rate > 0, "sample_rate must be > 0")
+    require(rate > 0, "sample_rate must be > 0")
     sounds = np.asarray(tensor)
     sounds = sounds[..., None] if sounds.ndim == 2 else sounds
     summary = _new_summary()
@@ -266,8 +261,8 @@ def _set_tensor(target: Any, value: Any, dtype: dtypes.DType) -> None:
     ],
 )
 def _tensor_summary_v2(ctx: Any, tag: Any, tensor: Any, metadata: Any, *, T: Any) -> Any:
-    _require(np.ndim(tag) == 0, "tag must be scalar")
-    _require(np.ndim(metadata) == 0, "serialized_summary_metadata must be scalar")
+    require(np.ndim(tag) == 0, "tag must be scalar")
+    require(np.ndim(metadata) == 0, "serialized_summary_metadata must be scalar")
     from google.protobuf.message import DecodeError
 
     summary = _new_summary()
@@ -321,10 +316,10 @@ def _merge_summary(ctx: Any, inputs: list) -> Any:
         try:
             merged.MergeFromString(data)
         except DecodeError:
-            _require(False, "Could not parse one of the summary inputs")
+            require(False, "Could not parse one of the summary inputs")
     seen: set[str] = set()
     for value in merged.value:
-        _require(not value.tag or value.tag not in seen, f"Duplicate tag {value.tag} found in summary inputs")
+        require(not value.tag or value.tag not in seen, f"Duplicate tag {value.tag} found in summary inputs")
         seen.add(value.tag)
     return _serialized(merged)
 

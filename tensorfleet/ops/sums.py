@@ -35,11 +35,9 @@ def _total(inputs: list) -> Any:
     total = inputs[0]
     for i, x in enumerate(inputs[1:], 1):
         if x.shape != total.shape:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid(
                 "Inputs to operation of type AddN must have the same size and shape.  Input 0: "
-                f"{bracketed(total.shape)} != input {i}: {bracketed(x.shape)}",
+                f"{bracketed(total.shape)} != input {i}: {bracketed(x.shape)}"
             )
         total = total + x  # for numpy's scalars ten times faster than its function
     return total
@@ -156,7 +154,7 @@ def _linspace_shape(op: Operation) -> TensorShape:
 def _linspace(xp: Any, start: Any, stop: Any, num: Any) -> Any:
     count = int(num)
     if count <= 0:
-        raise errors.InvalidArgumentError(None, None, f"Requires num > 0: {count}")
+        raise errors.invalid(f"Requires num > 0: {count}")
     first, last = wide(start), wide(stop)
     step = (last - first) / first.dtype.type(max(count - 1, 1))
     line = first + step * np.arange(count, dtype=first.dtype)

@@ -79,10 +79,8 @@ def _tensor_array_grad_with_shape(ctx: Any, handle: Any, flow: Any, prepended: A
 def _write(ctx: Any, handle: Any, index: Any, value: Any, flow: Any, *, op: Any) -> Any:
     dtype = op._attrs["T"]
     if handle.dtype != dtype:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"TensorArray dtype is {c_name(handle.dtype)} but Op is trying to write dtype {c_name(dtype)}.",
+        raise errors.invalid(
+            f"TensorArray dtype is {c_name(handle.dtype)} but Op is trying to write dtype {c_name(dtype)}."
         )
     handle.write(int(index), value)
     return _FLOW
@@ -117,10 +115,8 @@ def _read(ctx: Any, handle: Any, index: Any, flow: Any, *, dtype: Any) -> Any:
 
 def _same_type(handle: ArrayStore, dtype: Any) -> None:
     if handle.dtype != dtype:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"TensorArray dtype is {c_name(handle.dtype)} but Op requested dtype {c_name(dtype)}.",
+        raise errors.invalid(
+            f"TensorArray dtype is {c_name(handle.dtype)} but Op requested dtype {c_name(dtype)}."
         )
 
 
@@ -155,11 +151,9 @@ def _gather(ctx: Any, handle: Any, indices: Any, flow: Any, *, dtype: Any, eleme
     first = found[0].shape
     for i, value in enumerate(found):
         if value.shape != first:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid(
                 f"TensorArray has inconsistent shapes.  Index 0 has shape: {list(first)} but index {i} has shape: "
-                f"{list(value.shape)}",
+                f"{list(value.shape)}"
             )
     return np.stack(found)
 
@@ -174,10 +168,10 @@ def _gather(ctx: Any, handle: Any, indices: Any, flow: Any, *, dtype: Any, eleme
 def _scatter(ctx: Any, handle: Any, indices: Any, value: Any, flow: Any) -> Any:
     places = np.asarray(indices).tolist()
     if np.ndim(value) < 1:
-        raise errors.InvalidArgumentError(None, None, "Input value for unpack must be at least a vector")
+        raise errors.invalid("Input value for unpack must be at least a vector")
     if len(places) != len(value):
-        raise errors.InvalidArgumentError(
-            None, None, f"Expected len(indices) == values.shape[0], but saw: {len(places)} vs. {len(value)}"
+        raise errors.invalid(
+            f"Expected len(indices) == values.shape[0], but saw: {len(places)} vs. {len(value)}"
         )
     fresh = handle.dense is None and not any(handle.flags)
     for i, index in enumerate(places):
@@ -205,15 +199,11 @@ def _concat(ctx: Any, handle: Any, flow: Any, *, dtype: Any, element_shape_excep
         return np.zeros((0, *rest), dtype.np_dtype), np.zeros((0,), np.int64)
     for i, value in enumerate(found):
         if value.ndim < 1:
-            raise errors.InvalidArgumentError(
-                None, None, f"Concat saw a scalar shape at index {i} but requires at least vectors."
-            )
+            raise errors.invalid(f"Concat saw a scalar shape at index {i} but requires at least vectors.")
         if value.shape[1:] != found[0].shape[1:]:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid(
                 f"TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: "
-                f"{list(found[0].shape[1:])} but index {i} has (excepting dimension 0) shape: {list(value.shape[1:])}",
+                f"{list(found[0].shape[1:])} but index {i} has (excepting dimension 0) shape: {list(value.shape[1:])}"
             )
     return np.concatenate(found), np.array([len(v) for v in found], np.int64)
 
@@ -228,26 +218,20 @@ def _concat(ctx: Any, handle: Any, flow: Any, *, dtype: Any, element_shape_excep
 def _split(ctx: Any, handle: Any, value: Any, lengths: Any, flow: Any) -> Any:
     sizes = np.asarray(lengths).tolist()
     if np.ndim(lengths) != 1:
-        raise errors.InvalidArgumentError(
-            None, None, f"Expected lengths to be a vector, received shape: {list(np.shape(lengths))}"
-        )
+        raise errors.invalid(f"Expected lengths to be a vector, received shape: {list(np.shape(lengths))}")
     if np.ndim(value) < 1:
-        raise errors.InvalidArgumentError(
-            None, None, f"Expected value to be at least a vector, but received shape: {list(np.shape(value))}"
+        raise errors.invalid(
+            f"Expected value to be at least a vector, but received shape: {list(np.shape(value))}"
         )
     if sum(sizes) != len(value):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {sum(sizes)} and "
-            f"value's shape is: {list(value.shape)} ",
+            f"value's shape is: {list(value.shape)} "
         )
     if len(sizes) != len(handle.elements) and not handle.dynamic:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             f"TensorArray's size is not equal to the size of lengths ({len(handle.elements)} vs. {len(sizes)}), and "
-            "the TensorArray is not marked as dynamically resizeable",
+            "the TensorArray is not marked as dynamically resizeable"
         )
     start = 0
     for i, size in enumerate(sizes):

@@ -11,10 +11,6 @@ from tensorfleet.dtypes import DType
 from tensorfleet.shapes import TensorShape
 
 
-def _refuse(text: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, text)
-
-
 class ArrayStore:
     """The elements of one TensorArray, in one step."""
 
@@ -46,7 +42,7 @@ class ArrayStore:
         adds: bool = False,
     ) -> None:
         if size < 0:
-            raise _refuse(f"Size should be >= 0. Got: {size}")
+            raise errors.invalid(f"Size should be >= 0. Got: {size}")
         self.dtype = dtype
         self.shape = shape
         self.dynamic = dynamic
@@ -63,11 +59,11 @@ class ArrayStore:
         self.dense: Any = None
 
     def _wrong(self, text: str) -> errors.OpError:
-        return _refuse(f"TensorArray {self.name}: {text}")
+        return errors.invalid(f"TensorArray {self.name}: {text}")
 
     def _open(self) -> None:
         if self.closed:
-            raise _refuse(f"TensorArray {self.name} has already been closed.")
+            raise errors.invalid(f"TensorArray {self.name} has already been closed.")
 
     def write(self, index: int, value: Any) -> None:
         """Sets one element."""
@@ -236,14 +232,14 @@ class StackStore:
         """Puts a value on top."""
         self._open()
         if 0 <= self.most <= len(self.items):
-            raise _refuse(f"Stack[{self.name}] overflowed its max_size ({self.most})")
+            raise errors.invalid(f"Stack[{self.name}] overflowed its max_size ({self.most})")
         self.items.append(value)
 
     def pop(self) -> Any:
         """Takes the value on top."""
         self._open()
         if not self.items:
-            raise _refuse(f"Stack[{self.name}] is empty when calling Pop().")
+            raise errors.invalid(f"Stack[{self.name}] is empty when calling Pop().")
         top = self.items[-1]
         if not isinstance(top, _Chunk):
             return self.items.pop()
@@ -281,7 +277,7 @@ class StackStore:
 
     def _open(self) -> None:
         if self.closed:
-            raise _refuse(f"Stack[{self.name}] has already been closed.")
+            raise errors.invalid(f"Stack[{self.name}] has already been closed.")
 
 
 class _Chunk:

@@ -72,10 +72,8 @@ def _kernel(rule: Callable, count: int, flags: tuple[str, ...]) -> Callable:
 
 def _mismatch(name: str, shape: Any, got: Any, wanted: Any) -> Exception:
     if wanted == ():
-        return errors.InvalidArgumentError(None, None, f"{name} is not a scalar: {list(got)}")
-    return errors.InvalidArgumentError(
-        None, None, f"var and {name} do not have the same shape {list(shape)} {list(got)}"
-    )
+        return errors.invalid(f"{name} is not a scalar: {list(got)}")
+    return errors.invalid(f"var and {name} do not have the same shape {list(shape)} {list(got)}")
 
 
 def _register(

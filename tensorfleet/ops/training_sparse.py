@@ -40,13 +40,11 @@ def _sparse_shape(op: Operation) -> Any:
 
 def _check(var: np.ndarray, grad: np.ndarray, indices: np.ndarray) -> np.ndarray:
     if indices.ndim != 1:
-        raise errors.InvalidArgumentError(None, None, "indices must be one-dimensional")
+        raise errors.invalid("indices must be one-dimensional")
     if grad.shape != (indices.shape[0], *var.shape[1:]):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             "grad must be the same size as indices in the first dimension, and as var in the others: grad "
-            f"has {list(grad.shape)}, indices {list(indices.shape)}, var {list(var.shape)}",
+            f"has {list(grad.shape)}, indices {list(indices.shape)}, var {list(var.shape)}"
         )
     return check_rows(indices, var.shape[0], "Index {value} at offset {where} in indices is out of range")
 

@@ -35,10 +35,8 @@ def _generate_vocab_remapping(
     places = {word: i for i, word in enumerate(before)}
     words = _lines(new)
     if new_vocab_offset + num_new_vocab > len(words):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Expected {num_new_vocab} lines from {new_vocab_offset} on, the file has {len(words)}.",
+        raise errors.invalid(
+            f"Expected {num_new_vocab} lines from {new_vocab_offset} on, the file has {len(words)}."
         )
     wanted = words[new_vocab_offset : new_vocab_offset + num_new_vocab]
     found = np.array([places.get(word, -1) for word in wanted], np.int64)
@@ -70,21 +68,19 @@ def _load_and_remap_matrix(
     rows = np.asarray(rows)
     columns = np.asarray(columns) if np.size(columns) else np.arange(num_cols)
     if rows.shape != (num_rows,) or columns.shape != (num_cols,):
-        raise errors.InvalidArgumentError(
-            None, None, f"remapping sizes must be {num_rows} and {num_cols}: {rows.size}, {columns.size}"
+        raise errors.invalid(
+            f"remapping sizes must be {num_rows} and {num_cols}: {rows.size}, {columns.size}"
         )
     for places, size in ((rows, old.shape[0]), (columns, old.shape[1])):
         if places.size and places.max() >= size:
-            raise errors.InvalidArgumentError(
-                None, None, f"remapping id {places.max()} is out of range: the old tensor has {old.shape}"
+            raise errors.invalid(
+                f"remapping id {places.max()} is out of range: the old tensor has {old.shape}"
             )
     kept = (rows[:, None] >= 0) & (columns[None, :] >= 0)
     missing = int((~kept).sum())
     if np.size(initial) != missing:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"initializing_values contains {np.size(initial)} elements, but {missing} are missing.",
+        raise errors.invalid(
+            f"initializing_values contains {np.size(initial)} elements, but {missing} are missing."
         )
     result = np.empty((num_rows, num_cols), np.float32)
     result[kept] = old[np.maximum(rows, 0)][:, np.maximum(columns, 0)][kept]
