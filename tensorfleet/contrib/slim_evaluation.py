@@ -12,29 +12,31 @@ _USE_DEFAULT = 0
 _PLACES = ("contrib.slim.evaluation", "contrib.slim.python.slim.evaluation")
 
 
-def _options(
-    logdir: str,
-    num_evals: int,
-    initial_op: Any,
-    initial_feed: Any,
-    init_fn: Callable | None,
-    summary_op: Any,
-    summary_feed: Any,
-    variables_to_restore: Any,
-    hooks: Any,
-) -> dict[str, Any]:
-    """What both kinds of evaluation give to `tf.contrib.training`."""
-    default = not isinstance(summary_op, (Tensor, Operation)) and summary_op == _USE_DEFAULT
-    summaries = find("summary.merge_all")() if default else summary_op
-    used = [find("contrib.training.StopAfterNEvalsHook")(num_evals)]
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """What both kinds of evaluation give to `tf.contrib.training`, from their arguments."""
+    summaries, restored = given["summary_op"], given["variables_to_restore"]
+    if not isinstance(summaries, (Tensor, Operation)) and summaries == _USE_DEFAULT:
+        summaries = find("summary.merge_all")()
+    used = [find("contrib.training.StopAfterNEvalsHook")(given["num_evals"])]
     if summaries is not None:
         made = find("contrib.training.SummaryAtEndHook")
-        used.append(made(logdir, summary_op=summaries, feed_dict=summary_feed))
-    saver = find("train.Saver")(variables_to_restore) if variables_to_restore is not None else None
+        used.append(made(given["logdir"], summary_op=summaries, feed_dict=given["summary_op_feed_dict"]))
     scaffold = find("train.Scaffold")(
-        init_op=initial_op, init_feed_dict=initial_feed, init_fn=init_fn, saver=saver
+        init_op=given["initial_op"],
+        init_feed_dict=given["initial_op_feed_dict"],
+        init_fn=given.get("init_fn"),
+        saver=None if restored is None else find("train.Saver")(restored),
     )
-    return {"scaffold": scaffold, "hooks": [*used, *(hooks or [])]}
+    return {
+        "master": given["master"],
+        "scaffold": scaffold,
+        "eval_ops": given["eval_op"],
+        "feed_dict": given["eval_op_feed_dict"],
+        "final_ops": given["final_op"],
+        "final_ops_feed_dict": given["final_op_feed_dict"],
+        "config": given["session_config"],
+        "hooks": [*used, *(given["hooks"] or [])],
+    }
 
 
 @export(*(f"{place}.evaluate_once" for place in _PLACES))
@@ -56,27 +58,7 @@ def evaluate_once(
     hooks: Any = None,
 ) -> Any:
     """Restores a checkpoint, runs `eval_op` so many times, writes summaries; the value of `final_op`."""
-    options = _options(
-        logdir,
-        num_evals,
-        initial_op,
-        initial_op_feed_dict,
-        None,
-        summary_op,
-        summary_op_feed_dict,
-        variables_to_restore,
-        hooks,
-    )
-    return find("contrib.training.evaluate_once")(
-        checkpoint_path,
-        master=master,
-        eval_ops=eval_op,
-        feed_dict=eval_op_feed_dict,
-        final_ops=final_op,
-        final_ops_feed_dict=final_op_feed_dict,
-        config=session_config,
-        **options,
-    )
+    return find("contrib.training.evaluate_once")(checkpoint_path, **_options(locals()))
 
 
 @export(*(f"{place}.evaluation_loop" for place in _PLACES))
@@ -103,28 +85,11 @@ def evaluation_loop(
     hooks: Any = None,
 ) -> Any:
     """Evaluates each new checkpoint of a directory; the value of `final_op` for the last."""
-    options = _options(
-        logdir,
-        num_evals,
-        initial_op,
-        initial_op_feed_dict,
-        init_fn,
-        summary_op,
-        summary_op_feed_dict,
-        variables_to_restore,
-        hooks,
-    )
     return find("contrib.training.evaluate_repeatedly")(
         checkpoint_dir,
-        master=master,
-        eval_ops=eval_op,
-        feed_dict=eval_op_feed_dict,
-        final_ops=final_op,
-        final_ops_feed_dict=final_op_feed_dict,
         eval_interval_secs=eval_interval_secs,
-        config=session_config,
         max_number_of_evaluations=max_number_of_evaluations,
         timeout=timeout,
         timeout_fn=timeout_fn,
-        **options,
+        **_options(locals()),
     )

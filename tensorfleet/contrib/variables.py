@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet import dtypes
-from tensorfleet.api import export, find
+from tensorfleet.api import export, find, publish
+from tensorfleet.arguments import function, like
 from tensorfleet.contrib.arg_scope import add_arg_scope
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import GraphKeys, add_to_collection, device, get_collection
@@ -32,61 +33,33 @@ def variable(
     aggregation: Any = None,
 ) -> Any:
     """A variable made or found like with `tf.get_variable`, on a device given by name or by `device(name)`."""
+    given = locals()
     collections = list(collections if collections is not None else [GraphKeys.GLOBAL_VARIABLES])
     collections = list(dict.fromkeys(collections))  # a doubled one would list the variable twice
-    options = {
-        "dtype": dtype,
-        "initializer": initializer,
-        "regularizer": regularizer,
-        "trainable": trainable,
-        "collections": collections,
-        "caching_device": caching_device,
-        "partitioner": partitioner,
-        "custom_getter": custom_getter,
-        "use_resource": use_resource,
-    }
+    unused = ("name", "shape", "device", "synchronization", "aggregation")
+    options = {key: value for key, value in given.items() if key not in unused}
     with _on(device):
-        return get_variable(name, shape, **options)
+        return get_variable(name, shape, **{**options, "collections": collections})
 
 
 def _on(where: Any) -> Any:
     return device(where if where is not None else "")
 
 
-@export("contrib.framework.model_variable")
-@add_arg_scope
-def model_variable(
-    name: str,
-    shape: Any = None,
-    dtype: Any = dtypes.float32,
-    initializer: Any = None,
-    regularizer: Any = None,
-    trainable: bool = True,
-    collections: Any = None,
-    caching_device: Any = None,
-    device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
-    use_resource: bool | None = None,
-    synchronization: Any = None,
-    aggregation: Any = None,
-) -> Any:
-    """A variable of the model: one that a checkpoint for inference must hold."""
-    collections = [*(collections or []), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
-    return variable(
-        name,
-        shape=shape,
-        dtype=dtype,
-        initializer=initializer,
-        regularizer=regularizer,
-        trainable=trainable,
-        collections=collections,
-        caching_device=caching_device,
-        device=device,
-        partitioner=partitioner,
-        custom_getter=custom_getter,
-        use_resource=use_resource,
+def _of_model(given: dict[str, Any]) -> Any:
+    more = [GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
+    return variable(**{**given, "collections": [*(given["collections"] or []), *more]})
+
+
+model_variable = add_arg_scope(
+    function(
+        like(variable, dtype=dtypes.float32),
+        "model_variable",
+        _of_model,
+        "A variable of the model: one that a checkpoint for inference must hold.",
     )
+)
+publish(model_variable, "contrib.framework.model_variable")
 
 
 @export("contrib.framework.local_variable")

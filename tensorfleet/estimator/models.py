@@ -180,17 +180,9 @@ def dnn_model_fn(
         _need_dictionary(features)
         chosen = optimizer_of(optimizer, DNN_RATE)
         with find("variable_scope")("dnn", values=tuple(features.values()), partitioner=_partitioner(config)):
-            scores = _deep(
-                features,
-                mode,
-                head.logits_dimension,
-                feature_columns,
-                hidden_units,
-                activation_fn,
-                dropout,
-                batch_norm,
-                input_layer_partitioner or _partitioner(config, _BIG),
-            )
+            spread = input_layer_partitioner or _partitioner(config, _BIG)
+            network = (feature_columns, hidden_units, activation_fn, dropout, batch_norm, spread)
+            scores = _deep(features, mode, head.logits_dimension, *network)
             return head.spec(features, mode, scores, labels, minimizes(chosen))
 
     return model_fn
@@ -242,19 +234,8 @@ def combined_model_fn(
         if dnn_columns:
             optimizers["dnn"] = optimizer_of(dnn_optimizer, DNN_RATE)
             with scope_of("dnn", values=values, partitioner=_partitioner(config)):
-                parts.append(
-                    _deep(
-                        features,
-                        mode,
-                        head.logits_dimension,
-                        dnn_columns,
-                        dnn_hidden_units,
-                        dnn_activation_fn,
-                        dnn_dropout,
-                        batch_norm,
-                        spread,
-                    )
-                )
+                network = (dnn_columns, dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm, spread)
+                parts.append(_deep(features, mode, head.logits_dimension, *network))
         if linear_columns:
             rate = min(LINEAR_BESIDE_DNN_RATE, 1 / math.sqrt(len(linear_columns)))
             optimizers["linear"] = optimizer_of(linear_optimizer, rate)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.api import find
+from tensorfleet.arguments import signature_of, taking
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras.optimizer import Optimizer, TFOptimizer
-from tensorfleet.keras.ruled import Ruled, epsilon_of
+from tensorfleet.keras.ruled import Ruled, epsilon_of, ruled
 from tensorfleet.train.optimizer import Optimizer as TrainOptimizer
 from tensorfleet.variables.initializers import Constant
 
@@ -18,21 +19,7 @@ class SGD(Ruled):
     """Gradient descent, with momentum if wanted."""
 
     _hypers = ("momentum",)
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.01,
-        momentum: Any = 0.0,
-        nesterov: bool = False,
-        name: str = "SGD",
-        **kwargs: Any,
-    ) -> None:
-        number = isinstance(momentum, (int, float))
-        if number and not 0 <= momentum <= 1:
-            raise ValueError("`momentum` must be between [0, 1].")
-        self._momentum = not number or momentum > 0
-        self._start(name, learning_rate, kwargs, momentum=momentum)
-        self.nesterov = nesterov
+    __init__ = ruled("learning_rate=0.01, momentum=0.0, nesterov=False, name='SGD', **kwargs")
 
     def _create_slots(self, var_list: list) -> None:
         for var in var_list if self._momentum else ():
@@ -69,19 +56,9 @@ class Adam(Ruled):
     """Steps by the running mean of the gradients over the root of their running mean square."""
 
     _hypers = ("beta_1", "beta_2")
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
-        epsilon: Any = 1e-7,
-        amsgrad: bool = False,
-        name: str = "Adam",
-        **kwargs: Any,
-    ) -> None:
-        self._start(name, learning_rate, kwargs, beta_1=beta_1, beta_2=beta_2)
-        self.epsilon, self.amsgrad = epsilon_of(epsilon), amsgrad
+    __init__ = ruled(
+        "learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, amsgrad=False, name='Adam', **kwargs"
+    )
 
     def _create_slots(self, var_list: list) -> None:
         for slot in ("m", "v", "vhat") if self.amsgrad else ("m", "v"):
@@ -119,23 +96,8 @@ class Adamax(Ruled):
     """Adam with the largest past gradient in place of the second moment."""
 
     _hypers = ("beta_1", "beta_2")
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
-        epsilon: Any = 1e-7,
-        name: str = "Adamax",
-        **kwargs: Any,
-    ) -> None:
-        self._start(name, learning_rate, kwargs, beta_1=beta_1, beta_2=beta_2)
-        self.epsilon = epsilon_of(epsilon)
-
-    def _create_slots(self, var_list: list) -> None:
-        for slot in ("m", "v"):
-            for var in var_list:
-                self.add_slot(var, slot)
+    _slot_names = ("m", "v")
+    __init__ = ruled("learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, name='Adamax', **kwargs")
 
     def _numbers(self, kind: Any) -> dict[str, Any]:
         n = super()._numbers(kind)
@@ -164,28 +126,21 @@ class Nadam(Ruled):
     """Adam with Nesterov momentum, whose first moment warms up."""
 
     _hypers = ("beta_1", "beta_2")
+    _slot_names = ("m", "v")
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
-        epsilon: Any = 1e-7,
-        name: str = "Nadam",
-        **kwargs: Any,
-    ) -> None:
-        kwargs["decay"] = kwargs.pop("schedule_decay", 0.004)
-        self._start(name, learning_rate, kwargs, beta_1=beta_1, beta_2=beta_2)
-        self.epsilon = epsilon_of(epsilon)
+    @taking(
+        signature_of("learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, name='Nadam', **kwargs")
+    )
+    def __init__(self, given: dict[str, Any]) -> None:
+        given["decay"] = given.pop("schedule_decay", 0.004)
+        self._make(given)
         self._product: Any = None
 
     def _create_slots(self, var_list: list) -> None:
         if self._product is None:
             self._product = self._variable("momentum_cache", 1.0)
             self._own.append(self._product)
-        for slot in ("m", "v"):
-            for var in var_list:
-                self.add_slot(var, slot)
+        super()._create_slots(var_list)
 
     def _decayed_lr(self, dtype: Any) -> Tensor:
         return self._get_hyper("learning_rate", dtype)
@@ -235,23 +190,9 @@ class RMSprop(Ruled):
     """Steps by the gradient over the root of its running mean square."""
 
     _hypers = ("rho", "momentum")
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-7,
-        centered: bool = False,
-        name: str = "RMSprop",
-        **kwargs: Any,
-    ) -> None:
-        number = isinstance(momentum, (int, float))
-        if number and not 0 <= momentum <= 1:
-            raise ValueError("`momentum` must be between [0, 1].")
-        self._momentum = not number or momentum > 0
-        self._start(name, learning_rate, kwargs, rho=rho, momentum=momentum)
-        self.epsilon, self.centered = epsilon_of(epsilon), centered
+    __init__ = ruled(
+        "learning_rate=0.001, rho=0.9, momentum=0.0, epsilon=1e-7, centered=False, name='RMSprop', **kwargs"
+    )
 
     def _create_slots(self, var_list: list) -> None:
         slots = ["rms", *(["momentum"] if self._momentum else []), *(["mg"] if self.centered else [])]
@@ -327,22 +268,8 @@ class Adadelta(Ruled):
     """Steps in the units of the variable: the root of past updates over the root of past gradients."""
 
     _hypers = ("rho",)
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.95,
-        epsilon: Any = 1e-7,
-        name: str = "Adadelta",
-        **kwargs: Any,
-    ) -> None:
-        self._start(name, learning_rate, kwargs, rho=rho)
-        self.epsilon = epsilon_of(epsilon)
-
-    def _create_slots(self, var_list: list) -> None:
-        for slot in ("accum_grad", "accum_var"):
-            for var in var_list:
-                self.add_slot(var, slot)
+    _slot_names = ("accum_grad", "accum_var")
+    __init__ = ruled("learning_rate=0.001, rho=0.95, epsilon=1e-7, name='Adadelta', **kwargs")
 
     def _inputs(self, var: Any, *rest: Any) -> list:
         n, handles = self._for(var), self._handles(var, "accum_grad", "accum_var")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.api import find
+from tensorfleet.arguments import signature_of, taking
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -12,11 +13,30 @@ from tensorfleet.graph.scopes import control_dependencies
 from tensorfleet.keras import state
 from tensorfleet.keras.optimizer import Optimizer
 
+_FIXED = ("epsilon", "amsgrad", "centered", "nesterov")
+
 
 class Ruled(Optimizer):
     """An optimizer with numbers that every update of one type shares: computed once a step."""
 
+    #: arguments that may change from step to step, and variables beside each one that is trained
     _hypers: tuple[str, ...] = ()
+    _slot_names: tuple[str, ...] = ()
+
+    def _make(self, given: dict[str, Any]) -> None:
+        """What constructors do with their arguments."""
+        name, rate = given.pop("name"), given.pop("learning_rate")
+        hypers = {key: given.pop(key) for key in self._hypers}
+        fixed = {key: given.pop(key) for key in _FIXED if key in given}
+        if "momentum" in hypers:
+            momentum = hypers["momentum"]
+            number = isinstance(momentum, (int, float))
+            if number and not 0 <= momentum <= 1:
+                raise ValueError("`momentum` must be between [0, 1].")
+            self._momentum = not number or momentum > 0
+        self._start(name, rate, given, **hypers)
+        for key, value in fixed.items():
+            setattr(self, key, epsilon_of(value) if key == "epsilon" else value)
 
     def _start(self, name: str, learning_rate: Any, kwargs: dict[str, Any], **hypers: Any) -> None:
         Optimizer.__init__(self, name, **kwargs)
@@ -24,6 +44,11 @@ class Ruled(Optimizer):
         self._set_hyper("decay", self._initial_decay)
         for key, value in hypers.items():
             self._set_hyper(key, value)
+
+    def _create_slots(self, var_list: list) -> None:
+        for slot in self._slot_names:
+            for var in var_list:
+                self.add_slot(var, slot)
 
     def _prepare(self, var_list: list) -> None:
         self._shared: dict[Any, dict[str, Any]] = {}
@@ -57,7 +82,7 @@ class Ruled(Optimizer):
         config["decay"] = self._serialize_hyperparameter("decay")
         for key in self._hypers:
             config[key] = self._serialize_hyperparameter(key)
-        for key in ("epsilon", "amsgrad", "centered", "nesterov"):
+        for key in _FIXED:
             if key in self.__dict__:
                 config[key] = self.__dict__[key]
         if "_initial_accumulator_value" in self.__dict__:
@@ -68,3 +93,8 @@ class Ruled(Optimizer):
 def epsilon_of(given: Any) -> float:
     """A small number, Keras's own unless given."""
     return state.epsilon() if given is None else given
+
+
+def ruled(arguments: str) -> Any:
+    """A constructor with these arguments."""
+    return taking(signature_of(arguments))(Ruled._make)
