@@ -291,31 +291,12 @@ def _check_column(what: str, index: int, dtype: DType) -> None:
 # -- vocabularies ------------------------------------------------------------------------------------
 
 
-@export("lookup.StaticVocabularyTable")
-class StaticVocabularyTable(LookupInterface):
-    """Ids of words: the table's own, and for other words one of `num_oov_buckets` behind them."""
+class _WithBuckets(LookupInterface):
+    """A table, or none, and buckets behind it."""
 
-    def __init__(
-        self, initializer: Any, num_oov_buckets: int, lookup_key_dtype: Any = None, name: str | None = None
-    ) -> None:
-        if num_oov_buckets <= 0:
-            raise ValueError("`num_oov_buckets` must be > 0; use StaticHashTable.")
-        if initializer is not None and initializer.value_dtype != dtypes.int64:
-            raise TypeError(
-                f"Invalid `value_dtype`, expected {dtypes.int64} but got {initializer.value_dtype}."
-            )
-        self._num_oov_buckets = num_oov_buckets
-        self._table: Any = None
-        if initializer is not None:
-            if not (initializer.key_dtype.is_integer or initializer.key_dtype == dtypes.string):
-                raise TypeError(
-                    f"Invalid `key_dtype`, expected integer or string, but got {initializer.key_dtype}."
-                )
-            self._table = StaticHashTable(initializer, default_value=-1)
-            name = name or self._table.name
-        self._table_name = name or "hash_bucket"
-        kind = lookup_key_dtype or (dtypes.string if initializer is None else initializer.key_dtype)
-        super().__init__(kind, dtypes.int64)
+    _table: Any
+    _table_name: str
+    _num_oov_buckets: int
 
     name = readonly("_table_name")
 
@@ -337,6 +318,33 @@ class StaticVocabularyTable(LookupInterface):
         with name_scope(name, f"{self.name}_Size"):
             own = to_tensor(np.int64(0)) if self._table is None else self._table.size()
             return own + np.int64(self._num_oov_buckets)
+
+
+@export("lookup.StaticVocabularyTable")
+class StaticVocabularyTable(_WithBuckets):
+    """Ids of words: the table's own, and for other words one of `num_oov_buckets` behind them."""
+
+    def __init__(
+        self, initializer: Any, num_oov_buckets: int, lookup_key_dtype: Any = None, name: str | None = None
+    ) -> None:
+        if num_oov_buckets <= 0:
+            raise ValueError("`num_oov_buckets` must be > 0; use StaticHashTable.")
+        if initializer is not None and initializer.value_dtype != dtypes.int64:
+            raise TypeError(
+                f"Invalid `value_dtype`, expected {dtypes.int64} but got {initializer.value_dtype}."
+            )
+        self._num_oov_buckets = num_oov_buckets
+        self._table = None
+        if initializer is not None:
+            if not (initializer.key_dtype.is_integer or initializer.key_dtype == dtypes.string):
+                raise TypeError(
+                    f"Invalid `key_dtype`, expected integer or string, but got {initializer.key_dtype}."
+                )
+            self._table = StaticHashTable(initializer, default_value=-1)
+            name = name or self._table.name
+        self._table_name = name or "hash_bucket"
+        kind = lookup_key_dtype or (dtypes.string if initializer is None else initializer.key_dtype)
+        super().__init__(kind, dtypes.int64)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The ids of words (a tensor, or a sparse one)."""
@@ -381,7 +389,7 @@ class StrongHashSpec(HasherSpec):
         super().__init__("stronghash", list(key))
 
 
-class IdTableWithHashBuckets(LookupInterface):
+class IdTableWithHashBuckets(_WithBuckets):
     """Ids of keys: the table's own, and for other keys one of `num_oov_buckets` behind them."""
 
     def __init__(
@@ -413,28 +421,7 @@ class IdTableWithHashBuckets(LookupInterface):
         self._table, self._num_oov_buckets, self._hasher_spec = table, num_oov_buckets, hasher_spec
         super().__init__(kind or dtypes.string, dtypes.int64)
 
-    name = readonly("_table_name")
-
-    @property
-    def resource_handle(self) -> Any:
-        """The handle of the table, if there is one beside the buckets."""
-        return None if self._table is None else self._table.resource_handle
-
-    @property
-    def initializer(self) -> Any:
-        """The operation that fills the table."""
-        if self._table is not None:
-            return self._table.initializer
-        with name_scope(None, "init", None):
-            return no_op()
-
     init = readonly("initializer", "The old name of `initializer`.")
-
-    def size(self, name: str | None = None) -> Any:
-        """How many ids there are, buckets included."""
-        with name_scope(name, f"{self.name}_Size"):
-            own = to_tensor(np.int64(0)) if self._table is None else self._table.size()
-            return own + np.int64(self._num_oov_buckets)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The ids of keys (a tensor, or a sparse one)."""

@@ -339,59 +339,45 @@ def _given_shape(rank: int) -> Callable:
     return lambda op: of_rank(shape_given_by(op, 0), rank)
 
 
-op(
+def _average(
+    kind: str, argument: str, layout: str, shape: tuple[int, ...], examples: list, back: Any
+) -> None:
+    """The ops of the average and of its gradient, each the gradient of the other."""
+    attrs = f"{_SQUARE}{layout}; T: floating"
+    op(kind, f"{argument}: T -> output: T", attrs, shape=_pooled, examples=examples)(
+        _kernel(pool_kernels.avg_pool)
+    )
+    op(
+        f"{kind}Grad",
+        "orig_input_shape: int32[1], grad: T -> output: T",
+        attrs,
+        shape=_given_shape(len(shape)),
+        static=["orig_input_shape"],
+        examples=[back],
+    )(_kernel(pool_kernels.avg_pool_grad, 0))
+
+    @gradient(kind)
+    def _gradient(op: Operation, dy: Any) -> Any:
+        return apply(f"{kind}Grad", apply("Shape", op.inputs[0]), dy, **_options(op))
+
+    @gradient(f"{kind}Grad")
+    def _gradient_of_gradient(op: Operation, dz: Any) -> Any:
+        return apply("StopGradient", op.inputs[0]), apply(kind, dz, **_options(op))
+
+
+_average(
     "AvgPool",
-    "value: T -> output: T",
-    f"{_SQUARE}{_FLAT}; T: floating",
-    shape=_pooled,
-    examples=[case(_X, **_W), case(_X.astype(np.float64), **_OVERLAPPING)],
-)(_kernel(pool_kernels.avg_pool))
-
-
-@gradient("AvgPool")
-def _avg_pool_gradient(op: Operation, dy: Any) -> Any:
-    return apply("AvgPoolGrad", apply("Shape", op.inputs[0]), dy, **_options(op))
-
-
-op(
-    "AvgPoolGrad",
-    "orig_input_shape: int32[1], grad: T -> output: T",
-    f"{_SQUARE}{_FLAT}; T: floating",
-    shape=_given_shape(4),
-    static=["orig_input_shape"],
-    examples=[case(np.array(_X.shape, np.int32), _Y, **_W)],
-)(_kernel(pool_kernels.avg_pool_grad, 0))
-
-
-@gradient("AvgPoolGrad")
-def _avg_pool_grad_gradient(op: Operation, dz: Any) -> Any:
-    return apply("StopGradient", op.inputs[0]), apply("AvgPool", dz, **_options(op))
-
-
-op(
+    "value",
+    _FLAT,
+    _X.shape,
+    [case(_X, **_W), case(_X.astype(np.float64), **_OVERLAPPING)],
+    case(np.array(_X.shape, np.int32), _Y, **_W),
+)
+_average(
     "AvgPool3D",
-    "input: T -> output: T",
-    f"{_SQUARE}{_SOLID}; T: floating",
-    shape=_pooled,
-    examples=[case(_V, **_W3)],
-)(_kernel(pool_kernels.avg_pool))
-
-
-@gradient("AvgPool3D")
-def _avg_pool_3d_gradient(op: Operation, dy: Any) -> Any:
-    return apply("AvgPool3DGrad", apply("Shape", op.inputs[0]), dy, **_options(op))
-
-
-op(
-    "AvgPool3DGrad",
-    "orig_input_shape: int32[1], grad: T -> output: T",
-    f"{_SQUARE}{_SOLID}; T: floating",
-    shape=_given_shape(5),
-    static=["orig_input_shape"],
-    examples=[case(np.array(_V.shape, np.int32), np.ones((1, 1, 4, 3, 2), np.float32), **_W3)],
-)(_kernel(pool_kernels.avg_pool_grad, 0))
-
-
-@gradient("AvgPool3DGrad")
-def _avg_pool_3d_grad_gradient(op: Operation, dz: Any) -> Any:
-    return apply("StopGradient", op.inputs[0]), apply("AvgPool3D", dz, **_options(op))
+    "input",
+    _SOLID,
+    _V.shape,
+    [case(_V, **_W3)],
+    case(np.array(_V.shape, np.int32), np.ones((1, 1, 4, 3, 2), np.float32), **_W3),
+)

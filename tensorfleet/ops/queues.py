@@ -223,6 +223,13 @@ def _flat(vals: Any) -> list:
     return list(vals) if isinstance(vals, (list, tuple)) else [vals]
 
 
+def _made(
+    kind: str, types: list, shapes: Any, capacity: int, shared_name: str | None, name: str, **more: Any
+) -> Tensor:
+    attrs = dict(component_types=types, shapes=shapes, capacity=capacity, shared_name=shared_name)
+    return apply(kind, name=name, **attrs, **more)
+
+
 @export("FIFOQueue", "queue.FIFOQueue")
 class FIFOQueue(QueueBase):
     """A queue that gives elements in the order they were put in.
@@ -243,14 +250,7 @@ class FIFOQueue(QueueBase):
         kinds = type_list(dtypes)
         sizes, labels = shape_list(shapes, kinds), name_list(names, kinds)
         with control_dependencies(None):
-            ref = apply(
-                "FIFOQueueV2",
-                component_types=kinds,
-                shapes=sizes,
-                capacity=capacity,
-                shared_name=shared_name,
-                name=name,
-            )
+            ref = _made("FIFOQueueV2", kinds, sizes, capacity, shared_name, name)
         super().__init__(kinds, sizes, labels, ref)
 
 
@@ -277,14 +277,7 @@ class PaddingFIFOQueue(QueueBase):
                 "Shapes must be provided for all components, but received "
                 f"{len(kinds)} dtypes and {len(sizes)} shapes."
             )
-        ref = apply(
-            "PaddingFIFOQueueV2",
-            component_types=kinds,
-            shapes=sizes,
-            capacity=capacity,
-            shared_name=shared_name,
-            name=name,
-        )
+        ref = _made("PaddingFIFOQueueV2", kinds, sizes, capacity, shared_name, name)
         super().__init__(kinds, sizes, labels, ref)
 
 
@@ -313,17 +306,8 @@ class RandomShuffleQueue(QueueBase):
             # All who share the queue must ask for the same seeds, whatever else is in their graphs.
             digest = hashlib.md5(f"{first}{shared_name}".encode(), usedforsecurity=False).hexdigest()
             second = int(digest[:8], 16) & 0x7FFFFFFF
-        ref = apply(
-            "RandomShuffleQueueV2",
-            component_types=kinds,
-            shapes=sizes,
-            capacity=capacity,
-            min_after_dequeue=min_after_dequeue,
-            seed=first or 0,
-            seed2=second or 0,
-            shared_name=shared_name,
-            name=name,
-        )
+        more = dict(min_after_dequeue=min_after_dequeue, seed=first or 0, seed2=second or 0)
+        ref = _made("RandomShuffleQueueV2", kinds, sizes, capacity, shared_name, name, **more)
         super().__init__(kinds, sizes, labels, ref)
 
 
@@ -342,14 +326,7 @@ class PriorityQueue(QueueBase):
     ) -> None:
         kinds = type_list(types)
         sizes = shape_list(shapes, kinds)
-        ref = apply(
-            "PriorityQueueV2",
-            component_types=kinds,
-            shapes=sizes,
-            capacity=capacity,
-            shared_name=shared_name,
-            name=name,
-        )
+        ref = _made("PriorityQueueV2", kinds, sizes, capacity, shared_name, name)
         super().__init__([_INT64, *kinds], [TensorShape(()), *sizes] if sizes else None, names, ref)
 
 

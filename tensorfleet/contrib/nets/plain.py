@@ -63,7 +63,7 @@ def _classifier(
     inputs: Any,
     scope: str,
     body: list[tuple],
-    head: tuple,
+    head: tuple[tuple, int, Any, float],
     squeeze: bool,
     head_options: dict,
     last_options: dict,
