@@ -50,16 +50,8 @@ class TextFileStringTableInitializer(TextFileInitializer):
         delimiter: str = "\t",
         name: str = "text_file_string_table_init",
     ) -> None:
-        super().__init__(
-            filename,
-            dtypes.int64,
-            key_column_index,
-            dtypes.string,
-            value_column_index,
-            vocab_size=vocab_size,
-            delimiter=delimiter,
-            name=name,
-        )
+        columns = (dtypes.int64, key_column_index, dtypes.string, value_column_index)
+        super().__init__(filename, *columns, vocab_size=vocab_size, delimiter=delimiter, name=name)
 
 
 @export("contrib.lookup.TextFileIdTableInitializer", "python.ops.lookup_ops.TextFileIdTableInitializer")
@@ -76,16 +68,8 @@ class TextFileIdTableInitializer(TextFileInitializer):
         name: str = "text_file_id_table_init",
         key_dtype: Any = dtypes.string,
     ) -> None:
-        super().__init__(
-            filename,
-            key_dtype,
-            key_column_index,
-            dtypes.int64,
-            value_column_index,
-            vocab_size=vocab_size,
-            delimiter=delimiter,
-            name=name,
-        )
+        columns = (key_dtype, key_column_index, dtypes.int64, value_column_index)
+        super().__init__(filename, *columns, vocab_size=vocab_size, delimiter=delimiter, name=name)
 
 
 def _check_file(vocabulary_file: Any, vocab_size: int | None) -> None:

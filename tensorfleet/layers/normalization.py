@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import dtypes
-from tensorfleet.api import export
+from tensorfleet.api import export, publish
+from tensorfleet.arguments import function, signature_of
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, name_scope
@@ -212,34 +213,23 @@ class BatchNormalization(Layer):
         return input_shape
 
 
-@export("layers.batch_normalization")
-def batch_normalization(
-    inputs: Any,
-    axis: Any = -1,
-    momentum: float = 0.99,
-    epsilon: float = 1e-3,
-    center: bool = True,
-    scale: bool = True,
-    beta_initializer: Any = _ZEROS,
-    gamma_initializer: Any = _ONES,
-    moving_mean_initializer: Any = _ZEROS,
-    moving_variance_initializer: Any = _ONES,
-    beta_regularizer: Any = None,
-    gamma_regularizer: Any = None,
-    beta_constraint: Any = None,
-    gamma_constraint: Any = None,
-    training: Any = False,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
-    renorm: bool = False,
-    renorm_clipping: Any = None,
-    renorm_momentum: float = 0.99,
-    fused: bool | None = None,
-    virtual_batch_size: int | None = None,
-    adjustment: Any = None,
-) -> Tensor:
-    """Normalizes each channel; see `tf.layers.BatchNormalization` for the updates that go with it."""
-    options = locals()
-    mode = options.pop("training")
-    return applied(BatchNormalization, options, training=mode)
+def _normalized(given: dict[str, Any]) -> Tensor:
+    training = given.pop("training")
+    return applied(BatchNormalization, given, training=training)
+
+
+batch_normalization = function(
+    signature_of(
+        "inputs, axis=-1, momentum=0.99, epsilon=1e-3, center=True, scale=True, beta_initializer=zeros, "
+        "gamma_initializer=ones, moving_mean_initializer=zeros, moving_variance_initializer=ones, beta_regularizer=None, "
+        "gamma_regularizer=None, beta_constraint=None, gamma_constraint=None, training=False, trainable=True, name=None, "
+        "reuse=None, renorm=False, renorm_clipping=None, renorm_momentum=0.99, fused=None, virtual_batch_size=None, "
+        "adjustment=None",
+        zeros=_ZEROS,
+        ones=_ONES,
+    ),
+    "batch_normalization",
+    _normalized,
+    "Normalizes each channel; see `tf.layers.BatchNormalization` for the updates that go with it.",
+)
+publish(batch_normalization, "layers.batch_normalization")

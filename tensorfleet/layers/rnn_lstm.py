@@ -82,14 +82,8 @@ class BasicLSTMCell(LayerCell):
         return new_h, new
 
     def get_config(self) -> dict[str, Any]:
-        own = {
-            "num_units": self._num_units,
-            "forget_bias": self._forget_bias,
-            "state_is_tuple": self._state_is_tuple,
-            "activation": self._activation,
-            "reuse": self._reuse,
-        }
-        return {**super().get_config(), **own}
+        names = ("num_units", "forget_bias", "state_is_tuple", "activation", "reuse")
+        return {**super().get_config(), **{n: getattr(self, f"_{n}") for n in names}}
 
 
 @export("nn.rnn_cell.LSTMCell", "contrib.rnn.LSTMCell")
@@ -196,20 +190,6 @@ class LSTMCell(LayerCell):
         return find("slice")(state, [0, 0], [-1, units]), find("slice")(state, [0, units], [-1, outputs])
 
     def get_config(self) -> dict[str, Any]:
-        names: tuple[str, ...] = (
-            "num_units",
-            "use_peepholes",
-            "cell_clip",
-            "initializer",
-            "num_proj",
-            "proj_clip",
-        )
-        names += (
-            "num_unit_shards",
-            "num_proj_shards",
-            "forget_bias",
-            "state_is_tuple",
-            "activation",
-            "reuse",
-        )
-        return {**super().get_config(), **{n: getattr(self, f"_{n}") for n in names}}
+        names = "num_units use_peepholes cell_clip initializer num_proj proj_clip num_unit_shards num_proj_shards "
+        names += "forget_bias state_is_tuple activation reuse"
+        return {**super().get_config(), **{n: getattr(self, f"_{n}") for n in names.split()}}

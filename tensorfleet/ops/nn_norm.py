@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -223,29 +224,18 @@ op(
 )(_fused)
 
 
-@op(
+@functools.wraps(_fused)
+def _fused_v3(*args: Any, **attrs: Any) -> tuple:
+    return (*_fused(*args, **attrs), np.zeros((), np.float32))
+
+
+op(
     "FusedBatchNormV3",
     f"x: T, scale: U, offset: U, mean: U, variance: U -> {_OUT_U}, reserve_space_3: U",
     f"T: {{half, bfloat16, float}}; U: {{bfloat16, float}}; {_AVG}{_ANY}",
     shape=_forward_shapes,
     examples=[_TRAINING, _INFERENCE],
-)
-def _fused_v3(
-    xp: Any,
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any,
-    variance: Any,
-    *,
-    epsilon: float,
-    exponential_avg_factor: float,
-    data_format: bytes,
-    is_training: bool,
-) -> tuple:
-    attrs = (data_format, is_training)
-    found = _normalize(xp, x, scale, offset, mean, variance, epsilon, exponential_avg_factor, attrs)
-    return (*found, np.zeros((), np.float32))
+)(_fused_v3)
 
 
 _BACK = "x_backprop: T, scale_backprop: U, offset_backprop: U"
@@ -285,28 +275,19 @@ op(
 )(_fused_grad)
 
 
-@op(
+@functools.wraps(_fused_grad)
+def _fused_grad_v3(*args: Any, **attrs: Any) -> tuple:
+    return _fused_grad(*args[:-1], **attrs)  # the last is of no use here
+
+
+op(
     "FusedBatchNormGradV3",
     "y_backprop: T, x: T, scale: float, reserve_space_1: U, reserve_space_2: U, reserve_space_3: U -> "
     f"{_BACK}, reserve_space_4: U, reserve_space_5: U",
     f"{_T}{_EPS}{_ANY}",
     shape=_backward_shapes,
     examples=[case(*_BACKWARD.inputs, _EMPTY, grad=False)],
-)
-def _fused_grad_v3(
-    xp: Any,
-    dy: Any,
-    x: Any,
-    scale: Any,
-    mean: Any,
-    variance: Any,
-    unused: Any,
-    *,
-    epsilon: float,
-    data_format: bytes,
-    is_training: bool,
-) -> tuple:
-    return _normalize_back(xp, dy, x, scale, mean, variance, epsilon, (data_format, is_training))
+)(_fused_grad_v3)
 
 
 @gradient("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")

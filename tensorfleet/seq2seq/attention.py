@@ -49,22 +49,18 @@ class AttentionMechanism:
 class _Mechanism(AttentionMechanism):
     """A mechanism over a memory [batch, time, depth], of which `memory_sequence_length` steps count."""
 
-    def __init__(
-        self,
-        query_layer: Any,
-        memory_layer: Any,
-        memory: Any,
-        memory_sequence_length: Any,
-        probability_fn: Callable | None,
-        score_mask_value: Any,
-        name: str,
-    ) -> None:
-        self._query_layer, self._memory_layer = query_layer, memory_layer
-        self._probability_fn = probability_fn or find("nn.softmax")
-        with name_scope(name, "BaseAttentionMechanismInit", nest.flatten(memory)):
+    def _start(self, query_layer: Any, given: dict[str, Any]) -> None:
+        """What both constructors do; `given` are their `locals()`."""
+        kind = dtypes.float32 if given["dtype"] is None else given["dtype"]
+        self._num_units = given["num_units"]
+        self._query_layer = query_layer and _dense(self._num_units, query_layer, kind)
+        self._memory_layer = _dense(self._num_units, "memory_layer", kind)
+        self._probability_fn = given["probability_fn"] or find("nn.softmax")
+        memory, memory_sequence_length = given["memory"], given["memory_sequence_length"]
+        with name_scope(given["name"], "BaseAttentionMechanismInit", nest.flatten(memory)):
             memory = to_tensor(memory, name="memory")
             self._lengths = None
-            self._mask_value = score_mask_value
+            self._mask_value = given["score_mask_value"]
             if memory_sequence_length is not None:
                 self._lengths = to_tensor(memory_sequence_length, name="memory_sequence_length")
                 mask = find("sequence_mask")(
@@ -74,9 +70,11 @@ class _Mechanism(AttentionMechanism):
                 if self._mask_value is None:
                     self._mask_value = -math.inf
             self._values = memory
-            self._keys = memory if memory_layer is None else memory_layer(memory)
+            self._keys = self._memory_layer(memory)
             self._batch_size = self._keys.shape.as_list()[0] or shape_of(self._keys)[0]
             self._time = self._keys.shape.as_list()[1] or shape_of(self._keys)[1]
+        if given["custom_key_value_fn"] is not None:
+            self._keys, self._values = given["custom_key_value_fn"](self._keys, self._values)
 
     keys = readonly("_keys", "What queries are compared with.")
     values = readonly("_values", "The memory.")
@@ -126,19 +124,8 @@ class BahdanauAttention(_Mechanism):
         custom_key_value_fn: Any = None,
         name: str = "BahdanauAttention",
     ) -> None:
-        kind = dtypes.float32 if dtype is None else dtype
-        self._num_units, self._normalize = num_units, normalize
-        super().__init__(
-            _dense(num_units, "query_layer", kind),
-            _dense(num_units, "memory_layer", kind),
-            memory,
-            memory_sequence_length,
-            probability_fn,
-            score_mask_value,
-            name,
-        )
-        if custom_key_value_fn is not None:
-            self._keys, self._values = custom_key_value_fn(self._keys, self._values)
+        self._start("query_layer", locals())
+        self._normalize = normalize
 
     def __call__(self, query: Tensor, state: Any) -> tuple[Tensor, Tensor]:
         with find("variable_scope")(None, "bahdanau_attention", [query]):
@@ -175,19 +162,8 @@ class LuongAttention(_Mechanism):
         custom_key_value_fn: Any = None,
         name: str = "LuongAttention",
     ) -> None:
-        kind = dtypes.float32 if dtype is None else dtype
-        self._num_units, self._scale = num_units, scale
-        super().__init__(
-            None,
-            _dense(num_units, "memory_layer", kind),
-            memory,
-            memory_sequence_length,
-            probability_fn,
-            score_mask_value,
-            name,
-        )
-        if custom_key_value_fn is not None:
-            self._keys, self._values = custom_key_value_fn(self._keys, self._values)
+        self._start(None, locals())
+        self._scale = scale
 
     def __call__(self, query: Tensor, state: Any) -> tuple[Tensor, Tensor]:
         with find("variable_scope")(None, "luong_attention", [query]):

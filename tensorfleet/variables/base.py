@@ -60,6 +60,24 @@ class VariableMeta(type):
         return creation.create_variable(*args, **kwargs)
 
 
+def _by_rows(kind: str, does: str) -> Any:
+    def scatter(
+        self: Any, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        return self._scatter(kind, sparse_delta, use_locking, name)
+
+    scatter.__name__, scatter.__doc__ = f"scatter_{kind.lower()}", does
+    return scatter
+
+
+def _by_places(kind: str, does: str) -> Any:
+    def scatter(self: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
+        return self._scatter_nd(kind, indices, updates, name)
+
+    scatter.__name__, scatter.__doc__ = f"scatter_nd_{kind.lower()}", does
+    return scatter
+
+
 @export("Variable")
 class Variable(metaclass=VariableMeta):
     """State that outlives a step: a tensor that operations can read and assign.
@@ -220,62 +238,20 @@ class Variable(metaclass=VariableMeta):
         """Increments until `limit`, then raises OutOfRangeError; gives the value before."""
         raise AssertionError("made by RefVariable or ResourceVariable")
 
-    def scatter_sub(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Subtracts rows."""
-        return self._scatter("Sub", sparse_delta, use_locking, name)
-
-    def scatter_add(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Adds rows."""
-        return self._scatter("Add", sparse_delta, use_locking, name)
-
-    def scatter_update(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Replaces rows."""
-        return self._scatter("Update", sparse_delta, use_locking, name)
-
-    def scatter_mul(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Multiplies rows."""
-        return self._scatter("Mul", sparse_delta, use_locking, name)
-
-    def scatter_div(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Divides rows."""
-        return self._scatter("Div", sparse_delta, use_locking, name)
-
-    def scatter_max(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Keeps the larger of each row's elements."""
-        return self._scatter("Max", sparse_delta, use_locking, name)
-
-    def scatter_min(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Keeps the smaller of each row's elements."""
-        return self._scatter("Min", sparse_delta, use_locking, name)
+    scatter_sub = _by_rows("Sub", "Subtracts rows.")
+    scatter_add = _by_rows("Add", "Adds rows.")
+    scatter_update = _by_rows("Update", "Replaces rows.")
+    scatter_mul = _by_rows("Mul", "Multiplies rows.")
+    scatter_div = _by_rows("Div", "Divides rows.")
+    scatter_max = _by_rows("Max", "Keeps the larger of each row's elements.")
+    scatter_min = _by_rows("Min", "Keeps the smaller of each row's elements.")
 
     def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
         raise AssertionError("made by RefVariable or ResourceVariable")
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Subtracts from the elements or slices that `indices` names."""
-        return self._scatter_nd("Sub", indices, updates, name)
-
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Adds to the elements or slices that `indices` names."""
-        return self._scatter_nd("Add", indices, updates, name)
-
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Replaces the elements or slices that `indices` names."""
-        return self._scatter_nd("Update", indices, updates, name)
+    scatter_nd_sub = _by_places("Sub", "Subtracts from the elements or slices that `indices` names.")
+    scatter_nd_add = _by_places("Add", "Adds to the elements or slices that `indices` names.")
+    scatter_nd_update = _by_places("Update", "Replaces the elements or slices that `indices` names.")
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
         raise AssertionError("made by RefVariable or ResourceVariable")
