@@ -98,34 +98,21 @@ class Dot(_Merge):
         )
 
 
-def add(inputs: list, **kwargs: Any) -> Tensor:
-    """The sum of tensors."""
-    return Add(**kwargs)(inputs)
+def _function(kind: Any, name: str, does: str) -> Callable[..., Tensor]:
+    def merge(inputs: list, **kwargs: Any) -> Tensor:
+        return kind(**kwargs)(inputs)
+
+    merge.__name__ = merge.__qualname__ = name
+    merge.__doc__ = does
+    return merge
 
 
-def subtract(inputs: list, **kwargs: Any) -> Tensor:
-    """The first tensor less the second."""
-    return Subtract(**kwargs)(inputs)
-
-
-def multiply(inputs: list, **kwargs: Any) -> Tensor:
-    """The product of tensors."""
-    return Multiply(**kwargs)(inputs)
-
-
-def average(inputs: list, **kwargs: Any) -> Tensor:
-    """The mean of tensors."""
-    return Average(**kwargs)(inputs)
-
-
-def maximum(inputs: list, **kwargs: Any) -> Tensor:
-    """The larger of each pair."""
-    return Maximum(**kwargs)(inputs)
-
-
-def minimum(inputs: list, **kwargs: Any) -> Tensor:
-    """The smaller of each pair."""
-    return Minimum(**kwargs)(inputs)
+add = _function(Add, "add", "The sum of tensors.")
+subtract = _function(Subtract, "subtract", "The first tensor less the second.")
+multiply = _function(Multiply, "multiply", "The product of tensors.")
+average = _function(Average, "average", "The mean of tensors.")
+maximum = _function(Maximum, "maximum", "The larger of each pair.")
+minimum = _function(Minimum, "minimum", "The smaller of each pair.")
 
 
 def concatenate(inputs: list, axis: int = -1, **kwargs: Any) -> Tensor:

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorfleet.arguments import signature_of, taking
 from tensorfleet.graph.operation import Operation
 from tensorfleet.keras import feeding, loops, state
 from tensorfleet.keras.compiling import Compiled
 from tensorfleet.keras.feeding import Batch
 
 _UNCOMPILED = "You must compile your model before training/testing. Use `model.compile(optimizer, loss)`."
+
+# How generators are read; nothing depends on it here.
+_QUEUE = "max_queue_size=10, workers=1, use_multiprocessing=False"
 
 
 class Trained:
@@ -345,63 +349,25 @@ class Trained:
 
     # -- the old names -------------------------------------------------------------------------------
 
-    def fit_generator(
-        self,
-        generator: Any,
-        steps_per_epoch: int | None = None,
-        epochs: int = 1,
-        verbose: int = 1,
-        callbacks: Any = None,
-        validation_data: Any = None,
-        validation_steps: int | None = None,
-        validation_freq: Any = 1,
-        class_weight: Any = None,
-        max_queue_size: int = 10,
-        workers: int = 1,
-        use_multiprocessing: bool = False,
-        shuffle: bool = True,
-        initial_epoch: int = 0,
-    ) -> Any:
-        """Trains with the batches of a generator or a `Sequence`."""
-        return self.fit(
-            generator,
-            epochs=epochs,
-            verbose=verbose,
-            callbacks=callbacks,
-            validation_data=validation_data,
-            shuffle=shuffle,
-            class_weight=class_weight,
-            initial_epoch=initial_epoch,
-            steps_per_epoch=steps_per_epoch,
-            validation_steps=validation_steps,
-            validation_freq=validation_freq,
+    @taking(
+        signature_of(
+            "generator, steps_per_epoch=None, epochs=1, verbose=1, callbacks=None, validation_data=None, "
+            f"validation_steps=None, validation_freq=1, class_weight=None, {_QUEUE}, shuffle=True, initial_epoch=0"
         )
+    )
+    def fit_generator(self, given: dict[str, Any]) -> Any:
+        """Trains with the batches of a generator or a `Sequence`."""
+        return self.fit(given.pop("generator"), **given)
 
-    def evaluate_generator(
-        self,
-        generator: Any,
-        steps: int | None = None,
-        callbacks: Any = None,
-        max_queue_size: int = 10,
-        workers: int = 1,
-        use_multiprocessing: bool = False,
-        verbose: int = 0,
-    ) -> Any:
+    @taking(signature_of(f"generator, steps=None, callbacks=None, {_QUEUE}, verbose=0"))
+    def evaluate_generator(self, given: dict[str, Any]) -> Any:
         """The loss and the metrics over the batches of a generator or a `Sequence`."""
-        return self.evaluate(generator, steps=steps, callbacks=callbacks, verbose=verbose)
+        return self.evaluate(given.pop("generator"), **given)
 
-    def predict_generator(
-        self,
-        generator: Any,
-        steps: int | None = None,
-        callbacks: Any = None,
-        max_queue_size: int = 10,
-        workers: int = 1,
-        use_multiprocessing: bool = False,
-        verbose: int = 0,
-    ) -> Any:
+    @taking(signature_of(f"generator, steps=None, callbacks=None, {_QUEUE}, verbose=0"))
+    def predict_generator(self, given: dict[str, Any]) -> Any:
         """The outputs for the batches of a generator or a `Sequence`."""
-        return self.predict(generator, steps=steps, callbacks=callbacks, verbose=verbose)
+        return self.predict(given.pop("generator"), **given)
 
 
 def _plain(values: list) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import functools
 from typing import Any
 
 import numpy as np
@@ -169,28 +170,6 @@ _DECODE = f"input_encoding: string; {_ERRORS}; {_POLICY}; Tsplits: index = int64
 
 
 @op(
-    "UnicodeDecode",
-    "input: string -> row_splits: Tsplits, char_values: int32",
-    _DECODE,
-    shape=_decoded_shapes,
-    host=True,
-    examples=[case(_TEXTS, input_encoding=b"UTF-8"), case(_TEXTS[0], input_encoding=b"UTF-8")],
-)
-def _decode(
-    ctx: Any,
-    texts: Any,
-    *,
-    input_encoding: bytes,
-    errors: bytes,
-    replacement_char: int,
-    replace_control_characters: bool,
-    Tsplits: DType,
-) -> tuple:
-    decoder = _Decoder(input_encoding, errors, replacement_char, replace_control_characters)
-    return _decoded(texts, decoder, Tsplits)[:2]
-
-
-@op(
     "UnicodeDecodeWithOffsets",
     "input: string -> row_splits: Tsplits, char_values: int32, char_to_byte_starts: int64",
     _DECODE,
@@ -210,6 +189,21 @@ def _decode_with_offsets(
 ) -> tuple:
     decoder = _Decoder(input_encoding, errors, replacement_char, replace_control_characters)
     return _decoded(texts, decoder, Tsplits)
+
+
+@functools.wraps(_decode_with_offsets)
+def _decode(*args: Any, **attrs: Any) -> tuple:
+    return _decode_with_offsets(*args, **attrs)[:2]
+
+
+op(
+    "UnicodeDecode",
+    "input: string -> row_splits: Tsplits, char_values: int32",
+    _DECODE,
+    shape=_decoded_shapes,
+    host=True,
+    examples=[case(_TEXTS, input_encoding=b"UTF-8"), case(_TEXTS[0], input_encoding=b"UTF-8")],
+)(_decode)
 
 
 @op(
