@@ -120,20 +120,7 @@ def nce_loss(
     name: str = "nce_loss",
 ) -> Tensor:
     """The noise-contrastive estimation loss of each row of `inputs`: true classes against sampled noise."""
-    logits, targets = compute_sampled_logits(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        True,
-        remove_accidental_hits,
-        partition_strategy,
-        name,
-    )
+    logits, targets = compute_sampled_logits(**locals())
     losses = sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name="sampled_losses")
     return _sum_rows(losses)
 
@@ -157,20 +144,6 @@ def sampled_softmax_loss(
 
     For training with many classes; evaluate with the full softmax.
     """
-    logits, targets = compute_sampled_logits(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        True,
-        remove_accidental_hits,
-        partition_strategy,
-        name,
-        seed,
-    )
+    logits, targets = compute_sampled_logits(**locals())
     fixed = apply("StopGradient", targets, name="labels_stop_gradient")
     return softmax_cross_entropy_with_logits_v2(fixed, logits)

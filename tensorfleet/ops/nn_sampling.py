@@ -224,20 +224,8 @@ def fixed_unigram_candidate_sampler(
     name: str | None = None,
 ) -> list[Tensor]:
     """Samples classes by weights given in `unigrams`, or as the last column of a `vocab_file`."""
-    attrs = dict(num_true=num_true, num_sampled=num_sampled, unique=unique, range_max=range_max)
-    return _sampler(
-        "FixedUnigramCandidateSampler",
-        true_classes,
-        seed,
-        name,
-        vocab_file=vocab_file,
-        distortion=distortion,
-        num_reserved_ids=num_reserved_ids,
-        num_shards=num_shards,
-        shard=shard,
-        unigrams=list(unigrams),
-        **attrs,
-    )
+    given = {**locals(), "unigrams": list(unigrams)}
+    return _sampler("FixedUnigramCandidateSampler", **given)
 
 
 @export("nn.all_candidate_sampler", "random.all_candidate_sampler")

@@ -80,22 +80,11 @@ def find_or_make(
     aggregation: Any = VariableAggregation.NONE,
 ) -> Any:
     """The standard getter, after the scope's defaults have been filled in."""
+    given = locals()
     if initializer is not None and not callable(initializer) and shape is not None and partitioner is None:
         raise ValueError("If initializer is a constant, do not specify shape.")
-    make = functools.partial(
-        _single,
-        dtype=dtype,
-        regularizer=regularizer,
-        reuse=reuse,
-        trainable=trainable,
-        collections=collections,
-        caching_device=caching_device,
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        constraint=constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
-    )
+    parted = ("name", "shape", "initializer", "partitioner")
+    make = functools.partial(_single, **{key: value for key, value in given.items() if key not in parted})
     if partitioner is None and reuse is True and name in store_of().partitioned:
         return _shared_parts(store_of().partitioned[name], shape, dtype, None)
     if partitioner is None or (shape is not None and as_shape(shape).rank == 0):
@@ -181,20 +170,7 @@ def _slice_of(initializer: Any, offset: list[int], length: list[int], info: Part
 
 
 def _single(
-    name: str,
-    shape: Any,
-    dtype: Any,
-    initializer: Any,
-    regularizer: Any,
-    reuse: Any,
-    trainable: bool | None,
-    collections: Any,
-    caching_device: Any,
-    validate_shape: bool,
-    use_resource: bool | None,
-    constraint: Any,
-    synchronization: Any,
-    aggregation: Any,
+    name: str, shape: Any, dtype: Any, initializer: Any, regularizer: Any, reuse: Any, **options: Any
 ) -> Variable:
     store = store_of()
     wanted = as_shape(shape)
@@ -210,19 +186,7 @@ def _single(
     if not asked:
         initializer = initializers.default_for(kind or dtypes.float32, name)
     value, kind = _initial_value(name, wanted, kind, initializer, asked)
-    made = create_variable(
-        initial_value=value,
-        name=name,
-        trainable=trainable,
-        collections=collections,
-        caching_device=caching_device,
-        dtype=kind,
-        validate_shape=validate_shape,
-        constraint=constraint,
-        use_resource=use_resource,
-        synchronization=synchronization,
-        aggregation=aggregation,
-    )
+    made = create_variable(initial_value=value, name=name, dtype=kind, **options)
     store.vars[name] = made
     if regularizer is not None:
         _regularize(made, name, regularizer)

@@ -403,20 +403,7 @@ def variable_op_scope(
     constraint: Any = None,
 ) -> Iterator[VariableScope]:
     """The old argument order of `tf.variable_scope`."""
-    with variable_scope(
-        name_or_scope,
-        default_name=default_name,
-        values=values,
-        initializer=initializer,
-        regularizer=regularizer,
-        caching_device=caching_device,
-        partitioner=partitioner,
-        custom_getter=custom_getter,
-        reuse=reuse,
-        dtype=dtype,
-        use_resource=use_resource,
-        constraint=constraint,
-    ) as scope:
+    with variable_scope(**locals()) as scope:
         yield scope
 
 
