@@ -241,18 +241,7 @@ def separable_conv2d(
     with variable_scope(scope, "SeparableConv2d", [inputs], reuse=reuse, custom_getter=getter) as sc:
         inputs = to_tensor(inputs)
         if num_outputs is None:
-            outputs = _depthwise(
-                inputs,
-                kernel_size,
-                depth_multiplier,
-                stride,
-                padding,
-                data_format,
-                rate,
-                weights_initializer,
-                weights_regularizer,
-                trainable,
-            )
+            outputs = _depthwise(inputs, {**given, "weights_initializer": weights_initializer})
             if normalizer_fn is None and biases_initializer is not None:
                 biases = find("get_variable")(
                     "bias",
@@ -277,34 +266,25 @@ def separable_conv2d(
         return _finish(outputs, given, sc.name)
 
 
-def _depthwise(
-    inputs: Tensor,
-    kernel_size: Any,
-    multiplier: int,
-    stride: Any,
-    padding: str,
-    data_format: str,
-    rate: Any,
-    initializer: Any,
-    regularizer: Any,
-    trainable: bool,
-) -> Tensor:
+def _depthwise(inputs: Tensor, given: dict[str, Any]) -> Tensor:
     """Each channel filtered by itself."""
-    height, width = pair(kernel_size)
-    vertical, horizontal = pair(stride)
-    first = _layout(data_format) == "channels_first"
+    height, width = pair(given["kernel_size"])
+    vertical, horizontal = pair(given["stride"])
+    layout = given["data_format"]
+    first = _layout(layout) == "channels_first"
     channels = inputs.shape.as_list()[1 if first else 3]
     weights = find("get_variable")(
         "depthwise_kernel",
-        [height, width, channels, multiplier],
+        [height, width, channels, given["depth_multiplier"]],
         inputs.dtype.base_dtype,
-        initializer,
-        regularizer,
-        trainable=trainable,
+        given["weights_initializer"],
+        given["weights_regularizer"],
+        trainable=given["trainable"],
     )
     strides = [1, 1, vertical, horizontal] if first else [1, vertical, horizontal, 1]
+    rates = pair(given["rate"])
     return find("nn.depthwise_conv2d")(
-        inputs, weights, strides, padding, rate=pair(rate), data_format=data_format
+        inputs, weights, strides, given["padding"], rate=rates, data_format=layout
     )
 
 

@@ -73,25 +73,15 @@ def create_train_op(
     check_numerics: bool = True,
 ) -> Tensor:
     """A tensor with the loss that, when computed, makes one step of training."""
+    given = locals()
+    del given["clip_gradient_norm"], given["gradient_multipliers"]
 
     def transform(grads: list) -> list:
         if gradient_multipliers:
             grads = multiply_gradients(grads, gradient_multipliers)
         return clip_gradient_norms(grads, clip_gradient_norm) if clip_gradient_norm > 0 else grads
 
-    return make_train_op(
-        total_loss=total_loss,
-        optimizer=optimizer,
-        global_step=global_step,
-        update_ops=update_ops,
-        variables_to_train=variables_to_train,
-        transform_grads_fn=transform,
-        summarize_gradients=summarize_gradients,
-        gate_gradients=gate_gradients,
-        aggregation_method=aggregation_method,
-        colocate_gradients_with_ops=colocate_gradients_with_ops,
-        check_numerics=check_numerics,
-    )
+    return make_train_op(**given, transform_grads_fn=transform)
 
 
 @export("contrib.slim.learning.train_step")

@@ -13,12 +13,13 @@ from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.common import same_as_input, vector_of
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.public import op_function
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.strings import each, invalid
 from tensorfleet.shapes import TensorShape
@@ -105,30 +106,16 @@ def _transcode(
     return each(transcoded, texts)
 
 
-@export("strings.unicode_transcode")
-def unicode_transcode(
-    input: Any,
-    input_encoding: Any,
-    output_encoding: Any,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    replace_control_characters: bool = False,
-    name: str | None = None,
-) -> Tensor:
+unicode_transcode = op_function(
+    "UnicodeTranscode",
+    "input, input_encoding, output_encoding, errors='replace', replacement_char=65533, "
+    "replace_control_characters=False, name=None",
+    "strings.unicode_transcode",
     """Strings from one encoding in another.
 
     Bytes that are no characters are replaced, ignored, or with `errors="strict"` refused.
-    """
-    return apply(
-        "UnicodeTranscode",
-        input,
-        input_encoding=input_encoding,
-        output_encoding=output_encoding,
-        errors=errors,
-        replacement_char=replacement_char,
-        replace_control_characters=replace_control_characters,
-        name=name,
-    )
+    """,
+)
 
 
 def _decoded_shapes(op: Operation) -> list[TensorShape]:
