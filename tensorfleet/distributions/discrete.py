@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
+from tensorfleet.arguments import with_defaults
 from tensorfleet.distributions.base import (
     NOT_REPARAMETERIZED,
     Distribution,
@@ -116,8 +117,19 @@ def _kl_bernoulli(a: Bernoulli, b: Bernoulli, name: str | None = None) -> Tensor
 class _Classes(Distribution):
     """What is drawn from the classes along the last axis of the parameters."""
 
-    _logits: Tensor
-    _probs: Tensor
+    def __init__(
+        self,
+        logits: Any = None,
+        probs: Any = None,
+        dtype: Any = dtypes.int32,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Categorical",
+    ) -> None:
+        given = locals()
+        with name_scope(name):
+            self._logits, self._probs = _from_softmax(logits, probs)
+        self._start(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, given)
 
     logits = readonly("_logits", "The logarithms of the classes' weights.")
     probs = readonly("_probs", "The probabilities of the classes.")
@@ -148,20 +160,6 @@ class _Classes(Distribution):
 class Categorical(_Classes):
     """One of several classes, as its number."""
 
-    def __init__(
-        self,
-        logits: Any = None,
-        probs: Any = None,
-        dtype: Any = dtypes.int32,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "Categorical",
-    ) -> None:
-        given = locals()
-        with name_scope(name):
-            self._logits, self._probs = _from_softmax(logits, probs)
-        self._start(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, given)
-
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         return cast(self._draw(count, seed), self._dtype)
 
@@ -188,19 +186,7 @@ class Categorical(_Classes):
 class OneHotCategorical(_Classes):
     """One of several classes, as a vector with a one in its place."""
 
-    def __init__(
-        self,
-        logits: Any = None,
-        probs: Any = None,
-        dtype: Any = dtypes.int32,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "OneHotCategorical",
-    ) -> None:
-        given = locals()
-        with name_scope(name):
-            self._logits, self._probs = _from_softmax(logits, probs)
-        self._start(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, given)
+    __init__ = with_defaults(_Classes.__init__, name="OneHotCategorical")
 
     @property
     def event_shape(self) -> TensorShape:

@@ -48,15 +48,8 @@ class _Circulant(LinearOperator):
             if is_self_adjoint is False:
                 raise ValueError("A real spectrum always corresponds to a self-adjoint operator.")
             is_self_adjoint = True
-        super().__init__(
-            dtypes.as_dtype(input_output_dtype),
-            [self._spectrum],
-            is_non_singular,
-            is_self_adjoint,
-            is_positive_definite,
-            True,
-            name,
-        )
+        hints = (is_non_singular, is_self_adjoint, is_positive_definite, True)
+        super().__init__(dtypes.as_dtype(input_output_dtype), [self._spectrum], *hints, name)
 
     spectrum = readonly("_spectrum", "The Fourier transform of the convolution kernel.")
     block_depth = readonly("_depth", "How many levels of blocks there are.")

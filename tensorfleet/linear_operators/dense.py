@@ -44,15 +44,8 @@ class LinearOperatorFullMatrix(LinearOperator):
         name: str = "LinearOperatorFullMatrix",
     ) -> None:
         self._matrix = matrix_argument(matrix, "matrix")
-        super().__init__(
-            self._matrix.dtype,
-            [self._matrix],
-            is_non_singular,
-            is_self_adjoint,
-            is_positive_definite,
-            is_square,
-            name,
-        )
+        hints = (is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        super().__init__(self._matrix.dtype, [self._matrix], *hints, name)
 
     matrix = readonly("_matrix", "The matrix.")
 
@@ -86,15 +79,8 @@ class LinearOperatorLowerTriangular(LinearOperator):
         self._given = matrix_argument(tril, "tril")
         self._tril = matrix_band_part(self._given, -1, 0)
         self._diagonal = apply("MatrixDiagPart", self._tril)
-        super().__init__(
-            self._tril.dtype,
-            [self._given],
-            is_non_singular,
-            is_self_adjoint,
-            is_positive_definite,
-            True,
-            name,
-        )
+        hints = (is_non_singular, is_self_adjoint, is_positive_definite, True)
+        super().__init__(self._tril.dtype, [self._given], *hints, name)
 
     tril = readonly("_given", "The matrix whose lower triangle this is.")
 

@@ -301,15 +301,8 @@ class LinearOperatorScaledIdentity(_Multiple):
             is_self_adjoint = True
         if not is_square:
             raise ValueError("A ScaledIdentity operator is always square.")
-        super().__init__(
-            self._multiplier.dtype,
-            [self._multiplier],
-            is_non_singular,
-            is_self_adjoint,
-            is_positive_definite,
-            True,
-            name,
-        )
+        hints = (is_non_singular, is_self_adjoint, is_positive_definite, True)
+        super().__init__(self._multiplier.dtype, [self._multiplier], *hints, name)
         self._take_rows(num_rows)
 
     multiplier = readonly("_multiplier", "What the identity is multiplied by.")

@@ -201,15 +201,8 @@ class LinearOperatorToeplitz(LinearOperator):
             raise TypeError(f"Argument row has dtype {self._row.dtype}, argument col {self._col.dtype}.")
         if is_square is False:
             raise ValueError("Only square Toeplitz operators currently supported.")
-        super().__init__(
-            self._col.dtype,
-            [self._col, self._row],
-            is_non_singular,
-            is_self_adjoint,
-            is_positive_definite,
-            True,
-            name,
-        )
+        hints = (is_non_singular, is_self_adjoint, is_positive_definite, True)
+        super().__init__(self._col.dtype, [self._col, self._row], *hints, name)
 
     col = readonly("_col", "The first column.")
     row = readonly("_row", "The first row.")

@@ -52,15 +52,8 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         parents = [*base_operator.graph_parents, self._u]
         parents += [] if self._diag_update is None else [self._diag_update]
         parents += [] if v is None else [self._v]
-        super().__init__(
-            base_operator.dtype,
-            parents,
-            is_non_singular,
-            is_self_adjoint,
-            is_positive_definite,
-            is_square,
-            name,
-        )
+        hints = (is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        super().__init__(base_operator.dtype, parents, *hints, name)
         self._diag_operator = self._make_diag()
         self._check_shapes()
 
