@@ -173,35 +173,24 @@ def _of_rank(dims: int, name: str) -> Callable:
     return add_arg_scope(function(own, name, conv, does))
 
 
-@export("contrib.layers.conv2d_transpose", "contrib.layers.convolution2d_transpose")
-@add_arg_scope
-def conv2d_transpose(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str = "NHWC",
-    activation_fn: Any = relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = None,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = _ZEROS,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> Tensor:
-    """The transpose of a convolution of images: it enlarges them."""
-    given = locals()
-    getter = renaming(_NAMES, variables_collections)
-    with variable_scope(scope, "Conv2d_transpose", [inputs], reuse=reuse, custom_getter=getter) as sc:
-        inputs = to_tensor(inputs)
+def _transposed(given: dict[str, Any]) -> Tensor:
+    getter, reuse = renaming(_NAMES, given["variables_collections"]), given["reuse"]
+    here = (given["scope"], "Conv2d_transpose", [given["inputs"]])
+    with variable_scope(*here, reuse=reuse, custom_getter=getter) as sc:
+        inputs = to_tensor(given["inputs"])
         layer = Conv2DTranspose(**_windows(given), **_kernel(given), **_options(given, inputs, sc))
         return _finish(layer.apply(inputs), given, sc.name)
+
+
+conv2d_transpose = add_arg_scope(
+    function(
+        like(convolution, without=("rate", "conv_dims"), data_format="NHWC"),
+        "conv2d_transpose",
+        _transposed,
+        "The transpose of a convolution of images: it enlarges them.",
+    )
+)
+publish(conv2d_transpose, "contrib.layers.conv2d_transpose", "contrib.layers.convolution2d_transpose")
 
 
 @export("contrib.layers.separable_conv2d", "contrib.layers.separable_convolution2d")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tensorfleet.api import export, find
+from tensorfleet.arguments import with_defaults
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import IndexedSlices, Tensor
@@ -82,16 +83,7 @@ class LARSOptimizer(MomentumOptimizer):
 class AdaMaxOptimizer(AdamOptimizer):
     """Adam that divides by the largest recent gradient. A gradient by rows changes only these rows and their moments."""
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        use_locking: bool = False,
-        name: str = "AdaMax",
-    ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+    __init__ = with_defaults(AdamOptimizer.__init__, name="AdaMax")
 
     def _get_beta_accumulators(self) -> Any:
         return self._get_non_slot_variable("beta1_power", graph=get_default_graph())
@@ -312,14 +304,7 @@ def get_restart_decay_fn(decay_steps: int, num_periods: int = 1, zero_after: flo
 class RegAdagradOptimizer(AdagradOptimizer):
     """Adagrad that can take a step, as for a regularizer, without counting its gradient."""
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        initial_accumulator_value: float = 0.1,
-        use_locking: bool = False,
-        name: str = "RegAdagrad",
-    ) -> None:
-        super().__init__(learning_rate, initial_accumulator_value, use_locking, name)
+    __init__ = with_defaults(AdagradOptimizer.__init__, name="RegAdagrad")
 
     @contextlib.contextmanager
     def avoid_updating_slots(self) -> Iterator[None]:
