@@ -220,7 +220,7 @@ def _max_pool_grad_v2_gradient(op: Operation, dz: Any) -> Any:
     examples=[case(_X, _MAX, _X, *_WINDOW, grad=False, padding="SAME")],
 )
 def _max_pool_grad_grad_v2(
-    xp: Any, x: Any, y: Any, dz: Any, ksize: Any[1], strides: Any[1], *, padding: bytes, data_format: bytes
+    xp: Any, x: Any, y: Any, dz: Any, ksize: Any, strides: Any, *, padding: bytes, data_format: bytes
 ) -> Any:
     return pool_kernels.max_pool_grad_grad(
         xp, x, y, dz, ksize=ints(ksize), strides=ints(strides), padding=padding
