@@ -382,3 +382,11 @@ def test_elements_of_batches_in_order_of_their_keys():
 def test_whether_a_graph_was_entered():
     with tf.Graph().as_default():
         assert ops.has_default_graph()
+
+
+def test_a_graph_given_to_the_optimizer_comes_back_as_it_is():
+    from tensorfleet.python.grappler import tf_optimizer
+
+    tf.constant(1.0, name="c")
+    meta = tf.train.export_meta_graph()
+    assert tf_optimizer.OptimizeGraph(tf.ConfigProto(), meta) == meta.graph_def
