@@ -14,7 +14,7 @@ from tensorfleet.data.batches import unknown_rows
 from tensorfleet.data.functions import Traced, traced
 from tensorfleet.data.iterator import Iterator, make_initializable, make_one_shot
 from tensorfleet.data.options import Options
-from tensorfleet.data.specs import DatasetSpec, specs_of
+from tensorfleet.data.specs import DatasetSpec, Described
 from tensorfleet.data.structure import Leaf, flatten, map_leaves, pack_like
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value, constant_value_as_shape
@@ -30,7 +30,7 @@ def _int64(value: Any, name: str) -> Tensor:
 
 
 @export("data.Dataset", "contrib.data.Dataset")
-class Dataset:
+class Dataset(Described):
     """A sequence of elements, each of the same structure. Every method returns a new dataset."""
 
     def __init__(self) -> None:
@@ -61,28 +61,6 @@ class Dataset:
     def _calling(self, op_type: str, structure: Any, function: Traced, *inputs: Any, **attrs: Any) -> Dataset:
         attrs.setdefault("f", function.name)
         return self._next(op_type, structure, function.captured, *inputs, **attrs)
-
-    # -- what is known of the elements --
-
-    @property
-    def output_types(self) -> Any:
-        """The types of an element's components."""
-        return structures.types_of(self._structure)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The shapes of an element's components."""
-        return structures.shapes_of(self._structure)
-
-    @property
-    def output_classes(self) -> Any:
-        """What an element's components are: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
-        return structures.classes_of(self._structure)
-
-    @property
-    def element_spec(self) -> Any:
-        """The specs of an element's components: their types and shapes."""
-        return specs_of(self._structure)
 
     @property
     def _type_spec(self) -> DatasetSpec:

@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet import dtypes
 from tensorfleet.api import export, publish
 from tensorfleet.data import structure as structures
-from tensorfleet.data.specs import specs_of
+from tensorfleet.data.specs import Described
 from tensorfleet.data.structure import flatten, pack_like
 from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
@@ -29,7 +29,7 @@ GLOBAL_ITERATORS = "iterators"
 
 
 @export("data.Iterator", "contrib.data.Iterator")
-class Iterator:
+class Iterator(Described):
     """The state of running through a dataset. `get_next()` gives tensors that are the next element in each run."""
 
     def __init__(
@@ -111,26 +111,6 @@ class Iterator:
     def string_handle(self, name: str | None = None) -> Tensor:
         """A string that stands for this iterator, to be fed where `from_string_handle` wants one."""
         return apply("IteratorToStringHandle", self._resource, name=name)
-
-    @property
-    def output_types(self) -> Any:
-        """The types of an element's components."""
-        return structures.types_of(self._structure)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The shapes of an element's components."""
-        return structures.shapes_of(self._structure)
-
-    @property
-    def output_classes(self) -> Any:
-        """What an element's components are."""
-        return structures.classes_of(self._structure)
-
-    @property
-    def element_spec(self) -> Any:
-        """The specs of an element's components: their types and shapes."""
-        return specs_of(self._structure)
 
 
 def _declared(structure: Any) -> dict[str, Any]:

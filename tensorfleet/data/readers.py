@@ -58,9 +58,10 @@ class _FileDataset(Dataset):
         self._structure = _LINE
 
 
-@export("data.TextLineDataset", "contrib.data.TextLineDataset")
-class TextLineDataset(_FileDataset):
-    """The lines of text files."""
+class _DelimitedDataset(_FileDataset):
+    """Records of any length, one after the other, as an operation reads them."""
+
+    _operation: str
 
     def __init__(
         self,
@@ -70,24 +71,22 @@ class TextLineDataset(_FileDataset):
         num_parallel_reads: Any = None,
     ) -> None:
         packing, size = _packing(compression_type), _number(buffer_size, 256 * 1024, "buffer_size")
-        make = lambda names: Dataset._make("TextLineDataset", _LINE, names, packing, size)  # noqa: E731
+        make = lambda names: Dataset._make(self._operation, _LINE, names, packing, size)  # noqa: E731
         self._read(filenames, make, num_parallel_reads)
+
+
+@export("data.TextLineDataset", "contrib.data.TextLineDataset")
+class TextLineDataset(_DelimitedDataset):
+    """The lines of text files."""
+
+    _operation = "TextLineDataset"
 
 
 @export("data.TFRecordDataset", "contrib.data.TFRecordDataset")
-class TFRecordDataset(_FileDataset):
+class TFRecordDataset(_DelimitedDataset):
     """The records of TFRecord files."""
 
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-    ) -> None:
-        packing, size = _packing(compression_type), _number(buffer_size, 256 * 1024, "buffer_size")
-        make = lambda names: Dataset._make("TFRecordDataset", _LINE, names, packing, size)  # noqa: E731
-        self._read(filenames, make, num_parallel_reads)
+    _operation = "TFRecordDataset"
 
 
 @export("data.FixedLengthRecordDataset", "contrib.data.FixedLengthRecordDataset")

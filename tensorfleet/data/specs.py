@@ -14,6 +14,32 @@ from tensorfleet.ops.type_specs import SparseTensorSpec, TensorSpec, TypeSpec
 from tensorfleet.shapes import TensorShape, as_shape
 
 
+class Described:
+    """What datasets and iterators tell of their elements."""
+
+    _structure: Any
+
+    @property
+    def output_types(self) -> Any:
+        """The types of an element's components."""
+        return structures.types_of(self._structure)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of an element's components."""
+        return structures.shapes_of(self._structure)
+
+    @property
+    def output_classes(self) -> Any:
+        """What an element's components are: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
+        return structures.classes_of(self._structure)
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of an element's components: their types and shapes."""
+        return specs_of(self._structure)
+
+
 @export("data.DatasetSpec")
 class DatasetSpec(TypeSpec):
     """What is known of a dataset: the specs of its elements."""

@@ -93,18 +93,9 @@ def string_input_producer(
         strings = to_tensor(string_tensor, dtypes.string)
         with control_dependencies([Assert(greater(size(strings), 0), [empty])]):
             strings = identity(strings)
-        return input_producer(
-            strings,
-            [],
-            num_epochs,
-            shuffle,
-            seed,
-            capacity,
-            shared_name,
-            f"fraction_of_{capacity}_full",
-            scope,
-            cancel_op,
-        )
+        summary = f"fraction_of_{capacity}_full"
+        options = (num_epochs, shuffle, seed, capacity, shared_name, summary, scope, cancel_op)
+        return input_producer(strings, [], *options)
 
 
 @export("train.range_input_producer")

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tests.support.sessions import run_initialized
 
 
 def run(*fetches):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(list(fetches))
+    return run_initialized(list(fetches))
 
 
 def test_dense_multiplies_the_last_axis_of_any_rank():

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        return session.run(fetches, feeds)
+from tests.support.sessions import run
 
 
 def test_the_function_sees_values_and_may_use_operations():
