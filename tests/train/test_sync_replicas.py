@@ -142,8 +142,9 @@ def test_more_gradients_than_replicas(cluster):
         a.session(num_tokens=0)
     a, b = (Replica(cluster, i, 3, 2) for i in range(2))
     with a.session(num_tokens=1) as first, b.session() as second:
+        first.run(a.train, a.feeds([3.0, 0.0], [0]))  # with the one token there is
         together(
-            lambda: [first.run(a.train, a.feeds([3.0, 0.0], [0])) for _ in range(2)],
+            lambda: first.run(a.train, a.feeds([3.0, 0.0], [0])),
             lambda: second.run(b.train, b.feeds([3.0, 0.0], [0])),
         )
         assert first.run(a.step, a.feeds([0.0, 0.0], [])) == 1
