@@ -25,6 +25,7 @@ from tensorfleet.cluster.stepping import RUN_FIELDS
 from tensorfleet.cluster.token import configured, token
 from tensorfleet.cluster.worker import Asker, Worker
 from tensorfleet.platform import logging
+from tensorfleet.runtime.devices import core_count, use_threads
 from tensorfleet.runtime.trace import Collector
 
 _LARGEST_FRAME = 64 << 30  # bytes; TENSORFLEET_MAX_FRAME sets another limit
@@ -48,6 +49,15 @@ def any_has_ended() -> bool:
 def has_ended(target: str) -> bool:
     """Whether the server with that target was of this process, and its `join` has returned."""
     return target in _ended and target not in _servers
+
+
+def _share_cores(cluster: ClusterSpec, job: str, index: int) -> None:
+    """Gives each worker on this machine its share of the cores: threads that wait for a core hold up those that have one."""
+    host = connection.split_address(cluster.task_address(job, index))[0]
+    tasks = [(j, i) for j in cluster.jobs if j != "ps" for i in cluster.task_indices(j)]
+    workers = sum(connection.split_address(cluster.task_address(*task))[0] == host for task in tasks)
+    if workers > 1:
+        use_threads(max(core_count() // workers, 1), "shared")
 
 
 @export("train.Server", "distribute.Server")
@@ -79,6 +89,7 @@ class Server:
         self.cluster = moving.here(ClusterSpec(self._server_def.cluster), self.job, self.index)
         self.task = task_name(self.job, self.index)
         self.config = self._server_def.default_session_config
+        _share_cores(self.cluster, self.job, self.index)
         self.worker = Worker(self.task, self.config)
         self.incarnation = secrets.randbits(63)
         self._stopping = threading.Event()

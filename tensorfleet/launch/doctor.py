@@ -72,7 +72,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _devices() -> Iterator[Finding]:
-    from tensorfleet.runtime.devices import load_jax
+    from tensorfleet.runtime.devices import core_count, load_jax
 
     start = time.perf_counter()
     jax, _ = load_jax()
@@ -80,7 +80,7 @@ def _devices() -> Iterator[Finding]:
     yield Finding("devices", f"{found} (JAX ready in {time.perf_counter() - start:.1f} s)", "ok")
     if os.path.exists("/dev/nvidiactl") and not any(d.platform == "gpu" for d in jax.devices()):
         yield Finding("GPU", "there is one, but JAX does not see it", "warning", 'pip install "jax[cuda12]"')
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = core_count()
     few = cores < 4
     yield Finding(
         "cores", str(cores), "warning" if few else "ok", "more than 2 workers here gain little" * few

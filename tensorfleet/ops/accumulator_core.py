@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
-from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt
+from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt, Signal
 from tensorfleet.shapes import TensorShape
 
 
@@ -88,7 +88,7 @@ class Accumulator:
             self._taking.append(attempt)
             self._serve()
             if not attempt.done:
-                attempt.event = threading.Event()
+                attempt.event = Signal()
             return attempt.done
 
     def withdraw(self, attempt: Attempt) -> bool:

@@ -41,8 +41,9 @@ _WIDEST = 1000
 _EAGER_SIGNATURES = 2
 _EAGER_SIGNATURES_OF_HEAVY = 4
 
-# These only pass values on: nothing for XLA to do (restoring a checkpoint is a segment of Assigns).
-_MOVES = {"Assign", "AssignVariableOp", "Const", "Identity", "NoOp", "ReadVariableOp"}
+# These only pass values on: nothing for XLA to do (restoring a checkpoint is a segment of Assigns). The same is true of
+# simple updates by values that come from elsewhere, as a parameter server gets them.
+_MOVES = {"Assign", "AssignVariableOp", "Const", "Fill", "Identity", "NoOp", "ReadVariableOp"}
 
 
 class Compiled:
@@ -94,7 +95,10 @@ class Compiler:
         self.compiling = float("inf")  # seconds that compiling took, the shortest time
         numeric = segment.numeric
         self.heavy = any(op.spec.heavy for op in segment.ops) or _large(segment)
-        works = any(step.op.type not in _MOVES for step in segment.steps)
+        works = any(
+            not (step.op.type in _MOVES or (step.op.spec.elementwise and step.updates))
+            for step in segment.steps
+        )
         narrow = len(segment.inputs) + len(segment.outputs) <= _WIDEST
         self.possible = numeric and works and (narrow or self.heavy)
         # A condition that is fed (`is_training`) makes one program for each value it has, without the other branch.

@@ -15,6 +15,7 @@ from typing import Any
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 _lock = threading.Lock()
 _loaded: Any = None
+_threads: dict[str, int] = {}
 
 
 def load_jax() -> tuple[Any, Any]:
@@ -25,6 +26,19 @@ def load_jax() -> tuple[Any, Any]:
             if _loaded is None:
                 _loaded = _load()
     return _loaded
+
+
+def core_count() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def use_threads(count: int, reason: str) -> None:
+    """Among how many threads XLA divides its work, for the reason "asked" or "shared": the first to ask is heard.
+
+    XLA has one set of threads in a process, for as long as it lasts, so all this comes to nothing once it has started.
+    """
+    _threads.setdefault(reason, count)
 
 
 def _load() -> tuple[Any, Any]:
@@ -40,7 +54,16 @@ def _load() -> tuple[Any, Any]:
         jax.config.update("jax_default_device", jax.devices("cpu")[0])  # a GPU is used when named
     elif not getattr(jax.config, "jax_platforms", None):
         jax.config.update("jax_platforms", "cpu")  # looking for other devices takes time and logs complaints
+    _start_threads(jax)
     return jax, jnp
+
+
+def _start_threads(jax: Any) -> None:
+    wanted = _threads.get("asked") or _threads.get("shared")
+    if wanted and "NPROC" not in os.environ:
+        os.environ["NPROC"] = str(wanted)  # which XLA reads when it starts
+        jax.devices("cpu")
+        del os.environ["NPROC"]
 
 
 def _has_driver() -> bool:

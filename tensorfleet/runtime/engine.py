@@ -17,7 +17,7 @@ from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Branches, Inner
 from tensorfleet.runtime import trace
-from tensorfleet.runtime.devices import local_device_names
+from tensorfleet.runtime.devices import local_device_names, use_threads
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.program import Program, StepContext
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
@@ -69,7 +69,7 @@ class Engine:
         self._placements = PlacementLog(None if prefix else config)  # a task leaves it to its session
         self._timeout = (config.operation_timeout_in_ms if config is not None else 0) or 0
         if config is not None and config.intra_op_parallelism_threads:
-            os.environ.setdefault("NPROC", str(config.intra_op_parallelism_threads))  # read when XLA starts
+            use_threads(config.intra_op_parallelism_threads, "asked")
         if config is not None:
             _gpu_memory(config.gpu_options)
             _warn_of_unused(config)

@@ -47,7 +47,7 @@ class StepContext:
         self.streams = streams
         self.deadline = deadline
         self._lock = threading.Lock() if waits else None  # a step that never waits needs no waking
-        self._waiting: set[threading.Event | Call] = set()
+        self._waiting: set[Any] = set()
         self.reason: errors.OpError | None = None
         #: who asked for the results, when it was another process: it may have gone
         self.asker: Any = None
@@ -63,7 +63,7 @@ class StepContext:
             for event in waiting:
                 event.set()
 
-    def wait(self, event: threading.Event, what: str) -> None:
+    def wait(self, event: Any, what: str) -> None:
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes.
 
         Whoever waits looks at its own state after any of these: an event may be set in the same moment.
@@ -125,9 +125,15 @@ class SegmentItem:
         self.writing = sorted((self.stores[w] for w in self.segment.writes), key=lambda s: s.order)
         self.kept_shape = self.segment.kept_shape()
         self.owned = [s for s in self.writing if s in [self.stores[i] for i in self.segment.owned]]
+        self.reading = self.segment.only_reads()
 
     def run(self, ctx: StepContext, values: list) -> None:
         """Runs the segment and makes its variable updates visible, all or none."""
+        if self.reading is not None:
+            state = self._state()
+            for slot, i in zip(self.outs, self.reading, strict=True):
+                values[slot] = np.asarray(state[i])
+            return
         inputs = [values[i] for i in self.ins]
         compiler = self.compiler
         compiled = None

@@ -22,6 +22,7 @@ from tensorfleet.runtime.control import guard, run_guarded
 
 _CONCRETE = (np.ndarray, np.generic)
 # Operations that only order others, and those that only pass a variable's handle on.
+_READS = {"Identity", "ReadVariableOp"}
 _NOTHING = {"NoOp", "ControlTrigger"}
 _PASSES = {"Switch", "RefSwitch"}
 
@@ -197,6 +198,17 @@ class Segment:
         """The variables that get a value which must have the shape of the one before, with what assigns it."""
         assigned = {s.updates[0]: s.op for s in self.steps if s.op.type == "Assign"}
         return {v: op for v, op in assigned.items() if op._attrs["validate_shape"]}
+
+    def only_reads(self) -> list[int] | None:
+        """For each output the variable it is the value of, if that is all there is to do."""
+        source: dict[int, int] = {}
+        for step in self.steps:
+            if step.op.type not in _READS or step.args[0] >= 0 or step.updates:
+                return None
+            source[step.outs[0]] = ~step.args[0]
+        found = [~code if code < 0 else source.get(code, -1) for code in self.output_codes]
+        plain = not (self.inputs or self.writes or self.guarded or self.optional) and bool(self.reads)
+        return found if plain and all(i in self.reads for i in found) else None
 
     def _add_products(
         self, op: Operation, terms: list[Operation], made: set[Tensor], constants: dict

@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorfleet import dtypes, errors
-from tensorfleet.ops.queue_core import Close, PaddingQueue, PriorityQueue, Put, Queue, ShuffleQueue, Take
+from tensorfleet.ops.queue_core import (
+    Close,
+    PaddingQueue,
+    PriorityQueue,
+    Put,
+    Queue,
+    ShuffleQueue,
+    Signal,
+    Take,
+)
 from tensorfleet.shapes import TensorShape
 
 SCALAR = TensorShape(())
@@ -222,3 +231,16 @@ def test_more_than_a_priority_queue_can_hold_pass_through_it():
     putting = Put(queue.rows([np.array([3, 2, 1])]))
     queue.submit(putting)
     assert putting.done and several.done and len(several.taken) == 3
+
+
+def test_a_signal_stays_set_however_often_it_is_set():
+    signal = Signal()
+    assert not signal.wait(0)
+    assert not signal.wait(-1.0)
+    waiting = threading.Thread(target=signal.wait, args=(60,))
+    waiting.start()
+    signal.set()
+    signal.set()
+    waiting.join(60)
+    assert not waiting.is_alive()
+    assert signal.wait(0) and signal.wait()

@@ -1,0 +1,52 @@
+"""How many threads XLA computes with: as many as there are cores, fewer for those who share them or ask for fewer."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc to see threads")
+
+COUNTED = """
+import os
+import numpy as np
+import tensorfleet as tf
+
+{before}
+x = tf.placeholder(tf.float32, [512, 512])
+with tf.Session({target}) as session:
+    for _ in range(3):
+        session.run(tf.nn.conv2d(tf.reshape(x, [1, 512, 512, 1]), np.ones([3, 3, 1, 8], "f"), 1, "SAME"), {{x: np.ones([512, 512])}})
+names = [open("/proc/self/task/" + task + "/comm").read() for task in os.listdir("/proc/self/task")]
+print(sum("XLAEigen" in name for name in names), os.environ.get("NPROC"))
+"""
+
+
+def threads_of(before="", target=""):
+    code = COUNTED.format(before=before, target=target)
+    environment = {k: v for k, v in os.environ.items() if k != "NPROC"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    count, left = done.stdout.split()
+    assert left == "None"
+    return int(count)
+
+
+SERVER = (
+    "server = tf.train.Server({{'ps': ['localhost:0'], 'worker': ['localhost:0', {other!r}]}}, 'worker', 0)"
+)
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+@pytest.mark.skipif(CORES < 2, reason="nothing to share")
+def test_workers_of_one_machine_share_its_cores():
+    alone = threads_of(SERVER.format(other="10.0.0.1:2222"), "server.target")
+    beside = threads_of(SERVER.format(other="localhost:1"), "server.target")
+    assert alone >= CORES > beside
+
+
+def test_a_session_may_ask_for_fewer():
+    assert threads_of(target="config=tf.ConfigProto(intra_op_parallelism_threads=1)") < 2
