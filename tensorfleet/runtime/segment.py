@@ -201,7 +201,7 @@ class Segment:
 
     def only_reads(self) -> list[int] | None:
         """For each output the variable it is the value of, if that is all there is to do."""
-        source: dict[int, int] = {}
+        source: dict[int | None, int] = {}
         for step in self.steps:
             if step.op.type not in _READS or step.args[0] >= 0 or step.updates:
                 return None
