@@ -56,7 +56,7 @@ def _pick(first_draws, num_sampled, unique):
         if unique and num_sampled > _FEW:
             drawn = first_draws(count)
             drawn = drawn[drawn != -1]
-            firsts = np.sort(np.unique(drawn, return_index=True)[1])[:num_sampled]
+            firsts = _firsts(drawn)[:num_sampled]
             if len(firsts) == num_sampled:
                 return drawn[firsts].astype(np.int64), int(firsts[-1]) + 1
             count *= 2
@@ -72,6 +72,16 @@ def _pick(first_draws, num_sampled, unique):
             tries = draws.index(picked[-1]) + 1 if unique and picked else num_sampled
             return np.array(picked, np.int64), tries
         count *= 2
+
+
+def _firsts(drawn):
+    """Where in a vector of integers above zero each value is met for the first time."""
+    highest = int(drawn.max(initial=0))
+    if highest > 64 * len(drawn):
+        return np.sort(np.unique(drawn, return_index=True)[1])
+    first = np.empty(highest + 1, np.int32)
+    first[drawn[::-1]] = np.arange(len(drawn) - 1, -1, -1, dtype=np.int32)  # the last one written stays
+    return np.flatnonzero(first[drawn] == np.arange(len(drawn)))
 
 
 def _expected_count(probability, num_sampled, tries):

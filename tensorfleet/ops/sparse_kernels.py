@@ -35,12 +35,29 @@ def positions(indices: np.ndarray, shape: Any) -> np.ndarray:
 
 def places(flat: np.ndarray, shape: Any) -> np.ndarray:
     """Positions in the flat dense tensor as places: the inverse of `positions`."""
-    rest, found = np.asarray(flat, np.int64), []
-    for step in strides(shape):
-        step = max(int(step), 1)
-        found.append(rest // step)
-        rest = rest % step
-    return np.stack(found, axis=1) if found else np.zeros((len(rest), 0), np.int64)
+    rest, steps = np.asarray(flat, np.int64), strides(shape).tolist()
+    found = np.empty((len(rest), len(steps)), np.int64)
+    for axis, step in enumerate(steps):
+        column = rest // max(step, 1)
+        found[:, axis] = column
+        rest = rest - column * max(step, 1)
+    return found
+
+
+def union_of(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Different positions in order, and which of them each is: one sort, where a position and its number fit in a word."""
+    bits = len(flat).bit_length()
+    if not len(flat) or flat.min() < 0 or flat.max() >= 1 << (62 - bits):
+        return np.unique(flat, return_inverse=True)
+    packed = flat << bits | np.arange(len(flat))
+    packed.sort()
+    number = packed & ((1 << bits) - 1)
+    packed >>= bits
+    new = np.ones(len(flat), np.bool_)
+    np.not_equal(packed[1:], packed[:-1], new[1:])
+    which = np.empty(len(flat), np.int64)
+    which[number] = np.cumsum(new) - 1
+    return packed[new], which
 
 
 def by_place(indices: np.ndarray) -> np.ndarray:

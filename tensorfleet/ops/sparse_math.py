@@ -20,7 +20,7 @@ from tensorfleet.ops.examples import case
 from tensorfleet.ops.gather import gather
 from tensorfleet.ops.reduce import reduce_sum
 from tensorfleet.ops.sparse_arrange import rank_of, sparse_shapes
-from tensorfleet.ops.sparse_kernels import bracketed, check_sparse, invalid, places, positions
+from tensorfleet.ops.sparse_kernels import bracketed, check_sparse, invalid, places, positions, union_of
 from tensorfleet.shapes import TensorShape
 
 _A = (np.array([[0, 1], [1, 0], [2, 2]], np.int64), np.array([1.5, 2.5, 3.5]), np.array([3, 4], np.int64))
@@ -41,7 +41,7 @@ def _same_place(a: tuple, b: tuple) -> tuple[np.ndarray, np.ndarray, np.ndarray]
         if m != n:
             raise invalid(f"Operands' shapes do not match: got {m} and {n} for dimension {d}")
     both = np.concatenate([positions(a[0], a[2]), positions(b[0], b[2])])
-    union, where = np.unique(both, return_inverse=True)
+    union, where = union_of(both)
     return union, where[: len(a[0])], where[len(a[0]) :]
 
 
@@ -121,15 +121,15 @@ def _dense_add(ctx: Any, indices: Any, values: Any, shape: Any, dense: Any) -> A
             raise invalid(
                 f"Dimension {d} does not equal (no broadcasting is supported): sparse side {a} vs dense side {b}"
             )
-    wrong = np.argwhere((indices < 0) | (indices >= np.array(dense.shape, np.int64)))
-    if len(wrong):
-        n, d = wrong[0]
+    outside = (indices < 0) | (indices >= np.array(dense.shape, np.int64))
+    if outside.any():
+        n, d = np.argwhere(outside)[0]
         raise invalid(
             f"Sparse tensor has an invalid index on dimension {d}: a_indices({n},{d}) = {indices[n, d]}, dense tensor "
             f"shape: {' '.join(map(str, dense.shape))}"
         )
-    made = np.array(dense)
-    np.add.at(made, tuple(indices.T), values)
+    made = np.array(dense, order="C")
+    np.add.at(made.reshape(-1), positions(indices, shape), values)  # many times faster in one dimension
     return made
 
 
