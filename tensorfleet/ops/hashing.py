@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tensorfleet.ops.string_buffers import Buffer
+from tensorfleet.ops.string_buffers import Buffer, by_length
 
 _K0, _K1, _K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
 _AT_ONCE = 1 << 14  # strings whose words stay in the cache
@@ -26,12 +26,12 @@ class _Same:
         return len(self.starts)
 
 
-def by_length(strings: Sequence[bytes], function: Callable[[_Same], np.ndarray]) -> np.ndarray:
+def _by_length(strings: Sequence[bytes], function: Callable[[_Same], np.ndarray]) -> np.ndarray:
     """The hash of each string; `function` takes some of one length."""
     found = np.empty(len(strings), np.uint64)
     buffer = Buffer.of(strings)
     with np.errstate(over="ignore"):
-        for length, group in buffer.by_length():
+        for length, group in by_length(buffer.lengths):
             for at in range(0, len(group), _AT_ONCE):
                 rows = group[at : at + _AT_ONCE]
                 found[rows] = function(_Same(buffer, buffer.starts[rows], length))
@@ -40,7 +40,7 @@ def by_length(strings: Sequence[bytes], function: Callable[[_Same], np.ndarray])
 
 def fingerprint64(strings: Sequence[bytes]) -> np.ndarray:
     """FarmHash's 64-bit fingerprint of each string."""
-    return by_length(strings, _farm)
+    return _by_length(strings, _farm)
 
 
 def _word(data: _Same, at: int) -> np.ndarray:
@@ -159,7 +159,7 @@ def fingerprint_cat64(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def murmur64(strings: Sequence[bytes], seed: int = 0xDECAFCAFFE) -> np.ndarray:
     """The 64-bit Murmur hash of each string."""
-    return by_length(strings, lambda data: _murmur(data, np.uint64(seed)))
+    return _by_length(strings, lambda data: _murmur(data, np.uint64(seed)))
 
 
 def _murmur(data: _Same, seed: np.uint64) -> np.ndarray:
@@ -180,7 +180,7 @@ def _tail(data: _Same) -> np.ndarray:
 
 def siphash64(strings: Sequence[bytes], key: tuple[int, int]) -> np.ndarray:
     """The SipHash-2-4 of each string under a key of two words."""
-    return by_length(strings, lambda data: _siphash(data, key))
+    return _by_length(strings, lambda data: _siphash(data, key))
 
 
 def _siphash(data: _Same, key: tuple[int, int]) -> np.ndarray:

@@ -23,6 +23,16 @@ def lengths_of(texts: Sequence[bytes]) -> np.ndarray:
         return np.fromiter(map(len, texts), np.int64, len(texts))
 
 
+def by_length(lengths: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Each length that occurs, and the numbers of the strings that have it."""
+    # Numbers of a byte or two are sorted by counting them.
+    longest = lengths.max(initial=0)
+    kind = np.uint8 if longest < 256 else np.uint16 if longest < 65536 else np.int64
+    order = np.argsort(lengths.astype(kind), kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if len(order) else []:
+        yield int(lengths[rows[0]]), rows
+
+
 class Buffer:
     """Strings one behind the other, and `ZEROS` behind the last: where each begins, and how long it is."""
 
@@ -52,15 +62,6 @@ class Buffer:
         # A number begins at every byte.
         every = np.ndarray((self.data.size - size + 1,), kind, self.data, strides=(1,))
         return every[places]
-
-    def by_length(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Each length that occurs, and the numbers of the strings that have it."""
-        # Numbers of a byte are sorted by counting them.
-        short = self.lengths.max(initial=0) < 256
-        order = np.argsort(self.lengths.astype(np.uint8) if short else self.lengths, kind="stable")
-        ends = np.flatnonzero(np.diff(self.lengths[order])) + 1
-        for rows in np.split(order, ends) if len(order) else []:
-            yield int(self.lengths[rows[0]]), rows
 
     def table(self, rows: np.ndarray, length: int) -> np.ndarray:
         """Some strings of one length as the rows of a table of bytes."""

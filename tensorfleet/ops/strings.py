@@ -23,7 +23,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import UNKNOWN, same_as_input
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.public import op_function
-from tensorfleet.ops.string_buffers import MANY, Buffer, decimals, lengths_of, objects_of, spelled
+from tensorfleet.ops.string_buffers import MANY, Buffer, by_length, decimals, lengths_of, objects_of, spelled
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _WORDS = np.array([[b" Hello ", b""], ["日本é".encode(), b"\xffZ"]], object)
@@ -237,7 +237,7 @@ def _decode(ctx: Any, strings: Any) -> Any:
 def _decoded_together(texts: list[bytes]) -> np.ndarray | None:
     """What strings without padding stand for; None when some have it, or are wrong."""
     made, buffer = np.empty(len(texts), object), Buffer.of(texts)
-    for length, rows in buffer.by_length():
+    for length, rows in by_length(buffer.lengths):
         if not length:
             made[rows] = b""
             continue

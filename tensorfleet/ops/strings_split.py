@@ -273,9 +273,9 @@ def _reduce_join(ctx: Any, texts: Any, axes: Any, *, keep_dims: bool, separator:
     # The axis that is named first is the first to be joined.
     length = int(np.prod([array.shape[d] for d in order], dtype=np.int64))
     count = int(np.prod(outer, dtype=np.int64))
-    rows = np.transpose(array, left + order[::-1]).reshape(count, length)
+    flat = np.transpose(array, left + order[::-1]).ravel().tolist()
     made = np.empty(count, object)
-    made[:] = [separator.join(r) for r in rows.tolist()]
+    made[:] = [separator.join(flat[i * length : (i + 1) * length]) for i in range(count)]
     kept = [1 if d in order else n for d, n in enumerate(array.shape)]
     return made.reshape(kept if keep_dims else outer)
 
