@@ -112,16 +112,12 @@ def greedy(
     """The best label of every step, blanks left out, and the negated sum of their scores."""
     best = inputs.argmax(-1)
     tops = inputs.max(-1)
-    decoded, scores = [], np.zeros((inputs.shape[1], 1), inputs.dtype)
-    for b, length in enumerate(lengths):
-        labels, before = [], -1
-        for label in best[:length, b].tolist():
-            if label != blank and not (merge_repeated and label == before):
-                labels.append(label)
-            before = label
-        decoded.append(labels)
-        scores[b, 0] = -tops[:length, b].sum()
-    return decoded, scores
+    kept = (best != blank) & (np.arange(len(best))[:, None] < lengths)
+    if merge_repeated:
+        kept[1:] &= best[1:] != best[:-1]
+    decoded = [best[kept[:, b], b].tolist() for b in range(best.shape[1])]
+    scores = [-tops[:length, b].sum() for b, length in enumerate(lengths)]
+    return decoded, np.array(scores, inputs.dtype).reshape(-1, 1)
 
 
 def beam_search(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -118,11 +119,12 @@ def _decoded_shapes(op: Operation) -> list[TensorShape]:
 
 
 def _sparse(decoded: list[list[int]]) -> tuple:
-    places = [(b, i) for b, labels in enumerate(decoded) for i in range(len(labels))]
-    values = [label for labels in decoded for label in labels]
-    longest = max((len(labels) for labels in decoded), default=0)
-    shape = np.array([len(decoded), longest], np.int64)
-    return np.array(places, np.int64).reshape(-1, 2), np.array(values, np.int64), shape
+    counts = np.array([len(labels) for labels in decoded], np.int64)
+    values = np.fromiter(chain.from_iterable(decoded), np.int64, int(counts.sum()))
+    places = np.empty((len(values), 2), np.int64)
+    places[:, 0] = np.repeat(np.arange(len(counts)), counts)
+    places[:, 1] = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return places, values, np.array([len(decoded), counts.max(initial=0)], np.int64)
 
 
 @op(

@@ -109,15 +109,17 @@ def _distances(mine: _Sequences, truth: _Sequences) -> np.ndarray:
 
 def _table(a: np.ndarray, b: np.ndarray, a_lengths: np.ndarray, b_lengths: np.ndarray) -> np.ndarray:
     """The distances of the rows of two matrices: a row of all tables at a time."""
-    columns, pairs = np.arange(b.shape[1] + 1), np.arange(len(a))
+    columns, pairs = np.arange(b.shape[1] + 1, dtype=np.int32), np.arange(len(a))
     row = np.repeat(columns[None], len(a), 0)
     found = np.zeros(len(a), np.int64)
     for i in range(a.shape[1]):
         above = row
         row = above + 1
-        row[:, 1:] = np.minimum(row[:, 1:], above[:, :-1] + (a[:, i : i + 1] != b))
+        np.minimum(row[:, 1:], above[:, :-1] + (a[:, i : i + 1] != b), row[:, 1:])
         # An insertion costs one more than the place to the left: the lowest of all to the left, by distance.
-        row = np.minimum.accumulate(row - columns, 1) + columns
+        row -= columns
+        np.minimum.accumulate(row, 1, out=row)
+        row += columns
         ended = a_lengths == i + 1
         found[ended] = row[pairs[ended], b_lengths[ended]]
     return found
