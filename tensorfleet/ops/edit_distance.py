@@ -107,21 +107,29 @@ def _distances(mine: _Sequences, truth: _Sequences) -> np.ndarray:
     return found
 
 
+_MANY = 256  # pairs for which a call per column costs less than a running minimum
+
+
 def _table(a: np.ndarray, b: np.ndarray, a_lengths: np.ndarray, b_lengths: np.ndarray) -> np.ndarray:
-    """The distances of the rows of two matrices: a row of all tables at a time."""
-    columns, pairs = np.arange(b.shape[1] + 1, dtype=np.int32), np.arange(len(a))
-    row = np.repeat(columns[None], len(a), 0)
-    found = np.zeros(len(a), np.int64)
-    for i in range(a.shape[1]):
+    """The distances of the rows of two matrices: a row of all tables at a time, their columns one behind the other."""
+    a, b = a.T.copy(), b.T.copy()
+    columns, pairs = np.arange(len(b) + 1, dtype=np.int32)[:, None], np.arange(a.shape[1])
+    row = np.repeat(columns, len(pairs), 1)
+    found = np.zeros(len(pairs), np.int64)
+    for i, letters in enumerate(a):
         above = row
         row = above + 1
-        np.minimum(row[:, 1:], above[:, :-1] + (a[:, i : i + 1] != b), row[:, 1:])
+        np.minimum(row[1:], above[:-1] + (letters != b), row[1:])
         # An insertion costs one more than the place to the left: the lowest of all to the left, by distance.
-        row -= columns
-        np.minimum.accumulate(row, 1, out=row)
-        row += columns
+        if len(pairs) >= _MANY:
+            for j in range(len(b)):
+                np.minimum(row[j + 1], row[j] + 1, row[j + 1])
+        else:
+            row -= columns
+            np.minimum.accumulate(row, 0, out=row)
+            row += columns
         ended = a_lengths == i + 1
-        found[ended] = row[pairs[ended], b_lengths[ended]]
+        found[ended] = row[b_lengths[ended], pairs[ended]]
     return found
 
 

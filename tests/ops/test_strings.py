@@ -56,3 +56,86 @@ def test_strings_stay_bytes(session):
     assert session.run(tf.string_join([b"\xff", b"\x00"])) == b"\xff\x00"
     assert session.run(tf.substr(b"\xff\x00\xfe", 1, 2)) == b"\x00\xfe"
     assert session.run(tf.reduce_join([[b"\x00", b"\xff"]], 1)).tolist() == [b"\x00\xff"]
+
+
+_TEXTS = [b"", b"a", b"ab 12", b" x,\ty ", b",,", "日本 7é".encode(), b"1\n2", b"\xffq", b"a" * 300]
+_ZEROS = [b"\0", b"a\0b"]
+_NUMBERS = [
+    b"0",
+    b"-0",
+    b"12",
+    b"-3.25",
+    b"+.5",
+    b"7.",
+    b"1e3",
+    b" 4 ",
+    b"inf",
+    b"0x10",
+    b"1234567890123456789",
+]
+_WHOLE = [b"0", b"-12", b"+7", b"0012", b" 5 ", b"123456789012345678"]
+_COLUMNS = [[0.0], [0], [""], [0.5]]
+_LINES = [b"1.5,2,x,3", b"-.25,-7,,4e1", b"0,0,y z,12345.678"]
+_QUOTED = [*_LINES, b'1,2,"a,b",']
+
+
+@pytest.mark.parametrize(
+    ("function", "texts"),
+    [
+        (lambda x: tf.strings.length(x, unit="UTF8_CHAR"), _TEXTS + _ZEROS),
+        (lambda x: tf.string_to_hash_bucket_fast(x, 2**60), _TEXTS + _ZEROS),
+        (lambda x: tf.string_to_hash_bucket_strong(x, 2**60, [1, 2]), _TEXTS),
+        (lambda x: tf.string_to_number(x, tf.float64), _NUMBERS),
+        (lambda x: tf.string_to_number(x, tf.int64), _WHOLE),
+        (lambda x: tf.decode_base64(x), [b"", b"YQ", b"YWI", b"__79", b"AAAA"]),
+        (lambda x: tf.decode_base64(x), [b"YQ==", b"YWI=", b"YQ"]),
+        (lambda x: tf.regex_replace(x, "[^a-z]+", r"<\0>"), _TEXTS + _ZEROS),
+        (lambda x: tf.regex_replace(x, r"\s|1.", ""), _TEXTS),
+        (lambda x: tf.regex_replace(x, "a*", "-"), _TEXTS),
+        (lambda x: tf.strings.regex_full_match(x, r"a.*|\s*x.+"), [t for t in _TEXTS if t.isascii()]),
+        (lambda x: tf.decode_csv(x, _COLUMNS), _LINES),
+        (lambda x: tf.decode_csv(x, _COLUMNS), _QUOTED),
+        (lambda x: tf.as_string(tf.string_to_number(x) / 3), [b"1", b"-0", b"1e-9", b"-250000", b"5e6"]),
+        (lambda x: tf.as_string(tf.string_to_number(x, tf.int64)), _WHOLE),
+    ],
+)
+def test_many_strings_give_what_each_gives(session, function, texts):
+    given = tf.placeholder(tf.string, [None])
+    result = function(given)
+    few = [session.run(result, {given: [text]}) for text in texts]
+    many = session.run(result, {given: texts * 100})
+    if isinstance(result, list):
+        few, many = np.moveaxis(np.array(few, object)[..., 0], 0, 1), np.array(many, object)
+        assert many.tolist() == np.tile(few, 100).tolist()
+    else:
+        assert many.dtype == few[0].dtype and many.tolist() == np.concatenate(few).tolist() * 100
+
+
+@pytest.mark.parametrize("zeros", [[], _ZEROS])
+@pytest.mark.parametrize(
+    "split",
+    [
+        lambda x: tf.string_split(x, ", "),
+        lambda x: tf.string_split(x, " ", skip_empty=False),
+        lambda x: tf.string_split(x, ""),
+        lambda x: tf.strings.split(x),
+        lambda x: tf.strings.split(x, ","),
+    ],
+)
+def test_many_strings_are_split_as_each_is(session, split, zeros):
+    given = tf.placeholder(tf.string, [None])
+    words, texts = split(given), (_TEXTS + zeros) * 100
+    many = session.run(words, {given: texts})
+    few = [session.run(words, {given: [text]}).values.tolist() for text in _TEXTS + zeros] * 100
+    assert many.values.tolist() == [word for row in few for word in row]
+    assert many.indices.tolist() == [[i, j] for i, row in enumerate(few) for j in range(len(row))]
+    assert many.dense_shape.tolist() == [len(few), max(map(len, few))]
+
+
+@pytest.mark.parametrize("texts", [[b"1", b"x"], [b"1", b""], [b"1_0"], [b"1" * 30 + b"."]])
+def test_one_of_many_strings_that_spells_no_number_is_named(session, texts):
+    given = tf.placeholder(tf.string, [None])
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="could not correctly convert string: " + texts[-1].decode()
+    ):
+        session.run(tf.string_to_number(given, tf.int32), {given: [b"12"] * 300 + texts})
