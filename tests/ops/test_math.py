@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.ops import angles
+from tensorfleet.runtime.devices import load_jax
 
 
 def run(*tensors, feed=None):
@@ -201,3 +203,12 @@ def test_no_sum_is_made_where_the_shapes_need_none(graph):
     x, y = tf.placeholder(tf.float32, [2, 3]), tf.placeholder(tf.float32, [2, 3])
     tf.gradients(x * y, [x, y])
     assert not [o for o in graph.get_operations() if o.type in ("Sum", "BroadcastGradientArgs")]
+
+
+@pytest.mark.parametrize("function", ["sin", "cos"])
+@pytest.mark.parametrize("largest", [1.0, 900.0, 1e7])
+def test_sine_and_cosine_of_float32_in_xla(function, largest):
+    x = np.linspace(-largest, largest, 4001, dtype=np.float32)
+    jax, jnp = load_jax()
+    found = jax.jit(lambda x: getattr(angles, function)(jnp, x))(x)
+    np.testing.assert_allclose(found, getattr(np, function)(x.astype(np.float64)), rtol=0, atol=1.5e-7)

@@ -1,4 +1,4 @@
-"""Ops whose result depends on which values occur keep the names of their results when fetched."""
+"""Ops whose result depends on which values occur: what they find, and the names of their results when fetched."""
 
 import tensorfleet as tf
 
@@ -10,3 +10,12 @@ def test_fetched_results_keep_their_names(session):
     assert unique.y.tolist() == [3, 1] and unique.idx.tolist() == [0, 1, 0]
     assert counted.count.tolist() == [2, 1] and counted.y.tolist() == [b"b", b"a"]
     assert left.out.tolist() == [1, 3] and left.idx.tolist() == [0, 2]
+
+
+def test_unique_integers_far_apart(session):
+    given = [-(2**31), 2**31 - 1, 5, -(2**31), 5, 0]
+    for dtype, wanted in ((tf.int32, given), (tf.uint64, [2**63 + v // 2 for v in given]), (tf.int64, given)):
+        found = session.run(tf.unique_with_counts(tf.constant(wanted, dtype)))
+        assert found.y.tolist() == list(dict.fromkeys(wanted))
+        assert found.y[found.idx].tolist() == wanted
+        assert found.count.tolist() == [2, 1, 2, 1]
