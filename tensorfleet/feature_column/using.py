@@ -128,10 +128,10 @@ def _weighted_sum(column: Any, batch: Features, units: int, combiner: str, optio
         return find("nn.safe_embedding_lookup_sparse")(
             table, ids, sparse_weights=weights, combiner=combiner, name="weighted_sum"
         )
-    tensor = column.dense(batch, options["collections"], options["trainable"])
     size = column.variable_shape.num_elements()
-    flat = apply("Reshape", tensor, apply("Pack", [shape_of(tensor)[0], size]))
     kernel = find("get_variable")("weights", [size, units], dtypes.float32, zeros, **options)
+    tensor = column.dense(batch, options["collections"], options["trainable"])
+    flat = apply("Reshape", tensor, apply("Pack", [shape_of(tensor)[0], size]))
     return find("matmul")(flat, kernel, name="weighted_sum")
 
 

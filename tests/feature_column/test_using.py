@@ -147,3 +147,12 @@ def test_columns_of_contrib_layers_are_the_same_columns():
 def test_impossible_columns_are_refused(make, text):
     with pytest.raises(ValueError, match=text):
         make()
+
+
+def test_the_weights_of_a_linear_model_come_before_the_tables_of_its_columns():
+    columns = tf.feature_column
+    embedded = columns.embedding_column(columns.categorical_column_with_identity("i", 4), dimension=2)
+    made = {}
+    columns.linear_model({"i": tf.constant([[1], [2]])}, [embedded], cols_to_vars=made)
+    names = [v.op.name for v in made[embedded]]
+    assert names == [f"linear_model/i_embedding/{n}" for n in ("weights", "embedding_weights")]
