@@ -1,5 +1,6 @@
 """Inside a run `import tensorflow` is TensorFleet, whole and in parts."""
 
+import functools
 import importlib
 import subprocess
 import sys
@@ -142,3 +143,18 @@ def test_uninstalling_leaves_nothing():
     alias.uninstall()
     assert "tensorflow" not in sys.modules
     assert not any(type(f).__module__ == alias.__name__ for f in sys.meta_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("distribute.MirroredStrategy", "replica_device_setter"),
+        ("contrib.distribute.ParameterServerStrategy", "replica_device_setter"),
+        ("contrib.session_bundle.exporter.Exporter", "simple_save"),
+        ("contrib.eager.Iterator", "tf.Session"),
+        ("function", "tf.Session"),
+    ],
+)
+def test_a_name_that_is_absent_says_what_to_use(name, instead):
+    with pytest.raises(AttributeError, match=f"has no attribute .*{instead}"):
+        functools.reduce(getattr, name.split("."), tf)
