@@ -132,11 +132,13 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
 
 
 def _lent(module: str, name: str) -> str | None:
-    """The full name of what a module has from another."""
-    for lender in _BORROWS.get(module, ()):
-        full = f"{lender}.{name}" if lender else name
-        if full in _NAMES or full in _LAZY:
-            return full
+    """The full name of what a module has from another. What TensorFlow calls `x_v1` inside is the public `x`."""
+    inner = name.removesuffix("_v1").removesuffix("V1") if module.startswith("python.") else name
+    for called in dict.fromkeys((name, inner)):
+        for lender in _BORROWS.get(module, ()):
+            full = f"{lender}.{called}" if lender else called
+            if full in _NAMES or full in _LAZY:
+                return full
     return None
 
 

@@ -67,7 +67,7 @@ class Dataset(Described):
         return DatasetSpec(self.element_spec)
 
     def __repr__(self) -> str:
-        types = structures.types_of(self._structure)
+        types = str(map_leaves(lambda leaf: repr(leaf.dtype), self._structure)).replace("'", "")
         shapes = str(map_leaves(lambda leaf: str(leaf.shape), self._structure)).replace("'", "")
         return f"<{type(self).__name__} shapes: {shapes}, types: {types}>"
 

@@ -83,9 +83,8 @@ _ALIASES = """
     layers.AveragePooling2D: layers.pooling.AvgPool2D
     layers.BatchNormalization: layers.normalization.BatchNorm
     layers.batch_normalization: layers.normalization.batch_norm
-    data.Dataset: data.ops.dataset_ops.DatasetV1 data.ops.dataset_ops.DatasetV2
+    data.Dataset: data.ops.dataset_ops.DatasetV1Adapter data.ops.dataset_ops.DatasetV2
     nest.is_nested: data.util.nest.is_sequence util.nest.is_sequence_or_composite
-    name_scope: framework.ops.name_scope_v1
     device: framework.ops.device_v2
     get_static_value: framework.tensor_util.constant_value
     make_ndarray: framework.tensor_util.MakeNdarray
@@ -95,6 +94,10 @@ _ALIASES = """
     summary.FileWriterCache: training.summary_io.SummaryWriterCache
     summary.FileWriter: training.summary_io.SummaryWriter
     IndexedSlices: framework.indexed_slices.IndexedSlices
+    convert_to_tensor_or_indexed_slices: framework.indexed_slices.convert_to_tensor_or_indexed_slices
+    linalg.expm: ops.linalg.linalg_impl.matrix_exponential
+    linalg.matvec: ops.math_ops.matvec
+    linalg.tensor_diag_part: ops.array_ops.tensor_diag_part
     register_tensor_conversion_function: framework.tensor_conversion_registry.register_tensor_conversion_function
     sparse.from_dense: ops.sparse_ops.from_dense
     strings.regex_full_match: ops.string_ops.regex_full_match

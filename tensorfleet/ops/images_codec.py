@@ -218,6 +218,7 @@ def _encode_jpeg(ctx: Any, image: Any, *, op: Operation) -> Any:
     if attrs["xmp_metadata"]:
         options["xmp"] = attrs["xmp_metadata"]
     density = (attrs["x_density"] * per_inch, attrs["y_density"] * per_inch)
+    require(0 <= attrs["quality"] <= 100, f"quality must be in [0,100], got {attrs['quality']}")
     return _text(pictures.encode_jpeg(image, attrs["quality"], density, **options))
 
 

@@ -16,7 +16,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.ops.common import ints, is_numpy, static_value
+from tensorfleet.ops.common import ints, is_numpy, shape_given_by
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank
 from tensorfleet.ops.public import op_function
@@ -37,12 +37,10 @@ _CENTERED = case(_X.astype(np.float32), _SIZES[0], half_pixel_centers=True)
 
 def _resized(op: Operation) -> TensorShape:
     batch, _, _, channels = of_rank(op._inputs[0].shape, 4).as_list()
-    wanted = op._inputs[1].shape.with_rank(1)
-    if wanted.as_list()[0] not in (None, 2):
-        raise ValueError(f"Dimension must be 2 but is {wanted.as_list()[0]}")
-    size = static_value(op, 1)
-    height, width = (None, None) if size is None else ints(size)
-    return TensorShape([batch, height, width, channels])
+    size = shape_given_by(op, 1)
+    if size.rank not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {size.rank}")
+    return TensorShape([batch, *of_rank(size, 2).as_list(), channels])
 
 
 def _sizes(x: Any, size: Any) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -58,6 +58,9 @@ def test_what_is_not_known_yet_is_refused_when_the_op_runs():
 def test_shapes_are_filled_in_from_the_other_input():
     lengths = tf.placeholder(tf.int32, [5])
     assert tf.reverse_sequence(tf.placeholder(tf.float32, [None, 3]), lengths, 1).shape.as_list() == [5, 3]
+    size = [2, tf.placeholder(tf.int32, [])]
+    image = tf.placeholder(tf.float32, [None, None, None, 3])
+    assert tf.image.resize_images(image, size).shape.as_list() == [None, 2, None, 3]
     diagonal = tf.placeholder(tf.float32, [5, 2])
     assert tf.matrix_set_diag(tf.placeholder(tf.float32), diagonal).shape.as_list() == [5, None, None]
 
@@ -65,6 +68,11 @@ def test_shapes_are_filled_in_from_the_other_input():
 @pytest.mark.parametrize(
     ("run", "kind", "complaint"),
     [
+        (
+            lambda: tf.image.encode_jpeg(np.zeros([4, 4, 3], np.uint8), quality=101),
+            "InvalidArgumentError",
+            "quality",
+        ),
         (lambda: tf.matrix_band_part(X, 4, 0), "InvalidArgumentError", "num_lower must be negative or less"),
         (
             lambda: tf.nn.conv2d_transpose(X[None], np.ones([2, 2, 1, 4]), [1, 9, 3, 1], 1),

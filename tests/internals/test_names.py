@@ -159,3 +159,14 @@ def test_inner_modules_have_the_modules_they_import():
     assert variables.dtypes is dtypes
     with pytest.raises(AttributeError):
         variables.no_such_module  # noqa: B018
+
+
+def test_what_is_called_v1_inside_is_the_public_name():
+    inside = tf.python
+    assert inside.ops.math_ops.reduce_sum_v1 is tf.reduce_sum
+    assert inside.ops.string_ops.string_to_number_v1 is tf.string_to_number
+    assert inside.framework.ops.name_scope_v1 is tf.name_scope
+    assert inside.data.ops.dataset_ops.DatasetV1 is tf.data.Dataset
+    assert inside.data.ops.readers.TFRecordDatasetV1 is tf.data.TFRecordDataset
+    with pytest.raises(AttributeError):
+        _ = tf.reduce_sum_v1
