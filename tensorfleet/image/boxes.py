@@ -46,16 +46,7 @@ def non_max_suppression_with_scores(
     with name_scope(name, "non_max_suppression_with_scores"):
         overlap, least = _thresholds(iou_threshold, score_threshold)
         sigma = to_tensor(soft_nms_sigma, name="soft_nms_sigma")
-        found = apply(
-            "NonMaxSuppressionV5",
-            boxes,
-            scores,
-            max_output_size,
-            overlap,
-            least,
-            sigma,
-            pad_to_max_output_size=False,
-        )
+        found = apply("NonMaxSuppressionV5", boxes, scores, max_output_size, overlap, least, sigma)
         return found[0], found[1]
 
 
@@ -72,10 +63,8 @@ def non_max_suppression_padded(
     """Which boxes to keep, filled up with zeros when asked to, and how many of them count."""
     with name_scope(name, "non_max_suppression_padded"):
         overlap, least = _thresholds(iou_threshold, score_threshold)
-        pad = pad_to_max_output_size
-        return apply(
-            "NonMaxSuppressionV4", boxes, scores, max_output_size, overlap, least, pad_to_max_output_size=pad
-        )
+        given, pad = (boxes, scores, max_output_size, overlap, least), pad_to_max_output_size
+        return apply("NonMaxSuppressionV4", *given, pad_to_max_output_size=pad)
 
 
 @export("image.non_max_suppression_overlaps")
@@ -110,17 +99,9 @@ def combined_non_max_suppression(
     """For each image of a batch, the best boxes over all classes: boxes, scores, classes, how many."""
     with name_scope(name, "combined_non_max_suppression"):
         overlap, least = _thresholds(iou_threshold, score_threshold)
-        sizes = (max_output_size_per_class, max_total_size)
-        return apply(
-            "CombinedNonMaxSuppression",
-            boxes,
-            scores,
-            *sizes,
-            overlap,
-            least,
-            pad_per_class=pad_per_class,
-            clip_boxes=clip_boxes,
-        )
+        limits = (max_output_size_per_class, max_total_size, overlap, least)
+        options: dict[str, Any] = dict(pad_per_class=pad_per_class, clip_boxes=clip_boxes)
+        return apply("CombinedNonMaxSuppression", boxes, scores, *limits, **options)
 
 
 @export("image.draw_bounding_boxes")

@@ -63,15 +63,9 @@ class LinearOperatorComposition(LinearOperator):
             is_non_singular,
             "The composition of non-singular operators is always non-singular.",
         )
-        super().__init__(
-            self._operators[0].dtype,
-            parents_of(self._operators),
-            is_non_singular,
-            is_self_adjoint,
-            is_positive_definite,
-            is_square,
-            name or "_o_".join(o.name for o in self._operators),
-        )
+        name = name or "_o_".join(o.name for o in self._operators)
+        hints = (is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        super().__init__(self._operators[0].dtype, parents_of(self._operators), *hints, name)
 
     operators = readonly("_operators", "The factors.")
 

@@ -35,12 +35,8 @@ class LinearOperatorAdjoint(LinearOperator):
         is_square: bool | None = None,
         name: str | None = None,
     ) -> None:
-        given = {
-            "is_non_singular": is_non_singular,
-            "is_self_adjoint": is_self_adjoint,
-            "is_positive_definite": is_positive_definite,
-            "is_square": is_square,
-        }
+        given = dict(is_non_singular=is_non_singular, is_self_adjoint=is_self_adjoint)
+        given |= dict(is_positive_definite=is_positive_definite, is_square=is_square)
         hints = _shared(operator, given, "adjoint")
         self._operator = operator
         super().__init__(
@@ -102,12 +98,8 @@ class LinearOperatorInversion(LinearOperator):
                 "operator must be non-singular and have an inverse; is_non_singular of it and of its inverse must not "
                 "be False."
             )
-        given = {
-            "is_self_adjoint": is_self_adjoint,
-            "is_positive_definite": is_positive_definite,
-            "is_square": is_square,
-        }
-        hints = _shared(operator, given, "inverse")
+        given = dict(is_self_adjoint=is_self_adjoint, is_positive_definite=is_positive_definite)
+        hints = _shared(operator, {**given, "is_square": is_square}, "inverse")
         self._operator = operator
         super().__init__(
             operator.dtype,

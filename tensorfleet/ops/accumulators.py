@@ -182,14 +182,8 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         name: str = "conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        ref = apply(
-            "ResourceConditionalAccumulator",
-            dtype=dtype,
-            shape=TensorShape(shape) if shape is not None else TensorShape(None),
-            shared_name=shared_name,
-            reduction_type=reduction_type,
-            name=name,
-        )
+        options: dict[str, Any] = dict(shared_name=shared_name, reduction_type=reduction_type, name=name)
+        ref = apply("ResourceConditionalAccumulator", dtype=dtype, shape=TensorShape(shape), **options)
         super().__init__(dtype, shape, ref)
 
     def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
@@ -202,13 +196,8 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
         """The mean (or sum) of the gradients added; the operation waits until there are `num_required`."""
-        out = apply(
-            self._op("AccumulatorTakeGradient"),
-            self._accumulator_ref,
-            num_required,
-            dtype=self._dtype,
-            name=name,
-        )
+        kind, ref = self._op("AccumulatorTakeGradient"), self._accumulator_ref
+        out = apply(kind, ref, num_required, dtype=self._dtype, name=name)
         out.set_shape(self._shape)
         return out
 
@@ -228,14 +217,8 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         name: str = "sparse_conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        ref = apply(
-            "SparseConditionalAccumulator",
-            dtype=dtype,
-            shape=TensorShape(shape) if shape is not None else TensorShape(None),
-            shared_name=shared_name,
-            reduction_type=reduction_type,
-            name=name,
-        )
+        options: dict[str, Any] = dict(shared_name=shared_name, reduction_type=reduction_type, name=name)
+        ref = apply("SparseConditionalAccumulator", dtype=dtype, shape=TensorShape(shape), **options)
         super().__init__(dtype, shape, ref)
 
     def apply_indexed_slices_grad(
@@ -268,15 +251,9 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
 
     def take_grad(self, num_required: Any, name: str | None = None) -> SparseAccumulatorTakeGradient:
         """The rows, their mean (or sum) and the dense shape, once `num_required` gradients have come."""
-        return SparseAccumulatorTakeGradient(
-            *apply(
-                "SparseAccumulatorTakeGradient",
-                self._accumulator_ref,
-                num_required,
-                dtype=self._dtype,
-                name=name,
-            )
-        )
+        kind, ref = "SparseAccumulatorTakeGradient", self._accumulator_ref
+        taken = apply(kind, ref, num_required, dtype=self._dtype, name=name)
+        return SparseAccumulatorTakeGradient(*taken)
 
     def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
         """Like `take_grad`, as `tf.IndexedSlices`."""

@@ -231,11 +231,8 @@ def conv2d_backprop_input(
 ) -> Tensor:
     """The gradient of `tf.nn.conv2d` with respect to its input, of shape `input_sizes`."""
     w = one_of("filters", filters, "filter", filter)
-    options = _planar(strides, padding, data_format, dilations)
-    cudnn = use_cudnn_on_gpu
-    return apply(
-        "Conv2DBackpropInput", input_sizes, w, out_backprop, use_cudnn_on_gpu=cudnn, name=name, **options
-    )
+    options = {**_planar(strides, padding, data_format, dilations), "use_cudnn_on_gpu": use_cudnn_on_gpu}
+    return apply("Conv2DBackpropInput", input_sizes, w, out_backprop, name=name, **options)
 
 
 @export("nn.conv2d_backprop_filter")
@@ -251,17 +248,8 @@ def conv2d_backprop_filter(
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `tf.nn.conv2d` with respect to its filter, of shape `filter_sizes`."""
-    options = _planar(strides, padding, data_format, dilations)
-    cudnn = use_cudnn_on_gpu
-    return apply(
-        "Conv2DBackpropFilter",
-        input,
-        filter_sizes,
-        out_backprop,
-        use_cudnn_on_gpu=cudnn,
-        name=name,
-        **options,
-    )
+    options = {**_planar(strides, padding, data_format, dilations), "use_cudnn_on_gpu": use_cudnn_on_gpu}
+    return apply("Conv2DBackpropFilter", input, filter_sizes, out_backprop, name=name, **options)
 
 
 @export("nn.conv2d_transpose")

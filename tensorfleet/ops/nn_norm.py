@@ -328,17 +328,9 @@ def fused_batch_norm(
         raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")
     m = constant(np.zeros(0, np.float32)) if mean is None else mean
     v = constant(np.zeros(0, np.float32)) if variance is None else variance
+    least = max(epsilon, 1.001e-5)  # smaller ones are refused by cuDNN, so all devices use at least this
+    options: dict[str, Any] = dict(epsilon=least, data_format=data_format, is_training=is_training)
     y, batch_mean, batch_variance, *_ = apply(
-        "FusedBatchNormV3",
-        value,
-        gamma,
-        beta,
-        m,
-        v,
-        # smaller ones are refused by cuDNN, so all devices use at least this
-        epsilon=max(epsilon, 1.001e-5),
-        data_format=data_format,
-        is_training=is_training,
-        name=name,
+        "FusedBatchNormV3", value, gamma, beta, m, v, name=name, **options
     )
     return y, batch_mean, batch_variance

@@ -312,16 +312,7 @@ def quantize_and_dequantize(
     narrow_range: bool = False,
 ) -> Tensor:
     """The floats that come back after quantizing; gradients flow as if nothing had happened."""
+    options: dict[str, Any] = dict(signed_input=signed_input, num_bits=num_bits, range_given=range_given)
+    options |= dict(round_mode=round_mode, narrow_range=narrow_range)
     with name_scope(name, "quantize_and_dequantize", [input]) as scope:
-        return apply(
-            "QuantizeAndDequantizeV2",
-            input,
-            input_min,
-            input_max,
-            signed_input=signed_input,
-            num_bits=num_bits,
-            range_given=range_given,
-            round_mode=round_mode,
-            narrow_range=narrow_range,
-            name=scope,
-        )
+        return apply("QuantizeAndDequantizeV2", input, input_min, input_max, name=scope, **options)
