@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 import weakref
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.data.blocks import boxed
 from tensorfleet.data.calls import Function
+from tensorfleet.data.keeping import Prefetch
 from tensorfleet.data.nodes import Node, Run
 from tensorfleet.data.saving import decoded, encoded
 from tensorfleet.graph.functions import find_function
@@ -24,6 +26,9 @@ from tensorfleet.ops.readers import Turns
 from tensorfleet.shapes import TensorShape
 
 _numbers = itertools.count()
+# So many steps in a row that take this much longer than their input: then the next element is read while they run.
+_STEADY = 16
+_LONGER = 4
 
 
 class IteratorState:
@@ -38,6 +43,9 @@ class IteratorState:
         self._turns = Turns()
         self._node: Node | None = None
         self._run: Run | None = None
+        self._ahead = False  # whether a thread reads the next element while a step runs
+        self._steady = 0
+        self._given = 0.0  # when the last element was
         self.started = False
         _by_handle[self.handle] = self
 
@@ -57,7 +65,7 @@ class IteratorState:
         try:
             if not self.started:
                 raise self._nothing()
-            return encoded({"run": None if self._run is None else self._run.save()})
+            return encoded({"run": None if self._run is None else self._run.save(), "ahead": self._ahead})
         finally:
             self._turns.give()
 
@@ -76,6 +84,8 @@ class IteratorState:
             state = decoded(data)
             if state["run"] is not None:
                 self._run = self._node.start(ctx.step)
+                if state.get("ahead"):
+                    self._read_ahead(ctx.step)
                 self._run.restore(state["run"], ctx.step)
         finally:
             self._turns.give()
@@ -86,13 +96,27 @@ class IteratorState:
         try:
             if self._run is None:
                 raise self._nothing()
+            asked = time.perf_counter()
             found = self._run.one(ctx.step)
             if found is None:
                 self._drop()
                 raise self._nothing()
+            if not self._ahead:
+                self._watch(asked, time.perf_counter(), ctx.step)
             return found
         finally:
             self._turns.give()
+
+    def _watch(self, asked: float, now: float, step: Any) -> None:
+        """Reads ahead once the steps in between are seen to leave time for it, if nobody can tell."""
+        between, self._given = asked - self._given, now
+        self._steady = self._steady + 1 if between > _LONGER * (now - asked) else 0
+        if self._steady == _STEADY and self._run is not None and self._run.silent():
+            self._read_ahead(step)
+
+    def _read_ahead(self, step: Any) -> None:
+        assert self._run is not None
+        self._run, self._ahead = Prefetch(self._run, 1, step), True
 
     def _nothing(self) -> errors.OpError:
         if self.started:
@@ -106,6 +130,7 @@ class IteratorState:
 
     def _drop(self) -> None:
         run, self._run = self._run, None
+        self._ahead, self._steady = False, 0
         if run is not None:
             run.close()
 

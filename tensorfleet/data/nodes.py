@@ -1,7 +1,8 @@
 """Datasets as the runtime keeps them: a `Node` can be run through any number of times, each time by a `Run`.
 
 `Run.next(n, step)` gives a block of at least one and at most `n` elements, or None at the end. Nobody reads
-ahead of what is asked for (except prefetching, which is for that). An element that fails raises when its turn
+ahead of what is asked for, except prefetching, which is for that; an iterator does so too, by one element of a run that
+is `silent`, when the steps between its elements leave time for it. An element that fails raises when its turn
 comes; the next call goes on behind it.
 """
 

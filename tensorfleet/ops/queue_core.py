@@ -57,7 +57,7 @@ class Signal:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._lock.acquire()
+        self._lock.acquire(blocking=False)
 
     def set(self) -> None:
         """Ends the waiting, now or later."""
