@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet import dtypes, errors
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry, source_lines
+from tensorfleet.graph.references import Reference
 from tensorfleet.shapes import TensorShape, as_shape
 
 if TYPE_CHECKING:
@@ -267,28 +268,6 @@ def arg_count(arg: registry.Arg, attrs: dict[str, Any]) -> int:
     if arg.type_list_attr:
         return len(attrs[arg.type_list_attr])
     return 1
-
-
-class Reference:
-    """Stands for an object by its identity, whatever the object says of equality."""
-
-    __slots__ = ("_object",)
-
-    def __init__(self, value: Any) -> None:
-        self._object = value
-
-    def deref(self) -> Any:
-        """The object itself."""
-        return self._object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reference) and self._object is other._object
-
-    def __hash__(self) -> int:
-        return id(self._object)
-
-    def __repr__(self) -> str:
-        return f"<Reference wrapping {self._object!r}>"
 
 
 class Tensor:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tensorfleet.api import export, publish
-from tensorfleet.graph.operation import Reference
+from tensorfleet.graph.references import Reference
 from tensorfleet.platform import logging
 
 publish(
