@@ -240,11 +240,18 @@ def _range(node: ast.expr) -> range:
     """`range(2223, 2223 + 4)` if it is written with numbers, else an empty one."""
     if not isinstance(node, ast.Call) or _name_of(node) not in ("range", "xrange"):
         return range(0)
-    written = all(
-        isinstance(n, ast.Constant | ast.BinOp | ast.operator) for a in node.args for n in ast.walk(a)
-    )
-    numbers = [eval(compile(ast.Expression(a), "", "eval"), {}) for a in node.args] if written else [0]
-    return range(*numbers)
+    numbers = [_number(argument) for argument in node.args]
+    return range(0) if None in numbers else range(*numbers)  # type: ignore[arg-type]
+
+
+def _number(node: ast.expr) -> int | None:
+    """The value of a whole number that is written out, or of a sum or difference of such."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        left, right = _number(node.left), _number(node.right)
+        if left is None or right is None:
+            return None
+        return left + right if isinstance(node.op, ast.Add) else left - right
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
 def asks_the_environment(script: Path) -> bool:

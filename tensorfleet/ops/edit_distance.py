@@ -22,6 +22,8 @@ _SHAPE = np.array([2, 3])
 _WORDS = np.array([b"a", b"b", b"c"], object)
 # Elements of tables that are filled in at a time.
 _MOST = 1 << 17
+# Pairs for which a call per column costs less than a running minimum.
+_MANY = 256
 
 
 def _shape(op: Operation) -> TensorShape:
@@ -105,9 +107,6 @@ def _distances(mine: _Sequences, truth: _Sequences) -> np.ndarray:
         some, order = order[:count], order[count:]
         found[some] = _table(mine.rows(some), truth.rows(some), mine.lengths[some], truth.lengths[some])
     return found
-
-
-_MANY = 256  # pairs for which a call per column costs less than a running minimum
 
 
 def _table(a: np.ndarray, b: np.ndarray, a_lengths: np.ndarray, b_lengths: np.ndarray) -> np.ndarray:
