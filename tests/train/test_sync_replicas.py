@@ -1,12 +1,14 @@
 """Replicas that train together: one update from several gradients, stale ones dropped, a clean end."""
 
+import queue
+
 import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import free_addresses
 from tensorfleet.train.sync_replicas import _Report
-from tests.support.waiting import together
+from tests.support.waiting import SECONDS, in_background, together
 
 RATE = 0.5
 
@@ -209,7 +211,8 @@ def test_averages_follow_the_updates(serve):
 
 
 def test_a_supervisor_starts_the_same_things(cluster):
-    a, b = (Replica(cluster, i, 2) for i in range(2))
+    replicas = [Replica(cluster, i, 2) for i in range(2)]
+    sessions, reached = queue.SimpleQueue(), queue.SimpleQueue()
 
     def train(replica):
         opt = replica.opt
@@ -224,15 +227,25 @@ def test_a_supervisor_starts_the_same_things(cluster):
                 global_step=replica.step,
             )
             sess = sv.prepare_or_wait_for_session(replica.target)
+            sessions.put(sess)
             if replica.is_chief:
                 sess.run(tokens)
                 sv.start_queue_runners(sess, [opt.get_chief_queue_runner()])
             step = 0
-            while step < 5:
-                _, step = sess.run([replica.train, replica.step], replica.feeds([1.0, 1.0], [1]))
-            return sess
+            while True:  # neither gets on without the other, so both train until both are far enough
+                before, (_, step) = (
+                    step,
+                    sess.run([replica.train, replica.step], replica.feeds([1.0, 1.0], [1])),
+                )
+                if before < 5 <= step:
+                    reached.put(replica)
 
-    together(lambda: train(a), lambda: train(b))
+    ends = [in_background(train, replica) for replica in replicas]
+    assert {reached.get(timeout=SECONDS), reached.get(timeout=SECONDS)} == set(replicas)
+    for _ in ends:
+        sessions.get(timeout=SECONDS).close()
+    for end in ends:
+        assert isinstance(end.exception(SECONDS), (tf.errors.CancelledError, RuntimeError))
 
 
 def test_a_failed_update_wakes_the_replicas_and_is_reported(cluster):
