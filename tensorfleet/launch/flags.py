@@ -330,7 +330,20 @@ def _defined_in_turn(loop: ast.For) -> Iterator[Flag]:
     for call in ast.walk(loop):
         if isinstance(call, ast.Call) and call.args and not _text(call.args[0]):
             for name in filter(None, map(_text, ast.walk(loop.iter))):
-                yield from _defined_by(ast.Call(call.func, [ast.Constant(name)], call.keywords))
+                flag = ast.Constant(_before(call.args[0]) + name)
+                yield from _defined_by(ast.Call(call.func, [flag], call.keywords))
+
+
+def _before(node: ast.expr) -> str:
+    """What stands before the loop's name in `"--" + name`, `"--%s" % name` or `f"--{name}"`."""
+    first = (
+        node.left
+        if isinstance(node, ast.BinOp)
+        else node.values[0]
+        if isinstance(node, ast.JoinedStr)
+        else None
+    )
+    return _text(first).removesuffix("%s")
 
 
 def _text(node: ast.AST | None) -> str:

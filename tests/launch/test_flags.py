@@ -94,6 +94,14 @@ def test_flags_defined_in_a_loop_over_their_names(tmp_path):
     assert "unused" not in flags_of(script)
 
 
+@pytest.mark.parametrize("written", ['"--" + name', '"--%s" % name', 'f"--{name}"'])
+def test_flags_of_a_loop_may_get_their_dashes_in_it(tmp_path, written):
+    script = tmp_path / "train.py"
+    names = '"ps_hosts", "worker_hosts", "job_name", "task_index"'
+    script.write_text(f"for name in ({names}):\n    parser.add_argument({written}, default='')\n")
+    assert set(roles(flags_of(script))) == {"ps_hosts", "worker_hosts", "job_name", "task_index"}
+
+
 def test_flags_of_optparse_with_dashes(tmp_path):
     source = """
 parser.add_option("-j", "--job-type", type="string", default="worker")
