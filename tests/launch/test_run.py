@@ -23,6 +23,7 @@ print("started", me, flush=True)
 def fail():
     raise ValueError("out of luck")
 if args.job_name == "ps":
+    open("ps_is_up", "w").close()
     if args.what == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(300)
@@ -40,6 +41,9 @@ if args.what == "once" and not os.path.exists("died"):
     sys.exit(3)
 if args.what == "fail":
     time.sleep(300)
+limit = time.monotonic() + 60
+while not os.path.exists("ps_is_up") and time.monotonic() < limit:
+    time.sleep(0.01)
 print("done", me, os.environ.get("EXTRA"), json.loads(os.environ["TF_CONFIG"])["task"])
 """
 
