@@ -24,6 +24,7 @@ import sys
 import termios
 import threading
 import time
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,7 +41,6 @@ _REMEMBERED_BLOB = 1 << 14
 _ALIGNMENT = 64
 _SMALL = 1 << 14  # tensors up to this many bytes are copied into one buffer: fewer pieces to send
 _LARGE = 1 << 20
-_OWN_REFERENCES = 3  # this channel's, a local name's, and the argument of getrefcount
 _SHARED = 1  # the body is in shared memory
 # As plain numbers: to combine the enumerated ones takes longer than to look for a message.
 _AT_ONCE = int(socket.MSG_DONTWAIT)
@@ -460,9 +460,10 @@ class Channel:
 
     def _body(self, size: int) -> np.ndarray:
         """Fresh memory, aligned, with the next `size` bytes in it."""
-        raw = self._spare
         # Large memory is used again when nobody holds any of the tensors that were in it: fresh pages cost time.
-        if raw is None or raw.size != size + _ALIGNMENT or sys.getrefcount(raw) > _OWN_REFERENCES:
+        held = _holders_of_spare(self) > _NOBODY_ELSE
+        raw = self._spare
+        if held or raw is None or raw.size != size + _ALIGNMENT:
             raw = np.empty(size + _ALIGNMENT, np.uint8)
             if size >= _LARGE:
                 self._spare = raw
@@ -481,3 +482,10 @@ class Channel:
             if not got:
                 raise ConnectionError("the connection was closed in the middle of a message")
             have += got
+
+
+def _holders_of_spare(channel: Any) -> int:
+    return sys.getrefcount(channel._spare)
+
+
+_NOBODY_ELSE = _holders_of_spare(types.SimpleNamespace(_spare=object()))

@@ -15,6 +15,7 @@ from tensorfleet.contrib.optimize import clip_gradient_norms, multiply_gradients
 from tensorfleet.contrib.optimize import create_train_op as make_train_op
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_collection, get_collection_ref, get_default_graph, name_scope
+from tensorfleet.train.patience import for_steps
 
 _USE_DEFAULT = 0
 _LOSSES = "contrib.slim.losses"
@@ -218,7 +219,9 @@ def _loop(supervisor: Any, sess: Any, step_fn: Callable, train_op: Any, step: An
 
 def _wait_for_step(sess: Any, step: Any, number: int) -> None:
     """Waits until the others have made so many steps."""
-    while sess.run(step) < number:
+    patience = for_steps()
+    while (now := sess.run(step)) < number:
+        patience.look(now, f"global step {number} before starting training; it is {now}")
         time.sleep(1)
 
 

@@ -13,7 +13,7 @@ from tensorfleet import dtypes, errors
 from tensorfleet.api import find
 from tensorfleet.arguments import function, signature_of
 from tensorfleet.estimator.estimator import Estimator
-from tensorfleet.estimator.saving import Silence, global_step_in
+from tensorfleet.estimator.saving import for_checkpoints, global_step_in
 from tensorfleet.graph.scopes import GraphKeys
 from tensorfleet.platform import logging
 from tensorfleet.train.global_step import get_global_step
@@ -199,9 +199,9 @@ class _StopAtCheckpointStepHook(SessionRunHook):
         if run_context.session.run(self._step) < self._last_step:
             return
         run_context.request_stop()
-        silence = Silence(self._folder, f"the checkpoint of step {self._last_step}")
+        patience = for_checkpoints()
         while (saved := global_step_in(self._folder)) < self._last_step:
-            silence.look(saved)
+            patience.look(saved, f"the checkpoint of step {self._last_step} in {self._folder}")
             logging.info("Waiting for the checkpoint of step %d.", self._last_step)
             time.sleep(self._wait_secs)
 

@@ -19,6 +19,7 @@ from tensorfleet.saved_model.builder import SavedModelBuilder
 from tensorfleet.session.session import Session
 from tensorfleet.train.checkpoint_reader import load_checkpoint
 from tensorfleet.train.checkpoint_state import latest_checkpoint
+from tensorfleet.train.patience import Patience
 from tensorfleet.train.saver import Saver
 from tensorfleet.train.scaffold import Scaffold
 
@@ -37,27 +38,12 @@ def global_step_in(folder: str) -> int:
     return int(reader.get_tensor(GraphKeys.GLOBAL_STEP)) if reader.has_tensor(GraphKeys.GLOBAL_STEP) else 0
 
 
-class Silence:
-    """How long a folder has had no checkpoint of others that this task waits for; an error when that is too long."""
-
-    def __init__(self, folder: str, awaited: str) -> None:
-        self._folder, self._awaited = folder, awaited
-        self._limit = float(os.environ.get("TENSORFLEET_CHECKPOINT_SECONDS", "86400"))
-        self._latest: Any = None
-        self._since = time.monotonic()
-
-    def look(self, latest: Any) -> None:
-        """Takes what is the latest there now; raises when it has been the same for too long."""
-        if latest != self._latest:
-            self._latest, self._since = latest, time.monotonic()
-        elif time.monotonic() - self._since > self._limit:
-            raise errors.DeadlineExceededError(
-                None,
-                None,
-                f"Waited for {self._awaited} in {self._folder}, but for {self._limit:g} s no checkpoint has come. See "
-                "whether the chief still trains, and start it again if it does not; or set "
-                "TENSORFLEET_CHECKPOINT_SECONDS to wait longer.",
-            )
+def for_checkpoints() -> Patience:
+    """For checkpoints that the chief writes."""
+    return Patience(
+        "TENSORFLEET_CHECKPOINT_SECONDS",
+        "See whether the chief still trains, and start it again if it does not",
+    )
 
 
 def timestamped_folder(base: str) -> str:

@@ -12,7 +12,7 @@ from tensorfleet.cluster.server import Server
 from tensorfleet.estimator.estimator import Estimator
 from tensorfleet.estimator.exporters import Exporter
 from tensorfleet.estimator.run_config import CHIEF, EVALUATOR, MASTER, PS, WORKER
-from tensorfleet.estimator.saving import Silence
+from tensorfleet.estimator.saving import for_checkpoints
 from tensorfleet.estimator.spec import checked_hooks
 from tensorfleet.graph.scopes import GraphKeys
 from tensorfleet.platform import logging
@@ -180,11 +180,11 @@ def _run_evaluator(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalS
         logging.info("Waiting %f secs before starting eval.", eval_spec.start_delay_secs)
         time.sleep(eval_spec.start_delay_secs)
     evaluator = _Evaluator(estimator, eval_spec, train_spec.max_steps)
-    silence = Silence(estimator.model_dir, "a new checkpoint to evaluate")
+    patience = for_checkpoints()
     while not evaluator.finished:
         began = time.monotonic()
         found = evaluator.evaluate()
-        silence.look(evaluator.seen)
+        patience.look(evaluator.seen, f"a new checkpoint to evaluate in {estimator.model_dir}")
         # Without a pause of its own it looks for checkpoints once a second.
         rest = began + (eval_spec.throttle_secs or (0 if found else 1)) - time.monotonic()
         if rest > 0 and not evaluator.finished:

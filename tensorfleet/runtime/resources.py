@@ -15,8 +15,6 @@ from tensorfleet.dtypes import DType
 from tensorfleet.runtime.devices import load_jax
 
 _order = itertools.count()
-# Of an array that only its store holds: the store's, a local name's, and the argument of getrefcount.
-_OWN_REFERENCES = 3
 
 
 class VariableStore:
@@ -51,19 +49,25 @@ class VariableStore:
 
     def writable(self) -> np.ndarray:
         """The array to change in place. The caller holds the lock and the gate, and calls `touched`."""
+        shared = self._references() > _OWN_REFERENCES
         value = self.value
         mine = type(value) is np.ndarray and value.flags.owndata and value.flags.writeable
-        if not mine or sys.getrefcount(value) > _OWN_REFERENCES:
+        if shared or not mine:
             value = self.value = np.array(value)
         return value
 
     def consumable(self) -> Any:
         """The array for a program that reuses its memory. The caller holds the lock and the gate, and swaps."""
+        shared = self._references() > _OWN_REFERENCES
         value = self.value
-        if isinstance(value, np.ndarray) or sys.getrefcount(value) > _OWN_REFERENCES:
+        if shared or isinstance(value, np.ndarray):
             _, jnp = load_jax()
             value = jnp.array(value, copy=True)
         return value
+
+    def _references(self) -> int:
+        """How many hold the value, as this interpreter counts here."""
+        return sys.getrefcount(self.value)
 
     def take_rows(self, indices: np.ndarray) -> np.ndarray:
         """A copy of some rows, without handing out the whole."""
@@ -81,6 +85,16 @@ class VariableStore:
         """Back to uninitialized."""
         with self.lock:
             self.value = None
+
+
+def _references_of_one_holder() -> int:
+    """What an interpreter counts when nobody but its store holds a value: they differ, so it is tried."""
+    store = VariableStore("", DType(1))
+    store.value = object()
+    return store._references()
+
+
+_OWN_REFERENCES = _references_of_one_holder()
 
 
 def release(stores: Sequence[VariableStore]) -> None:

@@ -13,6 +13,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.scopes import add_to_collection, get_collection, get_default_graph, name_scope
 from tensorfleet.platform import logging
 from tensorfleet.train.global_step import get_global_step
+from tensorfleet.train.patience import for_steps
 from tensorfleet.train.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -239,7 +240,10 @@ class NanTensorHook(SessionRunHook):
 
 @export(*_names("GlobalStepWaiterHook"))
 class GlobalStepWaiterHook(SessionRunHook):
-    """Holds the first run back until the global step reaches `wait_until_step`."""
+    """Holds the first run back until the global step reaches `wait_until_step`.
+
+    DeadlineExceededError when it has not moved for a day, or for `TENSORFLEET_STEP_SECONDS`.
+    """
 
     def __init__(self, wait_until_step: int) -> None:
         self._wait_until_step = wait_until_step
@@ -258,7 +262,9 @@ class GlobalStepWaiterHook(SessionRunHook):
             return
         logging.info("Waiting for global step %d before starting training.", self._wait_until_step)
         logged = 0
+        patience = for_steps()
         while (step := run_context.session.run(self._global_step_tensor)) < self._wait_until_step:
+            patience.look(step, f"global step {self._wait_until_step} before starting training; it is {step}")
             if step - logged > 1000:
                 logging.info(
                     "Waiting for global step %d before starting training. Current step is %d.",

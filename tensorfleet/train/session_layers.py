@@ -8,7 +8,6 @@ _RecoverableSession  makes all of the above anew when a task was lost
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from tensorfleet import errors
 from tensorfleet.api import export, publish
 from tensorfleet.platform import logging
 from tensorfleet.train.coordinator import Coordinator
+from tensorfleet.train.patience import Patience
 from tensorfleet.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
 
 # A task went away; what runs in its place continues from the last checkpoint.
@@ -24,6 +24,10 @@ _LOST = (
     "An error was raised. This may be due to a preemption in a connected worker or parameter server. The current "
     "session will be closed and a new session will be created. If this error occurs repeatedly, look at the logs "
     "of the tasks it names. Error: %s"
+)
+_NOT_MADE = (
+    "An error was raised while a session was being created. This may be due to a preemption of a connected worker or "
+    "parameter server. A new session will be created. Error: %s"
 )
 publish(PREEMPTION_ERRORS, "python.training.monitored_session._PREEMPTION_ERRORS")
 
@@ -102,32 +106,37 @@ class _WrappedSession:
 
 @export("python.training.monitored_session._RecoverableSession")
 class _RecoverableSession(_WrappedSession):
-    """Makes a new session and runs again whenever a task was lost."""
+    """Makes a new session and runs again whenever a task was lost.
+
+    DeadlineExceededError when no run has succeeded for a day of that, or for `TENSORFLEET_RECOVERY_SECONDS`.
+    """
 
     def __init__(self, sess_creator: Any) -> None:
         self._sess_creator = sess_creator
+        self._patience: Patience | None = None  # since the first loss after a run that succeeded
         super().__init__(self._create_session())
 
     def _create_session(self) -> Any:
-        pause = 0.1
         while True:
             try:
                 return self._sess_creator.create_session()
             except PREEMPTION_ERRORS as e:
-                logging.info(
-                    "An error was raised while a session was being created. This may be due to a preemption of a "
-                    "connected worker or parameter server. A new session will be created. Error: %s",
-                    e,
-                )
-                time.sleep(pause)
-                pause = min(2 * pause, 1.0)
+                self._bear(_NOT_MADE, e)
+
+    def _bear(self, text: str, error: errors.OpError) -> None:
+        """Says that a task was lost, the first time and then now and again; raises when there is no end to it."""
+        if self._patience is None:
+            logging.info(text, error)
+            self._patience = Patience("TENSORFLEET_RECOVERY_SECONDS", "See to what the error names")
+            return
+        self._patience.look(None, f"a session that can run; the last error was: {error.message}")
+        self._patience.pause()
 
     def _check_stop(self) -> bool:
         try:
             return self._sess._check_stop() if self._sess else True
         except PREEMPTION_ERRORS as e:
-            logging.info(_LOST, e)
-            self.close()
+            self._lost(e)
             self._sess = self._create_session()
             return False
         except Exception:  # it comes out where the session is closed
@@ -139,9 +148,11 @@ class _RecoverableSession(_WrappedSession):
             try:
                 if not self._sess:
                     self._sess = self._create_session()
-                return self._sess.run(
+                result = self._sess.run(
                     fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
                 )
+                self._patience = None
+                return result
             except PREEMPTION_ERRORS as e:
                 self._lost(e)
 
@@ -152,14 +163,16 @@ class _RecoverableSession(_WrappedSession):
                 if not self._sess:
                     self._sess = self._create_session()
                     raw_session = _innermost(self._sess)
-                return self._sess.run_step_fn(step_fn, raw_session, self._sess.run)
+                result = self._sess.run_step_fn(step_fn, raw_session, self._sess.run)
+                self._patience = None
+                return result
             except PREEMPTION_ERRORS as e:
                 self._lost(e)
 
     def _lost(self, error: errors.OpError) -> None:
-        logging.info(_LOST, error)
         self.close()
         self._sess = None
+        self._bear(_LOST, error)
 
 
 def _innermost(sess: Any) -> Any:

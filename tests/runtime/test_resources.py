@@ -1,8 +1,24 @@
 """The stores of variables."""
 
+import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.runtime.resources import VariableStore
+
+
+def test_a_value_is_changed_in_place_until_somebody_else_holds_it():
+    store = VariableStore("v", tf.float32)
+    store.value = np.zeros(3, np.float32)
+    place = id(store.value)
+    assert id(store.writable()) == place
+    held = store.read()
+    store.writable()[:] = 1
+    np.testing.assert_array_equal(held, np.zeros(3))
+    np.testing.assert_array_equal(store.read(), np.ones(3))
+    del held
+    place = id(store.value)
+    assert id(store.writable()) == place
 
 
 def test_two_variables_of_one_shared_name_have_one_type(session):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.train import hooks, hooks_saving
+from tensorfleet.train import hooks, hooks_saving, patience
 
 
 @pytest.fixture
@@ -140,6 +140,34 @@ def test_a_worker_waits_for_the_global_step(monkeypatch, session):
     session.run(step.initializer)
     hook.before_run(context)
     assert session.run(step) == 0, "only the first run waits"
+
+
+def test_a_global_step_that_stands_still_is_not_waited_for_for_ever(monkeypatch, session, log):
+    step, train = steps()
+    hook = tf.train.GlobalStepWaiterHook(wait_until_step=3)
+    hook.begin()
+    session.run(tf.global_variables_initializer())
+    now = [0.0]
+    moves = iter([True, False, False])
+
+    def sleep(_):
+        now[0] += 40
+        if next(moves, False):
+            session.run(train)
+
+    monkeypatch.setattr(hooks.time, "sleep", sleep)
+    monkeypatch.setattr(patience, "monotonic", lambda: now[0])
+    monkeypatch.setenv("TENSORFLEET_STEP_SECONDS", "100")
+    with pytest.raises(tf.errors.DeadlineExceededError) as caught:
+        hook.before_run(tf.train.SessionRunContext(tf.train.SessionRunArgs(None), session))
+    assert "global step 3 before starting training; it is 1" in caught.value.message
+    assert "set TENSORFLEET_STEP_SECONDS" in caught.value.message
+    lines = [r.getMessage() for r in log.records if "unchanged" in r.getMessage()]
+    assert lines == [
+        f"Waiting for global step 3 before starting training; it is 1: unchanged for {n} s."
+        for n in (0, 40, 80)
+    ]
+    assert now[0] == 160, "each step of the others begins a new wait"
 
 
 # -- logging, feeding, final operations --

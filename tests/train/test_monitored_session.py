@@ -5,12 +5,12 @@ import threading
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.train import session_layers
+from tensorfleet.train import patience
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr(session_layers.time, "sleep", lambda _: None)
+    monkeypatch.setattr(patience, "sleep", lambda _: None)
 
 
 class Recorder(tf.train.SessionRunHook):
@@ -287,6 +287,63 @@ def test_a_session_is_made_again_until_it_can_be():
     with tf.train.MonitoredSession(creator) as sess:
         assert creator.failures == 0
         assert not sess.should_stop()
+
+
+@pytest.mark.parametrize("fails", ["making", "running"])
+def test_a_session_that_is_lost_again_and_again_ends_with_an_error(monkeypatch, fails):
+    monkeypatch.setenv("TENSORFLEET_RECOVERY_SECONDS", "100")
+    now = [0.0]
+    monkeypatch.setattr(patience, "monotonic", lambda: now[0])
+    monkeypatch.setattr(patience, "sleep", lambda seconds: now.__setitem__(0, now[0] + 30 * seconds))
+    one = tf.constant(1)
+
+    class Creator:
+        made = 0
+
+        def create_session(self):
+            self.made += 1
+            if fails == "making" and self.made > 1:
+                raise lost()
+            return tf.train.ChiefSessionCreator().create_session()
+
+    class Loses(tf.train.SessionRunHook):
+        runs = 0
+
+        def after_run(self, run_context, run_values):
+            self.runs += 1
+            if self.runs > 1:
+                raise lost()
+
+    creator = Creator()
+    with (
+        pytest.raises(tf.errors.DeadlineExceededError) as caught,
+        tf.train.MonitoredSession(creator, hooks=[Loses()]) as sess,
+    ):
+        assert sess.run(one) == 1
+        sess.run(one)
+    assert lost().message in caught.value.message
+    assert "set TENSORFLEET_RECOVERY_SECONDS" in caught.value.message
+    assert creator.made > 3 and now[0] > 100
+
+
+def test_a_run_that_succeeds_ends_the_count_of_losses(monkeypatch):
+    monkeypatch.setenv("TENSORFLEET_RECOVERY_SECONDS", "100")
+    now = [0.0]
+    monkeypatch.setattr(patience, "monotonic", lambda: now[0])
+    one = tf.constant(1)
+
+    class LosesEverySecond(tf.train.SessionRunHook):
+        runs = 0
+
+        def after_run(self, run_context, run_values):
+            self.runs += 1
+            now[0] += 60
+            if self.runs % 2:
+                raise lost()
+
+    with tf.train.MonitoredSession(hooks=[LosesEverySecond()]) as sess:
+        for _ in range(5):
+            assert sess.run(one) == 1
 
 
 def test_a_lost_task_noticed_by_a_thread_counts():
