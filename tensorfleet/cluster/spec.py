@@ -18,7 +18,7 @@ class ClusterSpec:
     def __init__(self, cluster: Any) -> None:
         self._jobs: dict[str, dict[int, str]] = {}
         if isinstance(cluster, ClusterSpec):
-            self._jobs = {name: dict(tasks) for name, tasks in cluster._jobs.items()}
+            self._jobs = {name: dict(cluster._jobs[name]) for name in sorted(cluster._jobs)}
         elif isinstance(cluster, dict):
             for name, tasks in cluster.items():
                 self._jobs[_text(name, "job names")] = _tasks(name, tasks)
@@ -64,7 +64,7 @@ class ClusterSpec:
         found: dict[str, Any] = {}
         for name, tasks in self._jobs.items():
             indices = sorted(tasks)
-            dense = indices == list(range(len(indices)))
+            dense = bool(indices) and indices == list(range(len(indices)))
             found[name] = [tasks[i] for i in indices] if dense else dict(tasks)
         return found
 
@@ -104,9 +104,12 @@ def _tasks(name: Any, tasks: Any) -> dict[int, str]:
     if isinstance(tasks, (list, tuple)):
         return {i: _text(address, "task addresses") for i, address in enumerate(tasks)}
     if isinstance(tasks, dict):
-        if not all(isinstance(i, int) for i in tasks):
-            raise TypeError(f"The task numbers of job {name!r} must be integers, but are {list(tasks)}.")
-        return {i: _text(address, "task addresses") for i, address in tasks.items()}
+        try:
+            return {int(i): _text(address, "task addresses") for i, address in tasks.items()}
+        except ValueError:
+            raise TypeError(
+                f"The task numbers of job {name!r} must be integers, but are {list(tasks)}."
+            ) from None
     raise TypeError(
         f"The tasks for job {name!r} must be a list or a dictionary from integers to strings, not {tasks!r}."
     )

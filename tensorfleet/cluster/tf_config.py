@@ -84,7 +84,7 @@ def _checked(found: dict, source: str) -> TFConfig:
         if not isinstance(value, dict):
             raise ValueError(f"{name!r} in {source} must be a JSON object, not {value!r}.")
     try:
-        spec = ClusterSpec({job: _numbered(tasks) for job, tasks in cluster.items()})
+        spec = ClusterSpec(cluster)
     except TypeError as e:
         raise ValueError(f"'cluster' in {source} maps job names to lists of addresses. {e}") from None
     config = TFConfig(
@@ -92,13 +92,6 @@ def _checked(found: dict, source: str) -> TFConfig:
     )
     _check_member(config, source)
     return config
-
-
-def _numbered(tasks: Any) -> Any:
-    """Tasks by number: JSON writes numbers of a dictionary as strings."""
-    if isinstance(tasks, dict) and all(str(k).isdigit() for k in tasks):
-        return {int(k): v for k, v in tasks.items()}
-    return tasks
 
 
 def _index(task: dict, source: str) -> int | None:

@@ -26,6 +26,17 @@ def test_sparse_tasks_keep_their_numbers():
     assert spec.as_dict() == {"worker": {1: "b:1", 3: "d:1"}}
 
 
+def test_numbers_may_be_written_as_text_as_in_json():
+    spec = tf.train.ClusterSpec({"worker": {"1": "b:1", "3": "d:1"}})
+    assert spec.as_dict() == {"worker": {1: "b:1", 3: "d:1"}}
+
+
+def test_a_copy_has_its_jobs_by_name_and_one_without_tasks_is_kept():
+    spec = tf.train.ClusterSpec(tf.train.ClusterSpec({"worker": ["b:1"], "ps": []}))
+    assert spec.jobs == ["ps", "worker"]
+    assert spec.as_dict() == {"ps": {}, "worker": ["b:1"]}
+
+
 def test_protos_and_specs_give_the_same_cluster():
     spec = tf.train.ClusterSpec(JOBS)
     assert tf.train.ClusterSpec(spec) == spec
@@ -33,7 +44,7 @@ def test_protos_and_specs_give_the_same_cluster():
     assert spec != tf.train.ClusterSpec({"ps": ["a:1"]})
 
 
-@pytest.mark.parametrize("bad", [["a:1"], {"ps": "a:1"}, {"ps": [1]}, {1: ["a:1"]}, {"ps": {"0": "a:1"}}])
+@pytest.mark.parametrize("bad", [["a:1"], {"ps": "a:1"}, {"ps": [1]}, {1: ["a:1"]}, {"ps": {"first": "a:1"}}])
 def test_malformed_clusters_are_refused(bad):
     with pytest.raises(TypeError):
         tf.train.ClusterSpec(bad)
