@@ -63,10 +63,10 @@ class Flag:
 def flags_of(script: Path) -> dict[str, Flag]:
     """The flags that a script, or a module beside it that it imports, defines; none when it cannot be parsed."""
     found: dict[str, Flag] = {}
-    for tree in _modules(script, _DEPTH, set()):
+    for tree in modules(script, _DEPTH):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
-                found.update({flag.name: flag for flag in _defined_by(node)})
+                found.update({flag.name: flag for flag in defined_by(node)})
             elif isinstance(node, ast.For):
                 found.update({flag.name: flag for flag in _defined_in_turn(node)})
     return found
@@ -124,7 +124,7 @@ def positions_of(script: Path) -> dict[int, str]:
 
     That is `job = sys.argv[1]` and the like, or argparse's arguments without dashes.
     """
-    for tree in _modules(script, 0, set()):
+    for tree in modules(script, 0):
         return _by_argv(tree) or _by_argparse(tree)
     return {}
 
@@ -169,7 +169,7 @@ def _place_in_argv(node: ast.AST, aliases: set[str]) -> int:
 def _by_argparse(tree: ast.Module) -> dict[int, str]:
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     calls = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "add_argument"]
-    names = [text for c in sorted(calls, key=lambda c: c.lineno) if c.args and (text := _text(c.args[0]))]
+    names = [text for c in sorted(calls, key=lambda c: c.lineno) if c.args and (text := text_of(c.args[0]))]
     names = [name for name in names if not name.startswith("-")]
     found = {place: role for place, name in enumerate(names, 1) if (role := role_of(name))}
     if "job_name" in found.values():
@@ -182,7 +182,7 @@ def _by_argparse(tree: ast.Module) -> dict[int, str]:
 
 def reads_tf_config(script: Path) -> bool:
     """Whether a script learns from TF_CONFIG which task it is, and starts a server for it."""
-    for tree in _modules(script, _DEPTH, set()):
+    for tree in modules(script, _DEPTH):
         nodes = list(ast.walk(tree))
         written = {
             id(inner)
@@ -190,7 +190,7 @@ def reads_tf_config(script: Path) -> bool:
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
             for inner in ast.walk(node)
         }
-        asks = any(_text(node) == "TF_CONFIG" and id(node) not in written for node in nodes)
+        asks = any(text_of(node) == "TF_CONFIG" and id(node) not in written for node in nodes)
         asks |= any(getattr(node, "attr", "") == "TFConfigClusterResolver" for node in nodes)
         if asks and any(getattr(node, "attr", "") in ("Server", "ClusterSpec") for node in nodes):
             return True
@@ -203,11 +203,11 @@ def cluster_in(script: Path) -> dict[str, int]:
     None where it is made otherwise, or one of several that are written out.
     """
     found: list[dict[str, int]] = []
-    for tree in _modules(script, _DEPTH, set()):
+    for tree in modules(script, _DEPTH):
         nodes = list(ast.walk(tree))
         assigned = [node for node in nodes if isinstance(node, ast.Assign)]
         names = {n.id: a.value for a in reversed(assigned) for n in a.targets if isinstance(n, ast.Name)}
-        calls = [n for n in nodes if isinstance(n, ast.Call) and _name_of(n) == "ClusterSpec" and n.args]
+        calls = [n for n in nodes if isinstance(n, ast.Call) and name_of(n) == "ClusterSpec" and n.args]
         found += [_counts(call.args[0], names) for call in calls]
     return found[0] if found and all(counts == found[0] for counts in found) else {}
 
@@ -217,7 +217,7 @@ def _counts(cluster: ast.expr, names: dict[str, ast.expr]) -> dict[str, int]:
     if not isinstance(jobs, ast.Dict):
         return {}
     pairs = zip(jobs.keys, jobs.values, strict=True)
-    counts = {_text(job): _length(_known(tasks, names)) for job, tasks in pairs}
+    counts = {text_of(job): _length(_known(tasks, names)) for job, tasks in pairs}
     return counts if all(counts) and all(counts.values()) else {}
 
 
@@ -227,8 +227,8 @@ def _known(node: ast.expr, names: dict[str, ast.expr]) -> ast.expr:
 
 def _length(node: ast.expr) -> int:
     """How many addresses a list that is written out has, or `"a,b".split(",")`; 0 for anything else."""
-    if isinstance(node, ast.Call) and _name_of(node) == "split" and isinstance(node.func, ast.Attribute):
-        return len(_text(node.func.value).split(",")) if _text(node.func.value) else 0
+    if isinstance(node, ast.Call) and name_of(node) == "split" and isinstance(node.func, ast.Attribute):
+        return len(text_of(node.func.value).split(",")) if text_of(node.func.value) else 0
     if isinstance(node, ast.ListComp) and len(node.generators) == 1 and not node.generators[0].ifs:
         return len(_range(node.generators[0].iter))
     if not isinstance(node, ast.List | ast.Tuple) or any(isinstance(e, ast.Starred) for e in node.elts):
@@ -238,7 +238,7 @@ def _length(node: ast.expr) -> int:
 
 def _range(node: ast.expr) -> range:
     """`range(2223, 2223 + 4)` if it is written with numbers, else an empty one."""
-    if not isinstance(node, ast.Call) or _name_of(node) not in ("range", "xrange"):
+    if not isinstance(node, ast.Call) or name_of(node) not in ("range", "xrange"):
         return range(0)
     numbers = [_number(argument) for argument in node.args]
     return range(0) if None in numbers else range(*numbers)  # type: ignore[arg-type]
@@ -254,26 +254,14 @@ def _number(node: ast.expr) -> int | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
-def asks_the_environment(script: Path) -> bool:
-    """Whether a script looks for its task in JOB_NAME and TASK_INDEX, and has a parser that refuses flags for it."""
-    for tree in _modules(script, 0, set()):
-        nodes = list(ast.walk(tree))
-        calls = [
-            node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        ]
-        strict = any(_name_of(call) == "parse_args" and not call.args for call in calls)
-        own = [flag for call in calls if _name_of(call) == "add_argument" for flag in _defined_by(call)]
-        known = any(role_of(flag.name) in ("job_name", "task_index") for flag in own)
-        return strict and not known and {"JOB_NAME", "TASK_INDEX"} <= {_text(node) for node in nodes}
-    return False
-
-
-def _name_of(call: ast.Call) -> str:
+def name_of(call: ast.Call) -> str:
+    """The name of what is called: `f` in `f()` and in `a.b.f()`."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
-def _modules(script: Path, depth: int, seen: set[Path]) -> Iterator[ast.Module]:
-    """The script's syntax tree, and those of the modules beside it that it imports."""
+def modules(script: Path, depth: int, seen: set[Path] | None = None) -> Iterator[ast.Module]:
+    """The script's syntax tree, and those of the modules beside it that it imports, `depth` imports away."""
+    seen = set() if seen is None else seen
     script = script.resolve()
     if script in seen or not script.is_file():
         return
@@ -289,7 +277,7 @@ def _modules(script: Path, depth: int, seen: set[Path]) -> Iterator[ast.Module]:
     for name in _imported(tree):
         path = script.parent.joinpath(*name.split("."))
         for candidate in (path.with_suffix(".py"), path / "__init__.py"):
-            yield from _modules(candidate, depth - 1, seen)
+            yield from modules(candidate, depth - 1, seen)
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
@@ -303,13 +291,13 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (prefix + alias.name for alias in node.names if alias.name != "*")
 
 
-def _defined_by(call: ast.Call) -> Iterator[Flag]:
+def defined_by(call: ast.Call) -> Iterator[Flag]:
     """The flag that a call defines, in absl's, argparse's, optparse's or click's way."""
-    name = _name_of(call)
+    name = name_of(call)
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
-    texts = [text for argument in call.args if (text := _text(argument))]
+    texts = [text for argument in call.args if (text := text_of(argument))]
     if name.startswith("DEFINE_"):
-        by_keyword = [_text(keywords.get(key)) for key in ("name", "flag_name")]
+        by_keyword = [text_of(keywords.get(key)) for key in ("name", "flag_name")]
         is_number = name in ("DEFINE_integer", "DEFINE_float")
         switch = name in ("DEFINE_bool", "DEFINE_boolean")
         yield from (
@@ -318,20 +306,20 @@ def _defined_by(call: ast.Call) -> Iterator[Flag]:
     elif name in ("add_argument", "option", "add_option"):
         number = isinstance(kind := keywords.get("type"), ast.Name) and kind.id in ("int", "float")
         number |= isinstance(kind, ast.Attribute) and kind.attr in ("INT", "FLOAT")
-        number |= _text(kind) in ("int", "float")
+        number |= text_of(kind) in ("int", "float")
         nargs = keywords.get("nargs")
         many = isinstance(nargs, ast.Constant) and nargs.value in ("+", "*")
-        switch = _text(keywords.get("action")).startswith("store_") or "is_flag" in keywords
+        switch = text_of(keywords.get("action")).startswith("store_") or "is_flag" in keywords
         yield from (Flag(t[2:], number, many, switch) for t in texts if t.startswith("--"))
 
 
 def _defined_in_turn(loop: ast.For) -> Iterator[Flag]:
     """The flags that a loop over their names, written out in its first line, defines."""
     for call in ast.walk(loop):
-        if isinstance(call, ast.Call) and call.args and not _text(call.args[0]):
-            for name in filter(None, map(_text, ast.walk(loop.iter))):
+        if isinstance(call, ast.Call) and call.args and not text_of(call.args[0]):
+            for name in filter(None, map(text_of, ast.walk(loop.iter))):
                 flag = ast.Constant(_before(call.args[0]) + name)
-                yield from _defined_by(ast.Call(call.func, [flag], call.keywords))
+                yield from defined_by(ast.Call(call.func, [flag], call.keywords))
 
 
 def _before(node: ast.expr) -> str:
@@ -343,8 +331,9 @@ def _before(node: ast.expr) -> str:
         if isinstance(node, ast.JoinedStr)
         else None
     )
-    return _text(first).removesuffix("%s")
+    return text_of(first).removesuffix("%s")
 
 
-def _text(node: ast.AST | None) -> str:
+def text_of(node: ast.AST | None) -> str:
+    """The text that is written out at a place, or none."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

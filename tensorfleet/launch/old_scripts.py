@@ -1,8 +1,8 @@
 """Scripts of Python 2's days run as they are: their names, modules and methods, and their meaning of `/`.
 
-A file that Python 3 can parse keeps Python 3's meaning, and finds `xrange`, `cPickle` or `dict.iteritems` besides. One that it
-cannot parse is a program in Python 2: it is translated, `/` of integers rounds down, and `range`, `map`, `zip` and
-`keys()` give lists. All this concerns the script and the modules that are its own, never installed packages.
+A file that Python 3 can parse keeps Python 3's meaning, and finds `xrange`, `cPickle`, `dict.iteritems` or an
+iterator's `next()` besides. One that it cannot parse is a program in Python 2: it is translated, `/` of integers
+rounds down, and `range`, `map`, `zip` and `keys()` give lists. All this concerns the script and the modules that are its own, never installed packages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 from tensorfleet.launch.python2 import PARTS, parse
 
 _OLD_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys"}
-_HAS_OLD_METHODS = re.compile(r"\.\s*(iteritems|itervalues|iterkeys|has_key)\b")
+_HAS_OLD_METHODS = re.compile(r"\.\s*(iteritems|itervalues|iterkeys|has_key|next\s*\(\s*\))")
 _OLD_MODULES = {
     "cPickle": "pickle",
     "Queue": "queue",
@@ -59,10 +59,10 @@ def compile_script(source: str, path: str) -> tuple[CodeType, bool]:
 
 
 class _OldMethods(ast.NodeTransformer):
-    """Calls of methods that dictionaries no longer have go through a function that knows what they did."""
+    """Calls of methods that dictionaries and iterators no longer have go through a function that knows what they did."""
 
     _calls: dict[str, tuple[int, ...]] = {
-        **{name: (0,) for name in _OLD_METHODS},
+        **{name: (0,) for name in (*_OLD_METHODS, "next")},
         "has_key": (1,),
     }  # with how many arguments
 
@@ -81,7 +81,7 @@ class _OldMeaning(_OldMethods):
 
     _calls = {
         **_OldMethods._calls,
-        **{name: (0,) for name in ("keys", "values", "items", "next")},
+        **{name: (0,) for name in ("keys", "values", "items")},
         "decode": (0, 1, 2),
     }
 

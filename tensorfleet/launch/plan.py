@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tensorfleet.launch.bootstrap import LAUNCHER
+from tensorfleet.launch.environment import makes_cluster, names_task, of_task, refuses_flags, variables_of
 from tensorfleet.launch.flags import (
     Flag,
-    asks_the_environment,
     cluster_in,
     flags_of,
     positions_of,
@@ -77,6 +77,15 @@ class Place:
     host: Host | None = None
 
 
+@dataclass(frozen=True)
+class _Forms:
+    """In what forms a script wants to be told its task: roles by flags, by places of arguments, by variables."""
+
+    flags: dict[str, Flag]
+    places: dict[int, str]
+    variables: dict[str, str]
+
+
 Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
 
 
@@ -85,7 +94,7 @@ def is_for_clusters(script: Path) -> bool:
     found = {*roles(flags_of(script)), *positions_of(script).values()}
     needs_job = len(cluster_in(script)) != 1
     told = "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
-    return told or reads_tf_config(script)
+    return told or reads_tf_config(script) or (bool(variables_of(script)) and makes_cluster(script))
 
 
 def is_known_to_clients(script: Path) -> bool:
@@ -101,17 +110,22 @@ def jobs_of(script: Path) -> dict[str, int]:
 
 def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] | None = None) -> list[Task]:
     """Every task of a run: the servers first, then the chief, the workers, the evaluators."""
+    forms = _forms(wishes, cluster)
+    order = sorted(cluster, key=lambda job: (job not in SERVER_JOBS, job not in ("chief", "master"), job))
+    ordered = {job: cluster[job] for job in order}
+    tasks = [_task(wishes, ordered, forms, token, j, i, p) for j in order for i, p in enumerate(cluster[j])]
+    for i, place in enumerate(evaluators or []):
+        tasks.append(_task(wishes, ordered, forms, token, "evaluator", i, place))
+    return tasks
+
+
+def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
     script = Path(wishes.script)
-    silent = asks_the_environment(script) and not wishes.flag_names
+    variables = variables_of(script)
+    silent = names_task(variables) and refuses_flags(script) and not wishes.flag_names
     told = {} if silent else roles(flags_of(script), wishes.flag_names, cluster)
     places = {} if {"job_name", "is_ps", "task_index"} & told.keys() else positions_of(script)
-    order = sorted(cluster, key=lambda job: (job not in SERVER_JOBS, job not in ("chief", "master"), job))
-    tasks = [
-        _task(wishes, cluster, told, places, token, j, i, p) for j in order for i, p in enumerate(cluster[j])
-    ]
-    for i, place in enumerate(evaluators or []):
-        tasks.append(_task(wishes, cluster, told, places, token, "evaluator", i, place))
-    return tasks
+    return _Forms(told, places, variables)
 
 
 def plan_alone(wishes: Wishes) -> list[Task]:
@@ -124,8 +138,7 @@ def plan_alone(wishes: Wishes) -> list[Task]:
 def _task(
     wishes: Wishes,
     cluster: Cluster,
-    told: dict[str, Flag],
-    places: dict[int, str],
+    forms: _Forms,
     token: str,
     job: str,
     index: int,
@@ -142,14 +155,16 @@ def _task(
     }
     if job == "worker" and index == 0 and "chief" not in addresses:
         values["is_chief"] = str(True)
-    arguments = [a for role, flag in told.items() for a in _as_arguments(flag, values[role])]
-    arguments += _in_places(places, values, wishes.arguments)
+    arguments = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, values[role])]
+    arguments += _in_places(forms.places, values, wishes.arguments)
+    told = {**values, **of_task(addresses, job, index)}
     environment = {
         "TF_CONFIG": json.dumps({"cluster": addresses, "task": {"type": job, "index": index}}),
         "CLUSTER_SPEC": json.dumps(addresses),
         "JOB_NAME": job,
         "TASK_INDEX": str(index),
         **{f"{job.upper()}_HOSTS": ",".join(where) for job, where in addresses.items()},
+        **{name: _joined(told[role]) for name, role in forms.variables.items()},
         **({PLACED: json.dumps(addresses)} if place.host is None else {}),
         **({TOKEN: token} if token else {}),
         **_devices(wishes.gpus_per_worker, job, index, "chief" in addresses),
@@ -170,7 +185,7 @@ def _as_arguments(flag: Flag, value: str | list[str]) -> list[str]:
         return [f"--{flag.name}"] if value == str(True) else [f"--no{flag.name}"] if flag.negates else []
     if flag.many and isinstance(value, list):
         return [f"--{flag.name}", *value] if value else []
-    return [f"--{flag.name}={','.join(value) if isinstance(value, list) else value}"]
+    return [f"--{flag.name}={_joined(value)}"]
 
 
 def _in_places(places: dict[int, str], values: dict[str, Any], given: list[str]) -> list[str]:
@@ -183,7 +198,7 @@ def _in_places(places: dict[int, str], values: dict[str, Any], given: list[str])
     for place in range(1, max(places) + 1):
         if place in places:
             value = values[places[place]]
-            found.append(",".join(value) if isinstance(value, list) else value)
+            found.append(_joined(value))
         else:
             found += [a for a in [next(rest, None)] if a is not None]
     return [*found, *rest]
@@ -192,8 +207,12 @@ def _in_places(places: dict[int, str], values: dict[str, Any], given: list[str])
 def _filled(argument: str, values: dict[str, str | list[str]]) -> str:
     """An argument in which {job_name}, {task_index} and the like stand for the task's own."""
     for role, value in values.items():
-        argument = argument.replace(f"{{{role}}}", ",".join(value) if isinstance(value, list) else value)
+        argument = argument.replace(f"{{{role}}}", _joined(value))
     return argument
+
+
+def _joined(value: str | list[str]) -> str:
+    return ",".join(value) if isinstance(value, list) else value
 
 
 def _devices(per_worker: int | None, job: str, index: int, has_chief: bool) -> dict[str, str]:

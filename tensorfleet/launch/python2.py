@@ -221,20 +221,34 @@ def _pieces(statement: Statement) -> Iterator[Edit]:
 
 
 def _lambdas(statement: Statement) -> Iterator[Edit]:
-    """`lambda (a, b): ...` takes its argument apart in an inner function."""
-    for i, token in enumerate(statement[:-2]):
-        if token.text != "lambda" or statement[i + 1].text != "(":
+    """`lambda a, (b, c): ...` takes its argument apart in a comprehension over that alone."""
+    for i, token in enumerate(statement):
+        if token.text != "lambda":
             continue
-        close = _closing(statement, i + 1)
-        if close + 1 >= len(statement) or statement[close + 1].text != ":":
+        ends = (j for j, t in enumerate(statement) if j > i and t.text == ":" and t.depth == token.depth)
+        colon = next(ends, i)
+        begins = [j for j in range(i + 1, colon) if _begins_tuple(statement, j, token.depth)]
+        if not begins or colon + 1 >= len(statement):
             continue
-        end = close + 2
+        end = colon + 2
         while end < len(statement) and not _ends_lambda(statement[end], token.depth):
             end += 1
-        yield statement[i + 1].start, statement[i + 1].end, "parts: (lambda "
-        yield statement[close].start, statement[close].end, ""
-        yield statement[end - 1].end, statement[end - 1].end, ")(*parts)"
+        taken = []
+        for j in begins:
+            close = _closing(statement, j)
+            taken.append(" ".join(part.text for part in statement[j : close + 1]))
+            yield statement[j].start, statement[close].end, f"{PARTS}{j}"
+        yield statement[colon].end, statement[colon].end, " [("
+        given = ", ".join(f"{PARTS}{j}" for j in begins)
+        last = statement[end - 1].end
+        yield last, last, f") for {', '.join(taken)}, in [({given},)]][0]"
+
+
+def _begins_tuple(statement: Statement, at: int, depth: int) -> bool:
+    """Whether a parameter that is a tuple begins at a place."""
+    token = statement[at]
+    return token.text == "(" and token.depth == depth and statement[at - 1].text in ("lambda", ",")
 
 
 def _ends_lambda(token: Token, depth: int) -> bool:
-    return token.depth < depth or (token.depth == depth and token.text in {",", ")", "]", "}"})
+    return token.depth < depth or (token.depth == depth and token.text in (",", "for"))

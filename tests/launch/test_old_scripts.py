@@ -30,6 +30,10 @@ def names_after(source):
         ("{'a': 1}.keys()[0]", "a"),
         ("{'a': 1}.values() + {'b': 2}.items()", [1, ("b", 2)]),
         ("iter([5]).next()", 5),
+        ("(lambda (b, (c, d)): b + float(c) / d)((1, (2, 4)))", 1.5),
+        ("reduce(lambda total, (k, v): total + k * v, [(1, 2), (3, 4)], 0)", 14),
+        ("(lambda (a, b), (c, d): map(lambda (x, y): x * y + a, [(b, c)]))((1, 2), (3, 4))", [7]),
+        ("[lambda (a, b): a + b + i for i in (5,)][0]((1, 2))", 8),
         ("'text'.decode('utf-8')", "text"),
         ("b'text'.decode('utf-8')", "text"),
     ],
@@ -73,6 +77,7 @@ def test_division_from_the_future_is_python_3s():
         ("sorted({'a': 1}.iteritems())", [("a", 1)]),
         ("{'a': 1}.has_key('a')", True),
         ("sum({'a': 1}.itervalues())", 1),
+        ("iter([5]).next()", 5),
     ],
 )
 def test_a_program_in_python_3_finds_the_names_besides(expression, value):

@@ -31,7 +31,10 @@ from tensorfleet.launch.python2 import parse, to_python_3
         ("x = 1 <> 2", "x = 1 != 2"),
         ("x = `y`", "x = repr(y)"),
         ("x = ur'a'", "x = r'a'"),
-        ("sorted(d, key=lambda (k, v): v)", "sorted(d, key=lambda parts: (lambda k, v: v)(*parts))"),
+        (
+            "sorted(d, key=lambda (k, v): v)",
+            "sorted(d, key=lambda parts_7: [( v) for ( k , v ), in [(parts_7,)]][0])",
+        ),
         ("def f(a, (b, c)=(1, 2)): pass", "def f(a, parts_5: (b, c)=(1, 2)): pass"),
         ("x = 'print 1'  # print 2", "x = 'print 1'  # print 2"),
     ],

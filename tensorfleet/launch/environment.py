@@ -1,0 +1,108 @@
+"""Which variables of the environment tell a script its task: tasks get them under the names that it reads."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+from tensorfleet.launch.flags import defined_by, modules, name_of, role_of, text_of
+
+# What a variable may be called besides what flags are; TF_ may stand before it.
+_SPELLINGS = {
+    "cluster": r"cluster(_?(spec|def|config))?",
+    "job_name": r"type|role",
+    "task_index": r"index",
+}
+# What managers of clusters call their own: a task's number among all tasks, how many there are, and its machine.
+_MANAGERS = {
+    "rank": r"SLURM_(PROC|NODE)ID|OMPI_COMM_WORLD_RANK|PMI_RANK",
+    "size": r"SLURM_(NTASKS|NPROCS|NNODES|JOB_NUM_NODES)|OMPI_COMM_WORLD_SIZE|PMI_SIZE",
+    "nodes": r"SLURM_(JOB_|STEP_)?NODELIST",
+    "node": r"SLURMD_NODENAME",
+}
+_DEPTH = 3
+
+
+def variables_of(script: Path) -> dict[str, str]:
+    """What a script, with the modules beside it, reads from the environment about its task: roles by names.
+
+    None unless both its job and its number can be known from them.
+    """
+    found: dict[str, str] = {}
+    for tree in modules(script, _DEPTH):
+        found.update({name: role for name in _read_in(tree) if (role := _role_of(name))})
+    known = set(found.values())
+    tells = {"job_name", "task_index"} <= known or "rank" in known or {"nodes", "node"} <= known
+    return found if tells else {}
+
+
+def makes_cluster(script: Path) -> bool:
+    """Whether a script makes a cluster of its own, or a TF_CONFIG."""
+    return any(
+        getattr(node, "attr", "") in ("Server", "ClusterSpec") or text_of(node) == "TF_CONFIG"
+        for tree in modules(script, _DEPTH)
+        for node in ast.walk(tree)
+    )
+
+
+def names_task(variables: dict[str, str]) -> bool:
+    """Whether variables say a task's job and number themselves."""
+    return {"job_name", "task_index"} <= set(variables.values())
+
+
+def refuses_flags(script: Path) -> bool:
+    """Whether a script has a parser that knows no flag for its task, and refuses what it does not know."""
+    for tree in modules(script, 0):
+        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        strict = any(name_of(call) == "parse_args" and not call.args for call in calls)
+        own = [flag for call in calls if name_of(call) == "add_argument" for flag in defined_by(call)]
+        return strict and not any(role_of(flag.name) in ("job_name", "task_index") for flag in own)
+    return False
+
+
+def of_task(jobs: dict[str, list[str]], job: str, index: int) -> dict[str, str]:
+    """What the roles of variables stand for in one task. Its machine has a name of its own, as under a manager."""
+    tasks = [(name, i) for name, where in jobs.items() for i in range(len(where))]
+    rank = tasks.index((job, index)) if (job, index) in tasks else len(tasks)
+    return {
+        "cluster": json.dumps(jobs),
+        "rank": str(rank),
+        "size": str(len(tasks)),
+        "nodes": f"node[1-{len(tasks)}]" if len(tasks) > 1 else "node1",
+        "node": f"node{rank + 1}",
+    }
+
+
+def _read_in(tree: ast.Module) -> set[str]:
+    """The names of variables that a module asks the environment for."""
+    nodes = list(ast.walk(tree))
+    given = [n for n in nodes if isinstance(n, ast.Assign) and text_of(n.value)]
+    constants = {t.id: text_of(n.value) for n in given for t in n.targets if isinstance(t, ast.Name)}
+    asked: list[ast.expr] = []
+    for node in nodes:
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _is_environment(node.value):
+            asked.append(node.slice)
+        elif isinstance(node, ast.Call) and node.args and _asks(node):
+            asked.append(node.args[0])
+    return {text_of(e) or (constants.get(e.id, "") if isinstance(e, ast.Name) else "") for e in asked}
+
+
+def _asks(call: ast.Call) -> bool:
+    """`os.getenv(...)` and `os.environ.get(...)`."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return name_of(call) == "getenv" or (name_of(call) in ("get", "pop") and _is_environment(owner))
+
+
+def _is_environment(node: ast.expr | None) -> bool:
+    return getattr(node, "attr", getattr(node, "id", "")) == "environ"
+
+
+def _role_of(name: str) -> str | None:
+    for role, pattern in _MANAGERS.items():
+        if re.fullmatch(pattern, name):
+            return role
+    plain = name.lower().removeprefix("tf_")
+    own = (role for role, pattern in _SPELLINGS.items() if re.fullmatch(pattern, plain))
+    return next(own, role_of(plain))

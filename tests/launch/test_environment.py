@@ -1,0 +1,61 @@
+"""Scripts that learn their task from variables of the environment, under the names of their managers."""
+
+import json
+
+import pytest
+
+from tensorfleet.launch.environment import variables_of
+from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, plan
+
+CLUSTER = {"worker": [Place("h:3"), Place("h:4")], "ps": [Place("h:2")]}
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text, name="train.py"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+def told(path, *names):
+    """What each task is told by these variables, as the launcher starts them: servers first."""
+    tasks = plan(Wishes(str(path)), CLUSTER, "secret")
+    return [tuple(task.environment.get(name) for name in names) for task in tasks]
+
+
+def test_the_names_of_a_manager(script):
+    path = script(
+        "import os, json\n"
+        "cluster = tf.train.ClusterSpec(json.loads(os.environ['TF_CLUSTER_DEF']))\n"
+        "role = os.environ.get('TF_ROLE')\nindex = int(os.getenv('TF_INDEX', 0))\n"
+    )
+    assert is_for_clusters(path)
+    assert told(path, "TF_ROLE", "TF_INDEX") == [("ps", "0"), ("worker", "0"), ("worker", "1")]
+    spec = json.loads(told(path, "TF_CLUSTER_DEF")[0][0])
+    assert spec == {"ps": ["h:2"], "worker": ["h:3", "h:4"]}
+
+
+def test_names_that_a_module_has_as_constants(script):
+    script("import os\nKIND = 'TYPE'\njob, index = os.environ[KIND], os.environ['INDEX']\n", "params.py")
+    path = script("import params\nserver = tf.train.Server(cluster, params.job)\n")
+    assert told(path, "TYPE", "INDEX") == [("ps", "0"), ("worker", "0"), ("worker", "1")]
+
+
+def test_slurm_gives_each_task_a_machine(script):
+    path = script(
+        "import os\nfrom tensorflow.train import Server\n"
+        "nodes, own = os.environ['SLURM_JOB_NODELIST'], os.environ['SLURMD_NODENAME']\n"
+        "rank, count = os.environ['SLURM_PROCID'], os.environ['SLURM_NTASKS']\ntf.train.ClusterSpec({})\n"
+    )
+    names = ("SLURM_JOB_NODELIST", "SLURMD_NODENAME", "SLURM_PROCID", "SLURM_NTASKS")
+    assert is_for_clusters(path)
+    assert told(path, *names) == [("node[1-3]", f"node{i + 1}", str(i), "3") for i in range(3)]
+
+
+def test_variables_of_other_meaning_are_left_alone(script):
+    path = script("import os\nkind = os.environ['TYPE']\nos.environ['TF_INDEX'] = '0'\nprint('TF_ROLE')\n")
+    assert variables_of(path) == {}
+    assert not is_for_clusters(path)
+    assert told(path, "TYPE") == [(None,)] * 3
