@@ -417,7 +417,8 @@ def broadcast_shape(a: TensorShape, b: TensorShape) -> TensorShape:
     x, y = a._d, b._d
     if x is None or y is None:
         return TensorShape(None)
-    if len(x) < len(y):
+    turned = len(x) < len(y)
+    if turned:
         x, y = y, x
     out = list(x)
     shift = len(x) - len(y)
@@ -431,5 +432,6 @@ def broadcast_shape(a: TensorShape, b: TensorShape) -> TensorShape:
             # An unknown dimension against a number other than 1 must end up as that number.
             out[shift + i] = d if e is None else e
         else:
+            e, d = (d, e) if turned else (e, d)
             raise ValueError(f"Dimensions must be equal, but are {e} and {d}")
     return TensorShape._of(tuple(out))

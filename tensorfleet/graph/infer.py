@@ -13,6 +13,8 @@ def infer_shapes(op: Operation) -> None:
     try:
         for position, lowest, highest in op.spec.ranked:
             _check_rank(op._inputs[position].shape, lowest, highest)
+        if op.spec.sized:
+            _check_dims(op)
         if op.spec.shape is None:
             return
         shapes = op.spec.shape(op)
@@ -42,6 +44,20 @@ def _check_rank(shape: TensorShape, lowest: int, highest: float) -> None:
         return
     words = "" if lowest == highest else "at least " if rank < lowest else "at most "
     raise ValueError(f"Shape must be {words}rank {lowest if rank < lowest else highest} but is rank {rank}")
+
+
+def _check_dims(op: Operation) -> None:
+    """Raises ValueError when dimensions have other sizes than the op's signature tells."""
+    known: dict[str, int] = {}
+    for position, told in op.spec.sized:
+        for d, n in zip(told, op._inputs[position].shape._d or (), strict=False):
+            if n is None or d == "_":
+                continue
+            if isinstance(d, int):
+                if d != n:
+                    raise ValueError(f"Dimension must be {d} but is {n}")
+            elif known.setdefault(d, n) != n:
+                raise ValueError(f"Dimensions must be equal, but are {known[d]} and {n}")
 
 
 def _shape_text(shape: TensorShape) -> str:

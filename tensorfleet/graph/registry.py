@@ -12,7 +12,8 @@ input arrives as a list), then, by keyword, the attributes it names as keyword-o
 It returns one array, or a tuple with one per output.
 
 Signature:   "a: T, rest: N * T, any: list(Tin), handle: resource, ref: Ref(T), axis: Tidx[0] -> out: T"
-             (what is in brackets is the rank: one number, or "1+" for at least 1, "1-" for at most 1)
+             (what is in brackets is the rank: one number, or "1+" for at least 1, "1-" for at most 1; or the
+             dimensions, "[n,4]" or "[2,]": numbers, names of what must be equal, and "_" for any)
 Attributes:  "T: number; N: int >= 1; transpose_a: bool = false; Tidx: index = int32; padding: string"
 """
 
@@ -57,6 +58,8 @@ class Arg:
     is_ref: bool = False
     #: the lowest and the highest rank that a tensor may have here
     ranks: tuple[int, float] | None = None
+    #: what is told of its dimensions: numbers, names of dimensions that are equal, and "_"
+    dims: tuple[int | str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class OpSpec:
     shape: Callable | None = None
     #: inputs of a limited rank: (position, lowest, highest)
     ranked: tuple[tuple[int, int, float], ...] = ()
+    #: inputs whose dimensions are told: (position, dimensions)
+    sized: tuple[tuple[int, tuple[int | str, ...]], ...] = ()
     #: never traced: runs in Python on numpy values, receiving a `HostContext` instead of `xp`
     host: bool = False
     #: a host op that may wait (a dequeue): it gets a thread of its own
@@ -160,7 +165,7 @@ def op(
             kernel,
             wanted,
             shape,
-            _ranked(inputs),
+            *_limits(inputs),
             static=frozenset(order[s] for s in static),
             updates=tuple(order[u] for u in updates),
             reads=tuple(order[r] for r in reads),
@@ -283,7 +288,8 @@ def parse_signature(text: str) -> tuple[tuple[Arg, ...], tuple[Arg, ...]]:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    return [part.strip() for part in text.split(separator) if part.strip()]
+    parts = re.split(rf"{separator}(?![^[]*\])", text)
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _arg(text: str) -> Arg:
@@ -293,14 +299,22 @@ def _arg(text: str) -> Arg:
         kind = kind[4:-1]
     if kind.startswith("list("):
         return Arg(name, type_list_attr=kind[5:-1], is_ref=is_ref)
-    kind, _, rank = kind.rstrip("]").partition("[")
-    ranks = _ranks(rank) if rank else None
+    kind, _, told = kind.rstrip("]").partition("[")
+    dims = _dims(told)
+    ranks = (len(dims), len(dims)) if dims else _ranks(told) if told else None
     number = ""
     if "*" in kind:
         number, kind = (part.strip() for part in kind.split("*"))
     if kind in _DTYPE_NAMES:
-        return Arg(name, dtypes.as_dtype(kind), number_attr=number, is_ref=is_ref, ranks=ranks)
-    return Arg(name, type_attr=kind, number_attr=number, is_ref=is_ref, ranks=ranks)
+        return Arg(name, dtypes.as_dtype(kind), number_attr=number, is_ref=is_ref, ranks=ranks, dims=dims)
+    return Arg(name, type_attr=kind, number_attr=number, is_ref=is_ref, ranks=ranks, dims=dims)
+
+
+def _dims(text: str) -> tuple[int | str, ...]:
+    """The dimensions of "n,4" or "2,"; none when the text tells a rank."""
+    if re.fullmatch(r"\d*[+-]?", text):
+        return ()
+    return tuple(int(d) if d.isdigit() else d for d in _split(text, ","))
 
 
 def _ranks(text: str) -> tuple[int, float]:
@@ -309,14 +323,17 @@ def _ranks(text: str) -> tuple[int, float]:
     return 0 if text.endswith("-") else rank, math.inf if text.endswith("+") else rank
 
 
-def _ranked(inputs: tuple[Arg, ...]) -> tuple[tuple[int, int, float], ...]:
-    """The inputs whose rank is limited: (position, lowest, highest); behind a list, counted from the end."""
-    found = []
+def _limits(inputs: tuple[Arg, ...]) -> tuple[tuple, tuple]:
+    """`ranked` and `sized` of an op; inputs behind a list are counted from the end."""
+    ranked, sized = [], []
     for i, arg in enumerate(inputs):
         behind = any(a.number_attr or a.type_list_attr for a in inputs[:i])
+        position = i - len(inputs) if behind else i
         if arg.ranks is not None:
-            found.append((i - len(inputs) if behind else i, *arg.ranks))
-    return tuple(found)
+            ranked.append((position, *arg.ranks))
+        if arg.dims:
+            sized.append((position, arg.dims))
+    return tuple(ranked), tuple(sized)
 
 
 @cache

@@ -84,6 +84,12 @@ def _to_space(xp: Any, x: Any, blocks: tuple[int, ...], crops: np.ndarray) -> An
 
 def _nd_shape(op: Operation, resize: Any) -> TensorShape:
     dims, blocks, edges = op._inputs[0].shape._d, static_value(op, 1), static_value(op, 2)
+    if op._inputs[1].shape.rank not in (None, 1):
+        raise ValueError("block_shape must have rank 1.")
+    count = op._inputs[1].shape[0].value
+    if dims is not None and count is not None and len(dims) <= count:
+        raise ValueError(f"Shape must be at least rank {count + 1} but is rank {len(dims)}")
+    op._inputs[2].shape.merge_with([count, 2])
     if dims is None:
         return UNKNOWN
     if blocks is None:
@@ -137,6 +143,7 @@ def _batch_to_space_nd_grad(op: Operation, dy: Any) -> Any:
 
 def _square_shape(op: Operation, resize: Any) -> TensorShape:
     dims, edges, block = op._inputs[0].shape._d, static_value(op, 1), op._attrs["block_size"]
+    op._inputs[1].shape.merge_with([2, 2])
     if dims is None:
         return unknown_shape(4)
     if len(dims) != 4:

@@ -323,7 +323,7 @@ def _banded(version: str, attrs: str) -> None:
 
     @op(
         f"MatrixSetDiag{version}",
-        "input: T, diagonal: T, k: int32[1-] -> output: T",
+        "input: T[2+], diagonal: T[1+], k: int32[1-] -> output: T",
         attrs,
         shape=same_as_input,
         static=["k"],

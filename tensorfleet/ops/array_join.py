@@ -30,10 +30,10 @@ def _concat_shape(shapes: list[TensorShape], axis: np.ndarray | None) -> TensorS
     if not ranks:
         return UNKNOWN
     rank = next(s.rank for s in shapes if s.rank is not None)
+    if 0 in ranks:
+        raise ValueError("Can't concatenate scalars (use tf.stack instead)")
     if len(ranks) > 1:
         raise ValueError(f"Shape must be rank {rank} but is rank {next(r for r in ranks if r != rank)}")
-    if rank == 0:
-        raise ValueError("Can't concatenate scalars (use tf.stack instead)")
     if axis is None:
         return unknown_shape(rank)
     at = int(axis)
@@ -262,6 +262,8 @@ def _split_grad(op: Operation, *grads: Any) -> Any:
 def _split_v_shape(op: Operation) -> list[TensorShape]:
     shape, sizes, axis = op._inputs[0].shape, static_value(op, 1), static_value(op, 2)
     count = op._attrs["num_split"]
+    if shape.rank == 0:
+        raise ValueError("Can't split scalars")
     if shape._d is None or axis is None:
         return [unknown_shape(shape.rank)] * count
     at = _axis_of(int(axis), len(shape._d))
@@ -413,11 +415,24 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     return apply("Pack", items, axis=axis, name=name)
 
 
+def _parallel_shape(op: Operation) -> TensorShape:
+    whole = op._attrs["shape"]
+    for i, t in enumerate(op._inputs):
+        if t.shape.rank == 0:
+            raise ValueError(
+                f"The rank of all input shapes must be greater than 0, but input {i} had rank 0."
+            )
+        if t.shape[0].value not in (None, 1):
+            raise ValueError("Size of first dimension must be 1.")
+        t.shape.merge_with(op._inputs[i - 1 if i else 0].shape)
+    return whole
+
+
 @op(
     "ParallelConcat",
     "values: N * T -> output: T",
     "N: int; T: type; shape: shape",
-    shape=lambda op: op._attrs["shape"],
+    shape=_parallel_shape,
     examples=[case([_A[None], _A[None]], shape=TensorShape([2, 2, 3]))],
 )
 def _parallel_concat(xp: Any, values: list) -> Any:

@@ -18,8 +18,9 @@ from tensorfleet.ops.array_shape import rank as rank_of
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.array_shape import size as size_of
 from tensorfleet.ops.basic import zeros_of
-from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, same_as_input, shape_given_by, static_value
+from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, shape_given_by, static_value
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.nn_shapes import of_rank
 from tensorfleet.shapes import TensorShape, unknown_shape
 
 _X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -75,7 +76,7 @@ def _pad(xp: Any, x: Any, paddings: Any, value: Any) -> Any:
 
 @op(
     "Pad",
-    "input: T, paddings: Tpaddings -> output: T",
+    "input: T, paddings: Tpaddings[_,2] -> output: T",
     "T: type; Tpaddings: index = int32",
     shape=_pad_shape,
     static=["paddings"],
@@ -91,7 +92,7 @@ def _pad_zeros(xp: Any, x: Any, paddings: Any) -> Any:
 
 @op(
     "PadV2",
-    "input: T, paddings: Tpaddings, constant_values: T -> output: T",
+    "input: T, paddings: Tpaddings[_,2], constant_values: T -> output: T",
     "T: type; Tpaddings: index = int32",
     shape=_pad_shape,
     static=["paddings"],
@@ -131,7 +132,7 @@ def _mirrored(dim: int, before: int, after: int, reflect: bool) -> np.ndarray:
 
 @op(
     "MirrorPad",
-    "input: T, paddings: Tpaddings -> output: T",
+    "input: T, paddings: Tpaddings[_,2] -> output: T",
     "T: type; Tpaddings: index = int32; mode: string(REFLECT|SYMMETRIC)",
     shape=_pad_shape,
     static=["paddings"],
@@ -164,7 +165,7 @@ def _unpad_shape(op: Operation) -> TensorShape:
 
 @op(
     "MirrorPadGrad",
-    "input: T, paddings: Tpaddings -> output: T",
+    "input: T, paddings: Tpaddings[_,2] -> output: T",
     "T: type; Tpaddings: index = int32; mode: string(REFLECT|SYMMETRIC)",
     shape=_unpad_shape,
     static=["paddings"],
@@ -339,11 +340,16 @@ def _reverse_v2(xp: Any, x: Any, axis: Any) -> Any:
     return xp.flip(x, tuple(axes)) if axes else x
 
 
+def _of_rank(shape: TensorShape, flags: TensorShape) -> TensorShape:
+    """The shape, which has as many dimensions as there are flags."""
+    return shape if flags._d is None or flags._d[0] is None else of_rank(shape, flags._d[0])
+
+
 @op(
     "Reverse",
     "tensor: T, dims: bool[1] -> output: T",
     f"T: {_REVERSIBLE}",
-    shape=same_as_input,
+    shape=lambda op: _of_rank(op._inputs[0].shape, op._inputs[1].shape),
     static=["dims"],
     examples=[case(_X, np.array([True, False])), case(_X, np.array([False, False]))],
 )

@@ -15,6 +15,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.ops.common import static_value
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.sparse_arrange import sparse_rank
 from tensorfleet.shapes import TensorShape
 
 _PLACES = np.array([[0, 0], [0, 1], [1, 0]])
@@ -27,6 +28,8 @@ _MANY = 256
 
 
 def _shape(op: Operation) -> TensorShape:
+    for first in (0, 3):
+        sparse_rank(op, first)
     left, right = static_value(op, 2), static_value(op, 5)
     if left is None or right is None:
         return TensorShape(None)

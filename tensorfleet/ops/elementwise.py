@@ -74,9 +74,9 @@ def must_broadcast(x: Any, y: Any) -> None:
         raise errors.invalid(f"Incompatible shapes: {bracketed(x.shape)} vs. {bracketed(y.shape)}") from None
 
 
-def bracketed(shape: Sequence[int]) -> str:
-    """A concrete shape the way TensorFlow prints it in errors: [2,3]."""
-    return "[" + ",".join(map(str, shape)) + "]"
+def bracketed(shape: Sequence[int | None]) -> str:
+    """A shape of known rank the way TensorFlow prints it in errors: [2,3]."""
+    return "[" + ",".join("?" if d is None else str(d) for d in shape) + "]"
 
 
 def wide(x: Any) -> Any:

@@ -121,7 +121,7 @@ def _declare_real(rank: int) -> None:
     lengths = np.array([2, 3, 5][-rank:], np.int32)
     op(
         name,
-        "input: Treal, fft_length: int32[1] -> output: Tcomplex",
+        f"input: Treal, fft_length: int32[{rank},] -> output: Tcomplex",
         "Treal: {float, double} = float; Tcomplex: {complex64, complex128} = complex64",
         shape=shape,
         static=["fft_length"],
@@ -180,7 +180,7 @@ def _declare_inverse_real(rank: int) -> None:
     name = f"IRFFT{_SUFFIX[rank]}"
     op(
         name,
-        "input: Tcomplex, fft_length: int32[1] -> output: Treal",
+        f"input: Tcomplex, fft_length: int32[{rank},] -> output: Treal",
         "Treal: {float, double} = float; Tcomplex: {complex64, complex128} = complex64",
         shape=shape,
         static=["fft_length"],

@@ -251,7 +251,7 @@ def _nms_v5(
 
 @op(
     "NonMaxSuppressionWithOverlaps",
-    "overlaps: float[2], scores: float[1], max_output_size: int32[0], overlap_threshold: float[0], score_threshold: float[0] -> "
+    "overlaps: float[n,n], scores: float[n], max_output_size: int32[0], overlap_threshold: float[0], score_threshold: float[0] -> "
     "selected_indices: int32",
     shape=lambda op: vector_of(None),
     host=True,
@@ -287,7 +287,7 @@ def _combined_shapes(op: Operation) -> list[TensorShape]:
 
 @op(
     "CombinedNonMaxSuppression",
-    "boxes: float, scores: float, max_output_size_per_class: int32[0], max_total_size: int32[0], iou_threshold: float[0], "
+    "boxes: float[b,n,_,4], scores: float[b,n,_], max_output_size_per_class: int32[0], max_total_size: int32[0], iou_threshold: float[0], "
     "score_threshold: float[0] -> nmsed_boxes: float, nmsed_scores: float, nmsed_classes: float, "
     "valid_detections: int32",
     "pad_per_class: bool = false; clip_boxes: bool = true",

@@ -72,7 +72,7 @@ def _check_boxes(xp: Any, boxes: Any, box_ind: Any, batch: int, check: Any) -> A
 
 @op(
     "CropAndResize",
-    "image: T, boxes: float, box_ind: int32, crop_size: int32[1] -> crops: float",
+    "image: T, boxes: float, box_ind: int32, crop_size: int32[2,] -> crops: float",
     f"T: {_ANY}; method: string(bilinear|nearest) = 'bilinear'; extrapolation_value: float = 0",
     shape=_cropped,
     static=["crop_size"],

@@ -71,7 +71,7 @@ def _draw(images: Any, boxes: Any, colors: np.ndarray) -> np.ndarray:
 
 @op(
     "DrawBoundingBoxes",
-    "images: T, boxes: float -> output: T",
+    "images: T, boxes: float[_,_,4] -> output: T",
     "T: {float, half} = float",
     shape=_canvas,
     host=True,

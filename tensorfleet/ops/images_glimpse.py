@@ -31,7 +31,7 @@ def _glimpsed(op: Operation) -> TensorShape:
 
 @op(
     "ExtractGlimpse",
-    "input: float, size: int32[1], offsets: float -> glimpse: float",
+    "input: float, size: int32[2,], offsets: float[b,2] -> glimpse: float",
     "centered: bool = true; normalized: bool = true; uniform_noise: bool = true; noise: string = 'uniform'",
     shape=_glimpsed,
     host=True,

@@ -233,7 +233,9 @@ def _solved_like(op: Operation) -> TensorShape:
     a, b = matrices(op._inputs[0].shape), matrices(op._inputs[1].shape)
     if a is None or b is None:
         return op._inputs[1].shape
-    same_size(a[1], 3)
+    TensorShape(a[0]).merge_with(b[0])
+    if a[1] not in (None, 3):
+        raise ValueError(f"Dimension must be 3 but is {a[1]}")
     same_size(a[2], b[1])
     return op._inputs[1].shape
 
@@ -326,11 +328,21 @@ def _tridiagonal_solve_gradient(op: Operation, dy: Any) -> Any:
     return apply("Pack", sums, axis=len(main.shape.as_list()) - 1), to_rhs
 
 
+def _multiplied_like(op: Operation) -> TensorShape:
+    upper, main, lower, x = (t.shape for t in op._inputs)
+    rows = lower.merge_with(upper.merge_with(main))
+    if rows._d is None or x._d is None:
+        return x
+    TensorShape(rows._d[:-2]).merge_with(x._d[:-2])
+    same_size(rows._d[-1], x._d[-2])
+    return x
+
+
 @op(
     "TridiagonalMatMul",
     "superdiag: T[2+], maindiag: T[2+], subdiag: T[2+], rhs: T[2+] -> output: T",
     "T: {double, float, complex64, complex128}",
-    shape=lambda op: op._inputs[3].shape,
+    shape=_multiplied_like,
     examples=[
         case(_DIAGONALS[:1], _DIAGONALS[1:2], _DIAGONALS[2:], _RHS),
         case(*(np.stack([d] * 2) for d in (_DIAGONALS[:1], _DIAGONALS[1:2], _DIAGONALS[2:], _RHS))),

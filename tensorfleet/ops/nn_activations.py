@@ -308,7 +308,7 @@ def _bias_add_v1_gradient(op: Operation, dy: Any) -> Any:
 
 
 def _bias_shape(op: Operation) -> TensorShape:
-    shape = of_rank_at_least(op._inputs[0].shape, 2)
+    shape = of_rank_at_least(op._inputs[0].shape, 3 if op._attrs["data_format"] == b"NCHW" else 2)
     if shape._d is None:
         return TensorShape._of((None,))
     return TensorShape._of((shape._d[_channel_axis(op._attrs["data_format"], len(shape._d))],))

@@ -16,8 +16,9 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops import conv_kernels
 from tensorfleet.ops.common import ints, shape_given_by
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.nn_shapes import dims_of, of_rank, one_of, shape_of, spatial_list
+from tensorfleet.ops.nn_shapes import dims_of, of_rank, one_of, same_dimension, shape_of, spatial_list
 from tensorfleet.ops.public import op_function
+from tensorfleet.ops.windows import channel_axis
 from tensorfleet.shapes import TensorShape
 
 _random = np.random.RandomState(0)
@@ -58,6 +59,14 @@ def _windowed(function: Callable, *more: str) -> Callable:
 def _given(position: int, rank: int) -> Callable:
     """The shape function of a gradient whose shape an input gives."""
     return lambda op: of_rank(shape_given_by(op, position), rank)
+
+
+def _planar_input(op: Operation) -> TensorShape:
+    """The shape given for the input of a convolution, whose batch is that of the gradient."""
+    given = of_rank(shape_given_by(op, 0), 4).as_list()
+    w, dy = (of_rank(t.shape, 4).as_list() for t in op._inputs[1:])
+    same_dimension(dy[channel_axis(op._attrs["data_format"])], w[-1])
+    return TensorShape([same_dimension(given[0], dy[0]), *given[1:]])
 
 
 def _options(op: Operation) -> dict[str, Any]:
@@ -151,7 +160,7 @@ op(
     "Conv2DBackpropInput",
     _TO_INPUT,
     f"T: {_WIDE}; {_CONV2D}",
-    shape=_given(0, 4),
+    shape=_planar_input,
     static=["input_sizes"],
     heavy=True,
     examples=[case(_IMAGE_SHAPE, _FILTER, _OUT, **_SAME)],

@@ -13,12 +13,12 @@ from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
-from tensorfleet.ops.common import UNKNOWN
+from tensorfleet.ops.common import UNKNOWN, merged_inputs
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least, same_dimension
+from tensorfleet.ops.nn_shapes import of_rank, same_dimension
 from tensorfleet.ops.public import op_function
-from tensorfleet.shapes import TensorShape, unknown_shape
+from tensorfleet.shapes import TensorShape
 
 _IMAGES = np.random.RandomState(0).randn(2, 2, 3, 4).astype(np.float32)
 _LRN = "depth_radius: int = 5; bias: float = 1.0; alpha: float = 1.0; beta: float = 0.5; "
@@ -74,7 +74,7 @@ def _lrn_gradient(op: Operation, dy: Any) -> Any:
     "LRNGrad",
     "input_grads: T, input_image: T, output_image: T -> output: T",
     _LRN,
-    shape=lambda op: of_rank(op._inputs[0].shape, 4),
+    shape=lambda op: of_rank(merged_inputs(op), 4),
     examples=[case(_IMAGES[::-1].copy(), _IMAGES, _IMAGES * np.float32(0.5))],
 )
 def _lrn_grad(
@@ -109,10 +109,7 @@ def _axis(data_format: bytes, rank: int) -> int:
 
 
 def _statistics_shape(op: Operation, x: TensorShape, vectors: Any) -> tuple[TensorShape, TensorShape]:
-    x = of_rank_at_least(x, 4)
-    if x._d is None:
-        return (x if op.type.endswith("V3") else unknown_shape(4)), TensorShape._of((None,))
-    dims = list(x._d)
+    dims = of_rank(x, len(op._attrs["data_format"])).as_list()
     axis = _axis(op._attrs["data_format"], len(dims))
     for v in vectors:
         dims[axis] = same_dimension(dims[axis], of_rank(v.shape, 1).as_list()[0])
@@ -126,7 +123,9 @@ def _forward_shapes(op: Operation) -> list[TensorShape]:
 
 
 def _backward_shapes(op: Operation) -> list[TensorShape]:
-    x, channels = _statistics_shape(op, op._inputs[0].shape.merge_with(op._inputs[1].shape), op._inputs[2:5])
+    dy, x = (t.shape for t in op._inputs[:2])
+    of_rank(x, len(op._attrs["data_format"]))
+    x, channels = _statistics_shape(op, dy, op._inputs[2:5])
     nothing = TensorShape._of((0,))
     return [x, channels, channels, nothing, nothing]
 

@@ -41,8 +41,15 @@ def _pooled(op: Operation) -> TensorShape:
     return shape_of(pool_kernels.pool_shape(dims_of(op._inputs[0].shape), **attrs))
 
 
-def _like(position: int) -> Callable:
-    return lambda op: op._inputs[position].shape
+def _like_input(op: Operation) -> TensorShape:
+    return of_rank(op._inputs[0].shape, 5 if "3D" in op.type else 4)
+
+
+def _like_output(op: Operation) -> TensorShape:
+    """What pooling gave: neither of the other inputs may be of another shape than the pool's."""
+    _like_input(op).merge_with(op._inputs[2].shape)
+    pooled = _pooled_by_inputs(op, 3) if "V2" in op.type else _pooled(op)
+    return op._inputs[1].shape.merge_with(pooled)
 
 
 def _options(op: Operation) -> dict[str, Any]:
@@ -123,7 +130,7 @@ op(
     "MaxPoolGrad",
     _GRAD,
     f"{_EXPLICIT}{_FLAT}; T: real = float",
-    shape=_like(0),
+    shape=_like_input,
     examples=[case(_X, _MAX, _Y, grad=False, **_W)],
 )(_explicit_kernel(pool_kernels.max_pool_grad))
 
@@ -144,7 +151,7 @@ op(
     "MaxPoolGradGrad",
     _GRAD,
     f"{_SQUARE}{_FLAT}; T: real",
-    shape=_like(1),
+    shape=_like_output,
     examples=[case(_X, _MAX, _X + 1, grad=False, **_W)],
 )(_kernel(pool_kernels.max_pool_grad_grad))
 
@@ -155,8 +162,8 @@ def _max_pool_grad_grad_gradient(op: Operation, dz: Any) -> Any:
     return apply("ZerosLike", x), apply("ZerosLike", y), apply("MaxPoolGrad", x, y, dz, **_options(op))
 
 
-def _pooled_by_inputs(op: Operation) -> TensorShape:
-    ksize, strides = static_value(op, 1), static_value(op, 2)
+def _pooled_by_inputs(op: Operation, first: int = 1) -> TensorShape:
+    ksize, strides = static_value(op, first), static_value(op, first + 1)
     if ksize is None or strides is None:
         return unknown_shape(4)
     attrs = dict(padding=op._attrs["padding"], data_format=op._attrs["data_format"])
@@ -169,7 +176,7 @@ _WINDOW = [np.array([1, 2, 2, 1], np.int32), np.array([1, 2, 2, 1], np.int32)]
 
 @op(
     "MaxPoolV2",
-    "input: T, ksize: int32[1], strides: int32[1] -> output: T",
+    "input: T, ksize: int32[4,], strides: int32[4,] -> output: T",
     f"T: {_MAXED} = float; padding: string(SAME|VALID); {_ANY_FLAT}",
     shape=_pooled_by_inputs,
     static=["ksize", "strides"],
@@ -186,14 +193,14 @@ def _max_pool_v2_gradient(op: Operation, dy: Any) -> Any:
     return apply("MaxPoolGradV2", x, op.outputs[0], dy, ksize, strides, **attrs), None, None
 
 
-_GRAD_V2 = "orig_input: T[4], orig_output: T, grad: T, ksize: int32, strides: int32 -> output: T"
+_GRAD_V2 = "orig_input: T[4], orig_output: T, grad: T, ksize: int32[4,], strides: int32[4,] -> output: T"
 
 
 @op(
     "MaxPoolGradV2",
     _GRAD_V2,
     f"padding: string(SAME|VALID); {_FLAT}; T: real = float",
-    shape=_like(0),
+    shape=_like_input,
     static=["ksize", "strides"],
     examples=[case(_X, _MAX, _Y, *_WINDOW, grad=False, padding="SAME")],
 )
@@ -215,7 +222,7 @@ def _max_pool_grad_v2_gradient(op: Operation, dz: Any) -> Any:
     "MaxPoolGradGradV2",
     _GRAD_V2,
     f"padding: string(SAME|VALID); {_FLAT}; T: real",
-    shape=_like(1),
+    shape=_like_output,
     static=["ksize", "strides"],
     examples=[case(_X, _MAX, _X, *_WINDOW, grad=False, padding="SAME")],
 )
@@ -307,7 +314,7 @@ op(
     "MaxPool3DGrad",
     "orig_input: TInput, orig_output: TInput, grad: T -> output: T",
     f"{_SQUARE}{_SOLID}; T: {_NARROW} = float; TInput: {_NARROW} = float",
-    shape=_like(0),
+    shape=_like_input,
     examples=[case(_V, _V, _V, grad=False, ksize=[1] * 5, strides=[1] * 5, padding="SAME")],
 )(_kernel(pool_kernels.max_pool3d_grad))
 
@@ -321,7 +328,7 @@ op(
     "MaxPool3DGradGrad",
     _GRAD,
     f"{_SQUARE}{_SOLID}; T: real",
-    shape=_like(1),
+    shape=_like_output,
     examples=[case(_V, _V, _V, grad=False, ksize=[1] * 5, strides=[1] * 5, padding="SAME")],
 )(_kernel(pool_kernels.max_pool_grad_grad))
 

@@ -15,7 +15,9 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import SCALAR, same_as_input
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least, same_dimension
 from tensorfleet.ops.public import op_function
+from tensorfleet.shapes import TensorShape
 
 _QUANTIZED = "{qint8, quint8, qint32, qint16, quint16}"
 _PIECE = 1 << 16  # elements
@@ -191,6 +193,17 @@ def _there_and_back(
     return (steps / scale).astype(x.dtype)
 
 
+def _like_input(op: Operation) -> TensorShape:
+    """The input's shape; the limits are one number each, or one for each place along `axis`."""
+    x, axis = op._inputs[0].shape, op._attrs["axis"]
+    if axis < -1:
+        raise ValueError(f"axis should be at least -1, got {axis}")
+    limits = op._inputs[2].shape.merge_with(of_rank(op._inputs[1].shape, 0 if axis == -1 else 1))
+    if axis != -1 and of_rank_at_least(x, axis + 1)._d is not None:
+        same_dimension(limits.as_list()[0], x.as_list()[axis])
+    return x
+
+
 _BITS = "signed_input: bool = true; num_bits: int = 8; range_given: bool = false; "
 
 
@@ -199,7 +212,7 @@ _BITS = "signed_input: bool = true; num_bits: int = 8; range_given: bool = false
     "input: T, input_min: T, input_max: T -> output: T",
     f"{_BITS}T: floating; round_mode: string(HALF_TO_EVEN|HALF_UP) = 'HALF_TO_EVEN'; narrow_range: bool = false; "
     "axis: int = -1",
-    shape=same_as_input,
+    shape=_like_input,
     examples=[
         case(_X, _LOW, _HIGH, grad=False),
         case(_X, _LOW, _HIGH, range_given=True, num_bits=4, grad=False),
@@ -238,9 +251,9 @@ def _pass_through(op: Operation, dy: Any) -> Any:
 
 @op(
     "QuantizeAndDequantizeV3",
-    "input: T, input_min: T, input_max: T, num_bits: int32 -> output: T",
+    "input: T, input_min: T, input_max: T, num_bits: int32[0] -> output: T",
     "signed_input: bool = true; range_given: bool = true; T: floating; narrow_range: bool = false; axis: int = -1",
-    shape=same_as_input,
+    shape=_like_input,
     static=["num_bits"],
     examples=[case(_X, _LOW, _HIGH, np.int32(6), grad=False)],
 )

@@ -138,9 +138,9 @@ _BACK = "backprops_wrt_input: float, backprop_wrt_min: float, backprop_wrt_max: 
 
 @op(
     "FakeQuantWithMinMaxVarsGradient",
-    f"gradients: float, inputs: float, min: float[0], max: float -> {_BACK}",
+    f"gradients: float, inputs: float, min: float[0], max: float[0] -> {_BACK}",
     _ATTRS,
-    shape=lambda op: [op._inputs[1].shape, SCALAR, SCALAR],
+    shape=lambda op: [op._inputs[0].shape.merge_with(op._inputs[1].shape), SCALAR, SCALAR],
     examples=[
         case(_DY, _X, _LOW, _HIGH, grad=False),
         case(_DY, _X, np.float32(0), np.float32(0), grad=False),
@@ -178,15 +178,19 @@ def _fake_quant_channels_gradient(op: Operation, dy: Any) -> Any:
     return apply("FakeQuantWithMinMaxVarsPerChannelGradient", dy, *op.inputs, **attrs)
 
 
+def _per_channel_gradient(op: Operation) -> list[TensorShape]:
+    x = op._inputs[0].shape.merge_with(op._inputs[1].shape)
+    channels = TensorShape([None if x._d is None else x._d[-1]])
+    for t in op._inputs[3:1:-1]:
+        channels = t.shape.merge_with(channels)
+    return [x, channels, channels]
+
+
 @op(
     "FakeQuantWithMinMaxVarsPerChannelGradient",
     f"gradients: float[1+], inputs: float, min: float[1], max: float -> {_BACK}",
     _ATTRS,
-    shape=lambda op: [
-        op._inputs[1].shape,
-        op._inputs[2].shape.with_rank(1),
-        op._inputs[3].shape.with_rank(1),
-    ],
+    shape=_per_channel_gradient,
     examples=[case(_DY, _X, _LOWS, _HIGHS, grad=False)],
 )
 def _fake_quant_channels_grad(

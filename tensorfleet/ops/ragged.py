@@ -18,6 +18,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.basic import placeholder
 from tensorfleet.ops.common import tensor_list, vector_of
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.nn_shapes import of_rank_at_least, same_dimension
 from tensorfleet.ops.ragged_tensor import RaggedTensor, segment_ids_to_row_splits
 from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ops.sparse_arrange import sparse_shapes
@@ -29,6 +30,9 @@ _SPLITS = np.array([0, 2, 2, 3])
 
 def _sparse_form(op: Operation) -> list[TensorShape]:
     splits, values = tensor_list(op, 0), op._inputs[-1].shape
+    for t in splits:
+        t.shape.with_rank(1)
+    of_rank_at_least(values, 1)
     rank = None if values.rank is None else values.rank + len(splits)
     return sparse_shapes(rank, values.num_elements())
 
@@ -67,8 +71,10 @@ def _to_sparse_gradient(op: Operation, *grads: Any) -> list:
 
 
 def _ranges_shape(op: Operation) -> list[TensorShape]:
-    counts = [t.shape.num_elements() for t in op._inputs if t.shape.rank == 1]
-    known = next((c for c in counts if c is not None), None)
+    known = None
+    for t in op._inputs:
+        if t.shape.rank == 1:
+            known = same_dimension(t.shape._d[0], known)  # type: ignore[index]
     return [vector_of(None if known is None else known + 1), vector_of(None)]
 
 

@@ -16,6 +16,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.ops import philox, philox_normal, philox_sampling
 from tensorfleet.ops.common import ints, same_as_input, shape_given_by
+from tensorfleet.ops.elementwise import bracketed
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape
 
@@ -89,11 +90,19 @@ def _truncated_normal(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> 
     return philox_normal.truncated_normal(xp, rng, _checked_shape(shape), dtype.np_dtype)
 
 
+def between_scalars(op: Operation, first: int, drawn: TensorShape) -> TensorShape:
+    """The shape of what is drawn; ValueError when a limit is not a scalar."""
+    for name, t in zip(("minval", "maxval"), op._inputs[first:], strict=True):
+        if t.shape.rank:
+            raise ValueError(f"{name} must be a scalar; got a tensor of shape {bracketed(t.shape.as_list())}")
+    return drawn
+
+
 @op(
     "RandomUniformInt",
     "shape: T[1], minval: Tout, maxval: Tout -> output: Tout",
     "seed: int = 0; seed2: int = 0; Tout: index; T: index",
-    shape=lambda op: shape_given_by(op, 0),
+    shape=lambda op: between_scalars(op, 1, shape_given_by(op, 0)),
     static=["shape"],
     rng=_sized("RandomUniformInt"),
     stateful=True,

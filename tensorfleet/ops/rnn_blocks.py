@@ -50,7 +50,7 @@ def _lstm_step(
 
 
 _LSTM_ATTRS = "forget_bias: float = 1; cell_clip: float = 3; use_peephole: bool = false; T: {half, float}"
-_LSTM_INPUTS = "x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T"
+_LSTM_WEIGHTS = "w: T, wci: T, wcf: T, wco: T"
 _LSTM_OUTPUTS = "i: T, cs: T, f: T, o: T, ci: T, co: T, h: T"
 
 
@@ -60,15 +60,17 @@ def _cell_case(**attrs: Any) -> Any:
     )
 
 
-def _like_state(op: Operation) -> TensorShape:
-    return op._inputs[1].shape
+def _state_shape(op: Operation) -> TensorShape:
+    """As many rows as the input, as many columns as the state."""
+    x, state = (t.shape.with_rank(2).as_list() for t in op._inputs[:2])
+    return TensorShape([x[0], state[1]])
 
 
 @op(
     "LSTMBlockCell",
-    f"{_LSTM_INPUTS} -> {_LSTM_OUTPUTS}",
+    f"x: T, cs_prev: T, h_prev: T, {_LSTM_WEIGHTS}, b: T -> {_LSTM_OUTPUTS}",
     _LSTM_ATTRS,
-    shape=_like_state,
+    shape=_state_shape,
     examples=[_cell_case(), _cell_case(use_peephole=True, cell_clip=-1.0)],
 )
 def _lstm_block_cell(
@@ -91,11 +93,10 @@ def _lstm_block_cell(
 
 
 def _layer_shape(op: Operation) -> TensorShape:
-    x, b = op._inputs[1].shape, op._inputs[8].shape
-    if x.rank is None:
-        return TensorShape([None, None, None])
-    units = b.as_list()[0] if b.rank == 1 else None
-    return TensorShape([*x.as_list()[:2], None if units is None else units // 4])
+    x, (units,) = op._inputs[1].shape.with_rank(3).as_list(), op._inputs[8].shape.with_rank(1).as_list()
+    if units is not None and units % 4:
+        raise ValueError(f"Dimension size must be evenly divisible by 4 but is {units}")
+    return TensorShape([*x[:2], None if units is None else units // 4])
 
 
 def _layer_case(**attrs: Any) -> Any:
@@ -105,7 +106,7 @@ def _layer_case(**attrs: Any) -> Any:
 
 @op(
     "BlockLSTM",
-    f"seq_len_max: int64, {_LSTM_INPUTS} -> {_LSTM_OUTPUTS}",
+    f"seq_len_max: int64, x: T, cs_prev: T, h_prev: T, {_LSTM_WEIGHTS}, b: T -> {_LSTM_OUTPUTS}",
     _LSTM_ATTRS,
     shape=_layer_shape,
     heavy=True,
@@ -156,7 +157,7 @@ def _block_lstm(
     "GRUBlockCell",
     "x: T[2], h_prev: T[2], w_ru: T, w_c: T, b_ru: T, b_c: T -> r: T, u: T, c: T, h: T",
     "T: {float}",
-    shape=_like_state,
+    shape=_state_shape,
     examples=[case(_some(2, 3), _some(2, 4), _some(7, 8), _some(7, 4), _some(8), _some(4))],
 )
 def _gru_block_cell(xp: Any, x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> Any:

@@ -14,9 +14,10 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
-from tensorfleet.ops.common import UNKNOWN, shape_given_by
+from tensorfleet.ops.common import UNKNOWN, shape_given_by, vector_of
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.sparse_arrange import rank_of, sparse_shapes
+from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least
+from tensorfleet.ops.sparse_arrange import sparse_rank, sparse_shapes
 from tensorfleet.ops.sparse_kernels import bracketed, check_places, check_sparse, invalid
 from tensorfleet.shapes import TensorShape
 
@@ -119,12 +120,23 @@ def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple:
 
 
 def _dense_shapes(op: Operation) -> list[TensorShape]:
-    ranks = [t.shape.rank for t in op._inputs[:2]] if op.type == "DenseToDenseSetOperation" else []
-    ranks = ranks or [op._inputs[0].shape.rank]
-    for rank in ranks:
-        if rank is not None and rank < 2:
-            raise ValueError(f"Shape must be at least rank 2 but is rank {rank}")
-    return sparse_shapes(next((r for r in ranks if r is not None), None))
+    a, b = (t.shape for t in op._inputs[:2])
+    if a.rank is not None:
+        b = of_rank(b, len(of_rank_at_least(a, 2)))
+        a[:-1].merge_with(b[:-1])
+    return sparse_shapes(of_rank_at_least(b, 2).rank)
+
+
+def _half_dense_shapes(op: Operation) -> list[TensorShape]:
+    rank = of_rank_at_least(op._inputs[0].shape, 2).rank
+    other = sparse_rank(op, 1)
+    if rank is not None and other not in (None, rank):
+        raise ValueError(f"Dimension must be {rank} but is {other}")
+    return sparse_shapes(other if rank is None else rank)
+
+
+def _sparse_sets_shapes(op: Operation) -> list[TensorShape]:
+    return sparse_shapes(vector_of(sparse_rank(op, 0)).merge_with([sparse_rank(op, 3)]).as_list()[0])
 
 
 @op(
@@ -147,7 +159,7 @@ def _dense_dense(ctx: Any, a: Any, b: Any, *, set_operation: bytes) -> tuple:
     "DenseToSparseSetOperation",
     f"set1: T, set2_indices: int64[2], set2_values: T[1], set2_shape: int64[1] -> {_RESULT}",
     _ATTRS,
-    shape=_dense_shapes,
+    shape=_half_dense_shapes,
     host=True,
     examples=[case(_DENSE, *_SPARSE, set_operation=b"union"), case(_DENSE, *_SPARSE, set_operation=b"b-a")],
 )
@@ -163,7 +175,7 @@ def _dense_sparse(
     "set1_indices: int64[2], set1_values: T[1], set1_shape: int64[1], set2_indices: int64[2], set2_values: T[1], "
     f"set2_shape: int64[1] -> {_RESULT}",
     _ATTRS,
-    shape=lambda op: sparse_shapes(rank_of(op, 0, 2)),
+    shape=_sparse_sets_shapes,
     host=True,
     examples=[case(*_SPARSE, *_SPARSE, set_operation=b"intersection")],
 )

@@ -18,6 +18,7 @@ from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.common import vector_of
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.nn_shapes import same_dimension
 from tensorfleet.ops.sparse_kernels import bracketed, by_place, check_sparse, invalid, places, positions
 from tensorfleet.shapes import Dimension, TensorShape
 
@@ -32,7 +33,19 @@ def rank_of(op: Operation, indices: int, shape: int) -> int | None:
     """The dense rank, from whichever of the two inputs tells it; ValueError when the ranks are impossible."""
     places = op._inputs[indices].shape.with_rank(2)
     dims = op._inputs[shape].shape.with_rank(1)
-    return places[1].merge_with(dims[0]).value
+    return same_dimension(places.as_list()[1], dims.as_list()[0])
+
+
+def sparse_rank(op: Operation, first: int) -> int | None:
+    """The dense rank of a sparse tensor given by three inputs; ValueError when these do not fit."""
+    indices, values, shape = (
+        t.shape.with_rank(r).as_list() for t, r in zip(op._inputs[first : first + 3], (2, 1, 1), strict=True)
+    )
+    if None not in (indices[0], values[0]) and indices[0] != values[0]:
+        raise ValueError(f"Number of elements in index ({indices[0]}) and values ({values[0]}) do not match.")
+    if None not in (indices[1], shape[0]) and indices[1] != shape[0]:
+        raise ValueError(f"Index rank ({indices[1]}) and shape rank ({shape[0]}) do not match.")
+    return shape[0] if indices[1] is None else indices[1]
 
 
 def sparse_shapes(rank: int | None, count: int | None = None) -> list[TensorShape]:

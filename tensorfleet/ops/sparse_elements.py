@@ -15,7 +15,7 @@ from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
 from tensorfleet.ops.array_shape import shape as shape_of
-from tensorfleet.ops.common import shape_given_by, static_value
+from tensorfleet.ops.common import shape_given_by, static_value, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.sparse_arrange import sparse_shapes
 from tensorfleet.ops.sparse_kernels import bracketed, by_place, check_sparse, invalid
@@ -33,7 +33,7 @@ def _cwise(name: str) -> Callable:
         name,
         "sp_indices: int64[2], sp_values: T, sp_shape: int64, dense: T -> output: T",
         "T: number",
-        shape=lambda op: op._inputs[1].shape.with_rank(1),
+        shape=lambda op: vector_of(op._inputs[0].shape.with_rank(2).as_list()[0]),
         host=True,
         examples=[
             case(*_A, np.array([1.5, 2.0, 3.0, 4.0]), grad=name != "SparseDenseCwiseAdd"),

@@ -15,9 +15,10 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor, is_sparse, to_sparse
 from tensorfleet.ops.array_transpose import transpose
-from tensorfleet.ops.common import is_numpy, static_value, vector_of
+from tensorfleet.ops.common import is_numpy, shape_given_by, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.gather import gather
+from tensorfleet.ops.nn_shapes import of_rank
 from tensorfleet.ops.reduce import reduce_sum
 from tensorfleet.ops.sparse_arrange import rank_of, sparse_shapes
 from tensorfleet.ops.sparse_kernels import bracketed, check_sparse, invalid, places, positions, union_of
@@ -228,10 +229,7 @@ def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTenso
 
 def _product_shape(op: Operation) -> TensorShape:
     flip_a, flip_b = op._attrs["adjoint_a"], op._attrs["adjoint_b"]
-    known = static_value(op, 2)
-    a = [None, None] if known is None else [int(d) for d in known]
-    if len(a) != 2:
-        raise ValueError(f"Shape must be rank 2 but is rank {len(a)}")
+    a = of_rank(shape_given_by(op, 2), 2).as_list()
     b = op._inputs[3].shape.with_rank(2).as_list()
     a, b = (a[::-1] if flip_a else a), (b[::-1] if flip_b else b)
     if None not in (a[1], b[0]) and a[1] != b[0]:

@@ -157,7 +157,7 @@ def _filled_shapes(op: Operation) -> list[TensorShape]:
 
 @op(
     "SparseFillEmptyRows",
-    "indices: int64[2], values: T[1], dense_shape: int64[1], default_value: T -> output_indices: int64, "
+    "indices: int64[n,_], values: T[n], dense_shape: int64[1], default_value: T -> output_indices: int64, "
     "output_values: T, empty_row_indicator: bool, reverse_index_map: int64",
     "T: type",
     shape=_filled_shapes,

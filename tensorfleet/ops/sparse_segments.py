@@ -183,6 +183,7 @@ def _grad_by(kind: str, op: Operation, dy: Any) -> list:
 
 def _grad_shape(op: Operation) -> TensorShape:
     rows, grad = static_value(op, 3), op._inputs[0].shape
+    op._inputs[2].shape.merge_with(op._inputs[1].shape)
     if grad.rank is None:
         return TensorShape(None)
     return TensorShape._of((None if rows is None else int(rows), *grad.as_list()[1:]))

@@ -18,7 +18,7 @@ from tensorfleet.ops import philox, philox_normal
 from tensorfleet.ops.common import ints, shape_given_by, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank
-from tensorfleet.ops.random_ops import _checked_shape, _shape_tensor
+from tensorfleet.ops.random_ops import _checked_shape, _shape_tensor, between_scalars
 from tensorfleet.shapes import TensorShape
 
 _SHAPE = np.array([3, 5], np.int32)
@@ -70,7 +70,7 @@ _declare("StatelessTruncatedNormal", philox_normal.truncated_normal)
     "StatelessRandomUniformInt",
     "shape: T[1], seed: Tseed, minval: dtype, maxval: dtype -> output: dtype",
     "dtype: index; T: index; Tseed: index = int64",
-    shape=_drawn,
+    shape=lambda op: between_scalars(op, 2, _drawn(op)),
     static=["shape"],
     examples=[
         case(_SHAPE, _SEED, np.int32(-3), np.int32(10)),

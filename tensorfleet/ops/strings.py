@@ -20,7 +20,8 @@ from tensorfleet.errors import InvalidArgumentError
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.ops.common import UNKNOWN, same_as_input
+from tensorfleet.ops.common import same_as_input
+from tensorfleet.ops.elementwise import bracketed
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.public import op_function
 from tensorfleet.ops.string_buffers import MANY, Buffer, by_length, decimals, lengths_of, objects_of, spelled
@@ -132,15 +133,11 @@ def _part_shape(op: Operation) -> TensorShape:
     text, pos, length = (t.shape for t in op._inputs)
     if pos.rank is not None and length.rank is not None and pos.rank != length.rank:
         raise ValueError(f"Shape must be rank {length.rank} but is rank {pos.rank}")
-    pos = pos.merge_with(length)
-    if text.rank is None or pos.rank is None:
-        return UNKNOWN
-    try:
-        return broadcast_shape(text, pos)
-    except ValueError:
-        pairs = zip(reversed(text.as_list()), reversed(pos.as_list()), strict=False)
-        a, b = next((a, b) for a, b in pairs if None not in (a, b) and a != b and 1 not in (a, b))
-        raise ValueError(f"Dimensions must be equal, but are {a} and {b}") from None
+    if not pos.is_compatible_with(length):
+        raise ValueError(
+            f"pos and len shapes must match: {bracketed(pos.as_list())} vs. {bracketed(length.as_list())}"
+        )
+    return broadcast_shape(text, pos.merge_with(length))
 
 
 @op(

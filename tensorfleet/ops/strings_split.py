@@ -16,7 +16,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.array_shape import shape as shape_of
-from tensorfleet.ops.common import UNKNOWN, static_value
+from tensorfleet.ops.common import UNKNOWN, check_prefix, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.sparse_arrange import sparse_reshape, sparse_shapes
@@ -316,9 +316,7 @@ def _segments_shape(op: Operation) -> TensorShape:
     texts, ids, count = op._inputs[0].shape, op._inputs[1].shape, static_value(op, 2)
     if texts.rank is None or ids.rank is None:
         return UNKNOWN
-    for a, b in zip(texts.as_list(), ids.as_list(), strict=False):
-        if None not in (a, b) and a != b:
-            raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
+    check_prefix(texts, ids)
     return TensorShape([None if count is None else int(count), *texts.as_list()[ids.rank :]])
 
 

@@ -108,3 +108,32 @@ def test_what_tensorflow_cannot_compute_is_refused_in_its_words(run, kind, compl
 def test_windows_and_prefixes_that_do_not_fit_are_refused(make, complaint):
     with pytest.raises(ValueError, match=complaint):
         make()
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda p: tf.pad(X, p([3, 3])), "Dimension must be 2 but is 3"),
+        (lambda p: tf.space_to_batch_nd(X, p([]), p([2, 2])), "block_shape must have rank 1"),
+        (lambda p: tf.space_to_batch_nd(X, p([3]), p([3, 2])), "at least rank 4 but is rank 3"),
+        (lambda p: tf.batch_to_space_nd(X, p([2]), p([1, 2])), r"Shapes are \[1,2\] and \[2,2\]"),
+        (lambda p: tf.image.crop_and_resize(X[None], [[0.0] * 4], [0], p([3])), "must be 2 but is 3"),
+        (lambda p: tf.raw_ops.RFFT(input=X, fft_length=p([2])), "Dimension must be 1 but is 2"),
+        (lambda p: tf.random_uniform([2], p([2]), 9, tf.int32), r"minval must be a scalar; got .* \[2\]"),
+        (lambda p: tf.scatter_nd(p([3, 3]), X[0, 0, :3], p([2])), "The last dimension of indices"),
+        (
+            lambda p: tf.nn.conv2d_transpose(X[None], np.ones([2, 2, 1, 5]), [1, 4, 6, 1], 2),
+            "must be equal, but are 4 and 5",
+        ),
+        (lambda p: tf.concat([1.0, [2.0]], 0), "Can't concatenate scalars"),
+        (lambda p: tf.split(1.0, [1, 2]), "Can't split scalars"),
+        (lambda p: tf.substr(["a"], p([2]), p([3])), r"shapes must match: \[2\] vs. \[3\]"),
+        (
+            lambda p: tf.sets.set_union(p([2, 3]), p([1, 3])),
+            "Dimension 0 in both shapes must be equal, but are 2 and 1",
+        ),
+    ],
+)
+def test_dimensions_other_than_the_op_tells_are_refused(make, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        make(lambda shape: tf.placeholder(tf.int32, shape))
