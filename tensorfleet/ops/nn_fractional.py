@@ -59,22 +59,45 @@ def _windows(limits: Any, overlapping: bool, size: int) -> tuple[np.ndarray, np.
 def _along(x: np.ndarray, axis: int, windows: tuple, combine: Any) -> np.ndarray:
     """The elements of each window along an axis combined: the first of all windows, then the second ones ..."""
     starts, ends = windows
-    made = np.take(x, starts, axis)
+    order = np.argsort(starts - ends, kind="stable")  # the longest come first
+    made = np.take(x, starts[order], axis)
     for k in range(1, int((ends - starts).max())):
-        inside = np.flatnonzero(starts + k < ends)
-        where = (slice(None),) * axis + (inside,)
-        made[where] = combine(made[where], np.take(x, starts[inside] + k, axis))
-    return made
+        some = order[: np.count_nonzero(ends - starts > k)]
+        part = made[(slice(None),) * axis + (slice(len(some)),)]
+        combine(part, np.take(x, starts[some] + k, axis), out=part)
+    return np.take(made, np.argsort(order), axis)
 
 
-def _taps(rows: tuple, columns: tuple) -> Iterator[tuple]:
-    """For each place in a window, row by row: which windows have it, and where it is in the image."""
-    for k in range(int((rows[1] - rows[0]).max())):
-        high = np.flatnonzero(rows[0] + k < rows[1])
-        for m in range(int((columns[1] - columns[0]).max())):
-            wide = np.flatnonzero(columns[0] + m < columns[1])
-            windows = (slice(None), high[:, None], wide)
-            yield windows, (slice(None), (rows[0][high] + k)[:, None], columns[0][wide] + m)
+def _extent(windows: tuple) -> int:
+    """The size of the largest window."""
+    return int((windows[1] - windows[0]).max())
+
+
+def _containing(windows: tuple, size: int) -> Iterator[tuple]:
+    """For each place of an axis a window that it is in, which place of the window it is, and if there is one.
+
+    What overlaps is in several windows: in their first, then in their second ...
+    """
+    starts, ends = windows
+    places = np.arange(size)
+    first, last = np.searchsorted(ends, places, "right"), np.searchsorted(starts, places, "right") - 1
+    for k in range(int((last - first).max(initial=0)) + 1):
+        window = np.minimum(first + k, len(starts) - 1)
+        yield window, places - starts[window], first + k <= last
+
+
+def _in_windows(rows: tuple, columns: tuple, dims: tuple) -> Iterator[tuple]:
+    """The same for the places of an image, row by row."""
+    for row, high, in_row in _containing(rows, dims[1]):
+        for column, wide, in_column in _containing(columns, dims[2]):
+            window = np.add.outer(row * len(columns[0]), column).ravel()
+            place = np.add.outer(high * _extent(columns), wide).ravel()
+            yield window, place, np.logical_and.outer(in_row, in_column).ravel()
+
+
+def _unrolled(x: np.ndarray) -> np.ndarray:
+    """Images with their pixels in one axis."""
+    return x.reshape(x.shape[0], x.shape[1] * x.shape[2], x.shape[3])
 
 
 def _sequences(ctx: Any, shape: tuple) -> tuple[np.ndarray, np.ndarray]:
@@ -113,12 +136,14 @@ def _max_pool(ctx: Any, x: Any) -> tuple:
 def _avg_pool(ctx: Any, x: Any) -> tuple:
     kind = np.asarray(x).dtype
     made, limits, windows = _reduced(ctx, np.asarray(x, kind if kind.kind == "f" else np.float64), np.add)
-    return (made / _areas(*windows).astype(made.dtype)).astype(kind), *limits
+    return _shares(made, *windows).astype(kind, copy=False), *limits
 
 
-def _areas(rows: tuple, columns: tuple) -> np.ndarray:
-    """How many elements each window has; it broadcasts against what is pooled."""
-    return np.multiply.outer(rows[1] - rows[0], columns[1] - columns[0])[:, :, None]
+def _shares(x: np.ndarray, rows: tuple, columns: tuple) -> np.ndarray:
+    """What belongs to the windows divided by how many elements each has."""
+    areas = np.multiply.outer(rows[1] - rows[0], columns[1] - columns[0]).ravel()
+    flat = x.reshape(len(x), math.prod(x.shape[1:]))
+    return (flat / np.repeat(areas.astype(x.dtype), x.shape[3])).reshape(x.shape)
 
 
 @gradient("FractionalMaxPool")
@@ -144,15 +169,35 @@ def _avg_pool_gradient(op: Operation, dy: Any, *_: Any) -> Any:
     host=True,
 )
 def _max_pool_grad(ctx: Any, x: Any, y: Any, dy: Any, rows: Any, columns: Any, *, overlapping: bool) -> Any:
-    x, y, dy = np.asarray(x), np.asarray(y), np.asarray(dy)
-    out, free = np.zeros_like(x), np.ones(y.shape, bool)
-    taps = _taps(_windows(rows, overlapping, x.shape[1]), _windows(columns, overlapping, x.shape[2]))
-    for windows, places in taps:
-        found = x[places]
-        first = ((found == y[windows]) | (found != found)) & free[windows]
-        out[places] += np.where(first, dy[windows], dy.dtype.type(0))
-        free[windows] &= ~first
-    return out
+    x, dy = np.asarray(x), np.asarray(dy)
+    both = _windows(rows, overlapping, x.shape[1]), _windows(columns, overlapping, x.shape[2])
+    chosen, out = _maxima(x, np.asarray(y), *both), np.zeros((len(x), math.prod(x.shape[1:])), dy.dtype)
+    for window, place, inside in _in_windows(*both, x.shape):
+        wanted = np.repeat(np.where(inside, _extent(both[0]) * _extent(both[1]) - place, -1), x.shape[3])
+        hit = np.take(chosen, window, 1).reshape(out.shape) == wanted.astype(chosen.dtype)
+        out += _where(hit, np.take(_unrolled(dy), window, 1).reshape(out.shape))
+    return out.reshape(x.shape)
+
+
+def _maxima(x: np.ndarray, y: np.ndarray, rows: tuple, columns: tuple) -> np.ndarray:
+    """Which place of its window, counted from the last one, is the first that has the window's maximum."""
+    high, wide = _extent(rows), _extent(columns)
+    y = _unrolled(y)
+    found = np.zeros(y.shape, np.min_scalar_type(-high * wide - 1))
+    # Where a window is smaller, its own last row or column stands for what it lacks.
+    for place in range(high * wide):
+        row = np.minimum(rows[0] + place // wide, rows[1] - 1)
+        column = np.minimum(columns[0] + place % wide, columns[1] - 1)
+        there = np.take(_unrolled(x), np.add.outer(row * x.shape[2], column).ravel(), 1)
+        number = found.dtype.type(high * wide - place)
+        np.maximum(found, ((there == y) | (there != there)) * number, out=found)
+    return found
+
+
+def _where(chosen: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """What is chosen, zeros elsewhere: their bits, for `np.where` is slow when there is no order in it."""
+    bits = x.view(f"i{x.dtype.itemsize}")
+    return (bits & -chosen.view(np.int8)).view(x.dtype)
 
 
 @op(
@@ -164,13 +209,13 @@ def _max_pool_grad(ctx: Any, x: Any, y: Any, dy: Any, rows: Any, columns: Any, *
     host=True,
 )
 def _avg_pool_grad(ctx: Any, shape: Any, dy: Any, rows: Any, columns: Any, *, overlapping: bool) -> Any:
-    dims, dy = tuple(np.asarray(shape).tolist()), np.asarray(dy)
-    out = np.zeros(dims, dy.dtype)
+    dims, kind = tuple(np.asarray(shape).tolist()), np.asarray(dy).dtype
+    out = np.zeros((dims[0], math.prod(dims[1:])))
     both = _windows(rows, overlapping, dims[1]), _windows(columns, overlapping, dims[2])
-    share = (dy / _areas(*both)).astype(dy.dtype)
-    for windows, places in _taps(*both):
-        out[places] += share[windows]
-    return out
+    share = _unrolled(_shares(np.asarray(dy, np.float64), *both))
+    for window, _, inside in _in_windows(*both, dims):
+        out += _where(np.repeat(inside, dims[3]), np.take(share, window, 1).reshape(out.shape))
+    return out.reshape(dims).astype(kind)
 
 
 not_differentiable("FractionalMaxPoolGrad", "FractionalAvgPoolGrad")

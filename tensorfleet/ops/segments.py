@@ -83,33 +83,40 @@ def disorder(ids: Any) -> str:
 
 def _by_group(data: Any, ids: Any, ufunc: Any, empty: Any) -> Any:
     """`ufunc` over the rows of each group; `empty` for groups without rows."""
-    count = _check_sorted(data, ids)
-    out = np.full((count, *data.shape[1:]), empty, wide(data).dtype)
-    if data.shape[0]:
-        starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
-        out[ids[starts]] = reduced(wide(data), starts, ufunc)
-    return out.astype(data.dtype)
+    return in_groups(wide(data), ids, _check_sorted(data, ids), ufunc, empty).astype(data.dtype, copy=False)
+
+
+def in_groups(data: Any, ids: Any, count: int, ufunc: Any, empty: Any, rows: Any = None) -> Any:
+    """`ufunc` over the rows of each of `count` groups, whose ids grow; `rows` tells which of the data they are."""
+    starts = np.flatnonzero(np.concatenate([[len(ids) > 0], ids[1:] != ids[:-1]]))
+    if len(starts) == count > 0:
+        return reduced(data, starts, ufunc, rows)
+    out = np.full((count, *data.shape[1:]), empty, data.dtype)
+    if len(starts):
+        out[ids[starts]] = reduced(data, starts, ufunc, rows)
+    return out
 
 
 _SIDE_BY_SIDE = 64  # rows of each group that are joined with the same rows of all others at once
 
 
-def reduced(data: Any, starts: Any, ufunc: Any) -> Any:
+def reduced(data: Any, starts: Any, ufunc: Any, rows: Any = None) -> Any:
     """`ufunc` over the rows from each start to the next: the first rows of all groups, then the second ...
 
     `ufunc.reduceat` along the first axis walks the columns one by one, ten times as slow.
     """
-    lengths = np.diff(np.append(starts, len(data)))
+    places = (lambda at: at) if rows is None else rows.__getitem__
+    lengths = np.diff(np.append(starts, len(data if rows is None else rows)))
     order = np.argsort(-lengths, kind="stable")
     starts, lengths = starts[order], lengths[order]
-    out = np.take(data, starts, axis=0)
+    out = np.take(data, places(starts), axis=0)
     others = np.empty_like(out)
     for k in range(1, min(int(lengths[0]), _SIDE_BY_SIDE)):
         active = int(np.searchsorted(-lengths, -k))  # groups longer than k come first
-        np.take(data, starts[:active] + k, axis=0, out=others[:active], mode="clip")
+        np.take(data, places(starts[:active] + k), axis=0, out=others[:active], mode="clip")
         ufunc(out[:active], others[:active], out=out[:active])
     for i in range(int(np.searchsorted(-lengths, -_SIDE_BY_SIDE))):
-        rest = data[starts[i] + _SIDE_BY_SIDE : starts[i] + lengths[i]]
+        rest = data[places(slice(starts[i] + _SIDE_BY_SIDE, starts[i] + lengths[i]))]
         out[i] = ufunc(out[i], ufunc.reduce(rest, axis=0))
     back = np.empty_like(out)
     back[order] = out
@@ -132,7 +139,8 @@ def _segment_mean(ctx: Any, data: Any, ids: Any) -> Any:
     counts = np.maximum(np.bincount(ids, minlength=len(total)), 1).reshape((-1,) + (1,) * (data.ndim - 1))
     if is_whole(data):
         return np.trunc(total / counts).astype(data.dtype)
-    return (total / counts.astype(total.dtype)).astype(data.dtype)
+    total /= counts.astype(total.dtype)
+    return total.astype(data.dtype, copy=False)
 
 
 @gradient("SegmentMean")

@@ -14,7 +14,7 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import is_numpy, static_value
 from tensorfleet.ops.elementwise import POSITIVE, REAL, wide
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.segments import disorder, reduced
+from tensorfleet.ops.segments import disorder, in_groups
 from tensorfleet.shapes import TensorShape
 
 _INDICES, _IDS = np.array([0, 2, 1, 2], np.int32), np.array([0, 0, 1, 3], np.int32)
@@ -78,23 +78,22 @@ def _check(xp: Any, data: Any, indices: Any, ids: Any, count: int | None, check:
         check(xp.all(ids < count), lambda: "segment ids must be < num_segments")
 
 
-def _add_rows(xp: Any, rows: Any, places: Any, count: int) -> Any:
-    shape = (count, *rows.shape[1:])
+def _add_rows(xp: Any, data: Any, rows: Any, places: Any, count: int) -> Any:
+    """Some rows of the data added up at their places."""
     if is_numpy(xp):
         if (places[1:] < places[:-1]).any():
             order = np.argsort(places, kind="stable")
             rows, places = rows[order], places[order]
-        out = np.zeros(shape, rows.dtype)
-        if len(rows):
-            starts = np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1]]))
-            out[places[starts]] = reduced(rows, starts, np.add)
-        return out
-    return xp.zeros(shape, rows.dtype).at[places].add(rows, mode="drop")
+        return in_groups(data, places, count, np.add, 0, rows)
+    return xp.zeros((count, *data.shape[1:]), data.dtype).at[places].add(data[rows], mode="drop")
 
 
 def _divisor(xp: Any, ids: Any, count: int, kind: str, like: Any) -> Any:
     """What each group's sum is divided by: its number of rows, or the square root of it."""
-    sizes = _add_rows(xp, xp.ones(ids.shape, like.dtype), ids, count)
+    if is_numpy(xp):
+        sizes = np.bincount(ids.clip(0), minlength=count)[:count].astype(like.dtype)
+    else:
+        sizes = xp.zeros(count, like.dtype).at[ids].add(1, mode="drop")
     sizes = xp.maximum(sizes, like.dtype.type(1))
     sizes = xp.sqrt(sizes) if kind == "sqrt" else sizes
     return sizes.reshape((-1,) + (1,) * (like.ndim - 1))
@@ -103,10 +102,10 @@ def _divisor(xp: Any, ids: Any, count: int, kind: str, like: Any) -> Any:
 def _reduced(xp: Any, data: Any, indices: Any, ids: Any, count: int, kind: str) -> Any:
     w = wide(data)
     safe = xp.clip(indices, 0, max(data.shape[0] - 1, 0))
-    total = _add_rows(xp, w[safe], ids, count)
+    total = _add_rows(xp, w, safe, ids, count)
     if kind != "sum":
-        total = total / _divisor(xp, ids, count, kind, w)
-    return total.astype(data.dtype)
+        total /= _divisor(xp, ids, count, kind, w)
+    return total.astype(data.dtype, copy=False)
 
 
 def _on_host(data: Any, indices: Any, ids: Any, kind: str) -> Any:
@@ -204,7 +203,7 @@ def _gradient_kernel(name: str) -> Any:
 def _scattered(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any, kind: str) -> Any:
     w = wide(grad)
     share = w if kind == "sum" else w / _divisor(xp, ids, grad.shape[0], kind, w)
-    return _add_rows(xp, share[ids], indices, int(rows)).astype(grad.dtype)
+    return _add_rows(xp, share, ids, indices, int(rows)).astype(grad.dtype)
 
 
 @_gradient_kernel("SparseSegmentSumGrad")

@@ -26,6 +26,20 @@ def test_windows_cover_the_image_in_two_sizes(session, kind, pseudo_random, over
     assert dx.sum() == pytest.approx(value.size)
 
 
+def test_gradients_of_windows_that_overlap_add_up(session):
+    x = np.array([[0, 5, 5, 1]], np.int32).reshape(1, 1, 4, 1)
+    rows, columns = np.array([0, 1]), np.array([0, 2, 4])
+    dy = np.array([7, 4], np.int32).reshape(1, 1, 2, 1)
+    most = np.array([5, 5], np.int32).reshape(1, 1, 2, 1)
+    op = tf.raw_ops.FractionalMaxPoolGrad
+    names = dict(row_pooling_sequence=rows, col_pooling_sequence=columns, overlapping=True)
+    first = op(orig_input=x, orig_output=most, out_backprop=dy, **names)
+    mean = tf.raw_ops.FractionalAvgPoolGrad(orig_input_tensor_shape=[1, 1, 4, 1], out_backprop=dy, **names)
+    assert session.run(first).ravel().tolist() == [0, 7, 4, 0]
+    # Of whole numbers the sums are cut, not what is added.
+    assert session.run(mean).ravel().tolist() == [2, 2, 4, 2]
+
+
 def test_seeds_decide_the_windows(session):
     def sequence(**options):
         return session.run(tf.nn.fractional_max_pool(IMAGES, [1.0, 1.5, 1.5, 1.0], **options)[1]).tolist()
