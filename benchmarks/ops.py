@@ -3,21 +3,29 @@
     make bench
     .venv-peers/bin/python benchmarks/ops.py --rounds 7 "sort*" top_k
     .venv-peers/bin/python benchmarks/ops.py --below 0.67
+    .venv-peers/bin/python benchmarks/ops.py --write "string_*"
 
 Both libraries run in this process and take turns; the best of all rounds counts, since a busy machine only
 ever makes a run slower. Each is timed by the clock and by the processor time that all its threads took together,
-which says more on a busy machine. A ratio above 1 means that TensorFleet is faster. Worst first, by the clock.
+which says more on a busy machine. A ratio above 1 means that TensorFleet is faster. Every row is told when it is
+measured; all are printed at the end, worst first by processor time. --write puts them among the rows of README.md;
+a run that is interrupted writes those that it has.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
+import importlib.metadata
 import os
+import platform
+import re
 import sys
+import textwrap
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -27,9 +35,33 @@ import numpy as np
 import op_host
 import op_math
 import op_nn
+from cluster import HERE, write_between
+from run import duration
 
 OPS = op_math.OPS | op_nn.OPS | op_host.OPS
 NEVER = np.array([np.inf, np.inf])
+LEAST = 0.67  # rows below are slow
+MARKER = "op table"
+
+
+@dataclass
+class Found:
+    """One row of the table: the ratio by processor time, and the cells that tell more of it."""
+
+    name: str
+    ratio: float
+    more: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, best: dict[str, np.ndarray]) -> Found:
+        """The row of an op's best times."""
+        clock, busy = best["tensorflow"] / best["tensorfleet"]
+        times = (duration(float(best[key][1])) for key in ("tensorflow", "tensorfleet"))
+        return cls(name, round(float(busy), 2), (*times, f"{busy:.2f}", f"{clock:.2f}"))
+
+    def __str__(self) -> str:
+        theirs, ours, busy, clock = self.more
+        return f"{self.name:32}{theirs:>14}{ours:>14}{busy:>8}{clock:>14}"
 
 
 class Runner:
@@ -77,16 +109,45 @@ def measure(libraries: dict[str, Any], name: str, rounds: int, seconds: float) -
     return best
 
 
-def main() -> None:
-    """Prints the table of all ops, or of those named."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=0.1, help="per library and round")
-    parser.add_argument("--below", type=float, default=np.inf, help="print only rows below this ratio")
-    parser.add_argument("names", nargs="*", default=["*"], help="ops to measure, or patterns; all by default")
-    options = parser.parse_args()
+def written() -> dict[str, Found]:
+    """The rows that the page of benchmarks has."""
+    _, _, rest = (HERE / "README.md").read_text().partition(f"<!-- {MARKER} -->")
+    slow, _, others = rest.partition(f"<!-- /{MARKER} -->")[0].partition("<details>")
+    rows = [Found(m[1], float(m[2])) for m in re.finditer(r"(\w+)\s(\d+\.\d\d)", others)]
+    for line in slow.splitlines():
+        name, *more = (cell.strip() for cell in line.strip("|").split("|"))
+        if name in OPS:
+            rows.append(Found(name, float(more[2]), tuple(more)))
+    return {row.name: row for row in rows if row.name in OPS}
+
+
+def page(rows: list[Found]) -> str:
+    """What the page of benchmarks says of all rows."""
+    slow, others = ([row for row in rows if (row.ratio < LEAST) == below] for below in (True, False))
+    fast = sum(row.ratio >= 1 for row in others)
+    version = importlib.metadata.version
+    lines = [
+        f"Of {len(rows)} rows {fast} are at 1 or above, {len(others) - fast} more at {LEAST} or above, and "
+        f"{len(slow)} below:",
+        "",
+        "| op | TensorFlow | TensorFleet | ratio | by the clock |",
+        "|---|--:|--:|--:|--:|",
+        *("| " + " | ".join([row.name, *row.more]) + " |" for row in slow),
+        "",
+        f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} CPUs ({platform.machine()}), Python "
+        f"{platform.python_version()}, tensorflow-cpu {version('tensorflow-cpu')}, jax {version('jax')}.",
+        "",
+        "<details><summary>The others</summary>",
+        "",
+        *textwrap.wrap(", ".join(f"{row.name} {row.ratio:.2f}" for row in others) + ".", 150),
+        "",
+        "</details>",
+    ]
+    return "\n".join(lines)
+
+
+def measured(names: list[str], rounds: int, seconds: float) -> Iterator[Found]:
+    """The rows of ops, each as soon as it is measured."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import tensorflow.compat.v1 as oracle
@@ -95,21 +156,38 @@ def main() -> None:
     import tensorfleet
 
     libraries = {"tensorfleet": tensorfleet, "tensorflow": oracle}
-    rows = []
-    for name in OPS:
-        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in options.names):
-            continue
+    for name in names:
         try:
-            best = measure(libraries, name, options.rounds, options.seconds)
+            yield Found.of(name, measure(libraries, name, rounds, seconds))
         except Exception as e:
             print(f"{name}: {type(e).__name__}: {e}", file=sys.stderr)
-            continue
-        rows.append((*(best["tensorflow"] / best["tensorfleet"]), name, best))
-    print(f"{'op':32}{'TensorFlow':>14}{'TensorFleet':>14}{'ratio':>8}{'by processor time':>20}")
-    for ratio, busy, name, best in sorted(rows, key=lambda row: row[:3]):
-        theirs, ours = (best[key][0] * 1e3 for key in ("tensorflow", "tensorfleet"))
-        if ratio < options.below:
-            print(f"{name:32}{theirs:11.2f} ms{ours:11.2f} ms{ratio:8.2f}{busy:20.2f}")
+
+
+def main() -> None:
+    """Prints the table of all ops, or of those named."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=0.1, help="per library and round")
+    parser.add_argument("--below", type=float, default=np.inf, help="print only rows below this ratio")
+    parser.add_argument("--write", action="store_true", help="put the rows into the page of benchmarks")
+    parser.add_argument("names", nargs="*", default=["*"], help="ops to measure, or patterns; all by default")
+    options = parser.parse_args()
+    names = [name for name in OPS if any(fnmatch.fnmatchcase(name, p) for p in options.names)]
+    rows: dict[str, Found] = {}
+    try:
+        for row in measured(names, options.rounds, options.seconds):
+            rows[row.name] = row
+            print(row, file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print(f"interrupted after {len(rows)} of {len(names)} rows", file=sys.stderr)
+    print(f"{'op':32}{'TensorFlow':>14}{'TensorFleet':>14}{'ratio':>8}{'by the clock':>14}")
+    for row in sorted(rows.values(), key=lambda row: row.ratio):
+        if row.ratio < options.below:
+            print(row)
+    if options.write:
+        write_between(MARKER, page(sorted((written() | rows).values(), key=lambda row: row.ratio)))
 
 
 if __name__ == "__main__":
