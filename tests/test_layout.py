@@ -18,7 +18,7 @@ STAGES = [
     {"runtime"},
     {"cluster", "data"},
     {"session"},
-    {"train", "nn"},
+    {"train", "nn", "distribute"},
     {"losses", "metrics"},
     {"layers"},
     {

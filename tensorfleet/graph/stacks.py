@@ -30,6 +30,7 @@ class Stacks:
         "devices",
         "name_scope",
         "original_op",
+        "strategies",
     )
 
     def __init__(self, devices: list) -> None:
@@ -40,6 +41,7 @@ class Stacks:
         self.control_flow_context: Any = None
         self.original_op: Operation | None = None
         self.creators: list = []
+        self.strategies: list = []
 
 
 @contextmanager

@@ -16,6 +16,7 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 _lock = threading.Lock()
 _loaded: Any = None
 _threads: dict[str, int] = {}
+_cpus = [1]
 
 
 def load_jax() -> tuple[Any, Any]:
@@ -116,13 +117,18 @@ def gpu_count() -> int:
         return 0
 
 
+def divide_cpu(count: int) -> None:
+    """How many CPUs a session has whose configuration does not say."""
+    _cpus[0] = max(count, 1)
+
+
 def local_device_names(config: Any = None, prefix: str = "/job:localhost/replica:0/task:0") -> list[str]:
     """The full names of a session's devices, CPUs first."""
-    cpus = 1
+    cpus = _cpus[0]
     gpus = gpu_count()
     if config is not None:
         counts: dict[str, int] = dict(config.device_count)
-        cpus = max(counts.get("CPU", counts.get("cpu", 1)), 1)
+        cpus = max(counts.get("CPU", counts.get("cpu", cpus)), 1)
         gpus = min(gpus, counts.get("GPU", counts.get("gpu", gpus)))
         visible = config.gpu_options.visible_device_list
         if visible:

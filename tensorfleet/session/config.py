@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tensorfleet.api import export, publish
-from tensorfleet.runtime.devices import gpu_count, local_device_names
+from tensorfleet.runtime.devices import divide_cpu, gpu_count, local_device_names
 
 
 class PhysicalDevice(NamedTuple):
@@ -150,6 +150,8 @@ def set_virtual_device_configuration(device: Any, virtual_devices: Any) -> None:
     if device.device_type == "CPU" and any(v.memory_limit is not None for v in virtual_devices):
         raise ValueError("Setting memory limit on CPU virtual devices is currently not supported")
     _settings.virtual[device] = list(virtual_devices)
+    if device.device_type == "CPU":
+        divide_cpu(len(_settings.virtual[device]))
 
 
 @export("config.experimental_list_devices")

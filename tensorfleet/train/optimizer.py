@@ -12,6 +12,7 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import export
+from tensorfleet.distribute import context as distribution
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import gradients
@@ -43,7 +44,9 @@ def cast(value: Any, dtype: Any) -> Any:
 
 
 def _var_key(var: Any) -> tuple[Graph, str]:
-    return var.op.graph, var.op.name
+    whole = getattr(var, "_container", var)  # the copies of a variable share its slots
+    op = getattr(whole, "_primary", whole).op
+    return op.graph, op.name
 
 
 @export("train.Optimizer")
@@ -117,6 +120,7 @@ class Optimizer:
             )
         if callable(loss):
             loss = loss()
+        loss = distribution.scaled_loss(loss)
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
             self._assert_valid_dtypes([grad_loss])
@@ -142,6 +146,11 @@ class Optimizer:
     ) -> Operation:
         """An operation that updates each variable by its gradient, then adds one to `global_step`."""
         pairs = _checked_pairs(grads_and_vars)
+        if distribution.has_strategy():
+            from tensorfleet.distribute import optimizing
+
+            if optimizing.updates_copies():
+                return optimizing.apply_gradients(self, pairs, global_step, name)
         var_list = [v for g, v in pairs if g is not None]
         if not var_list:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
@@ -157,11 +166,7 @@ class Optimizer:
             done = self._finish(update_ops, scope if global_step is None else "update")
             if global_step is not None:
                 done = _count_step(done, global_step, scope)
-        train_op = done.op if isinstance(done, Tensor) else done
-        collected = get_default_graph().get_collection_ref(GraphKeys.TRAIN_OP)
-        if train_op not in collected:
-            collected.append(train_op)
-        return train_op
+        return collect_train_op(done.op if isinstance(done, Tensor) else done)
 
     def get_slot(self, var: Any, name: str) -> Any:
         """The slot called `name` that this optimizer keeps for `var`, or None."""
@@ -296,6 +301,14 @@ class Optimizer:
         if key not in named:
             named[key] = make()
         return named[key]
+
+
+def collect_train_op(train_op: Operation) -> Operation:
+    """Adds an operation to the graph's training operations, and gives it."""
+    collected = get_default_graph().get_collection_ref(GraphKeys.TRAIN_OP)
+    if train_op not in collected:
+        collected.append(train_op)
+    return train_op
 
 
 def _flat_variables(var_list: Any) -> list:

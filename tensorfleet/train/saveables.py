@@ -196,6 +196,8 @@ def _parts(parts: list, name: str) -> list[SaveableObject]:
 
 
 def _saveable(variable: Any, slice_spec: str, name: str) -> SaveableObject:
+    if hasattr(variable, "_copies"):
+        return variable._saveable(name)
     if isinstance(variable, ResourceVariable):
         return ResourceSaveable(variable, slice_spec, name)
     if isinstance(variable, Variable):

@@ -3,6 +3,7 @@
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.runtime import devices
 from tensorfleet.session import config
 
 device_lib = tf.python.client.device_lib
@@ -11,6 +12,7 @@ device_lib = tf.python.client.device_lib
 @pytest.fixture(autouse=True)
 def fresh_settings(monkeypatch):
     monkeypatch.setattr(config, "_settings", config._Settings())
+    monkeypatch.setattr(devices, "_cpus", [1])
 
 
 def test_the_cpu_is_listed():
@@ -29,6 +31,8 @@ def test_a_cpu_can_be_divided_but_has_no_memory_growth():
         "/device:CPU:0",
         "/device:CPU:1",
     ]
+    with tf.device("/cpu:1"), tf.Session() as sess:
+        assert sess.run(tf.constant(1.0) + 1.0) == 2.0
     with pytest.raises(ValueError, match="Cannot set memory growth on non-GPU devices"):
         tf.config.experimental.set_memory_growth(cpu, True)
     with pytest.raises(ValueError, match="Unrecognized device"):

@@ -1,0 +1,1 @@
+"""`tf.distribute`: one program for several replicas of a model, on the devices of a machine or of a cluster."""
