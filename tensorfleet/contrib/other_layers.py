@@ -86,6 +86,8 @@ def batch_norm(
             scale=scale,
             trainable=trainable,
             renorm=renorm,
+            renorm_clipping=renorm_clipping,
+            renorm_momentum=renorm_decay,
             adjustment=adjustment,
             fused=fused,
             name=sc.name,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet import dtypes
-from tensorfleet.api import export, publish
+from tensorfleet.api import export, find, publish
 from tensorfleet.arguments import function, signature_of
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -63,14 +65,15 @@ class BatchNormalization(Layer):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        for what, value in dict(
-            renorm=renorm, virtual_batch_size=virtual_batch_size, adjustment=adjustment
-        ).items():
-            if value:
-                raise ValueError(
-                    f"BatchNormalization does not support `{what}` here. Leave it out, or build it from "
-                    "tf.nn.moments and tf.nn.batch_normalization."
-                )
+        if virtual_batch_size is not None and adjustment is not None:
+            raise ValueError("When using virtual_batch_size, adjustment cannot be specified")
+        unfused = {"renorm": renorm, "virtual_batch_size": virtual_batch_size, "adjustment": adjustment}
+        for what, value in unfused.items():
+            if value and fused:
+                raise ValueError(f"Passing both fused=True and {what} is unsupported")
+        unknown = set(renorm_clipping or ()) - {"rmax", "rmin", "dmax"}
+        if renorm and unknown:
+            raise ValueError(f"renorm_clipping {renorm_clipping} contains keys not in rmax, rmin, dmax")
         super().__init__(trainable, name, **kwargs)
         self.axis: Any = list(axis) if isinstance(axis, (list, tuple)) else axis
         self.momentum, self.epsilon, self.center, self.scale = momentum, epsilon, center, scale
@@ -79,7 +82,9 @@ class BatchNormalization(Layer):
         self.moving_variance_initializer = moving_variance_initializer
         self.beta_regularizer, self.gamma_regularizer = beta_regularizer, gamma_regularizer
         self.beta_constraint, self.gamma_constraint = beta_constraint, gamma_constraint
-        self.renorm, self.fused = renorm, fused
+        self.renorm, self.renorm_clipping, self.renorm_momentum = renorm, renorm_clipping, renorm_momentum
+        self.virtual_batch_size, self.adjustment = virtual_batch_size, adjustment
+        self.fused = False if any(unfused.values()) else fused
 
     def build(self, input_shape: Any) -> None:
         """Makes gamma, beta and the moving averages."""
@@ -88,12 +93,20 @@ class BatchNormalization(Layer):
             raise ValueError(f"Input has undefined rank: {dims}")
         sizes = dims.as_list()
         self._axes = self._checked_axes(sizes)
-        single = len(self._axes) == 1
+        single = len(self._axes) == 1 and self.virtual_batch_size is None
         self._uses_fused = self.fused is not False and len(sizes) == 4 and single and self._axes[0] in (1, 3)
         self.input_spec = InputSpec(ndim=len(sizes), axes={a: sizes[a] for a in self._axes})
         wanted = (
             [sizes[self._axes[0]]] if single else [s if a in self._axes else 1 for a, s in enumerate(sizes)]
         )
+        if self.virtual_batch_size is not None:
+            if self.virtual_batch_size <= 0:
+                raise ValueError(
+                    "virtual_batch_size must be a positive integer that divides the true batch size of the input "
+                    "tensor"
+                )
+            # Batches are cut into groups, which have an axis of their own.
+            wanted, self._axes = [wanted[0], 1, *wanted[1:]], [a + 1 for a in self._axes]
         kind = dtypes.as_dtype(self.dtype or dtypes.float32)
         self._param_dtype = dtypes.float32 if kind in _HALVES else kind
         self.gamma = self._parameter("gamma", wanted) if self.scale else None
@@ -103,6 +116,10 @@ class BatchNormalization(Layer):
         try:
             self.moving_mean = self._average("moving_mean", wanted)
             self.moving_variance = self._average("moving_variance", wanted)
+            if self.renorm:
+                self.moving_stddev = self._average("moving_stddev", wanted, self._first_stddev)
+                self.renorm_mean = self._average("renorm_mean", wanted, self.moving_mean_initializer)
+                self.renorm_stddev = self._average("renorm_stddev", wanted, self._first_stddev)
         finally:
             self._scope._partitioner = partitioner
         self.built = True
@@ -122,12 +139,15 @@ class BatchNormalization(Layer):
         options = {w: getattr(self, f"{name}_{w}") for w in ("initializer", "regularizer", "constraint")}
         return self.add_weight(name, dims, self._param_dtype, trainable=True, **options)
 
-    def _average(self, name: str, dims: list) -> Any:
+    def _first_stddev(self, *args: Any, **kwargs: Any) -> Tensor:
+        return find("sqrt")(self.moving_variance_initializer(*args, **kwargs))
+
+    def _average(self, name: str, dims: list, initializer: Any = None) -> Any:
         return self.add_weight(
             name,
             dims,
             self._param_dtype,
-            initializer=getattr(self, f"{name}_initializer"),
+            initializer=initializer or getattr(self, f"{name}_initializer"),
             trainable=False,
             synchronization=VariableSynchronization.ON_READ,
             aggregation=VariableAggregation.MEAN,
@@ -139,23 +159,44 @@ class BatchNormalization(Layer):
         if self._uses_fused:
             return self._fused_call(inputs, training, known)
         value = inputs
+        if self.virtual_batch_size is not None:
+            rest = find("shape")(inputs)[1:]
+            value = reshape(inputs, find("concat")([[self.virtual_batch_size, -1], rest], 0))
+            value.set_shape([self.virtual_batch_size, None, *inputs.shape[1:]])
         if inputs.dtype.base_dtype in _HALVES:
-            value = cast(inputs, dtypes.float32)
+            value = cast(value, dtypes.float32)
         mean: Any = self.moving_mean
         variance: Any = self.moving_variance
+        gamma, beta = self.gamma, self.beta
         if known is not False:
-            batch = self._statistics(value)
-            mean, variance = batch
-            if known is None:
-                mean = cond(training, lambda: batch[0], lambda: to_tensor(self.moving_mean))
-                variance = cond(training, lambda: batch[1], lambda: to_tensor(self.moving_variance))
-            self._update(mean, variance, training, known)
+            mean, variance = (
+                self._chosen(training, known, new, old)
+                for new, old in zip(self._statistics(value), (mean, variance), strict=True)
+            )
+            gamma, beta = self._after_adjustment(inputs, training, known, gamma, beta)
+            gamma, beta = self._update(mean, variance, training, known, gamma, beta)
         m, v = self._spread(mean, value), self._spread(variance, value)
-        beta, gamma = self._spread(self.beta, value), self._spread(self.gamma, value)
+        beta, gamma = self._spread(beta, value), self._spread(gamma, value)
         outputs = normalize(value, m, v, beta, gamma, self.epsilon)
         outputs = cast(outputs, inputs.dtype.base_dtype)
+        if self.virtual_batch_size is not None:
+            outputs = reshape(outputs, find("shape")(inputs))
         outputs.set_shape(inputs.shape)
         return outputs
+
+    def _chosen(self, training: Any, known: bool | None, new: Any, old: Any) -> Tensor:
+        """The first while training, else the second."""
+        return new if known else cond(training, lambda: new, lambda: to_tensor(old))
+
+    def _after_adjustment(
+        self, inputs: Tensor, training: Any, known: bool | None, gamma: Any, beta: Any
+    ) -> Any:
+        if self.adjustment is None:
+            return gamma, beta
+        factor, shift = self.adjustment(find("shape")(inputs))
+        factor = self._chosen(training, known, factor, find("ones_like")(factor))
+        shift = self._chosen(training, known, shift, find("zeros_like")(shift))
+        return _both(factor, shift, gamma, beta)
 
     def _fused_call(self, inputs: Tensor, training: Any, known: bool | None) -> Tensor:
         if known is not None:
@@ -189,18 +230,72 @@ class BatchNormalization(Layer):
         )
 
     def _statistics(self, value: Tensor) -> tuple[Tensor, Tensor]:
-        others = [a for a in range(len(value.shape)) if a not in self._axes]
-        return moments(value, others, keep_dims=len(self._axes) > 1)
+        apart = self._axes if self.virtual_batch_size is None else [1, *self._axes]
+        others = [a for a in range(len(value.shape)) if a not in apart]
+        return moments(value, others, keep_dims=len(apart) > 1)
 
-    def _update(self, mean: Tensor, variance: Tensor, training: Any, known: bool | None) -> None:
-        momentum = to_tensor(self.momentum, self._param_dtype)
-        if known is None:
-            kept = momentum
-            momentum = cond(training, lambda: kept, lambda: to_tensor(1.0, self._param_dtype))
-        for variable, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-            with name_scope("AssignMovingAvg") as scope, colocate_with(variable.op):
-                decay = 1.0 - momentum
-                self.add_update(variable.assign_sub((variable - value) * decay, name=scope))
+    def _update(
+        self,
+        mean: Tensor,
+        variance: Tensor,
+        training: Any,
+        known: bool | None,
+        gamma: Any = None,
+        beta: Any = None,
+    ) -> tuple:
+        """Updates what is kept of the statistics; gives gamma and beta, which renormalization changes."""
+        if self.virtual_batch_size is not None:
+            mean, variance = (find("reduce_mean")(t, 1, keepdims=True) for t in (mean, variance))
+        if self.renorm:
+            stddev = find("sqrt")(variance + self.epsilon)
+            factor, shift = self._corrections(mean, stddev)
+            with find("control_dependencies")([factor, shift]):
+                part = self._kept(self.renorm_momentum, training, known)
+                kept = [
+                    self._moved(self.renorm_mean, mean, part),
+                    self._moved(self.renorm_stddev, stddev, part),
+                ]
+            with find("control_dependencies")(kept):
+                mean, stddev = find("identity")(mean), find("identity")(stddev)
+            factor = self._chosen(training, known, factor, find("ones_like")(factor))
+            shift = self._chosen(training, known, shift, find("zeros_like")(shift))
+            gamma, beta = _both(factor, shift, gamma, beta)
+        part = self._kept(self.momentum, training, known)
+        self.add_update(self._moved(self.moving_mean, mean, part))
+        if not self.renorm:
+            self.add_update(self._moved(self.moving_variance, variance, part))
+            return gamma, beta
+        moved = self._moved(self.moving_stddev, stddev, part)
+        implied = find("nn.relu")(moved * moved - self.epsilon)
+        self.add_update(
+            self.moving_variance.assign(self._chosen(training, known, implied, self.moving_variance))
+        )
+        return gamma, beta
+
+    def _corrections(self, mean: Tensor, stddev: Tensor) -> tuple[Tensor, Tensor]:
+        """By how much the batch differs from what was seen before it, as far as it may."""
+        limits = self.renorm_clipping or {}
+        factor, shift = stddev / self.renorm_stddev, (mean - self.renorm_mean) / self.renorm_stddev
+        if limits.get("rmin") is not None:
+            factor = find("maximum")(factor, limits["rmin"])
+        if limits.get("rmax") is not None:
+            factor = find("minimum")(factor, limits["rmax"])
+        if limits.get("dmax") is not None:
+            shift = find("minimum")(find("maximum")(shift, -limits["dmax"]), limits["dmax"])
+        return find("stop_gradient")(factor), find("stop_gradient")(shift)
+
+    def _kept(self, momentum: float, training: Any, known: bool | None) -> Tensor:
+        """How much of a moving average stays: all of it out of training."""
+        return self._chosen(
+            training,
+            known,
+            to_tensor(momentum, self._param_dtype),
+            np.array(1, self._param_dtype.as_numpy_dtype),
+        )
+
+    def _moved(self, variable: Any, value: Tensor, kept: Tensor) -> Tensor:
+        with name_scope("AssignMovingAvg") as scope, colocate_with(variable.op):
+            return variable.assign_sub((variable - value) * (1.0 - kept), name=scope)
 
     def _spread(self, vector: Any, value: Tensor) -> Any:
         """A vector of one entry per channel, shaped so that it lies along the channels' axis."""
@@ -211,6 +306,13 @@ class BatchNormalization(Layer):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return input_shape
+
+
+def _both(factor: Any, shift: Any, gamma: Any, beta: Any) -> tuple:
+    """The scale and the offset of one transformation after another, of which either part may be missing."""
+    if gamma is not None:
+        factor, shift = factor * gamma, shift * gamma
+    return factor, shift if beta is None else shift + beta
 
 
 def _normalized(given: dict[str, Any]) -> Tensor:
