@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -218,9 +219,10 @@ class Conv3DLSTMCell(ConvLSTMCell):
 
 
 @export("contrib.rnn.FusedRNNCell")
-class FusedRNNCell:
+class FusedRNNCell(ABC):
     """What runs over whole sequences, [time, batch, depth]: `cell(inputs, ...)` gives (outputs, last state)."""
 
+    @abstractmethod
     def __call__(
         self,
         inputs: Any,
@@ -229,7 +231,7 @@ class FusedRNNCell:
         sequence_length: Any = None,
         scope: Any = None,
     ) -> tuple:
-        raise NotImplementedError("A FusedRNNCell defines what it does when it is called.")
+        """Runs over all steps."""
 
 
 @export("contrib.rnn.FusedRNNCellAdaptor")
