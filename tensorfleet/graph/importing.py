@@ -337,6 +337,10 @@ class _Import:
         for op in self.made.values():
             groups = op._attrs.get("_class")
             if groups:
+                if not isinstance(groups, list) or not all(isinstance(g, bytes) for g in groups):
+                    raise ValueError(
+                        f"Node '{op.name}' has an attribute '_class' that is no list of strings."
+                    )
                 op._attrs["_class"] = [self._group(g) for g in groups]
         if self.keep_devices:
             return

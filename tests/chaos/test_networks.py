@@ -163,9 +163,9 @@ def test_a_corrupted_connection_ends_in_an_error_and_not_in_silence(cluster, add
     config = tf.ConfigProto(operation_timeout_in_ms=30_000)
     for n in range(max(ROUNDS // 4, 5)):
         with tf.Session(cluster.target("worker", 0), config=config) as sess:
-            sess.run(add, {number: n})
-            network.corrupt(0.3)
             try:
+                sess.run(add, {number: n})  # fails if a connection has been left with a mistake in it
+                network.corrupt(0.3)
                 for _ in range(20):
                     sess.run(add, {number: n})
             except tf.errors.OpError as e:
@@ -187,10 +187,10 @@ def test_under_tls_corruption_never_changes_a_value(adding, silent, tmp_path, mo
         done, tried = set(), iter(range(10_000))
         for _ in range(max(ROUNDS // 4, 5)):
             with fresh(cluster) as sess:
-                sess.run(add, {number: (n := next(tried))})
-                done.add(n)
-                network.corrupt(0.1)
                 try:
+                    sess.run(add, {number: (n := next(tried))})
+                    done.add(n)
+                    network.corrupt(0.1)
                     for _ in range(50):
                         sess.run(add, {number: (n := next(tried))})
                         done.add(n)
