@@ -2,8 +2,8 @@
 
 A loop whose operations can all be on one task runs there, as one operation. What is left are loops that change or read, in
 every iteration, what different tasks hold. Their condition and their body are programs like any other; the loop
-variables are fed to them and fetched from them. An array or a stack stays in the task that made it, which keeps it for the whole
-step.
+variables are fed to them and fetched from them. What comes from outside is sent once and kept, if it is more than a little. An
+array or a stack stays in the task that made it, which keeps it for the whole step.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from tensorfleet.passes.control import Loop, is_variable
 from tensorfleet.passes.plan import Guard
 
 if TYPE_CHECKING:
-    from tensorfleet.cluster.stepping import ClusterProgram, Run
+    from tensorfleet.cluster.stepping import ClusterProgram, Run, Work
+
+_SMALL = 1 << 12  # bytes that are sent along with a message in no time
 
 
 class DividedLoop:
@@ -41,11 +43,12 @@ class DividedLoop:
             return [np.zeros(0, kind) for _, kind in self._results]  # nobody looks at what was not computed
         fixed = [values[s] for s in self._fixed]
         variables = [values[s] for s in self._initial]
+        sent: set[Work] = set()
         while True:
-            holds, *lent = run.inner(self._cond, [*variables, *fixed])
+            holds, *lent = run.inner(self._cond, [*variables, *fixed], sent)
             if not holds:
                 return [variables[i] for i, _ in self._results]
-            variables = run.inner(self._body, [*variables, *variables, *fixed, *lent])
+            variables = run.inner(self._body, [*variables, *variables, *fixed, *lent], sent)
 
 
 def is_handle(tensor: Tensor) -> bool:
@@ -60,6 +63,12 @@ def handles_inside(loop: Loop, outside: dict[Tensor, Tensor]) -> dict[Tensor, Te
         if is_handle(given):
             found[inside] = outside.get(given, given)
     return found
+
+
+def worth_keeping(tensor: Tensor) -> bool:
+    """Whether a task had better keep a value for all iterations of a loop than hear of it in each."""
+    elements = tensor.shape.num_elements()
+    return elements is None or elements * tensor.dtype.size >= _SMALL
 
 
 def carries_handle(loop: Loop) -> Any:

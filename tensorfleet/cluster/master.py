@@ -13,14 +13,14 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.cluster import wire
-from tensorfleet.cluster.looping import DividedLoop, carries_handle, handles_inside, is_handle
+from tensorfleet.cluster.looping import DividedLoop, carries_handle, handles_inside, is_handle, worth_keeping
 from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import ClusterPlacer, task_name
 from tensorfleet.cluster.shipping import Shipment, Sources, named
@@ -153,8 +153,10 @@ class ClusterEngine:
             plan = Plan(self.graph, tuple(fetches), tuple(targets), tuple(feeds))
             return self._divided(prune(plan), {})
 
-    def _divided(self, plan: Plan, handles: dict[Tensor, Tensor]) -> ClusterProgram:
-        """The program of a pruned plan, or of a part of a loop, which takes some `handles` from outside."""
+    def _divided(
+        self, plan: Plan, handles: dict[Tensor, Tensor], fixed: Collection[Tensor] = ()
+    ) -> ClusterProgram:
+        """The program of a pruned plan, or of a part of a loop, which takes `handles` and `fixed` values from outside."""
         for one in (fold, self.placer.place):
             plan = one(plan)
         groups = frames(plan.ops)
@@ -172,7 +174,7 @@ class ClusterEngine:
         except Entangled:  # a branch has a loop inside: each of its operations is told whether it runs
             plan.guards, plan.merges = find_guards(plan)
             stages = partition(plan, [group for group in together if loop_name(group) is not None])
-        return self._build(plan, stages, handles)
+        return self._build(plan, stages, handles, fixed)
 
     def _loop_of(
         self, plan: Plan, loop: Any, slots: dict[Tensor, int], handles: dict[Tensor, Tensor]
@@ -188,7 +190,8 @@ class ClusterEngine:
         inside = handles_inside(loop, handles)
         for part in (loop.cond, loop.body):
             find_inert(part)
-        cond, body = self._divided(loop.cond, inside), self._divided(loop.body, inside)
+        fixed = {t for _, t in loop.fixed if worth_keeping(t)}
+        cond, body = self._divided(loop.cond, inside, fixed), self._divided(loop.body, inside, fixed)
         return DividedLoop(loop, cond, body, slots, plan.guards.get(loop, frozenset()))
 
     def _start_over(self) -> None:
@@ -199,7 +202,9 @@ class ClusterEngine:
             self._shipments.clear()
             self.handle = secrets.token_hex(8)
 
-    def _build(self, plan: Plan, stages: list[Stage], handles: dict[Tensor, Tensor]) -> ClusterProgram:
+    def _build(
+        self, plan: Plan, stages: list[Stage], handles: dict[Tensor, Tensor], fixed: Collection[Tensor]
+    ) -> ClusterProgram:
         home = {t: stage for stage in stages for t in stage.outputs}
         slots: dict[Tensor, int] = {}
         for t in (*plan.feeds, *plan.fetches):
@@ -220,7 +225,7 @@ class ClusterEngine:
                 self._build_local(plan, step, slots)
                 after = stage.after
             else:
-                after = self._build_remote(plan, step, stages, home, slots, told, handles)
+                after = self._build_remote(plan, step, stages, home, slots, told, handles, fixed)
             step.waits = len(after)
             for j in after:
                 steps[j].followers.append(i)
@@ -260,6 +265,7 @@ class ClusterEngine:
         slots: dict,
         told: dict,
         handles: dict[Tensor, Tensor],
+        fixed: Collection[Tensor],
     ) -> list[int]:
         stage = step.stage
         step.number = next(self._stages)
@@ -296,12 +302,14 @@ class ClusterEngine:
         if not plan.nested:
             known = [t for t in known if not self._has(stage, t)]
         ops = _with_standing(plan, stage) if plan.nested else stage.ops
-        step.holds = bool(hold)
+        step.fixed = frozenset(i for i, t in enumerate(sources.given) if t in fixed)
+        step.holds = bool(hold or step.fixed)
         registered = {
             "id": step.number,
             "ops": [op.name for op in ops],
             "targets": [op.name for op in ends(stage)],
             "given": [t.name for t in sources.given],
+            "fixed": sorted(step.fixed),
             "kept": [t.name for t in sources.kept],
             "awaited": [t.name for t in sources.awaited],
             "reply": [t.name for t in reply],

@@ -44,7 +44,9 @@ class Work:
         self.full: list[int] = []
         self.followers: list[int] = []
         self.waits = 0
-        #: whether the peer keeps handles of this stage until the whole step is over
+        #: positions of the values that are the same in every iteration of the loop it is in: the peer keeps them
+        self.fixed: frozenset[int] = frozenset()
+        #: whether the peer keeps handles or values of this stage until the whole step is over
         self.holds = False
         self.takes = any(op.type.startswith("QueueDequeue") for op in stage.ops)
 
@@ -76,8 +78,11 @@ class Run:
         deadline: float | None,
         collector: Any,
         whole: Run | None = None,
+        sent: set[Work] | None = None,
     ) -> None:
         self.engine = engine
+        #: whose fixed values have been sent since the loop began that this is an iteration of
+        self._sent = sent
         #: the step that this one is an iteration in, None for a whole step: with itself in it, it would outlive its use,
         #: and its arrays with it
         self._whole = whole
@@ -126,11 +131,11 @@ class Run:
                     end.close()
         return [values[s] for s in program.fetches]
 
-    def inner(self, program: ClusterProgram, feeds: Sequence[Any]) -> list:
-        """Runs an iteration of a loop, which ends with this step."""
+    def inner(self, program: ClusterProgram, feeds: Sequence[Any], sent: set[Work]) -> list:
+        """Runs an iteration of a loop, which ends with this step; `sent` is the same for all of them."""
         whole = self._whole or self
         number = next(whole._iterations) * (WHOLE_STEP + 1) + whole.number
-        run = Run(self.engine, program, number, self.deadline, self.collector, whole)
+        run = Run(self.engine, program, number, self.deadline, self.collector, whole, sent)
         self._began(run)
         try:
             return run.go(feeds)
@@ -213,6 +218,8 @@ class Run:
             given = [values[s] for s in work.ins]
             for n in work.thin:
                 given[n] = thin(given[n], self.engine.wire)
+            if work.fixed:
+                given = self._without_fixed(work, given)
             if self.deadline is not None:
                 channel.sock.settimeout(self._left() / 1000)
             channel.send(wire.RUN, fields, given)
@@ -227,6 +234,14 @@ class Run:
         except BaseException:
             self._drop(fd)
             raise
+
+    def _without_fixed(self, work: Work, given: list) -> list:
+        """What an iteration has to send: after the first, only what may have changed."""
+        assert self._sent is not None
+        if work not in self._sent:
+            self._sent.add(work)
+            return given
+        return [value for n, value in enumerate(given) if n not in work.fixed]
 
     def _drop(self, fd: int) -> None:
         _, at, channel = self._asked.pop(fd)

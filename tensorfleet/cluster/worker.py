@@ -39,6 +39,9 @@ class _Stage:
     def __init__(self, session: _Session, told: dict, known: dict) -> None:
         graph = session.graph
         self.given = len(told["given"])
+        self.fixed = sorted(
+            int(i) for i in told.get("fixed", ())
+        )  # of those given, what a loop sends but once
         self.kept = told["kept"]
         self.awaited = told["awaited"]
         self.held = [name for _, name in told.get("held", ())]
@@ -316,6 +319,8 @@ class Worker:
         """Runs one stage of a step and returns what belongs in the reply, which nobody may want any more by then."""
         session = self.session(handle)
         stage = session.stages.get(stage_id)
+        if stage is not None and stage.fixed:
+            self._keep_fixed(session, number, stage_id, stage, given)
         if stage is None or len(given) != stage.given:
             raise errors.InvalidArgumentError(
                 None, None, f"Stage {stage_id} is not registered, or takes other values."
@@ -389,8 +394,17 @@ class Worker:
                 session.steps.pop(number, None)
         return results
 
+    def _keep_fixed(self, session: _Session, number: int, stage_id: int, stage: _Stage, given: list) -> None:
+        """Keeps what the iterations of a loop have in common when the first one brings it; adds it to those of the others."""
+        names = [f"{stage_id}:{i}" for i in stage.fixed]
+        if len(given) == stage.given:
+            session.hold(number & WHOLE_STEP, {n: given[i] for n, i in zip(names, stage.fixed, strict=True)})
+        elif len(given) == stage.given - len(names):
+            for i, value in zip(stage.fixed, self._held(session, number, names), strict=True):
+                given.insert(i, value)
+
     def _held(self, session: _Session, number: int, names: list[str]) -> list:
-        """Handles that an earlier stage made for the loops of a step."""
+        """Handles that an earlier stage made for the loops of a step, and values that came with an earlier iteration."""
         with session.lock:
             kept = session.handles.get(number & WHOLE_STEP, {})
             missing = [n for n in names if n not in kept]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.cluster import wire
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses
 from tests.support.waiting import in_background
 
@@ -331,5 +332,72 @@ def test_what_a_task_kept_for_a_loop_is_freed_whatever_comes_of_it(serve):
             assert session.run(stacked, {n: 3}).tolist() == [1.0, 2.0, 3.0]
             with pytest.raises(tf.errors.InvalidArgumentError, match="Tried to write to index 3"):
                 session.run(stacked, {n: 4})
+            (kept,) = server.worker._sessions.values()
+            assert not kept.handles and not kept.steps
+
+
+def adding(pair, x, n):
+    """A loop that adds the sum of what comes from outside to one variable and the greatest to the other, n times."""
+    a, b = pair
+
+    def body(i):
+        with tf.device(a.device):
+            one = a.assign_add(tf.reduce_sum(x) + tf.cast(i, tf.float32))
+        with tf.device(b.device):
+            other = b.assign_add(tf.reduce_max(x))
+        with tf.control_dependencies([one, other]):
+            return i + 1
+
+    return tf.while_loop(lambda i: i < n, body, [0])
+
+
+@pytest.mark.parametrize("wire_type", [None, "bfloat16"])
+def test_what_comes_from_outside_is_sent_once(pair, cluster, monkeypatch, wire_type):
+    if wire_type is not None:
+        monkeypatch.setenv("TENSORFLEET_WIRE", wire_type)
+    x = tf.placeholder(tf.float32, [None])
+    with tf.device("/job:worker/task:1"):
+        made = x * 2.0
+    loop = adding(pair, made, 5)
+    sent = []
+    send = wire.Channel.send
+
+    def counted(self, kind, fields=b"", values=()):
+        sent.append(sum(np.size(v) >= 10_000 for v in values))
+        return send(self, kind, fields, values)
+
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(tf.global_variables_initializer())
+        monkeypatch.setattr(wire.Channel, "send", counted)
+        for k in (1, 2):
+            sent.clear()
+            assert session.run(loop, {x: np.full(10_000, k)}) == 5
+            assert sum(sent) == 3, "to the worker, and to each server once"
+    with tf.Session(cluster.target("worker", 0)) as session:
+        assert session.run(pair) == [300_020.0, 30.0]
+
+
+def test_a_loop_in_a_loop_hears_of_what_is_new_to_it(pair, session):
+    a, b = pair
+
+    def outer(i, total):
+        x = tf.fill([5000], tf.cast(i, tf.float32))
+        with tf.control_dependencies([adding(pair, x, 2)]):
+            return i + 1, total + 1.0
+
+    loop = tf.while_loop(lambda i, _: i < 3, outer, [0, 0.0])
+    session.run(tf.global_variables_initializer())
+    session.run(loop)
+    assert session.run(pair) == [3 * (0 + 1) + 2 * 5000.0 * (0 + 1 + 2), 2.0 * (0 + 1 + 2)]
+
+
+def test_values_kept_for_a_loop_are_freed_with_its_step(serve):
+    with ProcessCluster(here=[("ps", 1)], ps=2, worker=1) as made:
+        server = serve(made.spec("ps", 1), "ps", 1)
+        x = tf.placeholder(tf.float32, [None])
+        with tf.Session(made.target("worker", 0)) as session:
+            loop = adding(variables(), x, 3)
+            session.run(tf.global_variables_initializer())
+            session.run(loop, {x: np.ones(10_000)})
             (kept,) = server.worker._sessions.values()
             assert not kept.handles and not kept.steps

@@ -169,5 +169,5 @@ def test_a_node_without_an_attribute_that_has_no_default_is_refused():
 def test_groups_of_operations_that_are_no_list_are_refused():
     nodes = graph_def_of(lambda: tf.constant(1.0, name="x"))
     nodes.node[0].attr["_class"].s = b"loc:@y"
-    with pytest.raises(ValueError, match="'x' has an attribute '_class' that is no list of strings"):
+    with pytest.raises(ValueError, match="'import/x' has an attribute '_class' that is no list of strings"):
         tf.import_graph_def(nodes)
