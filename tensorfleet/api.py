@@ -28,7 +28,6 @@ INSTEAD = {
     ),
     "estimator": "TensorFleet has not every estimator: give tf.estimator.Estimator a model_fn of your own, or see "
     "docs/compatibility.md",
-    "session_bundle": "SavedModel has taken its place: tf.saved_model.simple_save writes what TensorFlow Serving reads",
     "distribute": "docs/distribute.md says which strategies there are",
 }
 

@@ -10,6 +10,7 @@ from tensorfleet.protos import errors_pb2 as errors_pb2
 from tensorfleet.protos import event_pb2 as event_pb2
 from tensorfleet.protos import example_pb2 as example_pb2
 from tensorfleet.protos import graph_pb2 as graph_pb2
+from tensorfleet.protos import manifest_pb2 as manifest_pb2
 from tensorfleet.protos import meta_graph_pb2 as meta_graph_pb2
 from tensorfleet.protos import object_graph_pb2 as object_graph_pb2
 from tensorfleet.protos import queue_runner_pb2 as queue_runner_pb2
@@ -90,6 +91,13 @@ from tensorfleet.protos.graph_pb2 import OpDeprecation as OpDeprecation
 from tensorfleet.protos.graph_pb2 import OpList as OpList
 from tensorfleet.protos.graph_pb2 import RegisteredGradient as RegisteredGradient
 from tensorfleet.protos.graph_pb2 import VersionDef as VersionDef
+from tensorfleet.protos.manifest_pb2 import AssetFile as AssetFile
+from tensorfleet.protos.manifest_pb2 import ClassificationSignature as ClassificationSignature
+from tensorfleet.protos.manifest_pb2 import GenericSignature as GenericSignature
+from tensorfleet.protos.manifest_pb2 import RegressionSignature as RegressionSignature
+from tensorfleet.protos.manifest_pb2 import Signature as Signature
+from tensorfleet.protos.manifest_pb2 import Signatures as Signatures
+from tensorfleet.protos.manifest_pb2 import TensorBinding as TensorBinding
 from tensorfleet.protos.meta_graph_pb2 import AssetFileDef as AssetFileDef
 from tensorfleet.protos.meta_graph_pb2 import CollectionDef as CollectionDef
 from tensorfleet.protos.meta_graph_pb2 import MetaGraphDef as MetaGraphDef

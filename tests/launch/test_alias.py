@@ -150,7 +150,6 @@ def test_uninstalling_leaves_nothing():
     [
         ("distribute.MirroredStrategy", "replica_device_setter"),
         ("contrib.distribute.ParameterServerStrategy", "replica_device_setter"),
-        ("contrib.session_bundle.exporter.Exporter", "simple_save"),
         ("contrib.eager.Iterator", "tf.Session"),
         ("function", "tf.Session"),
     ],
