@@ -10,7 +10,7 @@ from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.control import frames_of, is_variable, loop_name
 from tensorfleet.passes.partition import maker_of, task_of
-from tensorfleet.passes.place import Placer
+from tensorfleet.passes.place import Placer, asked_by
 from tensorfleet.passes.plan import Plan, variable_of
 
 
@@ -111,7 +111,7 @@ class ClusterPlacer(Placer):
         return loop_name(group) is not None and len({task_of(plan.devices[op]) for op in group}) == 1
 
     def _match(self, op: Operation) -> str:
-        wanted = DeviceSpec.from_string(op._device)
+        wanted = DeviceSpec.from_string(asked_by(op))
         job, index = self._home(wanted)
         if (job, index) not in self._asked and (job, index) in self.tasks():
             self.ask(job, index)

@@ -92,6 +92,8 @@ def _stands_for_keras() -> bool:
 def resolve(name: str) -> ModuleType | None:
     """TensorFleet's module for a name such as `tensorflow.contrib.slim`; None when there is none."""
     parts = name.split(".")[1:]
+    if parts[:1] == ["_api"]:  # where TensorFlow 2 keeps its public names
+        parts = parts[2:]
     if parts[:2] == ["compat", "v1"]:
         parts = parts[2:]
     module: ModuleType = importlib.import_module(_US)

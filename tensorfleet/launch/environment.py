@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tensorfleet.launch.flags import defined_by, modules, name_of, role_of, text_of
 
-# What a variable may be called besides what flags are; TF_ may stand before it.
+# What a variable may be called besides what flags are; a word such as TF_ may stand before it.
 _SPELLINGS = {
     "cluster": r"cluster(_?(spec|def|config))?",
     "job_name": r"type|role",
@@ -103,6 +103,11 @@ def _role_of(name: str) -> str | None:
     for role, pattern in _MANAGERS.items():
         if re.fullmatch(pattern, name):
             return role
-    plain = name.lower().removeprefix("tf_")
-    own = (role for role, pattern in _SPELLINGS.items() if re.fullmatch(pattern, plain))
-    return next(own, role_of(plain))
+    plain = name.lower()
+    without = "" if plain.startswith("slurm") else plain.partition("_")[2]
+    return _plain_role(plain) or _plain_role(without)
+
+
+def _plain_role(name: str) -> str | None:
+    own = (role for role, pattern in _SPELLINGS.items() if re.fullmatch(pattern, name))
+    return next(own, role_of(name))

@@ -50,7 +50,8 @@ _DEPTH = 3
 class Flag:
     """A flag that a script defines; `many` when its values follow as separate arguments.
 
-    A switch has no value; `negates` when `--no` before its name says the contrary.
+    A switch has no value; `negates` when `--no` before its name says the contrary. One that is `listed` takes a list
+    as Python writes it, as its default is.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Flag:
     many: bool = False
     is_switch: bool = False
     negates: bool = False
+    listed: bool = False
 
 
 def flags_of(script: Path) -> dict[str, Flag]:
@@ -78,7 +80,7 @@ def roles(
     """Which flag tells a task what: one for each role that the script has a flag for.
 
     `names` gives the flag of a role where the script's own spelling is not among the customary ones, `jobs` the
-    cluster's: where the tasks of a job with a name of its own are is a role too.
+    cluster's: where the tasks of a job with a name of its own are, and how many, are roles too.
     """
     found: dict[str, Flag] = {}
     for role, name in (names or {}).items():
@@ -89,13 +91,20 @@ def roles(
         fits = _switched_by(flag.name) if flag.is_switch else role_of(flag.name)
         if fits is not None and flag not in found.values():
             found.setdefault(_COUNTS[fits] if flag.is_number and fits in _COUNTS else fits, flag)
-    others = [f"{job}_hosts" for job in jobs if f"{job}_hosts" not in SPELLINGS]
-    for role in others:
-        pattern = rf"{re.escape(role.removesuffix('_hosts'))}s?_?{_WHERE}"
+    others = _roles_of_others([job for job in jobs if f"{job}_hosts" not in SPELLINGS])
+    for role, pattern in others.items():
         fitting = [flag for name, flag in flags.items() if re.fullmatch(pattern, _plain(name))]
-        if fitting and not fitting[0].is_number:
+        if fitting and fitting[0].is_number == role.endswith("_count"):
             found[role] = fitting[0]
     return {role: found[role] for role in (*SPELLINGS, *others, *SWITCHES) if role in found}
+
+
+def _roles_of_others(jobs: list[str]) -> dict[str, str]:
+    """Where the tasks of jobs with names of their own are, and how many, with what flags for it are called."""
+    names = {job: rf"{re.escape(_plain(job))}s?" for job in jobs}
+    return {f"{job}_hosts": rf"{name}_?{_WHERE}" for job, name in names.items()} | {
+        f"{job}_count": rf"{_HOW_MANY}_(of_)?{name}|{name}_{_HOW_MANY}" for job, name in names.items()
+    }
 
 
 def role_of(name: str) -> str | None:
@@ -296,12 +305,16 @@ def defined_by(call: ast.Call) -> Iterator[Flag]:
     name = name_of(call)
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
     texts = [text for argument in call.args if (text := text_of(argument))]
+    default = [keywords[key] for key in ("default", "default_value") if key in keywords]
+    listed = any(text_of(node).startswith("[") for node in default or call.args[1:2])
     if name.startswith("DEFINE_"):
         by_keyword = [text_of(keywords.get(key)) for key in ("name", "flag_name")]
         is_number = name in ("DEFINE_integer", "DEFINE_float")
         switch = name in ("DEFINE_bool", "DEFINE_boolean")
         yield from (
-            Flag(n, is_number, is_switch=switch, negates=switch) for n in texts[:1] or by_keyword if n
+            Flag(n, is_number, is_switch=switch, negates=switch, listed=listed)
+            for n in texts[:1] or by_keyword
+            if n
         )
     elif name in ("add_argument", "option", "add_option"):
         number = isinstance(kind := keywords.get("type"), ast.Name) and kind.id in ("int", "float")
@@ -310,7 +323,7 @@ def defined_by(call: ast.Call) -> Iterator[Flag]:
         nargs = keywords.get("nargs")
         many = isinstance(nargs, ast.Constant) and nargs.value in ("+", "*")
         switch = text_of(keywords.get("action")).startswith("store_") or "is_flag" in keywords
-        yield from (Flag(t[2:], number, many, switch) for t in texts if t.startswith("--"))
+        yield from (Flag(t[2:], number, many, switch, listed=listed) for t in texts if t.startswith("--"))
 
 
 def _defined_in_turn(loop: ast.For) -> Iterator[Flag]:

@@ -149,8 +149,7 @@ def _task(
         **{f"{j}_hosts": addresses.get(j, []) for j in ("ps", "worker", "chief", *addresses)},
         "job_name": job,
         "task_index": str(index),
-        "ps_count": str(len(addresses.get("ps", []))),
-        "worker_count": str(len(addresses.get("worker", []))),
+        **{f"{j}_count": str(len(addresses.get(j, []))) for j in ("ps", "worker", *addresses)},
         **{f"is_{kind}": str(job == kind) for kind in ("ps", "worker", "chief")},
     }
     if job == "worker" and index == 0 and "chief" not in addresses:
@@ -183,6 +182,8 @@ def _command(wishes: Wishes, python: str, arguments: list[str]) -> list[str]:
 def _as_arguments(flag: Flag, value: str | list[str]) -> list[str]:
     if flag.is_switch:
         return [f"--{flag.name}"] if value == str(True) else [f"--no{flag.name}"] if flag.negates else []
+    if flag.listed and isinstance(value, list):
+        return [f"--{flag.name}={json.dumps(value)}"]
     if flag.many and isinstance(value, list):
         return [f"--{flag.name}", *value] if value else []
     return [f"--{flag.name}={_joined(value)}"]

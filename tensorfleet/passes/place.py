@@ -13,6 +13,9 @@ from tensorfleet.passes.plan import Plan, variable_of
 # Numeric types a GPU has kernels for; integers and strings stay with the host, as in TensorFlow.
 _GPU_TYPES = {"float16", "float32", "float64", "bfloat16", "complex64", "complex128", "bool"}
 
+# What asks for no device in TensorFlow, whatever is around it: it is built where its handle is.
+_AT_THEIR_HANDLE = ("Iterator", "LookupTable")
+
 
 class Placer:
     """Knows the devices of a session and remembers where each operation went."""
@@ -32,7 +35,7 @@ class Placer:
 
     def place(self, plan: Plan) -> Plan:
         """Fills `plan.devices`."""
-        if len(self.names) == 1 and not any(op._device for op in (*plan.ops, *plan.folded)):
+        if len(self.names) == 1 and not any(asked_by(op) for op in (*plan.ops, *plan.folded)):
             only = self.names[0]
             plan.devices = dict.fromkeys(plan.ops, only)
             self.placed.update((op, only) for op in plan.ops if op not in plan.loops)
@@ -68,11 +71,11 @@ class Placer:
         leader = self._leader(op)
         if leader is not None and leader is not op:
             return f"stays with {leader.name}"
-        if not op._device:
+        if not asked_by(op):
             return "default"
-        wanted = DeviceSpec.from_string(op._device)
+        wanted = DeviceSpec.from_string(asked_by(op))
         if agrees(wanted, DeviceSpec.from_string(device)):
-            return f"tf.device({op._device!r})"
+            return f"tf.device({op._device!r})" if op._device else "where it is used first"
         return f"soft placement: {op._device!r} cannot run it"
 
     def _choose(self, op: Operation) -> str:
@@ -96,7 +99,7 @@ class Placer:
         return None
 
     def _match(self, op: Operation) -> str:
-        return self._match_among(op, DeviceSpec.from_string(op._device))
+        return self._match_among(op, DeviceSpec.from_string(asked_by(op)))
 
     def _match_among(self, op: Operation, wanted: DeviceSpec) -> str:
         fits = [n for n, s in zip(self.names, self._specs, strict=True) if agrees(wanted, s)]
@@ -143,6 +146,14 @@ class Placer:
                 "tf.ConfigProto(allow_soft_placement=True) to let it run on the CPU."
             )
         return errors.InvalidArgumentError(None, op, text)
+
+
+def asked_by(op: Operation) -> str:
+    """The device that an operation asks for. What makes a queue and asks for none goes where its first user asks to be."""
+    if op._device or not op._outputs or op._outputs[0].dtype.name != "resource":
+        return op._device
+    users = (user for t in op._outputs for user in t._consumers if not user.type.startswith(_AT_THEIR_HANDLE))
+    return next((user._device for user in users if user._device), "")
 
 
 def _is_source(op: Operation) -> bool:

@@ -38,6 +38,22 @@ def test_a_parameter_server_ends_when_all_workers_are_done(servers):
     assert sorted(tokens) == [0, 1]
 
 
+def test_a_queue_that_asks_for_no_device_is_where_its_first_user_asks_to_be(servers):
+    """So that the sessions of several workers mean the same queue, each with its own task as the default."""
+    q = tf.FIFOQueue(2, tf.int32, shapes=[[]], shared_name="q")
+    enqueue = q.enqueue(7)
+    with tf.device("/job:worker/task:1"):
+        token = q.dequeue()
+    ask = tf.ConfigProto(operation_timeout_in_ms=60_000)
+    with (
+        tf.Session(servers[1].target, config=ask) as first,
+        tf.Session(servers[2].target, config=ask) as second,
+    ):
+        first.run(enqueue)
+        assert second.run(q.size()) == 1
+        assert first.run(token) == 7
+
+
 def test_a_batch_cancelled_on_another_task_gives_its_elements_back(servers):
     with tf.device("/job:ps/task:0"):
         q = tf.FIFOQueue(9, tf.int32, shapes=[[]], shared_name="q")

@@ -43,6 +43,12 @@ def test_names_that_a_module_has_as_constants(script):
     assert told(path, "TYPE", "INDEX") == [("ps", "0"), ("worker", "0"), ("worker", "1")]
 
 
+def test_a_word_of_the_manager_before_the_names(script):
+    path = script("import os\njob = os.environ['YARNTF_JOB_NAME']\ni = os.environ['YARNTF_TASK_INDEX']\n")
+    names = ("YARNTF_JOB_NAME", "YARNTF_TASK_INDEX")
+    assert told(path, *names) == [("ps", "0"), ("worker", "0"), ("worker", "1")]
+
+
 def test_slurm_gives_each_task_a_machine(script):
     path = script(
         "import os\nfrom tensorflow.train import Server\n"

@@ -286,3 +286,19 @@ def test_addresses_of_jobs_by_other_names_go_to_their_flags(tmp_path):
     path.write_text("\n".join(f"flags.DEFINE_string('{n}_hosts', '', '')" for n in ("ps", "actor", "memory")))
     cluster = {"actor": [Place("h:1"), Place("h:2")], "learner": [Place("h:3")]}
     assert plan(Wishes(str(path)), cluster, "")[2].command[-2:] == ["--ps_hosts=", "--actor_hosts=h:1,h:2"]
+
+
+def test_how_many_tasks_jobs_by_other_names_have_goes_to_their_flags(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("flags.DEFINE_integer('num_actors', 4, '')\nflags.DEFINE_integer('learner', 4, '')\n")
+    cluster = {"actor": [Place("h:1"), Place("h:2")], "learner": [Place("h:3")]}
+    assert plan(Wishes(str(path)), cluster, "")[0].command[-1:] == ["--num_actors=2"]
+
+
+@pytest.mark.parametrize("define", ["DEFINE_string('{}', {!r}, '')", "add_argument('--{}', default={!r})"])
+def test_flags_with_a_list_by_default_get_one(tmp_path, define):
+    path = tmp_path / "train.py"
+    path.write_text(f"x.{define.format('ps_hosts', '[]')}\nx.{define.format('worker_hosts', 'h:1')}\n")
+    cluster = {"ps": [Place("h:1"), Place("h:2")], "worker": [Place("h:3")]}
+    command = plan(Wishes(str(path)), cluster, "")[0].command
+    assert command[-2:] == ['--ps_hosts=["h:1", "h:2"]', "--worker_hosts=h:3"]
