@@ -25,13 +25,14 @@ _HALF, _LOW = np.float32(0.5), np.float32(0.4)
 
 
 class _Boxes:
-    """Groups of boxes (group, box, corner), with their areas."""
+    """Groups of boxes (group, box, corner), with their areas; each group stands for so many."""
 
-    def __init__(self, boxes: np.ndarray) -> None:
+    def __init__(self, boxes: np.ndarray, times: int = 1) -> None:
         y, x, other_y, other_x = boxes.reshape(-1, 4).T
         low, high = np.minimum([y, x], [other_y, other_x]), np.maximum([y, x], [other_y, other_x])
         self.parts = np.concatenate([low, high, np.prod(high - low, 0, keepdims=True)])
-        self.starts = np.arange(len(boxes))[:, None] * boxes.shape[1]
+        self.flat = bool((self.parts[4] <= 0).any())
+        self.starts = np.repeat(np.arange(len(boxes)), times)[:, None] * boxes.shape[1]
 
     def overlaps(self, some: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Intersection over union of each of some boxes with each of others; zero for boxes without area."""
@@ -44,9 +45,11 @@ class _Boxes:
         shared *= np.maximum(width, 0, out=width)
         union = np.add(mine[4], their[4], out=width)
         union -= shared
-        union[union <= 0] = 1
+        if self.flat:
+            union[union <= 0] = 1
         shared /= union
-        shared[(mine[4] <= 0) | (their[4] <= 0)] = 0
+        if self.flat:
+            shared[(mine[4] <= 0) | (their[4] <= 0)] = 0
         return shared
 
 
@@ -59,7 +62,7 @@ def _keep_apart(
     overlaps: Callable[[Any, Any], np.ndarray], scores: np.ndarray, limit: int, threshold: float, least: float
 ) -> list[list[int]]:
     """The boxes kept of each group, best first: none that overlaps a better one that is kept."""
-    order = np.argsort(-scores, 1, kind="stable")
+    order = _best_first(scores)
     counts = (scores > least).sum(1).tolist()
     size = _TOGETHER if len(scores) == 1 else _TOGETHER_OF_EACH
     kept: list[list[int]] = [[] for _ in scores]
@@ -78,8 +81,21 @@ def _keep_apart(
             for i, box in enumerate(which):
                 if not gone >> i & 1:
                     group.append(box)
+                    if len(group) >= limit:
+                        break
                     gone |= near[i]
     return [group[:limit] for group in kept]
+
+
+def _best_first(scores: np.ndarray) -> np.ndarray:
+    """Where along the last axis the highest score is, the second ...; of equal ones the first comes first.
+
+    A score and its place make one whole number: those are sorted several times as fast as numbers with a fraction.
+    """
+    bits = (np.fmax(scores.astype(np.float32), -np.inf) + np.float32(0)).view(np.int32)
+    rising = bits ^ (bits >> 31 & 0x7FFFFFFF)  # grows as the scores do, below zero too
+    both = (~rising).astype(np.int64) << 32 | np.arange(scores.shape[-1])
+    return np.sort(both, -1) & 0xFFFFFFFF
 
 
 def _as_bits(flags: np.ndarray) -> list:
@@ -327,13 +343,13 @@ def _combined_nms(
     out_boxes = np.zeros((batch, size, 4), np.float32)
     out_scores, out_classes = np.zeros((2, batch, size), np.float32)
     valid = np.zeros(batch, np.int32)
-    each = np.broadcast_to(boxes.swapaxes(1, 2), (batch, classes, *boxes.shape[1::2])).reshape(
-        -1, boxes.shape[1], 4
-    )
-    by_class = np.ascontiguousarray(scores.swapaxes(1, 2)).reshape(len(each), scores.shape[1])
-    if len(each):
+    each = boxes.swapaxes(1, 2).reshape(-1, boxes.shape[1], 4)
+    by_class = np.ascontiguousarray(scores.swapaxes(1, 2)).reshape(batch * classes, scores.shape[1])
+    times = classes // max(boxes.shape[2], 1)  # that have the same boxes
+    if len(each) and classes:
         _check_boxes(each[0], by_class[0], float(threshold))
-    kept = _keep_apart(_Boxes(each).overlaps, by_class, int(per_class), float(threshold), float(least))
+    overlaps = _Boxes(each, times).overlaps
+    kept = _keep_apart(overlaps, by_class, int(per_class), float(threshold), float(least))
     for b in range(batch):
         mine = range(b * classes, (b + 1) * classes)
         group = np.repeat(mine, [len(kept[g]) for g in mine])
@@ -341,7 +357,8 @@ def _combined_nms(
         best = np.argsort(-by_class[group, box], kind="stable")[:size]
         group, box = group[best], box[best]
         valid[b] = n = len(best)
-        out_boxes[b, :n] = np.clip(each[group, box], 0, 1) if clip_boxes else each[group, box]
+        chosen = each[group // max(times, 1), box]
+        out_boxes[b, :n] = np.clip(chosen, 0, 1) if clip_boxes else chosen
         out_scores[b, :n], out_classes[b, :n] = by_class[group, box], group - b * classes
     return out_boxes, out_scores, out_classes, valid
 

@@ -49,6 +49,22 @@ def _first_draws(rng, num_sampled, count, draw):
     return drawn[0]
 
 
+def _growing(rng, num_sampled, draw):
+    """A function of how many draws of this execution are wanted, for `_pick`; it draws only those that it has not yet."""
+    drawn = []
+
+    def first_draws(count):
+        have = sum(map(len, drawn))
+        if not have:
+            drawn.append(_first_draws(rng, num_sampled, count, draw))
+        elif have < count:  # whole blocks of two draws each
+            words = _rows_of_words(philox.skip(rng, have // 2), 1, 0, (count - have + 1) // 2)
+            drawn.append(draw[0](words, *draw[1:])[0])
+        return np.concatenate(drawn)
+
+    return first_draws
+
+
 def _pick(first_draws, num_sampled, unique):
     """(candidates, tries) taken in order from `first_draws(count)`, where -1 is a rejected draw."""
     count = num_sampled + num_sampled // 4 + 16 if unique else num_sampled + 4
@@ -59,7 +75,7 @@ def _pick(first_draws, num_sampled, unique):
             firsts = _firsts(drawn)[:num_sampled]
             if len(firsts) == num_sampled:
                 return drawn[firsts].astype(np.int64), int(firsts[-1]) + 1
-            count *= 2
+            count += count // 2
             continue
         draws = first_draws(count).tolist()
         distinct = dict.fromkeys(draws)
@@ -106,7 +122,7 @@ def _expected_from_log(log_absence, tries):
 def log_uniform_candidate_sampler(rng, true_classes, num_sampled, unique, range_max):
     """LogUniformCandidateSampler: class k with probability log((k + 2) / (k + 1)) / log(range_max + 1)."""
     draw = (_log_uniform_draws, range_max)
-    sampled, tries = _pick(lambda count: _first_draws(rng, num_sampled, count, draw), num_sampled, unique)
+    sampled, tries = _pick(_growing(rng, num_sampled, draw), num_sampled, unique)
     if range_max > _TABLE_LIMIT:
         counts = [
             _expected_count(_log_uniform_probability(classes, range_max), num_sampled, tries)
@@ -140,7 +156,7 @@ def _log_uniform_table(range_max):
 def uniform_candidate_sampler(rng, true_classes, num_sampled, unique, range_max):
     """UniformCandidateSampler: every class with the same probability."""
     draw = (_uniform_draws, range_max)
-    sampled, tries = _pick(lambda count: _first_draws(rng, num_sampled, count, draw), num_sampled, unique)
+    sampled, tries = _pick(_growing(rng, num_sampled, draw), num_sampled, unique)
     count = _expected_count(np.full(1, 1 / range_max, np.float32), num_sampled, tries)[0]
     return sampled, np.full(np.shape(true_classes), count), np.full(num_sampled, count)
 
