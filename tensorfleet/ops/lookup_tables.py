@@ -14,6 +14,8 @@ from tensorfleet import dtypes, errors
 from tensorfleet.dtypes import DType
 from tensorfleet.ops.basic import zeros_of
 from tensorfleet.ops.hashing import murmur64
+from tensorfleet.ops.string_buffers import MANY
+from tensorfleet.ops.string_index import LONGEST, StringIndex
 
 
 def invalid(message: str) -> Exception:
@@ -115,6 +117,8 @@ class StaticTable(Table):
     """A table that is filled once."""
 
     initialized = False
+    _index: tuple[StringIndex, np.ndarray] | None = None  # of short strings
+    _asked = False  # whether there is one: it is made when many strings are looked up
 
     def fill(self, pairs: Iterator[tuple]) -> None:
         """Takes the entries; when it has them already, they must be the same."""
@@ -133,12 +137,30 @@ class StaticTable(Table):
                     None, None, "Table already initialized. It was filled with different data."
                 )
             self.entries, self.initialized = made, True
+            self._asked, self._index = False, None
 
     def find(self, keys: Any, default: Any) -> np.ndarray:
         """The values of keys; FailedPreconditionError before the table is filled."""
         if not self.initialized:
             raise errors.FailedPreconditionError(None, None, "Table not initialized.")
-        return super().find(keys, default)
+        index = self._indexed() if np.size(keys) >= MANY else None
+        if index is None:
+            return super().find(keys, default)
+        strings, values = index
+        places = strings.find(np.asarray(keys).ravel().tolist())
+        found = values[places]  # the last one where there is none
+        found[places < 0] = np.asarray(default, values.dtype).item()
+        return found.reshape(np.shape(keys))
+
+    def _indexed(self) -> tuple[StringIndex, np.ndarray] | None:
+        """The keys, if they are some short strings, and their values."""
+        if not self._asked:
+            strings = self.key_dtype == dtypes.string
+            if strings and 0 < max(map(len, self.entries), default=0) <= LONGEST:
+                keys, values = self.export()
+                self._index = StringIndex(keys.tolist()), values
+            self._asked = True
+        return self._index
 
     def insert(self, keys: Any, values: Any) -> None:
         """Refused: a static table does not grow."""

@@ -147,7 +147,41 @@ def _igamma(xp: Any, a: Any, x: Any) -> Any:
 
 @binary("Igammac", "floating", signature="a: T, x: T -> z: T", examples=_PAIRS)
 def _igammac(xp: Any, a: Any, x: Any) -> Any:
-    return _special(xp, "gammaincc", "igammac", a, x)
+    if is_numpy(xp) or a.dtype != np.float32:
+        return _special(xp, "gammaincc", "igammac", a, x)
+    from jax import lax
+
+    a, x = xp.broadcast_arrays(a, x)
+    below = (x < 1) | (x < a)
+    (series, fraction), (series_on, fraction_on) = (_gamma_parts(xp, a, x, n) for n in (_TERMS, _TERMS + 2))
+    scale = xp.exp(a * xp.log(x) - x - lax.lgamma(a))
+    found = xp.where(below, 1 - scale * series_on, scale * fraction_on)
+    good = (
+        (a > 0)
+        & (x > 0)
+        & (x < np.inf)
+        & xp.where(below, _same(xp, series, series_on), _same(xp, fraction, fraction_on))
+    )
+    return lax.cond(xp.all(good), lambda: found, lambda: lax.igammac(a, x))
+
+
+# Terms of a sum or a fraction that are enough for most numbers of 32 bits. Unlike a loop that goes on as long as some
+# element needs it, which XLA has for all others, a fixed number of them is compiled into a single pass.
+_TERMS = 20
+
+
+def _gamma_parts(xp: Any, a: Any, x: Any, terms: int) -> tuple[Any, Any]:
+    """The lower incomplete gamma function as a sum, and the upper as a fraction, over x^a e^-x."""
+    series, fraction = xp.ones_like(x), xp.ones_like(x)
+    for n in range(terms, 0, -1):
+        series = 1 + series * x / (a + n)
+        fraction = x + (2 * n + 1) - a - (n + 1) * (n + 1 - a) / fraction
+    return series / a, 1 / (x + 1 - a - (1 - a) / fraction)
+
+
+def _same(xp: Any, x: Any, y: Any) -> Any:
+    """Whether two results are the same but for rounding."""
+    return xp.abs(x - y) <= 2 * np.finfo(y.dtype).eps * xp.abs(y)
 
 
 @gradient("Igamma", "Igammac")
@@ -186,7 +220,27 @@ def _three_shapes(op: Operation) -> TensorShape:
     examples=[case(POSITIVE, POSITIVE + 0.5, np.abs(UNIT), grad=False)],
 )
 def _betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
-    return _special(xp, "betainc", "betainc", a, b, x)
+    if is_numpy(xp) or a.dtype != np.float32:
+        return _special(xp, "betainc", "betainc", a, b, x)
+    from jax import lax
+
+    a, b, x = xp.broadcast_arrays(a, b, x)
+    above = x > (a + 1) / (a + b + 2)
+    p, q, y = xp.where(above, b, a), xp.where(above, a, b), xp.where(above, 1 - x, x)
+    fraction, fraction_on = (_beta_fraction(xp, p, q, y, n) for n in (_TERMS // 2 - 2, _TERMS // 2 - 1))
+    log_beta = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    found = xp.exp(p * xp.log(y) + q * xp.log1p(-y) - log_beta) / p * fraction_on
+    good = (a > 0) & (b > 0) & (x >= 0) & (x <= 1) & _same(xp, fraction, fraction_on)
+    return lax.cond(xp.all(good), lambda: xp.where(above, 1 - found, found), lambda: lax.betainc(a, b, x))
+
+
+def _beta_fraction(xp: Any, a: Any, b: Any, x: Any, terms: int) -> Any:
+    """The fraction of the incomplete beta function, which converges soon where x is not above its mean."""
+    made = xp.ones_like(x)
+    for k in range(terms - 1, -1, -1):
+        made = 1 + (k + 1) * (b - (k + 1)) * x / ((a + (2 * k + 1)) * (a + (2 * k + 2)) * made)
+        made = 1 - (a + k) * (a + b + k) * x / ((a + 2 * k) * (a + (2 * k + 1)) * made)
+    return 1 / made
 
 
 @gradient("Betainc")

@@ -36,6 +36,25 @@ def test_a_static_table(session):
         made.lookup(tf.constant([1]))
 
 
+@pytest.mark.parametrize("more", [[], [b"of more than twenty-four letters"]])
+def test_many_strings_are_looked_up_at_once(session, more):
+    keys = [b"", b"a", b"a\0", b"\0", b"w\xff", *(b"w%d" % i**3 for i in range(2, 2000)), *more]
+    asked = np.array(
+        [keys[i % len(keys)] for i in range(0, 9000, 3)] + [b"b", b"a\0\0", b"w8" * 20] * 200, object
+    )
+    expected = [keys.index(key) if key in keys else -1 for key in asked.tolist()]
+    names = {value: b"=" + key for value, key in enumerate(keys)}
+    entries = tf.lookup.KeyValueTensorInitializer(tf.constant(keys), tf.range(len(keys), dtype=tf.int64))
+    numbers = tf.lookup.StaticHashTable(entries, -1)
+    texts = tf.constant([names[i] for i in range(len(keys))])
+    strings = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.constant(keys), texts), "none")
+    session.run([numbers.initializer, strings.initializer])
+    place = tf.placeholder(tf.string, [None, 2])
+    found, named = session.run([numbers.lookup(place), strings.lookup(place)], {place: asked.reshape(-1, 2)})
+    assert found.ravel().tolist() == expected
+    assert named.ravel().tolist() == [names.get(i, b"none") for i in expected]
+
+
 def test_other_entries_are_refused_once_it_is_filled(session):
     keys = tf.placeholder(tf.string, [None])
     made = tf.lookup.StaticHashTable(
