@@ -191,20 +191,29 @@ def _siphash(data: _Same, key: tuple[int, int]) -> np.ndarray:
     blocks = [_word(data, at) for at in range(0, n - 7, 8)]
     blocks.append(_tail(data) | np.uint64((n % 256) << 56))
     for block in blocks:
-        state[3] = state[3] ^ block
-        state = _sip_round(_sip_round(state))
-        state[0] = state[0] ^ block
-    state[2] = state[2] ^ np.uint64(0xFF)
+        state[3] ^= block
+        _sip_round(state)
+        _sip_round(state)
+        state[0] ^= block
+    state[2] ^= np.uint64(0xFF)
     for _ in range(4):
-        state = _sip_round(state)
+        _sip_round(state)
     return state[0] ^ state[1] ^ state[2] ^ state[3]
 
 
-def _sip_round(state: list) -> list:
+def _sip_round(state: list) -> None:
+    """Changes the four words of the state in place."""
     a, b, c, d = state
-    a, c = a + b, c + d
-    b, d = _rotated(b, 64 - 13) ^ a, _rotated(d, 64 - 16) ^ c
-    a = _rotated(a, 32)
-    c, a = c + b, a + d
-    b, d = _rotated(b, 64 - 17) ^ c, _rotated(d, 64 - 21) ^ a
-    return [a, b, _rotated(c, 32), d]
+    for left, right, turns in (((a, c), (b, d), (51, 48)), ((c, a), (b, d), (47, 43))):
+        for x, y, count in zip(left, right, turns, strict=True):
+            x += y
+            _rotate(y, count)
+            y ^= x
+        _rotate(left[0], 32)
+
+
+def _rotate(x: np.ndarray, count: int) -> None:
+    """Rotates the bits to the right, in place."""
+    high = x << np.uint64(64 - count)
+    x >>= np.uint64(count)
+    x |= high

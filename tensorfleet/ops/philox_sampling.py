@@ -51,10 +51,10 @@ def _first_draws(rng, num_sampled, count, draw):
 
 def _growing(rng, num_sampled, draw):
     """A function of how many draws of this execution are wanted, for `_pick`; it draws only those that it has not yet."""
-    drawn = []
+    drawn: list[np.ndarray] = []
 
     def first_draws(count):
-        have = sum(map(len, drawn))
+        have = sum(len(part) for part in drawn)
         if not have:
             drawn.append(_first_draws(rng, num_sampled, count, draw))
         elif have < count:  # whole blocks of two draws each

@@ -111,12 +111,15 @@ def _character_starts(s: bytes) -> list[int]:
 def _length(ctx: Any, strings: Any, *, unit: bytes) -> Any:
     array = np.asarray(strings, object)
     texts = array.ravel().tolist()
-    lengths = lengths_of(texts)
-    if unit != b"BYTE":
-        letters = np.frombuffer(b"".join(texts), np.int8) >= -64  # all but the bytes that continue one
-        before = np.append(0, np.cumsum(letters, dtype=np.int32))
-        ends = np.cumsum(lengths)
-        lengths = before[ends] - before[ends - lengths]
+    if unit == b"BYTE":
+        lengths = lengths_of(texts)
+    else:
+        buffer = Buffer.of(texts)
+        lengths = buffer.lengths
+        letters = buffer.data.view(np.int8) >= -64  # all but the bytes that continue one
+        if not letters.all():
+            before = np.append(0, np.cumsum(letters, dtype=np.int32))
+            lengths = before[buffer.starts + lengths] - before[buffer.starts]
     return lengths.astype(np.int32).reshape(array.shape)
 
 
@@ -172,11 +175,12 @@ def _substr(ctx: Any, strings: Any, pos: Any, length: Any, *, unit: bytes) -> An
 def _same_part(texts: np.ndarray, pos: Any, length: Any) -> np.ndarray | None:
     """The part that is at the same place in all strings; None when some are too short."""
     start, count = np.asarray(pos).item(), np.asarray(length).item()
-    shortest = min(map(len, texts.flat), default=0)
-    if not -shortest <= start <= shortest:
-        return None
     to_the_end = count < 0 or start < 0 <= start + count
-    return each(itemgetter(slice(start, None if to_the_end else start + count)), texts)
+    made = each(itemgetter(slice(start, None if to_the_end else start + count)), texts)
+    if start > 0 and count and all(made.flat):  # nothing is left of a string that is too short
+        return made
+    shortest = min(map(len, texts.flat), default=0)
+    return made if -shortest <= start <= shortest else None
 
 
 def _bytes_from(text: bytes, start: int, count: int, at: int) -> bytes:
