@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.api import export
+from tensorfleet.api import export, find
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.gradients import listed
+from tensorfleet.graph.gradients import gradients, listed
 from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.scopes import control_dependencies, get_default_graph
 
 
 @export("custom_gradient")
@@ -22,23 +25,71 @@ def custom_gradient(f: Any) -> Any:
             raise ValueError(
                 "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
             )
+        graph = get_default_graph()
+        first, made = len(graph.get_operations()), set(map(id, find("global_variables")()))
         inputs = [apply("Identity", to_tensor(a)) for a in args]
         result, grad_fn = f(*inputs)
+        variables = _used(graph.get_operations()[first:], made)
+        options = {"variables": variables} if variables else {}
+        if variables and not _takes_variables(grad_fn):
+            raise TypeError(
+                "If using @custom_gradient with a function that uses variables, then grad_fn must accept a "
+                "'variables' keyword argument."
+            )
         flat = listed(result)
         single = not isinstance(result, (list, tuple))
-        outputs = apply("IdentityN", [*[to_tensor(r) for r in flat], *inputs])
+        outputs = apply("IdentityN", [*[to_tensor(r) for r in flat], *inputs, *map(to_tensor, variables)])
         count = len(flat)
 
         def gradient(op: Operation, *grads: Any) -> list:
-            found = listed(grad_fn(*grads[:count]))
-            if len(found) != len(inputs):
-                raise ValueError(
-                    f"The gradient function of {f.__name__} gave {len(found)} gradients for {len(inputs)} inputs."
-                )
-            return [None] * count + found
+            found = grad_fn(*grads[:count], **options)
+            given, of_variables = found if variables else (found, [])
+            given = listed(given)
+            for what, some, wanted in (("inputs", given, inputs), ("variables", of_variables, variables)):
+                if len(some) != len(wanted):
+                    raise ValueError(
+                        f"The gradient function of {f.__name__} gave {len(some)} gradients for {len(wanted)} {what}."
+                    )
+            return [None] * count + given + list(of_variables)
 
         outputs[0]._op._gradient_function = gradient
         results = outputs[:count]
         return results[0] if single else type(result)(results)
 
     return wrapped
+
+
+def _used(ops: list[Operation], before: set[int]) -> list:
+    """The trainable variables that operations use; TypeError when new ones are not resources."""
+    every = find("global_variables")()
+    if any(id(v) not in before and v.dtype._is_ref_dtype for v in every):
+        raise TypeError(
+            "All variables used by `f` wrapped with @custom_gradient must be `ResourceVariable`s. Ensure that no "
+            "`variable_scope` is created with `use_resource=False`."
+        )
+    handles = {t for op in ops for t in op._inputs if t.dtype.name == "resource"}
+    return [v for v in every if getattr(v, "trainable", False) and getattr(v, "handle", None) in handles]
+
+
+def _takes_variables(function: Callable) -> bool:
+    given = inspect.signature(function).parameters.values()
+    return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in given)
+
+
+@export("recompute_grad")
+def recompute_grad(f: Callable) -> Callable:
+    """A function like `f` that computes its inner values again for the gradient instead of keeping them."""
+
+    @custom_gradient
+    def inner(*args: Any) -> tuple:
+        result = f(*args)
+
+        def gradient(*grads: Any, variables: Any = ()) -> tuple:
+            with control_dependencies([g for g in grads if g is not None]):
+                again = f(*args)
+            found = gradients(again, [*args, *variables], list(grads))
+            return (found[: len(args)], found[len(args) :]) if variables else found
+
+        return result, gradient
+
+    return inner

@@ -97,6 +97,52 @@ def test_custom_gradient(session):
     assert session.run([y, tf.gradients(y, [x])[0]]) == [28, 1]
 
 
+def scaled(takes_variables, **options):
+    """x times a variable made inside, whose gradients are 10 and 100 times what comes back."""
+
+    @tf.custom_gradient
+    def f(x):
+        v = tf.get_variable("v", initializer=2.0, **options)
+        y = x * v.value()
+        if takes_variables:
+            return y, lambda dy, variables: (dy * 10, [dy * 100 for _ in variables])
+        return y, lambda dy: dy * 10
+
+    return f
+
+
+def test_custom_gradient_of_a_function_with_variables(session):
+    x = tf.constant(4.0)
+    y = scaled(True, use_resource=True)(x) * 7.0
+    grads = tf.gradients(y, [x, *tf.trainable_variables()])
+    session.run(tf.global_variables_initializer())
+    assert session.run([y, *grads]) == [56, 70, 700]
+    with tf.variable_scope("other"):
+        fixed = scaled(False, use_resource=True, trainable=False)(x)
+    assert session.run(tf.gradients(fixed, x)) == [10]
+    for name, takes, resource, complaint in [
+        ("a", False, True, "must accept a 'variables' keyword"),
+        ("b", True, False, "must be `ResourceVariable`s"),
+    ]:
+        with tf.variable_scope(name), pytest.raises(TypeError, match=complaint):
+            scaled(takes, use_resource=resource)(x)
+
+
+def test_recomputed_gradient_is_that_of_the_function(session):
+    def f(x, y):
+        return tf.sin(x) * tf.get_variable("w", initializer=3.0, use_resource=True) * y
+
+    x, y = tf.constant(0.5), tf.constant(2.0)
+    with tf.variable_scope("a", reuse=tf.AUTO_REUSE):
+        result = tf.recompute_grad(f)(x, y)
+        xs = [x, y, *tf.trainable_variables()]
+        pairs = list(zip(tf.gradients(result, xs), tf.gradients(f(x, y), xs), strict=True))
+    session.run(tf.global_variables_initializer())
+    for again, plain in session.run(pairs):
+        assert again == pytest.approx(plain)
+    assert len([op for op in x.graph.get_operations() if op.type == "Sin"]) == 3
+
+
 def test_no_gradient_flows_through_py_func(session):
     x = tf.constant(2.0)
     assert tf.gradients(tf.py_func(lambda v: v, [x], tf.float32), [x]) == [None]
