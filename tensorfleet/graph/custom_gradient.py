@@ -84,7 +84,7 @@ def recompute_grad(f: Callable) -> Callable:
     def inner(*args: Any) -> tuple:
         result = f(*args)
 
-        def gradient(*grads: Any, variables: Any = ()) -> tuple:
+        def gradient(*grads: Any, variables: Any = ()) -> Any:
             with control_dependencies([g for g in grads if g is not None]):
                 again = f(*args)
             found = gradients(again, [*args, *variables], list(grads))

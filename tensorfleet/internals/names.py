@@ -165,6 +165,8 @@ publish(
 )
 publish(VariableAggregation, "python.ops.variables.VariableAggregationV2")
 publish(lambda source_t, target_t: None, "python.ops.custom_gradient.copy_handle_data")
+publish("critical_sections", "python.ops.critical_section_ops.CRITICAL_SECTIONS")
+publish("critical_section_executions", "python.ops.critical_section_ops.CRITICAL_SECTION_EXECUTIONS")
 publish(PartitionInfo, "python.ops.variable_scope._PartitionInfo")
 publish(False, "python.ops.variable_scope._DEFAULT_USE_RESOURCE")
 publish(collections.abc, "python.util.compat.collections_abc")

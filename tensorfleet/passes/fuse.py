@@ -8,6 +8,7 @@ device at one level) can always run as one unit.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 from tensorfleet.graph.operation import Operation, Tensor
@@ -29,7 +30,7 @@ def fuse(plan: Plan) -> Plan:
     tables = owned_tables(plan, laid.kinds, hidden, known)
     while tables:
         trial = _lay_out(plan, known, gathers, hidden, tables)
-        together = {v: ops for v, ops in tables.items() if len({trial.levels[op] for op in ops}) == 1}
+        together = {v: ops for v, ops in tables.items() if len({trial.segment_of(op) for op in ops}) == 1}
         if len(together) == len(tables):
             laid = trial
             break
@@ -48,6 +49,12 @@ class _Layout:
     kinds: dict[Operation, str]
     before: dict[Operation, list[Operation]]
     levels: dict[Operation, int]
+    #: see `_freeing`
+    freeing: dict[Operation, frozenset[Operation]]
+
+    def segment_of(self, op: Operation) -> tuple:
+        """What distinguishes the segment of an operation from the others of its device."""
+        return self.levels[op], self.freeing.get(op)
 
 
 def _lay_out(
@@ -63,7 +70,7 @@ def _lay_out(
     kinds.update(dict.fromkeys(index_ops(plan, kinds, known), "index"))
     levels = _levels(plan, ops, kinds, before)
     _delay(plan, ops, kinds, before, levels)
-    return _Layout(ops, kinds, before, levels)
+    return _Layout(ops, kinds, before, levels, _freeing(ops, before))
 
 
 def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
@@ -204,18 +211,22 @@ def _before(op: Operation, plan: Plan, known: set[Tensor], hidden: set[Operation
 def _read_after_initializing(ops: list[Operation], before: dict[Operation, list[Operation]]) -> None:
     """Orders a read after the assignments made before it, where the graph leaves it open.
 
-    So one run can initialize variables whose initial values read each other, in the order they were made.
+    So one run can initialize variables whose initial values read each other, in the order they were made. What
+    comes after an operation that waits is left in the order that the waiting gives.
     """
     written: dict[Operation, list[Operation]] = {}
+    waiting: set[Operation] = set()
     for op in ops:
-        if op.spec.overwrites:
+        if op.spec.blocks or not waiting.isdisjoint(before[op]):
+            waiting.add(op)
+        elif op.spec.overwrites:
             variable = variable_of(op._inputs[op.input_list(op.spec.updates[0])[0]])
             if variable is not None:
                 written.setdefault(variable, []).append(op)
     if not written:
         return
     for op in ops:
-        if op.spec.updates:
+        if op.spec.updates or op in waiting:
             continue
         for t in op._inputs:
             variable = variable_of(t) if t.dtype._is_ref_dtype or t.dtype.name == "resource" else None
@@ -271,6 +282,35 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
         levels[op] = max(levels[op], latest)
 
 
+def _freeing(ops: list[Operation], before: dict) -> dict[Operation, frozenset[Operation]]:
+    """The waiting operations behind each operation that another one may wait for, by way of a queue or a lock.
+
+    What comes after one dequeue must not be held up by another that goes on only when the first has led to an
+    enqueue: operations behind different ones stay in segments of their own.
+    """
+    waiting = [op for op in ops if op.spec.blocks]
+    if len(waiting) < 2:
+        return {}
+    held = {handle for op in waiting for handle in (op, *_handles(op))}
+    behind: dict[Operation, frozenset[Operation]] = {}
+    for op in ops:
+        sets = {behind[b] for b in before[op] if b in behind}
+        sets |= {frozenset((b,)) for b in before[op] if b.spec.blocks}
+        behind[op] = next(iter(sets)) if len(sets) == 1 else frozenset().union(*sets)
+    leading: set[Operation] = set()
+    for op in reversed(ops):
+        if op in leading or (behind[op] and not held.isdisjoint(_handles(op))):
+            leading.update(before[op])
+    return {op: behind[op] for op in leading if op in behind}
+
+
+def _handles(op: Operation) -> list:
+    """What an operation acts on that is no variable: queues, locks, staging areas (which have no handle)."""
+    if "shared_name" in op._attrs:
+        return [op._attrs["shared_name"]]
+    return [t._op for t in op._inputs if t.dtype.name in ("resource", "variant")]
+
+
 def _group(plan: Plan, laid: _Layout) -> list[Part]:
     kinds, levels = laid.kinds, laid.levels
     parts: list[Part] = []
@@ -278,14 +318,15 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
     for op in laid.ops:
         by_level.setdefault(levels[op], []).append(op)
     for level in sorted(by_level):
-        segments: dict[str, list[Part]] = {}
+        segments: dict[tuple, list[Part]] = {}
         hosts: list[Part] = []
         for op in by_level[level]:
             device = plan.devices[op]
             if kinds[op] == "segment":
-                if device not in segments or len(segments[device][-1].ops) == _LONGEST:
-                    segments.setdefault(device, []).append(Part("segment", [], device))
-                segments[device][-1].ops.append(op)
+                own = (device, laid.freeing.get(op))
+                if own not in segments or len(segments[own][-1].ops) == _LONGEST:
+                    segments.setdefault(own, []).append(Part("segment", [], device))
+                segments[own][-1].ops.append(op)
             elif kinds[op] == "alone":
                 hosts.append(Part("segment", [op], device))
             elif kinds[op] == "index":
@@ -293,7 +334,9 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
             else:
                 guard = plan.guards.get(op, frozenset())
                 hosts.append(Part(kinds[op], [op], device, list(op._outputs), guard=guard))
-        parts += [*itertools.chain(*segments.values()), *hosts]
+        # Those behind fewer waiting operations never need what those behind more of them make.
+        order = sorted(segments, key=lambda own: math.inf if own[1] is None else len(own[1]))
+        parts += [*itertools.chain(*(segments[own] for own in order)), *hosts]
     return parts
 
 

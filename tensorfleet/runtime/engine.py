@@ -129,6 +129,7 @@ class Engine:
                 began(ctx)
             return program.run(ctx, feeds, self.pool)
         finally:
+            ctx.end()
             with self._lock:
                 self._running.discard(ctx)
 

@@ -57,6 +57,10 @@ class StepContext:
         """Ends the step: waiting operations wake up and raise `reason`."""
         if self.reason is None:
             self.reason = reason
+        self.end()
+
+    def end(self) -> None:
+        """Wakes whoever waits, and gives back what is still held."""
         if self._lock is not None:
             with self._lock:
                 waiting = list(self._waiting)
@@ -85,6 +89,20 @@ class StepContext:
         finally:
             with self._lock:
                 self._waiting.discard(event)
+
+    def hold(self, held: Any) -> None:
+        """Has `held.set()` called when the step ends, unless it is let go before."""
+        assert self._lock is not None
+        with self._lock:
+            self._waiting.add(held)
+        if self.reason is not None:
+            held.set()
+
+    def let_go(self, held: Any) -> None:
+        """Ends what `hold` began."""
+        assert self._lock is not None
+        with self._lock:
+            self._waiting.discard(held)
 
     def stoppable(self, call: Call) -> Any:
         """What a Python function returns, which is interrupted when the step is cancelled."""
