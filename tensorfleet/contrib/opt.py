@@ -16,6 +16,7 @@ from tensorfleet.train.adam import AdamOptimizer
 from tensorfleet.train.moving_averages import ExponentialMovingAverage
 from tensorfleet.train.optimizer import Optimizer, cast
 from tensorfleet.train.optimizers import MomentumOptimizer
+from tensorfleet.train.saveables import by_name
 from tensorfleet.train.saver import Saver
 from tensorfleet.variables.base import Variable
 from tensorfleet.variables.lists import global_variables
@@ -241,13 +242,21 @@ class MovingAverageOptimizer(Optimizer):
         """A saver under whose names of variables are their averages, and the other way round."""
         if self._swapped is None:
             raise RuntimeError("Must call apply_gradients or minimize before creating the swapping_saver")
-        found = global_variables() if var_list is None else var_list
-        by_name = found if isinstance(found, dict) else {v.op.name: v for v in found}
+        found = by_name(global_variables() if var_list is None else var_list)
+        known = {
+            v.op.name: v for item in found.values() for v in (item if isinstance(item, list) else [item])
+        }
         other = {**self._swapped, **{average: v for v, average in self._swapped.items()}}
-        missing = [name for name in other if name not in by_name]
-        if missing:
-            raise ValueError(f"Variables to swap are not in var_list: {missing}")
-        return Saver({n: by_name[other.get(n, n)] for n in by_name}, name=name, **kwargs)
+
+        def swapped(item: Any) -> Any:
+            if isinstance(item, list):
+                return [swapped(part) for part in item]
+            wanted = other.get(item.op.name, item.op.name)
+            if wanted not in known:
+                raise ValueError(f"Variable to swap {wanted} is not in variables to save {list(known)}")
+            return known[wanted]
+
+        return Saver({key: swapped(item) for key, item in found.items()}, name=name, **kwargs)
 
 
 @export("contrib.opt.DropStaleGradientOptimizer")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,36 +47,74 @@ def optimize_loss(
     The optimizer is a name ("SGD", "Adam", "Adagrad", "RMSProp", "Momentum", "Ftrl"), a class, an object, or a
     function of the learning rate.
     """
-    if gradient_noise_scale is not None:
-        raise ValueError("optimize_loss does not add noise to gradients here.")
-    known = [*OPTIMIZER_SUMMARIES, "gradient"]
+    loss = find("convert_to_tensor")(loss)
+    if not loss.shape.is_compatible_with([]):
+        raise ValueError(f"Expected scalar shape for the loss, saw shape: {loss.shape}.")
     for summary in summaries or ():
-        if summary not in known:
+        if summary not in OPTIMIZER_SUMMARIES:
             raise ValueError(
                 f"Summaries should be one of [{', '.join(OPTIMIZER_SUMMARIES)}], you provided {summary}."
             )
+    if global_step is None:
+        global_step = find("train.get_global_step")()
+    else:
+        find("train.assert_global_step")(global_step)
     with variable_scope(name, "OptimizeLoss", [loss, global_step]):
         updates = list(get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else update_ops)
         if updates:
             loss = _after(updates, loss)
         shown = ["loss", "learning_rate", "global_gradient_norm"] if summaries is None else summaries
-        rate = _rate(learning_rate, learning_rate_decay_fn, global_step, shown)
+        rate = _rate(learning_rate, learning_rate_decay_fn, global_step)
         made = _optimizer(optimizer, rate)
         grads = made.compute_gradients(
             loss,
             variables if variables is not None else find("trainable_variables")(),
             colocate_gradients_with_ops=colocate_gradients_with_ops,
         )
+        if gradient_noise_scale is not None:
+            grads = _noisy(grads, gradient_noise_scale)
         if gradient_multipliers is not None:
-            grads = multiply_gradients(grads, gradient_multipliers)
+            scaled = multiply_gradients([(g, v) for g, v in grads if g is not None], gradient_multipliers)
+            grads = scaled + [(g, v) for g, v in grads if g is None]
+        if "global_gradient_norm" in shown:
+            find("summary.scalar")("global_norm/gradient_norm", _norm(grads))
         if clip_gradients is not None:
             grads = clip_gradients(grads) if callable(clip_gradients) else _clipped(grads, clip_gradients)
+        if "learning_rate" in shown and rate is not None:
+            find("summary.scalar")("learning_rate", rate)
         if "loss" in shown:
             find("summary.scalar")("loss", loss)
+        _summarize(grads, shown, clip_gradients is not None)
         apply = made.apply_gradients(
             grads, global_step=global_step if increment_global_step else None, name="train"
         )
         return _after([apply], loss)
+
+
+def _norm(grads: list) -> Tensor:
+    return find("global_norm")([g for g, _ in grads])
+
+
+def _noisy(grads: list, scale: Any) -> list:
+    """Gradients with normal noise added to each, cut off at two standard deviations."""
+
+    def noisy(gradient: Any) -> Any:
+        values = gradient.dense_shape if isinstance(gradient, IndexedSlices) else gradient.shape
+        return gradient + find("truncated_normal")(values) * scale
+
+    return [(g if g is None else noisy(g), v) for g, v in grads]
+
+
+def _summarize(grads: list, shown: Sequence[str], clipped: bool) -> None:
+    for grad, var in grads:
+        values = grad.values if isinstance(grad, IndexedSlices) else grad
+        name = var.name.replace(":", "_")
+        if values is not None and "gradients" in shown:
+            find("summary.histogram")(f"gradients/{name}", values)
+        if values is not None and "gradient_norm" in shown:
+            find("summary.scalar")(f"gradient_norm/{name}", find("global_norm")([values]))
+    if clipped and {"global_gradient_norm", "gradient_norm"} & set(shown):
+        find("summary.scalar")("global_norm/clipped_gradient_norm", _norm(grads))
 
 
 def _after(operations: list, value: Any) -> Tensor:
@@ -83,18 +122,20 @@ def _after(operations: list, value: Any) -> Tensor:
         return find("identity")(value)
 
 
-def _rate(rate: Any, decay: Callable | None, global_step: Any, shown: Sequence[str]) -> Any:
+def _rate(rate: Any, decay: Callable | None, global_step: Any) -> Any:
     if rate is None:
         return None
     if isinstance(rate, float):
+        if rate < 0.0:
+            raise ValueError(f"Invalid learning_rate {rate}.")
         start = find("constant_initializer")(rate)
         rate = find("get_variable")("learning_rate", [], trainable=False, initializer=start)
+    elif not isinstance(rate, Tensor) or rate.shape.ndims != 0:
+        raise ValueError(f"Learning rate should be 0d Tensor or float. Got {rate} of type {type(rate)}")
     if decay is not None:
         if global_step is None:
             raise ValueError("global_step is required for learning_rate_decay_fn.")
         rate = decay(rate, global_step)
-    if "learning_rate" in shown:
-        find("summary.scalar")("learning_rate", rate)
     return rate
 
 
@@ -108,20 +149,22 @@ def _optimizer(given: Any, rate: Any) -> Any:
             raise ValueError(
                 f"Learning rate is None, but should be specified if optimizer is string ({given})."
             )
-        return find(OPTIMIZER_CLS_NAMES[given])(learning_rate=rate)
+        more = {"momentum": 0.9} if given == "Momentum" else {}
+        return find(OPTIMIZER_CLS_NAMES[given])(learning_rate=rate, **more)
     if isinstance(given, type) and issubclass(given, find("train.Optimizer")):
         if rate is None:
             raise ValueError(
                 f"Learning rate is None, but should be specified if optimizer is class ({given})."
             )
         return given(learning_rate=rate)
-    if isinstance(given, find("train.Optimizer")):
-        return given
-    if callable(given):
-        return given(rate) if rate is not None else given()
-    raise ValueError(
-        f"Unrecognized optimizer: should be string, subclass of Optimizer, instance of subclass of Optimizer or function with one argument. Got {given!s}."
-    )
+    if callable(given) and not isinstance(given, type):
+        given = given(rate) if rate is not None else given()
+    if not isinstance(given, find("train.Optimizer")):
+        raise ValueError(
+            "Unrecognized optimizer: should be string, subclass of Optimizer, instance of subclass of Optimizer or "
+            f"function with one argument. Got {given!s}."
+        )
+    return given
 
 
 def _clipped(grads: list, norm: Any) -> list:
@@ -130,11 +173,67 @@ def _clipped(grads: list, norm: Any) -> list:
     return list(zip(clipped, variables, strict=True))
 
 
+@export("contrib.layers.adaptive_clipping_fn")
+def adaptive_clipping_fn(
+    std_factor: float = 2.0,
+    decay: float = 0.95,
+    static_max_norm: float | None = None,
+    global_step: Any = None,
+    report_summary: bool = False,
+    epsilon: float = 1e-8,
+    name: str | None = None,
+) -> Callable[[list], list]:
+    """For `clip_gradients`: cuts gradients whose norm is far above what the norms were so far.
+
+    Far is `std_factor` standard deviations of the norm's logarithm above its mean; what is cut gets the mean norm.
+    """
+
+    def clip(grads_and_vars: list) -> list:
+        norm = _norm(grads_and_vars)
+        most, mean = _usual_norm(norm, std_factor, decay, global_step, epsilon, name)
+        if report_summary:
+            find("summary.scalar")("global_norm/adaptive_max_gradient_norm", most)
+        usual = find("exp")(mean)
+        if static_max_norm is not None:
+            most, usual = find("minimum")(most, static_max_norm), find("minimum")(usual, static_max_norm)
+        factor = find("where")(norm < most, find("ones_like")(norm), usual / norm)
+        return [(g if g is None else find("scalar_mul")(factor, g), v) for g, v in grads_and_vars]
+
+    return clip
+
+
+def _usual_norm(
+    norm: Tensor, deviations: float, decay: Any, global_step: Any, epsilon: float, name: str | None
+) -> tuple[Tensor, Tensor]:
+    """The largest norm that is not far above the others, and the mean of the norms' logarithms."""
+    with variable_scope(name, "AdaptiveMaxNorm", [norm]):
+        logarithm = find("log")(norm + epsilon)
+
+        def moving(name: str, value: Tensor) -> Tensor:
+            average = find("get_variable")(
+                name, shape=value.shape, initializer=find("zeros_initializer")(), trainable=False
+            )
+            keep = decay
+            if global_step is not None:  # the first steps count for more
+                count = find("cast")(global_step, value.dtype)
+                keep = find("minimum")(decay, count / (count + 1.0))
+            return find("assign_sub")(average, (1.0 - keep) * (average - value))
+
+        mean = moving("mean", logarithm)
+        variance = moving("sq_mean", find("square")(logarithm)) - find("square")(mean)
+        deviation = find("sqrt")(find("maximum")(epsilon, variance))
+        return find("exp")(mean + deviations * deviation), mean
+
+
 @export("contrib.training.multiply_gradients", "contrib.slim.learning.multiply_gradients")
 def multiply_gradients(grads_and_vars: list, gradient_multipliers: dict) -> list:
     """Gradients scaled by a factor for their variable (or its name)."""
-    if not isinstance(gradient_multipliers, dict) or not gradient_multipliers:
-        raise ValueError("gradient_multipliers is empty")
+    if not isinstance(grads_and_vars, list):
+        raise ValueError("`grads_and_vars` must be a list.")
+    if not gradient_multipliers:
+        raise ValueError("`gradient_multipliers` is empty.")
+    if not isinstance(gradient_multipliers, dict):
+        raise ValueError("`gradient_multipliers` must be a dict.")
     scaled = []
     for grad, var in grads_and_vars:
         key = var if any(var is k for k in gradient_multipliers) else var.op.name
@@ -142,8 +241,7 @@ def multiply_gradients(grads_and_vars: list, gradient_multipliers: dict) -> list
             if grad is None:
                 raise ValueError("Requested multiple of `None` gradient.")
             factor = gradient_multipliers[key]
-            if not isinstance(factor, Tensor):
-                factor = find("constant")(factor, dtype=grad.dtype)
+            factor = find("cast")(factor, grad.dtype)
             if isinstance(grad, IndexedSlices):
                 grad = IndexedSlices(grad.values * factor, grad.indices, grad.dense_shape)
             else:
@@ -163,6 +261,12 @@ def clip_gradient_norms(gradients_to_variables: list, max_norm: float) -> list:
             grad = find("clip_by_norm")(grad, max_norm)
         clipped.append((grad, var))
     return clipped
+
+
+@export("contrib.training.clip_gradient_norms_fn")
+def clip_gradient_norms_fn(max_norm: float) -> Callable[[list], list]:
+    """What cuts each gradient to a norm by itself, for `transform_grads_fn`."""
+    return functools.partial(clip_gradient_norms, max_norm=max_norm)
 
 
 @export("contrib.training.add_gradients_summaries", "contrib.slim.learning.add_gradients_summaries")

@@ -5,6 +5,7 @@ Layers and variables of slim are those of `tf.contrib.layers` and `tf.contrib.fr
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from tensorfleet.train.patience import for_steps
 
 _USE_DEFAULT = 0
 _LOSSES = "contrib.slim.losses"
+_PATIENCE = 120  # seconds that the threads of a supervisor have to end
 
 
 def _reordered(name: str, first: str, second: str, extra: tuple[str, ...] = ()) -> Callable:
@@ -89,12 +91,31 @@ def create_train_op(
 def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: dict) -> tuple[Any, bool]:
     """One step, logged now and then; the loss, and whether training is over."""
     begin = time.time()
-    loss, number = sess.run([train_op, global_step])
+    should_trace = train_step_kwargs.get("should_trace")
+    if should_trace is not None and sess.run(should_trace):
+        loss, number = _traced(sess, train_op, global_step, train_step_kwargs)
+    else:
+        loss, number = sess.run([train_op, global_step])
     should_log = train_step_kwargs.get("should_log")
     if should_log is not None and sess.run(should_log):
         find("logging.info")("global step %d: loss = %.4f (%.3f sec/step)", number, loss, time.time() - begin)
     should_stop = train_step_kwargs.get("should_stop")
     return loss, bool(sess.run(should_stop)) if should_stop is not None else False
+
+
+def _traced(sess: Any, train_op: Any, global_step: Any, kwargs: dict) -> tuple[Any, Any]:
+    """The loss and the number of a step, whose times are left in a file for chrome://tracing."""
+    options = find("RunOptions")(trace_level=find("RunOptions").FULL_TRACE)
+    metadata = find("RunMetadata")()
+    loss = sess.run(train_op, options=options, run_metadata=metadata)
+    number = sess.run(global_step)
+    path = os.path.join(kwargs["logdir"], f"tf_trace-{number}.json")
+    find("logging.info")("Writing trace to %s", path)
+    with find("gfile.Open")(path, "w") as file:
+        file.write(find("fleet.Timeline")(metadata.step_stats).generate_chrome_trace_format())
+    if kwargs.get("summary_writer") is not None:
+        kwargs["summary_writer"].add_run_metadata(metadata, f"run_metadata-{number}", number)
+    return loss, number
 
 
 @export("contrib.slim.learning.train")
@@ -134,6 +155,8 @@ def train(
         raise ValueError("train_op cannot be None.")
     if logdir is None and (saver is not None or (_is_given(summary_op) and summary_op is not None)):
         raise ValueError("Cannot provide summary_op or saver when logdir=None")
+    if logdir is None and trace_every_n_steps is not None:
+        raise ValueError("Cannot provide trace_every_n_steps because logdir=None")
     if sync_optimizer is not None and startup_delay_steps > 0:
         raise ValueError("startup_delay_steps must be zero when sync_optimizer is supplied.")
     graph = graph or get_default_graph()
@@ -142,13 +165,16 @@ def train(
         sync = _sync_options(sync_optimizer, is_chief)
         if train_step_kwargs == _USE_DEFAULT:
             train_step_kwargs = _stop_and_log(step, number_of_steps, log_every_n_steps)
+            if trace_every_n_steps is not None:
+                traces = find("equal")(find("mod")(step, trace_every_n_steps), 0)
+                train_step_kwargs.update(should_trace=traces, logdir=logdir)
     options = {
         "init_op": init_op,
         "local_init_op": local_init_op,
         "ready_op": ready_op,
         "summary_op": summary_op if logdir is not None else None,
         "summary_writer": summary_writer if logdir is not None else None,
-        "saver": saver,
+        "saver": _USE_DEFAULT if saver is None else saver,
         **sync.pop("options", {}),
     }
     supervisor = find("train.Supervisor")(
@@ -164,16 +190,22 @@ def train(
     )
     with supervisor.managed_session(master, start_standard_services=False, config=session_config) as sess:
         sess = session_wrapper(sess) if session_wrapper is not None else sess
+        services: list = []
         if is_chief and logdir is not None:
-            supervisor.start_standard_services(sess)
+            services = supervisor.start_standard_services(sess) or []
         elif startup_delay_steps > 0:
             _wait_for_step(sess, step, min(startup_delay_steps, number_of_steps or sys.maxsize))
         supervisor.start_queue_runners(sess)
         if is_chief and sync_optimizer is not None:
             supervisor.start_queue_runners(sess, [sync["queue_runner"]])
             sess.run(sync["init_tokens"])
+        if train_step_kwargs and "should_trace" in train_step_kwargs:
+            train_step_kwargs["summary_writer"] = supervisor.summary_writer
         loss = _loop(supervisor, sess, train_step_fn, train_op, step, train_step_kwargs or {})
         if logdir is not None and is_chief and supervisor.saver is not None:
+            supervisor.request_stop()
+            for service in services:  # a checkpoint that one of them still writes would count as the last
+                service.join(_PATIENCE)
             supervisor.saver.save(sess, supervisor.save_path, global_step=supervisor.global_step)
     return loss
 

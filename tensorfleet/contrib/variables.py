@@ -10,7 +10,14 @@ from tensorfleet.api import export, find, publish
 from tensorfleet.arguments import function, like
 from tensorfleet.contrib.arg_scope import add_arg_scope
 from tensorfleet.graph.operation import Operation
-from tensorfleet.graph.scopes import GraphKeys, add_to_collection, device, get_collection
+from tensorfleet.graph.scopes import (
+    GraphKeys,
+    add_to_collection,
+    control_dependencies,
+    device,
+    get_collection,
+    name_scope,
+)
 from tensorfleet.variables.scope import VariableScope, get_variable
 
 
@@ -232,7 +239,7 @@ def assign_from_checkpoint(
     model_path: str, var_list: Any, ignore_missing_vars: bool = False
 ) -> tuple[Operation, dict]:
     """An operation that sets variables (or names in the checkpoint to variables) and the feeds it needs."""
-    reader = find("train.load_checkpoint")(model_path)
+    reader = find("train.NewCheckpointReader")(model_path)
     feeds: dict = {}
     assigns: list[Any] = []
     for name, target in _by_name(var_list).items():
@@ -266,7 +273,7 @@ def assign_from_checkpoint_fn(
         raise ValueError("var_list cannot be empty")
     wanted = _by_name(var_list)
     if ignore_missing_vars:
-        reader = find("train.load_checkpoint")(model_path)
+        reader = find("train.NewCheckpointReader")(model_path)
         for name in [n for n in wanted if not reader.has_tensor(n)]:
             find("logging.warning")("Variable %s missing in checkpoint %s", name, model_path)
             del wanted[name]
@@ -275,6 +282,16 @@ def assign_from_checkpoint_fn(
             return None
     saver = find("train.Saver")(wanted, reshape=reshape_variables)
     return lambda session: saver.restore(session, model_path)
+
+
+@export("contrib.framework.zero_initializer")
+def zero_initializer(ref: Any, use_locking: bool = True, name: str = "zero_initializer") -> Any:
+    """Sets a variable that has no value yet to zeros; running it again is an error."""
+    with name_scope(name):
+        has_value = ref.is_initialized() if hasattr(ref, "handle") else find("is_variable_initialized")(ref)
+        check = find("Assert")(find("logical_not")(has_value), ["input is already initialized"])
+        with control_dependencies([check]):
+            return ref.assign(find("zeros")(ref.shape, ref.dtype.base_dtype))
 
 
 @export("contrib.framework.VariableDeviceChooser")

@@ -38,6 +38,8 @@ class FunctionGraph(Graph):
         self._building_function = True
         self._by_value = by_value
         self._copies_variables = copies_variables
+        #: operations with a state that are copied all the same
+        self.copyable: frozenset[Operation] = frozenset()
         #: what its `FunctionDef` says besides the body: description, output_names, attrs
         self.told: dict[str, Any] = {}
         self._copied: dict[Operation, Operation] = {}
@@ -100,7 +102,7 @@ class FunctionGraph(Graph):
         return self._copied[op]
 
     def _check_copyable(self, op: Operation) -> None:
-        if not self._by_value:
+        if not self._by_value or op in self.copyable:
             return
         if op.type in ("Placeholder", "PlaceholderV2"):
             raise ValueError(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")

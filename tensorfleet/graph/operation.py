@@ -232,6 +232,10 @@ class Operation(metaclass=_ByNode):
             )
         if tensor.graph is not self.graph:
             raise ValueError(f"{tensor} must be from the same graph as {self!r}.")
+        if not tensor.shape.is_compatible_with(inputs[index].shape):
+            shapes = " and ".join(str(t.shape.as_list()).replace(" ", "") for t in (tensor, inputs[index]))
+            message = f"Cannot update edge, incompatible shapes: {shapes}."
+            raise errors.InvalidArgumentError(None, None, message)
         inputs[index]._consumers.remove(self)
         inputs[index] = tensor
         tensor._consumers.append(self)

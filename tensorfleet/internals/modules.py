@@ -26,9 +26,10 @@ _MODULES = {
         framework.graph_to_function_def framework.importer framework.kernels framework.load_library
         framework.meta_graph framework.op_callbacks framework.op_def_library framework.op_def_registry
         framework.ops framework.ops_internal framework.random_seed framework.registry framework.smart_cond
-        framework.sparse_tensor framework.tensor framework.tensor_conversion framework.tensor_like
-        framework.tensor_shape framework.tensor_spec framework.tensor_util framework.traceable_stack
-        framework.type_spec framework.versions keras.engine.sequential ops.array_grad ops.array_ops
+        framework.sparse_tensor framework.subscribe framework.tensor framework.tensor_conversion
+        framework.tensor_like framework.tensor_shape framework.tensor_spec framework.tensor_util
+        framework.traceable_stack framework.type_spec framework.versions keras.engine.sequential
+        ops.array_grad ops.array_ops
         ops.array_ops_stack ops.batch_ops ops.bincount_ops ops.boosted_trees_ops ops.check_ops
         ops.clip_ops ops.clustering_ops ops.collective_ops ops.cond ops.cond_v2 ops.confusion_matrix
         ops.control_flow_assert ops.control_flow_case ops.control_flow_grad ops.control_flow_ops

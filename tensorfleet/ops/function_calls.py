@@ -209,8 +209,9 @@ class _Function:
                 return apply("Identity", variables[-1]) if hasattr(variables[-1], "handle") else variables[-1]
 
         def run(*arguments: Tensor) -> Any:
-            inner = get_default_graph()
+            inner: Any = get_default_graph()
             inner.seed, inner.__dict__["_extra_vars"] = None, variables
+            inner.copyable = frozenset(self._options.get("whitelisted_stateful_ops") or ())
             with find("variable_scope")("", custom_getter=made_around):
                 return self._call(*arguments)
 
@@ -290,7 +291,8 @@ class Defun:
     """`@Defun(tf.float32)` makes a function that becomes one operation of the graph where it is called.
 
     Options: `func_name`, `grad_func` (a function of the arguments and the gradients), `python_grad_func` (of the
-    operation and the gradients), `out_names`, `shape_func`, `noinline`, `capture_by_value`. Variables made inside
+    operation and the gradients), `out_names`, `shape_func`, `noinline`, `capture_by_value`,
+    `whitelisted_stateful_ops` (the operations with a state that may be captured so). Variables made inside
     belong to the graph around; a function with effects becomes its operations.
     """
 

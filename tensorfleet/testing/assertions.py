@@ -35,10 +35,10 @@ class Assertions(absltest.TestCase):
 
     def assertNear(self, f1: Any, f2: Any, err: float, msg: str | None = None) -> None:
         """Two numbers differ by at most `err`."""
-        close = f1 == f2 or math.fabs(f1 - f2) <= err
+        one, two = (np.asarray(f).item() for f in (f1, f2))
         self.assertTrue(
-            close,
-            f"{f1:f} != {f2:f} +/- {err:f} (difference: {f1 - f2:g})" + (f" ({msg})" if msg else ""),
+            one == two or math.fabs(one - two) <= err,
+            f"{one:f} != {two:f} +/- {err:f} (difference: {one - two:g})" + (f" ({msg})" if msg else ""),
         )
 
     def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: str | None = None) -> None:

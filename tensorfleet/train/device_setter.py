@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -82,6 +83,19 @@ class RoundRobinStrategy:
         task = self._next_task
         self._next_task = (task + 1) % self._num_tasks
         return task
+
+
+@export("contrib.training.RandomStrategy")
+class RandomStrategy:
+    """A task of the parameter servers for each variable, by chance but the same for a name in every process."""
+
+    def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
+        self._num_tasks = num_ps_tasks
+        self._seed = seed
+
+    def __call__(self, op: Any) -> int:
+        number = int(hashlib.sha256(op.name.encode()).hexdigest(), 16)
+        return (number ^ self._seed) % self._num_tasks
 
 
 @export("contrib.training.GreedyLoadBalancingStrategy")

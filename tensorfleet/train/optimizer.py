@@ -30,7 +30,7 @@ from tensorfleet.ops.basic import group, tuple_
 from tensorfleet.ops.cast import cast as to_type
 from tensorfleet.train import slots
 from tensorfleet.variables.lists import trainable_variables
-from tensorfleet.variables.variable import ResourceVariable, Variable
+from tensorfleet.variables.variable import ResourceVariable, Variable, assign_add
 
 _TRAINABLE_TYPES = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.resource)
 
@@ -361,7 +361,7 @@ def _count_step(updated: Any, global_step: Any, scope: str) -> Any:
         if isinstance(global_step, ResourceVariable):
             one = to_tensor(1, global_step.dtype)
             return apply("AssignAddVariableOp", global_step.handle, one, name=scope)
-        return apply("AssignAdd", global_step, 1, name=scope)
+        return assign_add(global_step, 1, name=scope)
 
 
 def _deduplicate_indexed_slices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:

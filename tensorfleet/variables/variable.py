@@ -326,7 +326,7 @@ def assign(
     name: str | None = None,
 ) -> Any:
     """Makes `value` the new value of a variable, or of a slice of one; gives the variable, updated."""
-    if isinstance(ref, ResourceVariable) or "assign" in getattr(ref, "__dict__", ()):
+    if not ref.dtype._is_ref_dtype:  # a resource variable, or a slice that knows its variable
         return ref.assign(value, name=name)
     checked = True if validate_shape is None else validate_shape
     locking = True if use_locking is None else use_locking
@@ -336,7 +336,7 @@ def assign(
 @export("assign_add")
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Adds `value` to a variable; gives the variable, updated."""
-    if isinstance(ref, ResourceVariable):
+    if not ref.dtype._is_ref_dtype:
         return ref.assign_add(value, name=name)
     return apply("AssignAdd", _reference(ref), value, use_locking=bool(use_locking), name=name)
 
@@ -344,7 +344,7 @@ def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str 
 @export("assign_sub")
 def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Subtracts `value` from a variable; gives the variable, updated."""
-    if isinstance(ref, ResourceVariable):
+    if not ref.dtype._is_ref_dtype:
         return ref.assign_sub(value, name=name)
     return apply("AssignSub", _reference(ref), value, use_locking=bool(use_locking), name=name)
 

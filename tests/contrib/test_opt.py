@@ -88,6 +88,24 @@ def test_a_swapping_saver_exchanges_variables_and_averages(tmp_path):
     assert reader.get_tensor("x/ExponentialMovingAverage") == 0.5
 
 
+def test_a_swapping_saver_takes_parts_and_some_of_the_variables(tmp_path, session):
+    halves = tf.fixed_size_partitioner(2)
+    x = tf.get_variable("x", [4], initializer=tf.ones_initializer(), partitioner=halves)
+    y = tf.get_variable("y", [], initializer=tf.ones_initializer())
+    averaging = opt.MovingAverageOptimizer(tf.train.GradientDescentOptimizer(0.5), average_decay=0.5)
+    train = averaging.minimize(tf.reduce_sum(x) + y)
+    of_y = [v for v in tf.global_variables() if v.op.name.startswith("y")]
+    with pytest.raises(ValueError, match="Variable to swap y/ExponentialMovingAverage is not in"):
+        averaging.swapping_saver([y])
+    some, all_of_them = averaging.swapping_saver(of_y), averaging.swapping_saver()
+    session.run(tf.global_variables_initializer())
+    session.run(train)
+    reader = tf.train.NewCheckpointReader(some.save(session, str(tmp_path / "some")))
+    assert reader.get_tensor("y") == 0.75 and not reader.has_tensor("x")
+    reader = tf.train.NewCheckpointReader(all_of_them.save(session, str(tmp_path / "all")))
+    assert reader.get_tensor("x").tolist() == [0.75] * 4
+
+
 def test_stale_gradients_are_dropped(session):
     x = tf.get_variable("x", [], initializer=tf.ones_initializer())
     step = tf.train.get_or_create_global_step()

@@ -69,3 +69,22 @@ def test_values_and_checkpoints_are_assigned(tmp_path, session):
     with pytest.raises(ValueError, match=r"Checkpoint is missing variable \[w\]"):
         framework.assign_from_checkpoint(path, [w])
     assert framework.assign_from_checkpoint_fn(path, [w], ignore_missing_vars=True) is None
+
+
+def test_the_name_of_a_checkpoint_may_be_that_of_a_folder(tmp_path, session):
+    v = framework.variable("v", [2], initializer=tf.ones_initializer())
+    session.run(tf.global_variables_initializer())
+    path = tf.train.Saver([v]).save(session, str(tmp_path))
+    assign, feeds = framework.assign_from_checkpoint(path, [v])
+    session.run(assign, feeds)
+    assert framework.assign_from_checkpoint_fn(path, [v], ignore_missing_vars=True) is not None
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_zeros_for_a_variable_without_a_value(session, resource):
+    v = tf.get_variable("v", [2], initializer=tf.ones_initializer(), use_resource=resource)
+    zeros = framework.zero_initializer(v)
+    session.run(zeros)
+    assert session.run(v).tolist() == [0, 0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="input is already initialized"):
+        session.run(zeros)

@@ -278,6 +278,11 @@ def test_an_input_that_is_not_there_cannot_be_replaced():
         other = tf.constant(2)
     with pytest.raises(ValueError, match="must be from the same graph"):
         y.op._update_input(0, other)
+    sums = tf.zeros([3, 1]) + tf.ones([3, 1])
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"Cannot update edge, incompatible shapes: \[2\] and \[3,1\]"
+    ):
+        sums.op._update_input(0, tf.zeros([2]))
 
 
 def test_small_things_that_operations_and_tensors_know():

@@ -161,3 +161,12 @@ def test_gradients_of_a_function_known_by_its_name(session):
     squared(1.0)
     (dx,) = functional_ops.symbolic_gradient([tf.constant(3.0), tf.constant(0.5)], [tf.float32], "Squared")
     assert session.run(dx) == 3.0
+
+
+def test_named_operations_with_a_state_are_captured_by_value(session):
+    drawn = tf.random_uniform([3], minval=5, maxval=9, dtype=tf.int32)
+    options = {"capture_by_value": True, "func_name": "shifted"}
+    with pytest.raises(ValueError, match="Cannot capture a stateful node"):
+        function.Defun(**options)(lambda: drawn + 1)()
+    allowed = function.Defun(whitelisted_stateful_ops={drawn.op}, **options)(lambda: drawn + 1)
+    assert (session.run(allowed()) > 5).all()

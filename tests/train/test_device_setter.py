@@ -51,6 +51,13 @@ def test_strategy_by_bytes_fills_the_emptier_server():
     assert [x.device[-1] for x in v] == ["0", "1", "1", "1", "1"]
 
 
+def test_strategy_by_chance_is_the_same_in_every_process():
+    strategy = tf.contrib.training.RandomStrategy(2, seed=0)
+    with tf.device(tf.train.replica_device_setter(cluster=CLUSTER, ps_strategy=strategy)):
+        devices = [tf.Variable(1.0).device for _ in range(4)]
+    assert [d[-1] for d in devices] == ["1", "0", "1", "1"]
+
+
 def test_strategy_must_be_a_function():
     with pytest.raises(TypeError, match="ps_strategy must be callable"):
         tf.train.replica_device_setter(ps_tasks=1, ps_strategy=3)

@@ -284,3 +284,9 @@ def test_a_resource_variable_is_assigned_in_its_own_graph_and_never_copied():
     assert {v.assign(2.0).graph, v.assign_add(2.0).graph, v.assign_sub(2.0).graph} == {own}
     with pytest.raises(NotImplementedError, match="eager execution"):
         copy.deepcopy(v)
+
+
+@pytest.mark.parametrize("name", ["assign", "assign_add", "assign_sub"])
+def test_what_is_no_variable_is_not_assigned(name):
+    with pytest.raises(AttributeError, match=f"'Tensor' object has no attribute '{name}'"):
+        getattr(tf, name)(tf.constant(1), 2)

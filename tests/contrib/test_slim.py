@@ -1,0 +1,51 @@
+"""Training with slim: checkpoints, traces, what needs a folder."""
+
+import json
+
+import pytest
+
+import tensorfleet as tf
+
+slim = tf.contrib.slim
+
+
+def train_op():
+    x = tf.get_variable("x", initializer=4.0)
+    return slim.learning.create_train_op(x * x, tf.train.GradientDescentOptimizer(0.1))
+
+
+def test_training_is_saved_and_goes_on_from_there(tmp_path):
+    losses = []
+    for steps in (2, 5):
+        with tf.Graph().as_default():
+            losses.append(slim.learning.train(train_op(), str(tmp_path), number_of_steps=steps))
+    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-5")
+    assert losses[1] == pytest.approx(16.0 * 0.8**8, rel=1e-4)  # the loss before the fifth step
+
+
+def test_every_so_many_steps_are_traced(tmp_path):
+    slim.learning.train(train_op(), str(tmp_path), number_of_steps=5, trace_every_n_steps=2)
+    traces = sorted(p.name for p in tmp_path.glob("tf_trace-*.json"))
+    assert traces == ["tf_trace-1.json", "tf_trace-3.json", "tf_trace-5.json"]
+    assert json.loads((tmp_path / "tf_trace-3.json").read_text())["traceEvents"]
+
+
+@pytest.mark.parametrize("option", ["summary_op", "saver", "trace_every_n_steps"])
+def test_what_is_written_needs_a_folder(option):
+    train = train_op()
+    given = {"summary_op": tf.constant(b""), "saver": tf.train.Saver(), "trace_every_n_steps": 2}
+    with pytest.raises(ValueError, match="logdir=None"):
+        slim.learning.train(train, None, number_of_steps=1, **{option: given[option]})
+
+
+def test_multipliers_of_gradients_are_checked():
+    x = tf.get_variable("x", initializer=4.0)
+    pair, multiply = (tf.constant(1.0), x), slim.learning.multiply_gradients
+    for grads, factors, message in (
+        (pair, {x: 2.0}, "`grads_and_vars` must be a list"),
+        ([pair], {}, "`gradient_multipliers` is empty"),
+        ([pair], 3, "`gradient_multipliers` must be a dict"),
+        ([(None, x)], {x: 2.0}, "Requested multiple of `None` gradient"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            multiply(grads, factors)
