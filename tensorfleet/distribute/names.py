@@ -9,16 +9,24 @@ from tensorfleet.api import publish_lazily
 from tensorfleet.distribute import context  # noqa: F401  publishes its names
 
 _PLACES = {
+    "CollectiveCommunication": "multi_worker",
     "CentralStorageStrategy": "mirrored",
     "InputContext": "inputs",
     "InputReplicationMode": "inputs",
     "MirroredStrategy": "mirrored",
+    "MultiWorkerMirroredStrategy": "multi_worker",
     "OneDeviceStrategy": "mirrored",
+    "ParameterServerStrategy": "parameter_server",
     "ReplicaContext": "replicas",
     "Strategy": "strategy",
     "StrategyExtended": "extended",
 }
-_EXPERIMENTAL = {"CentralStorageStrategy"}
+_EXPERIMENTAL = {
+    "CentralStorageStrategy",
+    "CollectiveCommunication",
+    "MultiWorkerMirroredStrategy",
+    "ParameterServerStrategy",
+}
 
 
 def _load(full: str) -> Any:

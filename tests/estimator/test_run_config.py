@@ -153,7 +153,7 @@ def test_what_is_missing_says_what_to_do(name, instead):
 def test_a_missing_module_says_what_to_do():
     alias.install()
     try:
-        with pytest.raises(ImportError, match="no tensorflow.distribute.none. TensorFleet has no strategies"):
+        with pytest.raises(ImportError, match="no tensorflow.distribute.none. docs.distribute.md"):
             importlib.import_module("tensorflow.distribute.none")
     finally:
         alias.uninstall()

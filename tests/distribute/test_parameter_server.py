@@ -1,0 +1,60 @@
+"""Variables on parameter servers, a replica on each worker."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.testing.cluster import free_addresses
+
+ParameterServerStrategy = tf.distribute.experimental.ParameterServerStrategy
+
+
+@pytest.fixture
+def cluster(serve):
+    spec = tf.train.ClusterSpec(free_addresses(ps=2, worker=2))
+    targets = {(job, i): serve(spec, job, i).target for job in ("ps", "worker") for i in range(2)}
+    return spec, targets
+
+
+def resolver(spec, index):
+    return tf.distribute.cluster_resolver.SimpleClusterResolver(spec, task_type="worker", task_id=index)
+
+
+def test_variables_are_in_turn_on_the_servers_and_workers_share_them(cluster):
+    spec, targets = cluster
+    for index, wanted in ((0, 0.5), (1, 0.0)):
+        strategy = ParameterServerStrategy(resolver(spec, index))
+        with tf.Graph().as_default():
+            with strategy.scope():
+                a = tf.get_variable("a", initializer=1.0)
+                b = tf.get_variable("b", initializer=np.float32([1.0, 2.0]))
+                step = tf.train.get_or_create_global_step()
+
+            def train(a=a, b=b, step=step):
+                loss = a + tf.reduce_sum(b * b)
+                assert loss.device.startswith(f"/job:worker/task:{index}")  # noqa: B023
+                return tf.train.GradientDescentOptimizer(0.5).minimize(loss, global_step=step), loss
+
+            op, _ = strategy.run(train)
+            assert [v.device for v in (a, b, step)] == ["/job:ps/task:0", "/job:ps/task:1", "/job:ps/task:0"]
+            assert strategy.num_replicas_in_sync == 1
+            assert strategy.extended.should_checkpoint == (index == 0)
+            config = strategy.update_config_proto(tf.ConfigProto())
+            assert list(config.device_filters) == [f"/job:worker/task:{index}", "/job:ps"]
+            with tf.Session(targets["worker", index], config=config) as sess:
+                if index == 0:
+                    sess.run(tf.global_variables_initializer())
+                sess.run(op)
+                assert sess.run([a, step]) == [wanted, index + 1]
+
+
+def test_without_a_cluster_everything_is_here(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    strategy = ParameterServerStrategy()
+    with strategy.scope():
+        v = tf.get_variable("v", initializer=1.0)
+    op = strategy.run(lambda: tf.train.GradientDescentOptimizer(0.5).minimize(v * 2.0))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(op)
+        assert sess.run(v) == 0.0
