@@ -1,4 +1,4 @@
-"""The names under `tf.distribute`; strategies are loaded when they are first used."""
+"""The names under `tf.distribute` and `tf.contrib.distribute`; strategies are loaded when they are first used."""
 
 from __future__ import annotations
 
@@ -9,30 +9,33 @@ from tensorfleet.api import publish_lazily
 from tensorfleet.distribute import context  # noqa: F401  publishes its names
 
 _PLACES = {
-    "CollectiveCommunication": "multi_worker",
-    "CentralStorageStrategy": "mirrored",
     "InputContext": "inputs",
     "InputReplicationMode": "inputs",
     "MirroredStrategy": "mirrored",
-    "MultiWorkerMirroredStrategy": "multi_worker",
     "OneDeviceStrategy": "mirrored",
-    "ParameterServerStrategy": "parameter_server",
     "ReplicaContext": "replicas",
     "Strategy": "strategy",
     "StrategyExtended": "extended",
+    "experimental.CentralStorageStrategy": "mirrored",
+    "experimental.CollectiveCommunication": "multi_worker",
+    "experimental.MultiWorkerMirroredStrategy": "multi_worker",
+    "experimental.ParameterServerStrategy": "parameter_server",
 }
-_EXPERIMENTAL = {
-    "CentralStorageStrategy",
-    "CollectiveCommunication",
-    "MultiWorkerMirroredStrategy",
-    "ParameterServerStrategy",
-}
+_OLD = ("CollectiveAllReduceStrategy", "MirroredStrategy", "OneDeviceStrategy", "ParameterServerStrategy")
 
 
 def _load(full: str) -> Any:
-    name = full.rpartition(".")[2]
-    return getattr(importlib.import_module(f"tensorfleet.distribute.{_PLACES[name]}"), name)
+    name = full.removeprefix("distribute.")
+    return _from(_PLACES[name], name)
 
 
-for _name in _PLACES:
-    publish_lazily(_load, f"distribute.{'experimental.' * (_name in _EXPERIMENTAL)}{_name}")
+def _load_old(full: str) -> Any:
+    return _from("contrib", full)
+
+
+def _from(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"tensorfleet.distribute.{module}"), name.rpartition(".")[2])
+
+
+publish_lazily(_load, *(f"distribute.{name}" for name in _PLACES))
+publish_lazily(_load_old, *(f"contrib.distribute.{name}" for name in _OLD))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.estimator import saving
+from tensorfleet.estimator import distributing, saving
 from tensorfleet.estimator.checks import (
     check_arguments,
     check_steps,
@@ -161,7 +161,9 @@ class Estimator:
         if steps is not None or max_steps is not None:
             all_hooks.append(StopAtStepHook(steps, max_steps))
         listeners = checked_listeners(saving_listeners)
-        with Graph().as_default(), device(self._device_fn):
+        strategy = self._config.train_distribute
+        place = self._device_fn if strategy is None else None
+        with Graph().as_default(), device(place), distributing.scope_of(strategy):
             loss = self._train_in_graph(input_fn, all_hooks, listeners)
         logging.info("Loss for final step: %s.", loss)
         return self
@@ -169,8 +171,7 @@ class Estimator:
     def _train_in_graph(self, input_fn: Callable, hooks: list, listeners: list) -> Any:
         set_random_seed(self._config.tf_random_seed)
         self._create_and_assert_global_step()
-        features, labels, input_hooks = self._input(input_fn, ModeKeys.TRAIN)
-        spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self.config)
+        spec, input_hooks = self._spec(input_fn, ModeKeys.TRAIN, self._config.train_distribute)
         maybe_warm_start(self._warm_start_settings)
         if not any(summary.op.name == "loss" for summary in get_collection(GraphKeys.SUMMARIES)):
             scalar("loss", spec.loss)
@@ -190,16 +191,25 @@ class Estimator:
             if config.task_type == WORKER and config.task_id == 0:
                 worker_hooks += self._summary_hooks(spec.scaffold)
             summary_steps, log_steps = 0, None
+        is_chief, session_config = config.is_chief, self._session_config
+        if config.train_distribute is not None:
+            does = config.train_distribute.extended
+            is_chief = does.experimental_should_init
+            session_config = config.train_distribute.update_config_proto(session_config)
+            if not does.should_save_summary:
+                summary_steps, log_steps = 0, None
+            if not does.should_checkpoint:
+                chief_hooks = []
         with MonitoredTrainingSession(
             master=config.master,
-            is_chief=config.is_chief,
+            is_chief=is_chief,
             checkpoint_dir=self._model_dir,
             scaffold=spec.scaffold,
             hooks=worker_hooks,
             chief_only_hooks=[*chief_hooks, *spec.training_chief_hooks],
             save_checkpoint_secs=0,  # a hook does that
             save_summaries_steps=summary_steps,
-            config=self._session_config,
+            config=session_config,
             max_wait_secs=config.session_creation_timeout_secs,
             log_step_count_steps=log_steps,
         ) as session:
@@ -262,7 +272,7 @@ class Estimator:
                 raise ValueError(f"Must specify steps > 0, given: {steps}")
             all_hooks.append(StopAfterNEvalsHook(steps))
         path = self._checkpoint(checkpoint_path, "evaluate")
-        with Graph().as_default():
+        with Graph().as_default(), distributing.scope_of(self._config.eval_distribute):
             scaffold, update, values, all_hooks = self._evaluation(input_fn, all_hooks, path)
             found = evaluate_once(
                 checkpoint_path=path,  # type: ignore[arg-type]
@@ -280,9 +290,13 @@ class Estimator:
         """Builds a graph that evaluates: its scaffold, the update of all metrics, their values, the hooks."""
         set_random_seed(self._config.tf_random_seed)
         self._create_and_assert_global_step()
-        features, labels, input_hooks = self._input(input_fn, ModeKeys.EVAL)
-        spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
-        update, values = with_loss(spec.eval_metric_ops, spec.loss)
+        strategy = self._config.eval_distribute
+        spec, input_hooks = self._spec(input_fn, ModeKeys.EVAL, strategy)
+        if strategy is None:
+            update, values = with_loss(spec.eval_metric_ops, spec.loss)
+        else:  # the replicas have measured their loss already
+            values = {name: value for name, (value, _) in spec.eval_metric_ops.items()}
+            update = spec.eval_metric_ops["loss"][1]
         if path is None:
             maybe_warm_start(self._warm_start_settings)
         values[GraphKeys.GLOBAL_STEP] = get_global_step()
@@ -366,12 +380,26 @@ class Estimator:
             raise ValueError(f"{step} must be the graph's global step, and an integer.")
         return step
 
+    def _spec(self, input_fn: Callable, mode: str, strategy: Any) -> tuple[EstimatorSpec, list]:
+        """The model built for a mode, by all replicas of a strategy if there is one, and the hooks of its input."""
+        if strategy is None:
+            features, labels, hooks = self._input(input_fn, mode)
+            return self._call_model_fn(features, labels, mode, self.config), hooks
+        element, hooks = distributing.elements(
+            strategy, input_fn, lambda more: self._call_input_fn(input_fn, mode, **more)
+        )
+        build = lambda features, labels: self._call_model_fn(features, labels, mode, self.config)  # noqa: E731
+        return distributing.specs(strategy, element, build), hooks
+
     def _input(self, input_fn: Callable, mode: str) -> tuple[Any, Any, list]:
-        """Calls the input function with those of `mode`, `params` and `config` that it takes, on the CPU."""
-        given = {"mode": mode, "params": self.params, "config": self.config}
-        asked = fn_args(input_fn)
         with device("/cpu:0"):
-            return features_and_labels(input_fn(**{k: v for k, v in given.items() if k in asked}))
+            return features_and_labels(self._call_input_fn(input_fn, mode))
+
+    def _call_input_fn(self, input_fn: Callable, mode: str, **more: Any) -> Any:
+        """Calls the input function with those of `mode`, `params` and `config` that it takes."""
+        given = {"mode": mode, "params": self.params, "config": self.config, **more}
+        asked = fn_args(input_fn)
+        return input_fn(**{k: v for k, v in given.items() if k in asked})
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
         asked = fn_args(self._model_fn)

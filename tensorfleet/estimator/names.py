@@ -93,7 +93,12 @@ def _find_task_type(full: str) -> Any:
     return importlib.import_module("tensorfleet.estimator.run_config").TaskType
 
 
+def _find_distribute_config(full: str) -> Any:
+    return importlib.import_module("tensorfleet.estimator.distributing").DistributeConfig
+
+
 publish_lazily(_find, *(f"estimator.{name}" for name in _HOME))
+publish_lazily(_find_distribute_config, "contrib.distribute.DistributeConfig")
 publish_lazily(_find_task_type, "python.estimator.run_config.TaskType")
 publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))
 for _module, _names in _INSIDE.items():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.cluster import tf_config
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.tf_config import CHIEF, EVALUATOR, MASTER, PS, WORKER
+from tensorfleet.distribute.strategy import Strategy
 from tensorfleet.internals.util import fn_args
 
 _NOT_GIVEN = object()
@@ -41,16 +42,22 @@ _SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "keep_checkpoint_max": (lambda n: n >= 0, "keep_checkpoint_max should be >= 0"),
     "keep_checkpoint_every_n_hours": (lambda n: n > 0, "keep_checkpoint_every_n_hours should be > 0"),
     "log_step_count_steps": (lambda n: n > 0, "log_step_count_steps should be > 0"),
-    "train_distribute": (lambda _: False, "TensorFleet has no strategies: leave out train_distribute."),
+    "train_distribute": (
+        lambda s: isinstance(s, Strategy),
+        "train_distribute must be a tf.distribute.Strategy.",
+    ),
     "device_fn": (
         lambda fn: callable(fn) and set(fn_args(fn)) == {"op"},
         'device_fn must be callable with exactly one argument "op".',
     ),
     "protocol": (lambda name: name in ("grpc", "grpc+verbs"), "protocol should be grpc or grpc+verbs"),
-    "eval_distribute": (lambda _: False, "TensorFleet has no strategies: leave out eval_distribute."),
+    "eval_distribute": (
+        lambda s: isinstance(s, Strategy),
+        "eval_distribute must be a tf.distribute.Strategy.",
+    ),
     "experimental_distribute": (
-        lambda _: False,
-        "TensorFleet has no strategies: leave out experimental_distribute.",
+        lambda c: hasattr(c, "train_distribute") and hasattr(c, "eval_distribute"),
+        "experimental_distribute must be a tf.contrib.distribute.DistributeConfig.",
     ),
     "experimental_max_worker_delay_secs": (
         lambda n: isinstance(n, int),
@@ -102,6 +109,8 @@ class RunConfig:
         session_creation_timeout_secs: float = 7200,
     ) -> None:
         given = {name: value for name, value in locals().items() if name in _SETTINGS}
+        if experimental_distribute is not None:
+            _choose_strategies(given, experimental_distribute)
         steps, secs = save_checkpoints_steps, save_checkpoints_secs
         if steps is _NOT_GIVEN and secs is _NOT_GIVEN:
             secs = 600
@@ -158,8 +167,13 @@ class RunConfig:
 
     def _find_task(self, told: tf_config.TFConfig) -> None:
         chief = MASTER if MASTER in told.cluster.jobs else CHIEF
-        self._task_type, self._task_id = _checked_task(told, chief)
-        self._is_chief = self._task_type == chief
+        if self._train_distribute is not None and chief not in told.cluster.jobs and told.task_type == WORKER:
+            chief = WORKER  # workers of a strategy need no other to lead them
+            self._task_type, self._task_id = WORKER, told.task_index or 0
+            self._is_chief = self._task_id == 0
+        else:
+            self._task_type, self._task_id = _checked_task(told, chief)
+            self._is_chief = self._task_type == chief
         evaluates = self._task_type == EVALUATOR
         self._evaluation_master = told.fields.get("eval_session_master", _LOCAL) if evaluates else _LOCAL
         if evaluates:  # it is no part of the cluster that trains
@@ -170,7 +184,7 @@ class RunConfig:
         self._cluster_spec = told.cluster
         count = {job: told.cluster.num_tasks(job) for job in told.cluster.jobs}
         self._num_ps_replicas = count.get(PS, 0)
-        self._num_worker_replicas = count.get(WORKER, 0) + count[chief]
+        self._num_worker_replicas = count.get(WORKER, 0) + (count[chief] if chief != WORKER else 0)
         self._global_id_in_cluster = self._task_id + sum(count[job] for job in self._jobs_before(chief))
         alone = sum(count.values()) == 1
         self._master = told.fields.get("session_master", _LOCAL if alone else f"grpc://{told.address}")
@@ -199,6 +213,18 @@ class RunConfig:
         made = copy.copy(self)
         made._set(kwargs)
         return made
+
+
+def _choose_strategies(given: dict[str, Any], wanted: Any) -> None:
+    """Takes the strategies that a DistributeConfig names."""
+    if getattr(wanted, "remote_cluster", None):
+        raise ValueError(
+            "TensorFleet's strategies find their cluster in TF_CONFIG: leave out remote_cluster."
+        )
+    for name in ("train_distribute", "eval_distribute"):
+        if given[name] is not None:
+            raise ValueError(f"Either `{name}` or `experimental_distribute.{name}` can be given, not both.")
+        given[name] = getattr(wanted, name)
 
 
 def _model_dir(fields: dict[str, Any], given: Any) -> str | None:

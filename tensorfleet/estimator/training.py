@@ -154,7 +154,7 @@ def _run_alone(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec)
 def _run_worker(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
     config = estimator.config
     start_server(config)
-    if config.task_type == WORKER:
+    if config.task_type == WORKER and config.train_distribute is None:
         # Workers that come one after the other disturb a model less that has just begun.
         longest = config.experimental_max_worker_delay_secs
         delay = min(_LONGEST_DELAY if longest is None else longest, (config.task_id + 1) * _DELAY_PER_WORKER)

@@ -12,7 +12,7 @@ from tensorfleet.arguments import function, signature_of
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.scopes import GraphKeys, control_dependencies, name_scope
+from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_default_graph, name_scope
 from tensorfleet.losses.util import add_loss
 from tensorfleet.losses.weights import broadcast_weights, check_broadcastable
 from tensorfleet.nn.ranks import remove_squeezable_dimensions, shorter_weights
@@ -93,6 +93,7 @@ def compute_weighted_loss(
 ) -> Tensor:
     """Losses times weights, reduced, and added to a collection."""
     Reduction.validate(reduction)
+    get_default_graph().__dict__["_last_loss_reduction"] = reduction  # which strategies ask for
     with name_scope(scope, "weighted_loss", (losses, weights)):
         values = to_tensor(losses)
         kind = values.dtype.base_dtype

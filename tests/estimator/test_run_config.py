@@ -126,7 +126,7 @@ def test_the_folder_of_tf_config(monkeypatch):
         ({"session_config": 3}, "ConfigProto"),
         ({"device_fn": lambda x: x}, 'one argument "op"'),
         ({"protocol": "udp"}, "grpc"),
-        ({"train_distribute": object()}, "no strategies"),
+        ({"train_distribute": object()}, "tf.distribute.Strategy"),
         ({"model_dir": ""}, "non-empty"),
     ],
 )
