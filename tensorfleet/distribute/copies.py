@@ -10,7 +10,7 @@ from tensorfleet.distribute.context import Mode, ReduceOp
 from tensorfleet.distribute.values import PerReplica
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import IndexedSlices, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, device, name_scope, session_for
 from tensorfleet.ops.basic import group
 from tensorfleet.properties import readonly
@@ -139,7 +139,8 @@ class MirroredVariable(DistributedVariable):
     def _aggregated(self, strategy: Any, value: Any) -> Any:
         if self._aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             first = value.values[0] if isinstance(value, PerReplica) else value
-            return strategy.extended.broadcast_to(first, self)
+            given = first if isinstance(first, IndexedSlices) else to_tensor(first, self._dtype)
+            return strategy.extended.broadcast_to(given, self)
         wanted = ReduceOp.from_variable_aggregation(self._aggregation)
         return strategy.extended.reduce_to(wanted, value, self)
 

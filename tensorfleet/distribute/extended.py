@@ -216,6 +216,10 @@ class StrategyExtended:
         """What several values come to over all workers; here, where there is one, themselves."""
         return values
 
+    def _mean_over_workers(self, values: list) -> list:
+        """The means, over all workers, of values that each has one of."""
+        return values
+
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
         """The sum or mean over the replicas, on each of the devices asked for."""
         return self.batch_reduce_to(reduce_op, [(value, destinations)])[0]

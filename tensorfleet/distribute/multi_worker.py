@@ -16,7 +16,7 @@ from tensorfleet.distribute.strategy import Strategy
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import IndexedSlices, Tensor
-from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.ops.array_join import concat
 from tensorfleet.ops.collectives import RANK
 from tensorfleet.variables.variable import Variable
@@ -42,6 +42,8 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         self._rank = 0
         self._leader = ""
         self._task: DeviceSpec | None = None
+        self._cluster = cluster
+        self._server: Any = None
         self._join(cluster, job, index)
 
     def _join(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
@@ -53,9 +55,10 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
                 f"MultiWorkerMirroredStrategy has no job {job!r}: its tasks are workers, and perhaps a chief. Leave "
                 "parameter servers out of TF_CONFIG, or use ParameterServerStrategy."
             )
-        if (job, index) not in tasks:
+        if job is None or (job, index) not in tasks:
             return
         self._workers, self._rank = len(tasks), tasks.index((job, index))
+        self._cluster = cluster
         self._first_replica = self._rank * len(self._devices)
         self._task = DeviceSpec(job=job, replica=0, task=index)
         leader = DeviceSpec(job=tasks[0][0], replica=0, task=tasks[0][1])
@@ -140,8 +143,34 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
                     found[i].set_shape(tensors[i].shape)
         return [found[i] for i in range(len(tensors))]
 
+    def _mean_over_workers(self, values: list) -> list:
+        if self._workers == 1:
+            return values
+        totals = self._add_up(values, ReduceOp.SUM)
+        return [t / to_tensor(self._workers, t.dtype.base_dtype) for t in totals]
+
+    def _start_server(self) -> Any:
+        """This worker's server, which its process starts once, and the configuration of sessions with it."""
+        from tensorfleet.cluster.server import Server
+        from tensorfleet.protos import ConfigProto
+
+        if self._server is None and self._workers > 1:
+            assert self._task is not None
+            self._server = Server(self._cluster, job_name=self._task.job, task_index=self._task.task)
+        target = "" if self._server is None else self._server.target
+        return target, self._update_config_proto(ConfigProto(allow_soft_placement=True))
+
+    def _part_of(self, size: int) -> slice:
+        """Which rows of a batch are this worker's: all of one that is too small to be divided."""
+        part = -(-size // self._workers)
+        if self._workers == 1 or part * (self._workers - 1) >= size:
+            return slice(None)
+        return slice(part * self._rank, part * (self._rank + 1))
+
     def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
-        if self._workers > 1:
+        get_default_graph().__dict__["_of_workers"] = self
+        local = GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
+        if self._workers > 1 and not local:
             kwargs["initial_value"] = self._from_first(kwargs.get("initial_value"), kwargs.get("dtype"))
         return super()._create_variable(next_creator, **kwargs)
 

@@ -35,11 +35,24 @@ def apply_gradients(optimizer: Any, pairs: Any, global_step: Any, name: str | No
 
 
 def _apply(optimizer: Any, strategy: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
+    reduced = strategy.extended.batch_reduce_to(ReduceOp.SUM, pairs)
+    return _apply_reduced(optimizer, strategy, reduced, [var for _, var in pairs], global_step, name)
+
+
+def apply_above(optimizer: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
+    """`optimizer.apply_gradients` above the replicas: of what one model has computed for all of this process's."""
+    strategy = context.get_strategy()
+    live = [(grad, var) for grad, var in pairs if grad is not None]
+    reduced = strategy.extended._mean_over_workers([grad for grad, _ in live])
+    return _apply_reduced(optimizer, strategy, reduced, [var for _, var in live], global_step, name)
+
+
+def _apply_reduced(
+    optimizer: Any, strategy: Any, reduced: list, variables: list, global_step: Any, name: str | None
+) -> Operation:
     from tensorfleet.train.optimizer import collect_train_op
 
     extended = strategy.extended
-    reduced = extended.batch_reduce_to(ReduceOp.SUM, pairs)
-    variables = [var for _, var in pairs]
     with control_dependencies(None):
         optimizer._create_slots(variables)
 

@@ -243,7 +243,7 @@ class Compiled:
                 raise ValueError(
                     "The model has no weights to train: its layers have none, or all have `trainable=False`."
                 )
-            with name_scope("training"), name_scope(optimizer._name):
+            with self.model._in_scope(), name_scope("training"), name_scope(optimizer._name):
                 updates = optimizer.get_updates(self.total_loss, self._weights)
                 updates = [*updates, *self.model._updates_to_run()]
             made = group(*[u if hasattr(u, "control_inputs") else u.op for u in updates], name="train")

@@ -91,20 +91,36 @@ def _model_fn(original: Any, weights: list, optimizer: Callable, custom_objects:
         step = find("train.get_or_create_global_step")()
         with control_dependencies([made.train_fetches[-1]]):  # a step whose input ended does not count
             counted = find("assign_add")(step, 1).op
+        start = _starting(model, weights)
         return spec(
             mode,
             predictions=predictions,
             loss=made.total_loss,
             train_op=counted,
-            scaffold=Scaffold(init_fn=lambda scaffold, session: _start(session, model, weights)),
+            scaffold=Scaffold(init_fn=lambda scaffold, session: start(session)),
         )
 
     return model_fn
 
 
-def _start(session: Any, model: Any, weights: list) -> None:
-    for variable, value in zip(model.weights, weights, strict=True):
-        variable.load(value, session)
+def _starting(model: Any, weights: list) -> Callable[[Any], None]:
+    """How the model gets its weights in a session; those of the first worker, where there are several."""
+    workers = get_default_graph().__dict__.get("_of_workers")
+    if workers is None or workers._workers == 1:
+
+        def load(session: Any) -> None:
+            for variable, value in zip(model.weights, weights, strict=True):
+                variable.load(value, session)
+
+        return load
+    given = [find("placeholder")(v.dtype.base_dtype, v.shape) for v in model.weights]
+    first = [workers._from_first(value, None)() for value in given]
+    assigned = [_assigned(v, value) for v, value in zip(model.weights, first, strict=True)]
+    return lambda session: session.run(assigned, dict(zip(given, weights, strict=True)))
+
+
+def _assigned(variable: Any, value: Any) -> list:
+    return [copy.assign(value, read_value=False) for copy in getattr(variable, "_copies", (variable,))]
 
 
 def _ordered(given: Any, names: list[str]) -> list:

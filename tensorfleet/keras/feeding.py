@@ -45,6 +45,11 @@ class Batch:
     def __init__(self, inputs: list, targets: list, weights: list, size: int) -> None:
         self.inputs, self.targets, self.weights, self.size = inputs, targets, weights, size
 
+    def part(self, rows: slice) -> Batch:
+        """Some of the examples."""
+        cut = [[None if a is None else a[rows] for a in k] for k in (self.inputs, self.targets, self.weights)]
+        return Batch(cut[0], cut[1], cut[2], len(range(*rows.indices(self.size))))
+
 
 class ArrayBatches:
     """Arrays, cut into batches; or all of them in each of `steps` steps."""

@@ -100,6 +100,7 @@ def fit(
         if model.stop_training:
             break
     hooks.end("train")
+    model._leave(session)
     return history
 
 
@@ -107,7 +108,9 @@ def _train_epoch(
     model: Any, source: Any, session: Any, fetches: list, names: list, hooks: Any, means: Means
 ) -> None:
     heard, run, feed = hooks.acts_on("train"), session.run, model._feeder(True)
-    for number, batch in enumerate(source.epoch()):
+    workers = session.graph.__dict__.get("_of_workers")
+    for number, whole in enumerate(source.epoch()):
+        batch = whole if workers is None else whole.part(workers._part_of(whole.size))
         if not heard:
             means.add(run(fetches, feed(batch))[:-1], batch.size)
             continue

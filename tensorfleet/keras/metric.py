@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
+from tensorfleet.distribute import context as distribution
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
+from tensorfleet.graph.stacks import replaced
 from tensorfleet.keras import state
 from tensorfleet.keras.getting import initializer as initializer_of
 from tensorfleet.layers.specs import snake_case
 from tensorfleet.ops.basic import group
 from tensorfleet.properties import readonly
+from tensorfleet.variables.variable import VariableAggregation, VariableSynchronization
+
+
+def _counting() -> Any:
+    """A block whose variables count: one for all replicas, unless each makes its own."""
+    if distribution.has_strategy() and distribution.in_cross_replica_context():
+        return replaced(get_default_graph()._local(), "creators", [])
+    return nullcontext()
 
 
 class Metric:
@@ -57,7 +68,7 @@ class Metric:
         first, kind = initializer_of(initializer or "zeros"), dtypes.as_dtype(dtype or self._dtype)
         dims = shape.as_list() if hasattr(shape, "as_list") else list(shape)
         # A worker's own: what other workers see of the data is theirs.
-        with name_scope(self.name), find("device")(None):
+        with name_scope(self.name), find("device")(None), _counting():
             made = find("Variable")(
                 lambda: first(dims, dtype=kind),
                 trainable=False,
@@ -65,7 +76,11 @@ class Metric:
                 name=name,
                 dtype=kind,
                 use_resource=True,
+                synchronization=VariableSynchronization.ON_READ,
+                aggregation=VariableAggregation.SUM,
             )
+        if hasattr(made, "_copies"):
+            made._summed_for_replicas = True
         state.track(made)
         self._weights.append(made)
         return made

@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet import dtypes, nest
 from tensorfleet.api import find
+from tensorfleet.distribute import context as distribution
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.operation import IndexedSlices, Tensor
@@ -131,7 +132,7 @@ class Optimizer:
 
     def add_slot(self, var: Any, slot_name: str, initializer: Any = "zeros") -> Any:
         """A variable beside `var`, of its shape; made at the first call."""
-        named = self._slots.setdefault(var.op.name, {})
+        named = self._slots.setdefault(_key(var), {})
         if slot_name not in named:
             from tensorfleet.keras.getting import initializer as initializer_of
 
@@ -152,7 +153,7 @@ class Optimizer:
 
     def get_slot(self, var: Any, slot_name: str) -> Any:
         """The slot of that name beside `var`, or None."""
-        return self._slots.get(var.op.name, {}).get(slot_name)
+        return self._slots.get(_key(var), {}).get(slot_name)
 
     def get_slot_names(self) -> list[str]:
         """The names of its slots."""
@@ -192,13 +193,13 @@ class Optimizer:
         """An operation that updates `var_list` once to lower `loss`, a tensor or a function that gives one."""
         loss = loss() if callable(loss) else loss
         variables = nest.flatten(var_list() if callable(var_list) else var_list)
-        grads = gradients(loss, variables, grad_ys=grad_loss)
+        grads = gradients(distribution.scaled_loss(loss), variables, grad_ys=grad_loss)
         return self.apply_gradients(list(zip(self._clipped(grads), variables, strict=True)), name=name)
 
     def get_gradients(self, loss: Any, params: Any) -> list:
         """The gradients of a loss, clipped."""
         params = nest.flatten(params)
-        grads = gradients(loss, params)
+        grads = gradients(distribution.scaled_loss(loss), params)
         for grad, param in zip(grads, params, strict=True):
             if grad is None:
                 raise ValueError(
@@ -231,6 +232,21 @@ class Optimizer:
             raise ValueError(f"No gradients provided for any variable: {without}.")
         if without:
             logging.warning(f"Gradients do not exist for variables {without} when minimizing the loss.")
+        here = distribution.current()
+        if not (distribution.has_strategy() and here.strategy.extended._has_copies):
+            return self._step_by(pairs, name)
+        if here.replica is None:
+            grads = here.strategy.extended._mean_over_workers([g for g, _ in pairs])
+            return self._step_by(list(zip(grads, [v for _, v in pairs], strict=True)), name)
+
+        def merge(strategy: Any, pairs: Any) -> Any:
+            reduced = strategy.extended.batch_reduce_to(distribution.ReduceOp.SUM, pairs)
+            return self._step_by(list(zip(reduced, [v for _, v in pairs], strict=True)), name)
+
+        return here.replica.merge_call(merge, args=(pairs,))
+
+    def _step_by(self, pairs: list, name: str | None) -> Any:
+        """One step with gradients that are those of all replicas."""
         variables = [v for _, v in pairs]
         with control_dependencies(None):
             self._create_hypers()
@@ -239,9 +255,10 @@ class Optimizer:
             self._prepare(variables)
             updates = []
             for grad, var in pairs:
-                with name_scope("update_" + var.op.name.replace(":", "_")), colocate_with(var.op):
-                    updates.append(self._update(grad, var))
+                updates += _each_copy(self._update, grad, var)
             with control_dependencies([u for u in updates if u is not None]):
+                if hasattr(self.iterations, "_copies"):
+                    return find("group")(self.iterations.assign_add(1, read_value=False), name=scope)
                 one = find("constant")(1, self.iterations.dtype)
                 return apply("AssignAddVariableOp", self.iterations.handle, one, name=scope)
 
@@ -316,6 +333,25 @@ class Optimizer:
                 yield name, self._hyper[name]
 
 
+def _key(var: Any) -> str:
+    """The name that the copies of a variable share."""
+    whole = getattr(var, "_container", var)
+    return getattr(whole, "_primary", whole).op.name
+
+
+def _each_copy(update: Any, grad: Any, var: Any) -> list:
+    """The update of a variable, or of each of its copies."""
+
+    def named(copy: Any, grad: Any) -> Any:
+        with name_scope("update_" + copy.op.name.replace(":", "_")), colocate_with(copy.op):
+            return update(grad, copy)
+
+    if not hasattr(var, "_copies"):
+        return [named(var, grad)]
+    made = var._distribute_strategy.extended.update(var, named, args=(grad,), group=False)
+    return list(made) if isinstance(made, tuple) else [made]
+
+
 class TFOptimizer(Optimizer):
     """An optimizer of `tf.train`, as Keras uses it."""
 
@@ -331,7 +367,13 @@ class TFOptimizer(Optimizer):
 
     def apply_gradients(self, grads_and_vars: Any, name: str | None = None) -> Any:
         """One step of the wrapped optimizer, which counts it."""
-        made = self.optimizer.apply_gradients(list(grads_and_vars), global_step=self.iterations, name=name)
+        pairs = list(grads_and_vars)
+        if distribution.has_strategy() and distribution.in_cross_replica_context():
+            from tensorfleet.distribute.optimizing import apply_above
+
+            made: Any = apply_above(self.optimizer, pairs, self.iterations, name)
+        else:
+            made = self.optimizer.apply_gradients(pairs, global_step=self.iterations, name=name)
         for variable in self.optimizer.variables():
             state.track(variable)
         return made

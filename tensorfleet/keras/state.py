@@ -80,7 +80,9 @@ def get_session(op_input_list: Any = ()) -> Any:
     if found is None:
         found = _session[0]
         if found is None or found.graph is not get_default_graph():
-            found = _session[0] = find("Session")()
+            workers = get_default_graph().__dict__.get("_of_workers")
+            target, config = ("", None) if workers is None else workers._start_server()
+            found = _session[0] = find("Session")(target, config=config)
     if not _manual[0]:
         with found.graph.as_default():
             _start(found)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorfleet import errors
 from tensorfleet.arguments import signature_of, taking
+from tensorfleet.distribute import context
+from tensorfleet.graph.apply import constant
 from tensorfleet.graph.operation import Operation
 from tensorfleet.keras import feeding, loops, state
 from tensorfleet.keras.compiling import Compiled
 from tensorfleet.keras.feeding import Batch
+from tensorfleet.platform import logging
 
 _UNCOMPILED = "You must compile your model before training/testing. Use `model.compile(optimizer, loss)`."
 
@@ -24,6 +29,7 @@ class Trained:
 
     optimizer: Any
     _compiled: Compiled | None = None
+    _strategy: Any = None
     _options: dict[str, Any] | None = None
     stop_training = False
 
@@ -48,8 +54,8 @@ class Trained:
 
         if distribute is not None:
             raise ValueError(
-                "`distribute` is not supported: give K.set_session a session of the cluster, with the model's "
-                "variables placed by tf.train.replica_device_setter."
+                "`distribute` is not supported: make and compile the model inside `with strategy.scope():`, or give "
+                "K.set_session a session of the cluster, with variables placed by tf.train.replica_device_setter."
             )
         for key in kwargs:
             if key not in ("run_eagerly", "experimental_run_tf_function", "cloning"):
@@ -69,6 +75,7 @@ class Trained:
             "target_tensors": target_tensors,
         }
         self._compiled = None
+        self._strategy = context.get_strategy() if context.has_strategy() else None
         if self.outputs:
             self._made()
 
@@ -77,9 +84,31 @@ class Trained:
         if self._options is None:
             raise RuntimeError(_UNCOMPILED)
         if self._compiled is None:
-            with self._graph_of_model().as_default():
+            with self._graph_of_model().as_default(), self._in_scope():
                 self._compiled = Compiled(self, self._options)
         return self._compiled
+
+    def _in_scope(self) -> Any:
+        """The scope of the strategy with which the model was compiled."""
+        strategy = self._strategy
+        if strategy is None or context.current().strategy is strategy:
+            return nullcontext()
+        return strategy.scope()
+
+    def _leave(self, session: Any) -> None:
+        """Workers end a training together: the one at which they meet must not be gone before."""
+        workers = session.graph.__dict__.get("_of_workers")
+        if workers is None or workers._workers == 1:
+            return
+        with session.graph.as_default():
+            met = session.graph.__dict__.get("_workers_met")
+            if met is None:
+                met = workers._add_up([constant(1.0)], context.ReduceOp.SUM)[0]
+                session.graph.__dict__["_workers_met"] = met
+        try:
+            session.run(met)
+        except errors.OpError as error:
+            logging.info("Not all workers end together: %s", error)
 
     def _graph_of_model(self) -> Any:
         return self.outputs[0].graph
