@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.api import export
+from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.meta_graph import (
     add_collection_def,
@@ -21,7 +23,7 @@ from tensorfleet.graph.meta_graph import (
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
 from tensorfleet.platform import logging
 from tensorfleet.platform.compat import as_text
-from tensorfleet.platform.gfile import isdir
+from tensorfleet.platform.gfile import isdir, rmtree
 from tensorfleet.session.session import BaseSession
 from tensorfleet.train import checkpoint_state
 from tensorfleet.train.checkpoint_reader import object_keys
@@ -206,6 +208,17 @@ class Saver:
             if folder and not isdir(folder):
                 raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from e
             raise
+        except errors.OpError:
+            with contextlib.suppress(errors.OpError):
+                self._remove_parts(sess.graph, path)
+            raise
+
+    def _remove_parts(self, graph: Any, path: str) -> None:
+        """Removes what the tasks have written of a sharded checkpoint that is not to be."""
+        for op in graph.get_tensor_by_name(self.saver_def.filename_tensor_name).consumers():
+            if op.type == "StringJoin" and op.inputs[1].op.type == "Select":
+                parts = constant_value(op.inputs[1].op.inputs[2])
+                rmtree(os.path.dirname(path + as_text(parts.item())))
 
     def _record(self, path: str, folder: str, latest_filename: str, suffix: str) -> None:
         """Adds a checkpoint to the list, writes the list, and only then deletes what fell off it."""
