@@ -16,6 +16,7 @@ from tensorfleet.io.old_checkpoints import open_checkpoint
 from tensorfleet.io.slices import parse_spec
 from tensorfleet.ops.common import SCALAR, UNKNOWN, static_value
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.memory import final
 from tensorfleet.shapes import TensorShape
 
 _CHECKPOINT = "prefix: string, tensor_names: string, shape_and_slices: string"
@@ -91,7 +92,7 @@ def _restore(ctx: Any, prefix: Any, names: Any, specs: Any, *, dtypes: list[DTyp
 
 def _read(reader: BundleReader, key: str, spec: str) -> np.ndarray:
     if not spec:
-        return reader.read(key)
+        return final(reader.read(key))
     shape, part = parse_spec(spec)
     stored = reader.shape(key)
     if stored != shape:

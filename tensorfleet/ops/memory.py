@@ -61,6 +61,27 @@ def _references(piece: tuple[np.ndarray, int]) -> int:
 _UNUSED = _references((np.empty(0, np.uint8), 0))
 
 
+def final(array: np.ndarray) -> np.ndarray:
+    """An array that its maker gives away and nobody will change: who assigns it to a variable need not copy it."""
+    part: Any = array
+    while type(part) is np.ndarray:
+        part.flags.writeable = False
+        part = part.base
+    return array
+
+
+def is_final(value: Any) -> bool:
+    """Whether nobody can change a value, neither it nor what it is a view of; and all of that memory is its own."""
+    if type(value) is not np.ndarray or not value.flags.c_contiguous:
+        return False
+    size = value.nbytes
+    while type(value) is np.ndarray and not value.flags.writeable:
+        if value.base is None:
+            return value.nbytes == size
+        value = value.base
+    return False
+
+
 def aligned(value: Any) -> Any:
     """A value that XLA can use where it is: its own copy of an array that starts elsewhere takes ten times as long."""
     if type(value) is not np.ndarray or value.nbytes < _WORTH:

@@ -14,6 +14,7 @@ from tensorfleet import dtypes, errors
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import SCALAR, is_numpy
+from tensorfleet.ops.memory import is_final
 from tensorfleet.shapes import TensorShape
 
 
@@ -121,7 +122,7 @@ def _assign_shape(op: Operation) -> TensorShape:
 
 def _fresh(xp: Any, value: Any) -> Any:
     """A value no one else can change: the numpy life must not keep the caller's own array."""
-    return np.array(value) if is_numpy(xp) else value
+    return np.array(value) if is_numpy(xp) and not is_final(value) else value
 
 
 @op(

@@ -217,7 +217,7 @@ class Saver:
         """Removes what the tasks have written of a sharded checkpoint that is not to be."""
         for op in graph.get_tensor_by_name(self.saver_def.filename_tensor_name).consumers():
             if op.type == "StringJoin" and op.inputs[1].op.type == "Select":
-                parts = constant_value(op.inputs[1].op.inputs[2])
+                parts: Any = constant_value(op.inputs[1].op.inputs[2])
                 rmtree(os.path.dirname(path + as_text(parts.item())))
 
     def _record(self, path: str, folder: str, latest_filename: str, suffix: str) -> None:

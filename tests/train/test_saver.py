@@ -412,3 +412,20 @@ def test_collections_without_a_written_form_are_left_out():
             tf.add_to_collection(key, item)
         saver._add_collection_def(meta, key)
     assert not meta.collection_def
+
+
+def test_a_restored_variable_is_the_programs_own(path, session):
+    v = tf.get_variable("v", [4], initializer=tf.ones_initializer())
+    w = tf.get_variable("w", [4], initializer=tf.zeros_initializer())
+    session.run(tf.global_variables_initializer())
+    saver = tf.train.Saver([v])
+    where = saver.save(session, path)
+    both = tf.train.Saver({"v": w})
+    saver.restore(session, where)
+    both.restore(session, where)
+    seen = session.run(v)
+    seen[:] = 9
+    session.run([v.assign_add(tf.ones([4])), tf.scatter_update(w, [1], [7.0])])
+    assert session.run(v).tolist() == [2.0] * 4
+    assert session.run(w).tolist() == [1.0, 7.0, 1.0, 1.0]
+    assert tf.train.load_variable(where, "v").flags.writeable
