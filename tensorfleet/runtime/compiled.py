@@ -13,7 +13,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.ops.memory import aligned
 from tensorfleet.runtime.barriers import Barriers
-from tensorfleet.runtime.devices import jax_device, load_jax
+from tensorfleet.runtime.devices import jax_device, load_jax, on_cpu
 from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
 from tensorfleet.runtime.xla_options import compile_for_cpu
 
@@ -49,10 +49,11 @@ _MOVES = {"Assign", "AssignVariableOp", "Const", "Fill", "Identity", "NoOp", "Re
 class Compiled:
     """One signature of a segment as an XLA program."""
 
-    __slots__ = ("call", "joined", "skips")
+    __slots__ = ("call", "cpu", "joined", "skips")
 
-    def __init__(self, call: Any, skips: list[int], joined: list[list[int]]) -> None:
+    def __init__(self, call: Any, cpu: Any, skips: list[int], joined: list[list[int]]) -> None:
         self.call = call
+        self.cpu = cpu  # which of the CPU's devices it runs on, None for the usual one
         self.skips = skips
         self.joined = joined  # inputs that are passed as one
 
@@ -253,10 +254,11 @@ class Compiler:
             return segment.collect(values, current), [current[w] for w in segment.writes], ok
 
         args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips), joined)
-        lowered = jax.jit(trace, donate_argnums=4 if segment.owned else ()).lower(*args)
-        if barriers is None:
-            return Compiled(lowered.compile(), skips, joined)
-        return Compiled(compile_for_cpu(lowered, barriers.placed, barriers.largest), skips, joined)
+        traced = jax.jit(trace, donate_argnums=4 if segment.owned else ()).trace(*args)
+        if barriers is None or self.others:
+            return Compiled(traced.lower().compile(), None, skips, joined)
+        call, cpu = compile_for_cpu(jax, traced, barriers.placed, barriers.largest, bool(segment.owned))
+        return Compiled(call, cpu, skips, joined)
 
     def _joined(self, inputs: Sequence[Any]) -> list[list[int]]:
         """Which of the inputs are worth joining, by type."""
@@ -267,7 +269,12 @@ class Compiler:
         return [group for group in groups.values() if len(group) >= _MANY_SMALL]
 
     def arguments(
-        self, inputs: Sequence[Any], state: Sequence[Any], streams: Sequence[Any], joined: list[list[int]]
+        self,
+        inputs: Sequence[Any],
+        state: Sequence[Any],
+        streams: Sequence[Any],
+        joined: list[list[int]],
+        cpu: Any = None,
     ) -> tuple:
         """The arguments of a compiled program, on its device."""
         joins = tuple(
@@ -280,7 +287,8 @@ class Compiler:
         owned = tuple([state[i] for i in self.segment.owned])
         device = jax_device(self.device, self.others)
         if device is None:
-            return tuple([aligned(x) for x in inputs]), joins, variables, tuple(streams), owned
+            placed = tuple([aligned(x) for x in on_cpu(cpu, inputs)])
+            return placed, joins, tuple(on_cpu(cpu, variables)), tuple(streams), owned
         jax, _ = load_jax()
         return jax.device_put((tuple(inputs), joins, variables, tuple(streams), owned), device)
 

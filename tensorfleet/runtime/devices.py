@@ -9,7 +9,10 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 # glibc's names of what `mallopt` sets
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
@@ -17,6 +20,7 @@ _lock = threading.Lock()
 _loaded: Any = None
 _threads: dict[str, int] = {}
 _cpus = [1]
+_lone: list[Any] = []  # the CPU as a device of one thread, once it was asked for
 
 
 def load_jax() -> tuple[Any, Any]:
@@ -62,9 +66,50 @@ def _load() -> tuple[Any, Any]:
 def _start_threads(jax: Any) -> None:
     wanted = _threads.get("asked") or _threads.get("shared")
     if wanted and "NPROC" not in os.environ:
-        os.environ["NPROC"] = str(wanted)  # which XLA reads when it starts
-        jax.devices("cpu")
+        _with_threads(wanted, lambda: jax.devices("cpu"))
+
+
+def _with_threads(count: int, start: Callable[[], Any]) -> Any:
+    os.environ["NPROC"] = str(count)  # which XLA reads when it starts
+    try:
+        return start()
+    finally:
         del os.environ["NPROC"]
+
+
+def lone_cpu() -> Any:
+    """The CPU as a device whose programs run in the calling thread alone; None where the usual one is no other."""
+    with _lock:
+        if not _lone:
+            _lone.append(_start_lone())
+    return _lone[0]
+
+
+def _start_lone() -> Any:
+    if core_count() == 1 or "NPROC" in os.environ or 1 in (_threads.get("asked"), _threads.get("shared")):
+        return None
+    try:
+        from jaxlib import xla_client
+
+        client = _with_threads(1, lambda: xla_client.make_cpu_client(asynchronous=False))
+        return client.local_devices()[0]
+    except Exception:  # a version of JAX that has no such thing
+        return None
+
+
+def on_cpu(device: Any, values: Sequence[Any]) -> Sequence[Any]:
+    """Values for a program on one of the CPU's devices (None for the usual one): what another made comes as numpy's,
+    which costs nothing."""
+    if not _lone or _lone[0] is None:
+        return values
+    wanted = device is not None
+    found = []
+    for value in values:
+        sharding = getattr(value, "sharding", None)
+        if sharding is not None and (_lone[0] in sharding.device_set) is not wanted:
+            value = np.asarray(value)
+        found.append(value)
+    return found
 
 
 def _has_driver() -> bool:

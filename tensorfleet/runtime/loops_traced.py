@@ -18,6 +18,7 @@ from tensorfleet.ops.tensor_array_store import ArrayStore, StackStore
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.loop_stores import STORES, NotTraceable, StoreKernel, TracedArray, TracedStack
 from tensorfleet.runtime.segment import NeedsValue, Segment
+from tensorfleet.runtime.xla_options import compile_loop
 
 
 def traceable(loop: Any) -> bool:
@@ -227,6 +228,7 @@ class _Traced:
         self.blocks: list[int] = []
         self.turns = 0  # how many iterations to run at a time
         self.call: Any = None
+        self.cpu: Any = None  # which of the CPU's devices it runs on, None for the usual one
         self._resume: Any = None
         self._first: tuple[int, Any] | None = None
 
@@ -234,22 +236,26 @@ class _Traced:
         """Compiles the loop for arguments like these."""
         streams = [np.zeros(6, np.uint32)] * len(self.loop.body.segment.rng_steps)
         args = self._arguments(initial, contents, state, streams)
-        self.call = self.jax.jit(self._trace).lower(np.uint64(0), None, *args).compile()
+        traced = self.jax.jit(self._trace).trace(np.uint64(0), None, *args)
+        self.call, self.cpu = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device)
         return self
 
     def _go_on(self, limit: Any, carried: tuple, args: tuple) -> tuple:
         """Runs on, to a later limit: another program, which few loops are long enough to need."""
         if self._resume is None:
-            self._resume = self.jax.jit(self._trace).lower(limit, carried, *args).compile()
+            traced = self.jax.jit(self._trace).trace(limit, carried, *args)
+            self._resume, _ = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device)
         return self._resume(limit, carried, *args)
 
     def _arguments(self, initial: list, contents: list, state: list, streams: list) -> tuple:
-        from tensorfleet.runtime.devices import jax_device
+        from tensorfleet.runtime.devices import jax_device, on_cpu
 
         arrays = [[] if c is None else [a for a in c if not isinstance(a, (str, bytes))] for c in contents]
-        args = (list(initial), arrays, list(state), list(streams))
-        device = jax_device(self.loop.device, True) if "CPU" not in self.loop.device else None
-        return args if device is None else self.jax.device_put(args, device)
+        if "CPU" not in self.loop.device:
+            args = (list(initial), arrays, list(state), list(streams))
+            return self.jax.device_put(args, jax_device(self.loop.device, True))
+        arrays = [list(on_cpu(self.cpu, a)) for a in arrays]
+        return list(on_cpu(self.cpu, initial)), arrays, list(on_cpu(self.cpu, state)), list(streams)
 
     def _trace(
         self, limit: Any, carried: tuple | None, initial: list, arrays: list, state: list, streams: list

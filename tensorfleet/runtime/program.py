@@ -246,7 +246,7 @@ class SegmentItem:
         streams = [ctx.streams.take(s.op, n) for s, n in zip(segment.rng_steps, compiled.skips, strict=True)]
         self._own(state, True)
         started = time.perf_counter()
-        args = self.compiler.arguments(inputs, state, streams, compiled.joined)
+        args = self.compiler.arguments(inputs, state, streams, compiled.joined, compiled.cpu)
         try:
             outputs, written, ok = compiled.call(*args)
             # All results of a program become ready together. The step is over when they are: XLA may still

@@ -2,24 +2,91 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+from tensorfleet.runtime.devices import lone_cpu
 
 # XLA would drop our barriers before it fuses.
 _KEEP_BARRIERS = "cse_barrier_expander"
 # A loop over an array of this many elements takes about as long as waking the threads to share it.
 _WORTH_DIVIDING = 1 << 19
 _DIVIDE_LOOPS = "cpu-parallel-task-assigner"
+# So do this many multiplications of a matrix product or a convolution.
+_WORTH_SHARING = 12_000_000
 # Small products are faster in Eigen than in the library that XLA otherwise hands them to.
 _OWN_PRODUCTS = {"xla_cpu_experimental_ynn_fusion_type": ""}
 
 _unknown: set[str] = set()  # options that this version of XLA does not have
 
 
-def compile_for_cpu(lowered: Any, barriers: int, largest: int) -> Any:
-    """Compiles a lowered program that has so many barriers and goes through arrays of so many elements."""
+def compile_for_cpu(jax: Any, traced: Any, barriers: int, largest: int, owns: bool) -> tuple[Any, Any]:
+    """Compiles a traced program that has so many barriers and goes through arrays of so many elements.
+
+    Returns it with the device it is for, None for the usual one. A program that `owns` arrays, whose memory it uses
+    again, stays where they are.
+    """
+    small = largest < _WORTH_DIVIDING
+    lowered, device = _lower(jax, traced, small and not owns and not _has_large_product(traced.jaxpr))
+    return _compile(lowered, barriers, small), device
+
+
+def compile_loop(jax: Any, traced: Any, on_cpu: bool) -> tuple[Any, Any]:
+    """Compiles a traced loop. Returns it with the device it is for, None for the usual one."""
+    lone = on_cpu and _largest(traced.jaxpr) < _WORTH_DIVIDING and not _has_large_product(traced.jaxpr)
+    lowered, device = _lower(jax, traced, lone)
+    return lowered.compile(), device
+
+
+def _lower(jax: Any, traced: Any, lone: bool) -> tuple[Any, Any]:
+    """Where nothing in a program is worth dividing among threads, it runs in the thread that calls it: others would have
+    to be woken, and cores found for them."""
+    device = lone_cpu() if lone else None
+    if device is None:
+        return traced.lower(), None
+    with jax.default_device(device):
+        return traced.lower(), device
+
+
+def _largest(jaxpr: Any) -> int:
+    """How many elements the largest array in a program has."""
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+    sizes = [getattr(v.aval, "size", 0) for e in jaxpr.eqns for v in (*e.invars, *e.outvars)]
+    return max([0, *sizes, *[_largest(inner) for e in jaxpr.eqns for inner in _inner(e)]])
+
+
+def _has_large_product(jaxpr: Any) -> bool:
+    """Whether a product or convolution in a program, or in the loops and branches in it, is worth sharing."""
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+    return any(
+        _multiplications(equation) > _WORTH_SHARING or any(map(_has_large_product, _inner(equation)))
+        for equation in jaxpr.eqns
+    )
+
+
+def _inner(equation: Any) -> list:
+    """The programs within an equation."""
+    given = equation.params.values()
+    several = [one for value in given for one in (value if isinstance(value, (tuple, list)) else (value,))]
+    return [one for one in several if hasattr(getattr(one, "jaxpr", one), "eqns")]
+
+
+def _multiplications(equation: Any) -> int:
+    if equation.primitive.name == "dot_general":
+        shape = equation.invars[0].aval.shape
+        (contracted, _), _ = equation.params["dimension_numbers"]
+        return equation.outvars[0].aval.size * math.prod(shape[d] for d in contracted)
+    if equation.primitive.name == "conv_general_dilated":
+        kernel = equation.invars[1].aval
+        filters = kernel.shape[equation.params["dimension_numbers"].rhs_spec[0]]
+        return equation.outvars[0].aval.size * (kernel.size // max(filters, 1))
+    return 0
+
+
+def _compile(lowered: Any, barriers: int, small: bool) -> Any:
     skipped = [_KEEP_BARRIERS] if barriers else []
     options: dict[str, str] = {}
-    if largest < _WORTH_DIVIDING:
+    if small:
         skipped.append(_DIVIDE_LOOPS)
         options |= {name: value for name, value in _OWN_PRODUCTS.items() if name not in _unknown}
     if skipped:
@@ -30,4 +97,4 @@ def compile_for_cpu(lowered: Any, barriers: int, largest: int) -> Any:
         if not any(name in str(e) for name in _OWN_PRODUCTS.keys() & options.keys()):
             raise
         _unknown.update(_OWN_PRODUCTS)
-        return compile_for_cpu(lowered, barriers, largest)
+        return _compile(lowered, barriers, small)
