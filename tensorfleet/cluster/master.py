@@ -387,7 +387,17 @@ class ClusterEngine:
         self, program: ClusterProgram, feeds: Sequence[Any], timeout_ms: int = 0, collector: Any = None
     ) -> list:
         """Runs one step."""
-        run = Run(self, program, next(self._steps), self._deadline(timeout_ms), collector)
+        return self._go(
+            Run(self, program, next(self._steps), self._deadline(timeout_ms), collector), feeds
+        )
+
+    def repeat(self, program: ClusterProgram) -> None:
+        """Runs a step. One that waits, all in another task, goes on there for a while: it need not be asked each time."""
+        deadline = self._deadline(0)
+        again = program.elsewhere and deadline is None
+        self._go(Run(self, program, next(self._steps), deadline, None, again=again), ())
+
+    def _go(self, run: Run, feeds: Sequence[Any]) -> list:
         with self._lock:
             if self._closed is not None:
                 raise self._closed

@@ -21,7 +21,7 @@ from tensorfleet.cluster.listener import Listener
 from tensorfleet.cluster.peers import silence
 from tensorfleet.cluster.placing import task_name
 from tensorfleet.cluster.spec import ClusterSpec
-from tensorfleet.cluster.stepping import RUN_FIELDS
+from tensorfleet.cluster.stepping import AGAIN, RUN_FIELDS, TRACED
 from tensorfleet.cluster.token import configured, token
 from tensorfleet.cluster.worker import Asker, Worker
 from tensorfleet.platform import logging
@@ -270,12 +270,11 @@ class Server:
             if frame.kind == wire.RUN:
                 if channel.is_closed():
                     return False  # whoever asked has given up: while this process was stopped, say
-                handle, step, stage, total, timeout, traced = RUN_FIELDS.unpack(frame.fields)
-                collector = Collector() if traced else None
+                handle, step, stage, total, timeout, how = RUN_FIELDS.unpack(frame.fields)
+                collector = Collector() if how & TRACED else None
                 asker = Asker(channel.is_closed)
-                results = self.worker.run(
-                    handle.decode(), step, stage, total, timeout, frame.tensors, collector, asker
-                )
+                run = self.worker.run_again if how & AGAIN else self.worker.run
+                results = run(handle.decode(), step, stage, total, timeout, frame.tensors, collector, asker)
                 channel.handed = asker
                 told = json.dumps({"events": collector.events}).encode() if collector is not None else b""
                 channel.send(wire.OK, told, results)

@@ -21,8 +21,9 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.partition import MASTER, Stage
 from tensorfleet.passes.plan import Plan
 
-# session, step, stage, how many stages of the step the task has, milliseconds left (0: no limit), whether to trace
-RUN_FIELDS = struct.Struct("<16sQIII?")
+# session, step, stage, how many stages of the step the task has, milliseconds left (0: no limit), how to run it
+RUN_FIELDS = struct.Struct("<16sQIIIB")
+TRACED, AGAIN = 1, 2
 # The iterations of loops are steps with numbers of their own, of which these bits are the number of the whole step.
 WHOLE_STEP = (1 << 40) - 1
 SETTLING_SECONDS = 2.0  # how long the rest of a failed step may take to stop
@@ -65,6 +66,8 @@ class ClusterProgram:
         self.fetches = [slots[t] for t in plan.fetches]
         self.waits = [w.waits for w in work]
         self.first = [i for i, n in enumerate(self.waits) if not n]
+        #: whether all of it is the work of one other task, which is given nothing and gives nothing back
+        self.elsewhere = len(work) == 1 and work[0].peer is not None and not (work[0].ins or work[0].outs)
 
 
 class Run:
@@ -79,10 +82,12 @@ class Run:
         collector: Any,
         whole: Run | None = None,
         sent: set[Work] | None = None,
+        again: bool = False,
     ) -> None:
         self.engine = engine
         #: whose fixed values have been sent since the loop began that this is an iteration of
         self._sent = sent
+        self._how = (TRACED if collector is not None else 0) | (AGAIN if again else 0)
         #: the step that this one is an iteration in, None for a whole step: with itself in it, it would outlive its use,
         #: and its arrays with it
         self._whole = whole
@@ -206,7 +211,7 @@ class Run:
             work.number,
             work.total,
             self._left(),
-            self.collector is not None,
+            self._how,
         )
         self._started.add(at)
         if work.holds:

@@ -133,6 +133,10 @@ class Engine:
             with self._lock:
                 self._running.discard(ctx)
 
+    def repeat(self, program: Program) -> None:
+        """Runs a step that its caller will ask for again: here that is one step."""
+        self.run(program, ())
+
     def close(self, reason: errors.OpError) -> None:
         """Refuses new steps and wakes those that wait."""
         with self._lock:

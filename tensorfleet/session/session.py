@@ -193,6 +193,21 @@ class BaseSession:
 
         return call
 
+    def _make_repeater(self, operation: Any) -> Callable[[], None]:
+        """A function that runs an operation once or, where another task does all of it, again and again for a while."""
+        self._check_open()
+        self._check_devices()
+        program = self._plan(operation, []).program
+
+        def call() -> None:
+            self._check_open()
+            try:
+                self._engine.repeat(program)
+            except errors.OpError as failure:
+                raise failure.with_traceback(None) from failure.__cause__
+
+        return call
+
     def _make_callable_from_options(self, callable_options: Any) -> Callable:
         """A function that runs what a `tf.CallableOptions` asks for, taking one argument per feed."""
         wanted = [list(callable_options.fetch), list(callable_options.target)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet import errors
@@ -120,7 +121,7 @@ class QueueRunner:
     def _run(self, sess: Any, enqueue_op: Operation, coord: Coordinator | None = None) -> None:
         """The body of a thread that fills the queue."""
         try:
-            enqueue = sess.make_callable(enqueue_op)
+            enqueue = repeater(sess, enqueue_op)
             while coord is None or not coord.should_stop():
                 try:
                     enqueue()
@@ -209,6 +210,11 @@ class QueueRunner:
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
         """The runner that a `QueueRunnerDef` describes, with the operations of the default graph."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
+
+
+def repeater(sess: Any, operation: Operation) -> Callable[[], Any]:
+    """What to call again and again to run an operation, which may be run several times in each call."""
+    return getattr(sess, "_make_repeater", sess.make_callable)(operation)
 
 
 def _is_error(cls: Any) -> bool:

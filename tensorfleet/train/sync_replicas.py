@@ -30,7 +30,7 @@ from tensorfleet.ops.queues import FIFOQueue
 from tensorfleet.platform import logging
 from tensorfleet.train.coordinator import Coordinator
 from tensorfleet.train.optimizer import Optimizer
-from tensorfleet.train.queue_runner import QueueRunner
+from tensorfleet.train.queue_runner import QueueRunner, repeater
 from tensorfleet.train.session_manager import ready
 from tensorfleet.train.session_run_hook import SessionRunHook
 from tensorfleet.variables.lists import global_variables, report_uninitialized_variables
@@ -293,7 +293,7 @@ class _Updates(QueueRunner):
 
     def _update(self, sess: Any, coord: Coordinator | None) -> None:
         try:
-            update = sess.make_callable(self.enqueue_ops[0])
+            update = repeater(sess, self.enqueue_ops[0])
             report = _Report()
             while coord is None or not coord.should_stop():
                 update()
