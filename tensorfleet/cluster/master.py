@@ -387,9 +387,7 @@ class ClusterEngine:
         self, program: ClusterProgram, feeds: Sequence[Any], timeout_ms: int = 0, collector: Any = None
     ) -> list:
         """Runs one step."""
-        return self._go(
-            Run(self, program, next(self._steps), self._deadline(timeout_ms), collector), feeds
-        )
+        return self._go(Run(self, program, next(self._steps), self._deadline(timeout_ms), collector), feeds)
 
     def repeat(self, program: ClusterProgram) -> None:
         """Runs a step. One that waits, all in another task, goes on there for a while: it need not be asked each time."""

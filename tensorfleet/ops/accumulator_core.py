@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
-from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt, Signal
+from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt, Signal, give_way
 from tensorfleet.shapes import TensorShape
 
 
@@ -74,8 +74,12 @@ class Accumulator:
                 return False
             self._add(*gradient)
             self.count += 1
+            waiting = len(self._taking)
             self._serve()
-            return True
+            served = len(self._taking) < waiting
+        if served:
+            give_way()
+        return True
 
     def set_step(self, step: int) -> None:
         """Gradients computed for earlier steps are stale from now on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,15 @@ from tensorfleet.ops.array_shape import invalid
 from tensorfleet.ops.array_shape import rank as rank_of
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.basic import zeros_of
-from tensorfleet.ops.common import UNKNOWN, ints, same_as_input, shape_given_by, static_value, vector_of
+from tensorfleet.ops.common import (
+    UNKNOWN,
+    ints,
+    is_numpy,
+    same_as_input,
+    shape_given_by,
+    static_value,
+    vector_of,
+)
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape
 
@@ -58,6 +67,8 @@ def _fill(xp: Any, dims: Any, value: Any) -> Any:
         raise invalid(f"Dimensions must be >= 0, got {list(size)}")
     if value.shape != ():
         raise invalid(f"value must be a scalar, got shape {list(value.shape)}")
+    if is_numpy(xp) and math.prod(size) <= _SMALL:
+        return np.full(size, value, value.dtype)  # soon done; a large one is a view that takes no memory
     return xp.broadcast_to(value, size)
 
 

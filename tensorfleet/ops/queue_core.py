@@ -14,6 +14,7 @@ import contextlib
 import heapq
 import itertools
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -70,6 +71,11 @@ class Signal:
             return False
         self.set()  # it stays so
         return True
+
+
+def give_way() -> None:
+    """Lets a thread that was just woken go first: it has waited, and would wait on until this one waits too."""
+    time.sleep(0)
 
 
 class Attempt:
@@ -248,7 +254,9 @@ class Queue:
             self._serve()
             if not attempt.done:
                 attempt.event = Signal()
-            return attempt.done
+                return False
+        give_way()
+        return True
 
     def _waited_for(self) -> bool:
         """Whether any attempt waits."""

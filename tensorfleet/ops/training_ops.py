@@ -55,17 +55,22 @@ def flag_attrs(flags: tuple[str, ...]) -> str:
     return "use_locking: bool = false" + "".join(f"; {f}: bool = {defaults.get(f, 'false')}" for f in flags)
 
 
-def _kernel(rule: Callable, count: int, flags: tuple[str, ...]) -> Callable:
+def _kernel(rule: Callable, count: int, rest: list[str], flags: tuple[str, ...]) -> Callable:
+    whole = [True] * count + [
+        name in _GRADIENTS for name in rest
+    ]  # inputs of the variable's shape; others are scalars
+
     def kernel(xp: Any, *values: Any, op: Operation) -> tuple:
         shape, dtype = values[0].shape, values[0].dtype
-        for i, arg in enumerate(op.spec.inputs):
-            wanted = shape if i < count or arg.name in _GRADIENTS else ()
-            if values[i].shape != wanted:
-                raise _mismatch(arg.name, shape, values[i].shape, wanted)
-        new = rule(xp, *values, **{flag: op._attrs[flag] for flag in flags})
+        for i, value in enumerate(values):
+            if value.shape != (shape if whole[i] else ()):
+                wanted = shape if whole[i] else ()
+                raise _mismatch(op.spec.inputs[i].name, shape, value.shape, wanted)
+        attrs = op._attrs
+        new = rule(xp, *values, **{flag: attrs[flag] for flag in flags}) if flags else rule(xp, *values)
         # What a rule has made need not be copied; what it was given and passes on must be.
-        made = (n.dtype == dtype and not any(n is v for v in values) for n in new)
-        return tuple(n if own else n.astype(dtype) for n, own in zip(new, made, strict=True))
+        given = [id(value) for value in values]
+        return tuple([n if n.dtype == dtype and id(n) not in given else n.astype(dtype) for n in new])
 
     return kernel
 
@@ -81,7 +86,7 @@ def _register(
 ) -> None:
     """Declares Apply<name> and ResourceApply<name>: `state` are the variables, `rest` the other inputs."""
     variables = bare_names(state)
-    kernel = _kernel(rule, len(variables), flags)
+    kernel = _kernel(rule, len(variables), bare_names(rest), flags)
     # Rules of more than a few operations are several times faster in XLA than piece by piece in numpy.
     simple = name in ("GradientDescent", "Momentum")
     shared: dict[str, Any] = {"shape": _dense_shape, "updates": variables, "elementwise": simple}
