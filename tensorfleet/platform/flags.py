@@ -81,6 +81,13 @@ def _as_scripts_call_it(define: Callable) -> Callable:
     return wrapper
 
 
+def _define_integer(name: str, default: Any, help: str, *args: Any, **kwargs: Any) -> Any:
+    """A default such as `1e6`, as scripts from before absl have it, is the whole number it is."""
+    if isinstance(default, float) and default.is_integer():
+        default = int(default)
+    return _absl.DEFINE_integer(name, default, help, *args, **kwargs)
+
+
 # Help lists flags by the module that defines them, which is never this one.
 _absl.disclaim_key_flags()
 
@@ -88,5 +95,5 @@ _absl.disclaim_key_flags()
 DEFINE_string = _as_scripts_call_it(_absl.DEFINE_string)
 DEFINE_boolean = DEFINE_bool = _as_scripts_call_it(_absl.DEFINE_boolean)
 DEFINE_float = _as_scripts_call_it(_absl.DEFINE_float)
-DEFINE_integer = _as_scripts_call_it(_absl.DEFINE_integer)
+DEFINE_integer = _as_scripts_call_it(functools.wraps(_absl.DEFINE_integer)(_define_integer))
 FlagsError = _absl.Error

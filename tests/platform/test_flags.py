@@ -65,6 +65,12 @@ def test_the_old_keywords_of_a_definition_warn():
     assert "please use (name, default, help)" in script().stderr
 
 
+def test_a_whole_number_may_be_written_with_an_exponent():
+    before = "flags.DEFINE_integer('steps', 1e6, ''); print(FLAGS.steps)"
+    assert script("--steps=7", before=before).stdout.splitlines()[0] == "7"
+    assert script(before=before).stdout.splitlines()[0] == "1000000"
+
+
 def test_a_flag_that_is_not_there_is_an_attribute_error():
     assert "AttributeError: nothing" in script(before="FLAGS.nothing").stderr
 
