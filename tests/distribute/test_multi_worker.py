@@ -1,6 +1,7 @@
 """Workers that add up their gradients, each with a graph and a session of its own."""
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,9 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.ops import collectives
 from tensorfleet.testing.cluster import free_addresses
+from tests.support.tasks import Tasks, output
+
+PROGRAM = Path(__file__).parent / "programs" / "worker.py"
 
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
 
@@ -197,3 +201,11 @@ def test_parameter_servers_have_no_place_in_it(monkeypatch):
     )
     with pytest.raises(ValueError, match="use ParameterServerStrategy"):
         tf.distribute.experimental.MultiWorkerMirroredStrategy()
+
+
+@pytest.mark.parametrize("dies", [0, 1])
+def test_a_worker_that_is_killed_is_an_error_for_the_other(dies):
+    spec = free_addresses(worker=2)
+    with Tasks() as tasks:
+        started = [tasks.start(PROGRAM, dies, task=(spec, "worker", i)) for i in range(2)]
+        assert "told" in output(started[1 - dies])

@@ -1,0 +1,30 @@
+"""A worker that adds up with the other until that one is gone, and then says which error it got."""
+
+import json
+import os
+import signal
+import sys
+
+import tensorfleet as tf
+
+
+def main(dies):
+    told = json.loads(os.environ["TF_CONFIG"])
+    index = told["task"]["index"]
+    server = tf.train.Server(told["cluster"], "worker", index)
+    strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        total = strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(lambda: tf.constant(1.0)))
+    with tf.Session(server.target) as sess:
+        assert sess.run(total) == 2.0
+        if index == int(dies):
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            sess.run(total)
+        except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
+            print("told", type(error).__name__, flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
