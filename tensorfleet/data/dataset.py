@@ -268,6 +268,8 @@ class Dataset(Described):
 
     def unbatch(self) -> Dataset:
         """The rows of elements, as elements."""
+        if any(leaf.shape.rank == 0 for leaf in flatten(self._structure)):
+            raise ValueError("Cannot unbatch an input with scalar components.")
         leaves = [leaf.with_shape(unknown_rows(leaf.shape)) for leaf in flatten(self._structure)]
         return self._next("UnbatchDataset", pack_like(self._structure, leaves))
 

@@ -65,7 +65,7 @@ def _transpose(xp: Any, x: Any, perm: Any) -> Any:
     axes = tuple(a % rank for a in axes)
     if len(set(axes)) != rank:
         missing = next(i for i in range(rank) if i not in axes)
-        raise invalid(f"{missing} is missing from {bracketed(axes)}.")
+        raise invalid(f"{missing} is missing from {{{bracketed(axes)[1:-1]}}}.")
     return xp.transpose(x, axes)
 
 

@@ -370,7 +370,14 @@ def _strided_slice_grad_grad(op: Operation, dy: Any) -> Any:
 
 def _assigned(xp: Any, current: Any, begin: Any, end: Any, strides: Any, value: Any, op: Operation) -> Any:
     plan = _plan(op, current.shape, begin, end, strides)
-    rows = xp.broadcast_to(value, plan.shape).reshape(tuple(map(len, plan.ranges)))
+    try:
+        rows = xp.broadcast_to(value, plan.shape)
+    except ValueError:
+        told = (
+            f"Cannot broadcast input shape {bracketed(value.shape)} into final shape {bracketed(plan.shape)}"
+        )
+        raise invalid(told) from None
+    rows = rows.reshape(tuple(map(len, plan.ranges)))
     index = tuple(map(_as_slice, plan.ranges))
     if is_numpy(xp):
         out = np.array(current)

@@ -74,6 +74,7 @@ def test_shapes_are_filled_in_from_the_other_input():
             "quality",
         ),
         (lambda: tf.matrix_band_part(X, 4, 0), "InvalidArgumentError", "num_lower must be negative or less"),
+        (lambda: tf.transpose(X, [0, 1, 1]), "InvalidArgumentError", "2 is missing from {0,1,1}"),
         (
             lambda: tf.nn.conv2d_transpose(X[None], np.ones([2, 2, 1, 4]), [1, 9, 3, 1], 1),
             "InvalidArgumentError",
@@ -99,6 +100,7 @@ def test_what_tensorflow_cannot_compute_is_refused_in_its_words(run, kind, compl
     [
         (lambda: tf.unsorted_segment_sum(X, [0, 1, 2], 3), "Dimensions must be equal, but are 2 and 3"),
         (lambda: tf.dynamic_partition(1.0, [0], 2), "Shape must be at least rank 1 but is rank 0"),
+        (lambda: tf.data.Dataset.range(3).unbatch(), "Cannot unbatch an input with scalar components"),
         (lambda: tf.nn.pool(X[None], [2, 2], "FOO", "SAME"), "2-D FOO pooling is not supported"),
         (lambda: tf.nn.max_pool(X[None], [1, 0, 1, 1], 1, "SAME"), "values must be positive"),
         (lambda: tf.nn.conv2d(X[None], np.ones([1, 1, 4, 1]), 1, PADS), "must be nonnegative"),

@@ -227,6 +227,14 @@ def test_only_slices_of_variables_are_assigned_to():
         part.assign([4, 5])
 
 
+def test_what_is_assigned_to_a_slice_fits_it(session):
+    v = tf.get_variable("v", initializer=np.zeros([2, 3], np.float32), use_resource=True)
+    wrong = v[0].assign([1.0, 2.0])
+    session.run(v.initializer)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \[2\] into final shape \[3\]"):
+        session.run(wrong)
+
+
 @pytest.mark.parametrize("use_resource", [False, True])
 def test_assign_writes_into_a_slice(use_resource, session):
     variable = tf.get_variable("v", initializer=[1, 2, 3], use_resource=use_resource)
