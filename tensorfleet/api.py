@@ -29,6 +29,8 @@ INSTEAD = {
     "estimator": "TensorFleet has not every estimator: give tf.estimator.Estimator a model_fn of your own, or see "
     "docs/compatibility.md",
     "distribute": "docs/distribute.md says which strategies there are",
+    "debug": "TensorFleet has no tfdbg: look at values with tf.Print, tf.add_check_numerics_ops or a run with "
+    "tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)",
 }
 
 
@@ -117,7 +119,7 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
             setattr(module, name, found)
             return found
         if source is None:
-            part = full.removeprefix("contrib.").split(".")[0]
+            part = full.removeprefix("python.").removeprefix("contrib.").split(".")[0]
             instead = INSTEAD.get(part, "docs/compatibility.md lists what is supported")
             raise AttributeError(
                 f"module 'tf{'.' + path if path else ''}' has no attribute {name!r}; {instead}"

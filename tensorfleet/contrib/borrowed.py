@@ -40,6 +40,7 @@ _LENDERS: dict[str, tuple[str, ...]] = {
     "contrib.image": ("image",),
     "contrib.training": ("train",),
     "contrib.training.python.training.training": ("contrib.training", "train"),
+    "contrib.training.python.training.bucket_ops": ("contrib.training",),
     "contrib.training.python.training.evaluation": ("contrib.training",),
     "contrib.training.python.training.hparam": ("contrib.training",),
     "contrib.training.python.training.device_setter": ("contrib.training",),

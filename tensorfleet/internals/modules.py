@@ -223,6 +223,15 @@ def _enum_values() -> dict[str, int]:
 for _lender, _modules in _MODULES.items():
     for _module in _modules.split():
         publish_module(f"python.{_module}", _lender, "", "math", "train", "nn")
+# Scripts import the debugger for an option that is seldom given; what it lacks is told when it is used.
+for _module in (
+    "",
+    ".lib.debug_data",
+    ".wrappers.dumping_wrapper",
+    ".wrappers.hooks",
+    ".wrappers.local_cli_wrapper",
+):
+    publish_module(f"python.debug{_module}")
 for _module in _MESSAGES.split():
     publish_finder(_module, message_class)
 for _module in _GENERATED.split():

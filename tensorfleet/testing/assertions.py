@@ -29,7 +29,10 @@ class Assertions(absltest.TestCase):
             return a
         if isinstance(a, Tensor) or hasattr(a, "_as_graph_element"):
             a = self.evaluate(a)
-        return np.asarray(a)
+        try:
+            return np.asarray(a)
+        except ValueError:  # lists of different lengths, which numpy once made arrays of lists
+            return np.asarray(a, dtype=object)
 
     # -- closeness --
 

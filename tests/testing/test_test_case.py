@@ -54,6 +54,7 @@ def test_structures_are_compared_part_by_part(case):
         lambda c: c.assertAllClose([1.0, 2.0], [1.0]),
         lambda c: c.assertAllEqual([1, 2], [1, 3]),
         lambda c: c.assertAllEqual([1, 2], [[1, 2]]),
+        lambda c: c.assertAllEqual([[1], [2, 3]], [[1], [2, 4]]),
         lambda c: c.assertNotAllEqual([1], [1]),
         lambda c: c.assertNotAllClose([1.0], [1.0]),
         lambda c: c.assertNear(1, 2, 0.1),
@@ -80,6 +81,8 @@ def test_assertions_that_do_not_hold_fail(case, fails):
 
 def test_assertions_that_hold_pass(case):
     case.assertAllEqual([1.0, np.nan], [1.0, np.nan])
+    case.assertAllEqual([[1], [2, None]], [[1], [2, None]])
+    case.assertNear(np.array([1.5]), 1.5, 1e-6)
     case.assertNear(1, 1.05, 0.1)
     case.assertArrayNear([1], [1.05], 0.1)
     case.assertShapeEqual(np.ones([2, 3]), tf.zeros([2, 3]))
