@@ -87,13 +87,18 @@ def _along(weights: np.ndarray, axis: int) -> np.ndarray:
 
 
 _FEW = 8  # input lines that an output is made from, up to which they are added one by one
+_FEW_ACROSS = 4  # the same along the width, of as many outputs as there are inputs
 
 
 def _times(xp: Any, weights: np.ndarray, x: Any, axis: int) -> Any:
     """Images with their lines along the height (axis 1) or the width multiplied by a matrix [new, old]."""
-    if axis == 2:
-        return xp.matmul(weights, x) if is_numpy(xp) else xp.einsum("ow,bhwc->bhoc", weights, x)
     count = int((weights != 0).sum(1).max(initial=0))
+    if axis == 2:
+        if is_numpy(xp):
+            return xp.matmul(weights, x)
+        if count * len(weights) > _FEW_ACROSS * weights.shape[1]:
+            return xp.einsum("ow,bhwc->bhoc", weights, x)
+        return _times(xp, weights, x.swapaxes(1, 2), 1).swapaxes(1, 2)
     if 0 < count <= _FEW:
         index = np.argsort(weights == 0, axis=1, kind="stable")[:, :count]
         parts = np.take_along_axis(weights, index, 1)
