@@ -15,9 +15,9 @@ _MODULES = {
     "": """
         autograph.core.ag_ctx autograph.core.converter autograph.impl.api autograph.operators.control_flow
         client.pywrap_tf_session client.session compat.compat data.util.random_seed
-        distribute.cluster_resolver distribute.collective_all_reduce_strategy distribute.device_util
-        distribute.distribute_coordinator distribute.distribute_lib distribute.distribution_strategy_context
-        distribute.estimator_training distribute.mirrored_strategy distribute.reduce_util distribute.values
+        distribute.cluster_resolver distribute.device_util
+        distribute.distribute_coordinator 
+        distribute.estimator_training distribute.values
         eager.backprop eager.context eager.core eager.def_function eager.execute eager.execution_callbacks
         eager.function eager.tape eager.test eager.wrap_function framework.auto_control_deps
         framework.combinations framework.common_shapes framework.composite_tensor framework.config
@@ -47,12 +47,17 @@ _MODULES = {
         ops.tensor_array_grad ops.tensor_array_ops ops.unconnected_gradients ops.variable_scope
         ops.variable_v1 ops.variables ops.variables_util ops.weights_broadcast_ops ops.while_loop ops.while_v2
         platform.benchmark platform.build_info platform.control_imports platform.self_check
-        platform.status_bar training.distribute training.distribute_lib training.distribution_strategy_context
+        platform.status_bar training.distribute training.distribute_lib 
         training.quantize_training training.saveable_object training.saver_test_utils
         training.saving.functional_saver training.saving.saveable_hook training.tracking.python_state
         user_ops.user_ops util.all_util util.decorator_utils util.dispatch util.function_utils
         util.keyword_args util.lazy_loader util.memory util.object_identity util.protobuf.compare
         util.serialization util.tf_contextlib util.tf_decorator util.tf_should_use util.tf_stack
+    """,
+    "distribute": """
+        distribute.collective_all_reduce_strategy distribute.distribute_lib
+        distribute.distribution_strategy_context distribute.mirrored_strategy distribute.reduce_util
+        training.distribution_strategy_context
     """,
     "bitwise": "ops.bitwise_ops",
     "random": "ops.stateless_random_ops",

@@ -9,6 +9,7 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.api import export
+from tensorfleet.distribute.coordinating import get_current_worker_context
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
 from tensorfleet.train.coordinator import Coordinator
 from tensorfleet.train.hooks_saving import CheckpointSaverHook, StepCounterHook, SummarySaverHook
@@ -275,14 +276,27 @@ def MonitoredTrainingSession(
     seconds), summaries (every 100 steps) and its speed there. The others wait until it has done its part.
     """
     scaffold = scaffold or Scaffold()
+    worker = get_current_worker_context()
+    if worker is not None:
+        is_chief = True
+        chief_only_hooks = chief_only_hooks if worker.is_chief else None
     if not is_chief:
-        worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
-        return MonitoredSession(worker, hooks or [], stop_grace_period_secs)
+        return MonitoredSession(
+            _workers_creator(scaffold, master, config, checkpoint_dir, max_wait_secs),
+            hooks or [],
+            stop_grace_period_secs,
+        )
     all_hooks = list(chief_only_hooks or [])
     summaries = _one_of(save_summaries_secs, save_summaries_steps, default=(None, 100))
     checkpoints = _one_of(save_checkpoint_secs, save_checkpoint_steps, default=(600, None))
-    chief = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
+    chief: Any = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
     summary_dir = summary_dir or checkpoint_dir
+    if worker is not None:
+        chief = worker.session_creator(scaffold, config, checkpoint_dir, max_wait_secs=max_wait_secs)
+        summary_dir = worker.folder(summary_dir, worker.should_save_summary)
+        checkpoint_dir = worker.folder(checkpoint_dir, worker.should_checkpoint)
+        if not worker.should_save_summary:
+            log_step_count_steps = None
     if summary_dir:
         if log_step_count_steps and log_step_count_steps > 0:
             all_hooks.append(StepCounterHook(output_dir=summary_dir, every_n_steps=log_step_count_steps))
@@ -297,6 +311,14 @@ def MonitoredTrainingSession(
             CheckpointSaverHook(checkpoint_dir, save_secs=secs, save_steps=steps, scaffold=scaffold)
         )
     return MonitoredSession(chief, all_hooks + list(hooks or []), stop_grace_period_secs)
+
+
+def _workers_creator(scaffold: Any, master: str, config: Any, folder: Any, max_wait_secs: float) -> Any:
+    """What makes sessions of a worker that does not lead. One with copies of all variables initializes its own."""
+    workers = get_default_graph().__dict__.get("_of_workers")
+    if workers is not None and workers._workers > 1:
+        return ChiefSessionCreator(scaffold, master, config, folder)
+    return WorkerSessionCreator(scaffold, master, config, max_wait_secs)
 
 
 def _one_of(secs: Any, steps: Any, default: tuple) -> tuple:
