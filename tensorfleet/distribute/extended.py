@@ -37,6 +37,7 @@ class StrategyExtended:
 
     _is_default = False
     _has_copies = False
+    _cross_device_ops: Any = None
     _first_replica = 0
 
     def __init__(self, container_strategy: Any) -> None:
@@ -230,12 +231,14 @@ class StrategyExtended:
         context.require_cross_replica(self._strategy)
         pairs = list(value_destination_pairs)
         done: dict[int, Any] = {}
-        totals, places = [], []
+        totals, places, own = [], [], []
         for i, (value, destinations) in enumerate(pairs):
             if not is_distributed(value) and not self._differs(value):
                 done[i] = reducing.not_distributed(wanted, value, self._num_replicas_in_sync)
             elif isinstance(value, Mirrored) and wanted is ReduceOp.MEAN:
                 done[i] = value
+            elif self._cross_device_ops is not None:
+                own.append(i)
             else:
                 where = reducing.devices_of(destinations)
                 parts = list(parts_of(value))
@@ -243,6 +246,9 @@ class StrategyExtended:
                 places.append((i, where))
         for (i, where), total in zip(places, self._add_up(totals, wanted), strict=True):
             done[i] = reducing.copied(total, where)
+        if own:
+            found = self._cross_device_ops.batch_reduce(wanted, [pairs[i] for i in own])
+            done.update(zip(own, found, strict=True))
         return [done[i] for i in range(len(pairs))]
 
     def _differs(self, value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.distribute.copies import DistributedVariable, MirroredVariable, SyncOnReadVariable
+from tensorfleet.distribute.cross_device import CrossDeviceOps
 from tensorfleet.distribute.extended import StrategyExtended
 from tensorfleet.distribute.reducing import placed
 from tensorfleet.distribute.strategy import Strategy
@@ -71,6 +72,8 @@ class MirroredExtended(StrategyExtended):
             raise ValueError("Must specify at least one device for MirroredStrategy.")
         if len(set(self._devices)) != len(self._devices):
             raise ValueError(f"No duplicates allowed in `devices` argument: {list(devices)}")
+        if cross_device_ops is not None and not isinstance(cross_device_ops, CrossDeviceOps):
+            raise ValueError("cross_device_ops must be an instance of tf.distribute.CrossDeviceOps.")
         self._cross_device_ops = cross_device_ops
 
     @property

@@ -9,10 +9,14 @@ from tensorfleet.api import publish_lazily
 from tensorfleet.distribute import context  # noqa: F401  publishes its names
 
 _PLACES = {
+    "CrossDeviceOps": "cross_device",
+    "HierarchicalCopyAllReduce": "cross_device",
     "InputContext": "inputs",
     "InputReplicationMode": "inputs",
     "MirroredStrategy": "mirrored",
+    "NcclAllReduce": "cross_device",
     "OneDeviceStrategy": "mirrored",
+    "ReductionToOneDevice": "cross_device",
     "ReplicaContext": "replicas",
     "Strategy": "strategy",
     "StrategyExtended": "extended",

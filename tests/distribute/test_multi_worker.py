@@ -209,3 +209,28 @@ def test_a_worker_that_is_killed_is_an_error_for_the_other(dies):
     with Tasks() as tasks:
         started = [tasks.start(PROGRAM, dies, task=(spec, "worker", i)) for i in range(2)]
         assert "told" in output(started[1 - dies])
+
+
+def test_monitored_sessions_of_all_workers_initialize_their_own_copies(cluster, tmp_path):
+    targets, strategies = cluster
+
+    def work(i):
+        strategy = strategies[i]
+        with tf.Graph().as_default():
+            with strategy.scope():
+                v = tf.get_variable("v", initializer=tf.random_normal([], seed=i))
+                step = tf.train.get_or_create_global_step()
+            op = strategy.run(
+                lambda: tf.train.GradientDescentOptimizer(0.5).minimize(v * 1.0, global_step=step)
+            )
+            hooks = [tf.train.StopAtStepHook(last_step=3)]
+            with tf.train.MonitoredTrainingSession(
+                targets[i], i == 0, str(tmp_path), hooks=hooks, log_step_count_steps=None
+            ) as sess:
+                while not sess.should_stop():
+                    _, value = sess.run([op, v])
+                return float(value)
+
+    each(work)
+    reader = tf.train.load_checkpoint(str(tmp_path))
+    assert reader.get_tensor("global_step") == 3
