@@ -145,20 +145,36 @@ def _by_argv(tree: ast.Module) -> dict[int, str]:
         for node in nodes
         if isinstance(node, ast.Assign) and _is_argv(node.value) and isinstance(node.targets[0], ast.Name)
     }
+    slices = (n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice))
+    if not any(map(_is_argv, slices)):
+        aliases.add("argv")  # what a function is handed by main(sys.argv) or tf.app.run()
     found: dict[int, str] = {}
-    for node in nodes:
-        if isinstance(node, ast.Assign):
-            name, value = node.targets[0], node.value
-            text = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
-        elif isinstance(node, ast.keyword):
-            text, value = node.arg or "", node.value
-        else:
-            continue
-        role = role_of(text)
+    for name, value in _given_names(nodes):
+        role = role_of(name)
         places = [place for inner in ast.walk(value) if (place := _place_in_argv(inner, aliases))]
         if role and len(places) == 1 and not isinstance(value, ast.Compare):
             found.setdefault(places[0], role)
     return found
+
+
+def _given_names(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
+    """What is assigned, or given by a keyword, under which name; also name by name: `a, b = x, y`, `a, b = sys.argv`."""
+    for node in nodes:
+        if isinstance(node, ast.keyword):
+            yield node.arg or "", node.value
+        elif isinstance(node, ast.Assign):
+            targets, values = [node.targets[0]], [node.value]
+            if isinstance(targets[0], ast.Tuple) and (
+                isinstance(values[0], ast.Tuple) or _is_argv(values[0])
+            ):
+                targets = targets[0].elts
+                whole = values[0]
+                every: list[ast.expr] = [
+                    ast.Subscript(whole, ast.Constant(i), ast.Load()) for i in range(len(targets))
+                ]
+                values = whole.elts if isinstance(whole, ast.Tuple) else every
+            for name, value in zip(targets, values, strict=False):
+                yield name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", ""), value
 
 
 def _is_argv(node: ast.AST) -> bool:

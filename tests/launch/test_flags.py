@@ -141,6 +141,24 @@ def test_customary_names(name, role):
     assert role_of(name) == role
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def main(argv):\n    job_name = argv[1]\n    task = int(argv[2])\nmain(sys.argv)\n",
+        "from sys import argv\njob_name, task_index = argv[1], int(argv[2])\n",
+        "script, job_name, task_index = sys.argv\n",
+    ],
+)
+def test_places_in_argv_by_other_names(tmp_path, source):
+    (tmp_path / "train.py").write_text(source)
+    assert positions_of(tmp_path / "train.py") == {1: "job_name", 2: "task_index"}
+
+
+def test_places_in_what_argv_is_cut_to_are_not_known(tmp_path):
+    (tmp_path / "train.py").write_text("def main(argv):\n    job_name = argv[1]\nmain(sys.argv[1:])\n")
+    assert positions_of(tmp_path / "train.py") == {}
+
+
 def test_places_in_argv(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(
