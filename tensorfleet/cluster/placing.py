@@ -9,9 +9,9 @@ from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.control import frames_of, is_variable, loop_name
-from tensorfleet.passes.partition import maker_of, task_of
+from tensorfleet.passes.partition import task_of
 from tensorfleet.passes.place import Placer, asked_by
-from tensorfleet.passes.plan import Plan, variable_of
+from tensorfleet.passes.plan import Plan, maker_of, variable_of
 
 
 def task_name(job: str, index: int) -> str:

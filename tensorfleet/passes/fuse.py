@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.indices import index_ops
-from tensorfleet.passes.plan import Part, Plan, updated_by, variable_of
+from tensorfleet.passes.plan import Part, Plan, maker_of, updated_by, variable_of
 from tensorfleet.passes.rows import owned_tables, reads_of
 
 # Variables of at least this many elements are gathered from by rows, without handing out the whole.
@@ -308,7 +308,7 @@ def _handles(op: Operation) -> list:
     """What an operation acts on that is no variable: queues, locks, staging areas (which have no handle)."""
     if "shared_name" in op._attrs:
         return [op._attrs["shared_name"]]
-    return [t._op for t in op._inputs if t.dtype.name in ("resource", "variant")]
+    return [maker_of(t) for t in op._inputs if t.dtype.name in ("resource", "variant")]
 
 
 def _group(plan: Plan, laid: _Layout) -> list[Part]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from tensorfleet import errors
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.control import SWITCHES, is_variable
-from tensorfleet.passes.plan import Plan
+from tensorfleet.passes.plan import Plan, maker_of
 
 
 @dataclass
@@ -38,8 +38,6 @@ def task_of(device: str) -> str:
     """The task part of a full device name."""
     return device.rpartition("/device:")[0]
 
-
-_PASSING = ("Enter", "Switch", "Identity", "Merge", "Exit")
 
 #: the task of what the master does itself: loops that are divided among tasks
 MASTER = ""
@@ -103,14 +101,6 @@ def conditions(plan: Plan, op: Operation) -> list[Tensor]:
         return []
     literals = [plan.guards.get(op, frozenset()), *plan.merges.get(op, ())]
     return sorted({p for guard in literals for p, _ in guard}, key=lambda p: p.name)
-
-
-def maker_of(tensor: Tensor) -> Operation:
-    """The operation that a handle comes from."""
-    op = tensor._op
-    while op.type in _PASSING and op._inputs:
-        op = op._inputs[0]._op
-    return op
 
 
 class _Partition:

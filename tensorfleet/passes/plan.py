@@ -140,6 +140,14 @@ def updated_by(op: Operation) -> list[Tensor]:
     return found if found is not None else [op._inputs[op.input_list(u)[0]] for u in op.spec.updates]
 
 
+def maker_of(tensor: Tensor) -> Operation:
+    """The operation that a handle comes from."""
+    op = tensor._op
+    while (op.type in _PASSING or op.type in ("Merge", "Exit")) and op._inputs:
+        op = op._inputs[0]._op
+    return op
+
+
 def variable_of(tensor: Tensor) -> Operation | None:
     """The variable operation that a reference or a handle leads to, or None."""
     op = tensor._op
