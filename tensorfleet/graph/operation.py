@@ -9,7 +9,7 @@ from tensorfleet import dtypes, errors
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry, source_lines
 from tensorfleet.graph.references import Reference
-from tensorfleet.shapes import TensorShape, as_shape
+from tensorfleet.shapes import TensorShape, as_shape, difference
 
 if TYPE_CHECKING:
     from tensorfleet.graph.graph import Graph
@@ -334,7 +334,10 @@ class Tensor:
 
     def set_shape(self, shape: Any) -> None:
         """Adds to what is known of the shape; ValueError when it contradicts."""
-        self._shape = self._shape.merge_with(as_shape(shape))
+        given = as_shape(shape)
+        if not self._shape.is_compatible_with(given):
+            raise ValueError(difference(self._shape, given))
+        self._shape = self._shape.merge_with(given)
 
     def consumers(self) -> list[Operation]:
         """The operations that take this tensor."""

@@ -285,6 +285,14 @@ def test_an_input_that_is_not_there_cannot_be_replaced():
         sums.op._update_input(0, tf.zeros([2]))
 
 
+def test_a_shape_that_contradicts_is_told_as_for_inputs():
+    x = tf.placeholder(tf.float32, [None, 2])
+    with pytest.raises(ValueError, match="Shapes must be equal rank, but are 2 and 1"):
+        x.set_shape([0])
+    with pytest.raises(ValueError, match=r"Dimension 1 in both .* 2 and 1. Shapes are \[\?,2\] and \[2,1\]"):
+        x.set_shape([2, 1])
+
+
 def test_small_things_that_operations_and_tensors_know():
     x = tf.placeholder(tf.float32, [2, None])
     assert x._shape_tuple() == (2, None)
