@@ -53,6 +53,9 @@ def _scope(
 
 
 def _collected(summary: Tensor, collections: Any, default: Any = (GraphKeys.SUMMARIES,)) -> Tensor:
+    modes = summary.graph._local().strategies
+    if modes and modes[-1].replica is not None and modes[-1].replica._index:
+        return summary  # the first replica's is the one that is written
     summary.graph.add_to_collections(default if collections is None else collections, summary)
     return summary
 

@@ -120,3 +120,9 @@ def test_batch_normalization_averages_its_moments_over_replicas(mirrored):
         np.testing.assert_allclose(sess.run(mean), X.mean(0) * 0.5, atol=1e-6)
         parts = sess.run(mirrored.unwrap(mean))
     np.testing.assert_allclose(parts, [X[:8].mean(0) * 0.5, X[8:].mean(0) * 0.5], atol=1e-6)
+
+
+def test_summaries_are_the_first_replicas(mirrored):
+    mirrored.run(lambda: tf.summary.scalar("loss", tf.constant(1.0)))
+    (kept,) = tf.get_collection(tf.GraphKeys.SUMMARIES)
+    assert kept.op.name == "loss"
