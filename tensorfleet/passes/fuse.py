@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.indices import index_ops
@@ -291,7 +292,10 @@ def _freeing(ops: list[Operation], before: dict) -> dict[Operation, frozenset[Op
     waiting = [op for op in ops if op.spec.blocks]
     if len(waiting) < 2:
         return {}
-    held = {handle for op in waiting for handle in (op, *_handles(op))}
+    waiters: dict[Any, set[Operation]] = {}
+    for op in waiting:
+        for handle in _handles(op):
+            waiters.setdefault(handle, set()).add(op)
     behind: dict[Operation, frozenset[Operation]] = {}
     for op in ops:
         sets = {behind[b] for b in before[op] if b in behind}
@@ -299,7 +303,11 @@ def _freeing(ops: list[Operation], before: dict) -> dict[Operation, frozenset[Op
         behind[op] = next(iter(sets)) if len(sets) == 1 else frozenset().union(*sets)
     leading: set[Operation] = set()
     for op in reversed(ops):
-        if op in leading or (behind[op] and not held.isdisjoint(_handles(op))):
+        # What a waiting operation has got (a lock) stands for what it waited at.
+        used = [
+            h for one in _handles(op) for h in (_handles(one) if one in behind and one.spec.blocks else [one])
+        ]
+        if op in leading or (behind[op] and any(waiters.get(h, set()) - behind[op] - {op} for h in used)):
             leading.update(before[op])
     return {op: behind[op] for op in leading if op in behind}
 
