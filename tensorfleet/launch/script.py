@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 import re
+import shutil
 import sys
 import threading
 import tokenize
@@ -29,6 +30,7 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
     """Runs the script at `path` as the main program. Returns when it does; its exceptions pass through."""
     if use_alias:
         alias.install()
+        _be_found_as_python()
     if not Path(path).is_file():
         _give_up(2, f"tensorfleet: no such script: {path} (in {os.getcwd()})")
     sys.argv = [path, *arguments]
@@ -44,6 +46,16 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
         if not _is_after_the_end():
             raise
         _note(error, path)
+
+
+def _be_found_as_python() -> None:
+    """`python train.py`, as a script starts tasks of its own, is the Python that runs the script."""
+    folder = os.path.dirname(sys.executable)
+    if (
+        os.path.exists(os.path.join(folder, "python"))
+        and os.path.dirname(shutil.which("python") or "") != folder
+    ):
+        os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])
 
 
 def _is_after_the_end() -> bool:

@@ -93,3 +93,13 @@ def test_decoding_text_is_python_2():
         "".decode("utf-8")
     except AttributeError as error:
         assert "leave out .decode" in script._about_old_text(error)
+
+
+def test_python_is_the_same_one_for_tasks_that_a_script_starts(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import os, subprocess, sys\nassert os.environ['PATH'].endswith('/none')\n"
+        "said = subprocess.check_output(['python', '-c', 'import sys; print(sys.prefix)'], text=True)\n"
+        "print(said.strip() == sys.prefix)\n"
+    )
+    done = launching.run(tmp_path, "train.py", PATH="/none")
+    assert done.stdout == "True\n", done.stderr
