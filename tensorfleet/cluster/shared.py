@@ -46,6 +46,19 @@ class Segment:
         self.memory = mmap.mmap(descriptor, size, mmap.MAP_SHARED | mmap.MAP_POPULATE)
         self.size = size
         self.used = used
+        self._laid_out: tuple[list, list] = [], []  # kinds of arrays, and where they were put
+
+    def fill(self, arrays: list[np.ndarray], starts: list[int]) -> None:
+        """Copies a body into it."""
+        kinds = [(a.dtype, a.shape) for a in arrays]
+        if kinds != self._laid_out[0]:  # the same places will do for the same kinds of arrays
+            places = [
+                np.ndarray(a.shape, a.dtype, self.memory, _HEAD + start)
+                for a, start in zip(arrays, starts, strict=True)
+            ]
+            self._laid_out = kinds, places
+        for place, value in zip(self._laid_out[1], arrays, strict=True):
+            place[...] = value
 
     @property
     def is_free(self) -> bool:
@@ -85,10 +98,7 @@ class Outbox(_Segments):
             except OSError:  # no memory, or a system without such memory
                 return None
         segment = self.segments[number]
-        whole = np.frombuffer(segment.memory, np.uint8)
-        for value, start in zip(arrays, starts, strict=True):
-            at = whole[_HEAD + start : _HEAD + start + value.nbytes]
-            np.copyto(at.view(value.dtype).reshape(value.shape), value)
+        segment.fill(arrays, starts)
         segment.memory[0] = _TAKEN
         segment.used = self.frames + 1
         self.count()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
 import math
 import os
@@ -49,6 +50,7 @@ _CLOSED_IN_CHILDREN = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
 _MOMENT = 300e-6  # seconds
 _MOST_REMEMBERED = 1000
 _SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
+_NUMBERS = frozenset("fiubc")
 _MOST_PIECES = 512  # a system call takes only so many
 
 # The kinds of message.
@@ -89,29 +91,37 @@ def _padded(size: int) -> int:
 
 # -- tensors as bytes ---------------------------------------------------------------------------------
 
-_descriptors: dict[tuple, bytes] = {}
+_described: dict[tuple, tuple[bytes, list[int], int]] = {}
 _layouts: dict[bytes, tuple[list, int]] = {}
 
 
-def _describe(array: np.ndarray) -> bytes:
-    key = (array.dtype, array.shape)
-    found = _descriptors.get(key)
+def _describe(arrays: list[np.ndarray]) -> tuple[bytes, list[int], int, list[np.ndarray]]:
+    """The descriptors of some tensors, where each begins in the body, how long that is, and the arrays to send."""
+    key = tuple([(a.dtype, a.shape) for a in arrays])
+    found = _described.get(key)
     if found is None:
-        code = dtypes.as_dtype(array.dtype).as_datatype_enum
-        found = struct.pack(f"<BBQ{array.ndim}q", code, array.ndim, array.nbytes, *array.shape)
-        if len(_descriptors) > 4096:
-            _descriptors.clear()
-        _descriptors[key] = found
-    return found
+        sent = [_strings(a) if a.dtype.kind == "O" else a for a in arrays]
+        ends = list(itertools.accumulate([_padded(a.nbytes) for a in sent], initial=0))
+        blob = b"".join([_descriptor(a, data.nbytes) for a, data in zip(arrays, sent, strict=True)])
+        found = blob, ends[:-1], ends[-1]
+        if any(a is not data for a, data in zip(arrays, sent, strict=True)):
+            return *found, sent  # how long strings are is not known from their shapes
+        if len(_described) > 4096:
+            _described.clear()
+        _described[key] = found
+    return *found, arrays
 
 
-def _strings(array: np.ndarray) -> tuple[bytes, np.ndarray]:
-    """The descriptor and bytes of a string tensor: where each string ends, then all of them."""
+def _descriptor(array: np.ndarray, size: int) -> bytes:
+    code = dtypes.as_dtype(array.dtype).as_datatype_enum
+    return struct.pack(f"<BBQ{array.ndim}q", code, array.ndim, size, *array.shape)
+
+
+def _strings(array: np.ndarray) -> np.ndarray:
+    """The bytes of a string tensor: where each string ends, then all of them."""
     texts = [t if isinstance(t, bytes) else str(t).encode() for t in array.ravel()]
     ends = np.cumsum([len(t) for t in texts], dtype="<u8") if texts else np.zeros(0, "<u8")
-    data = np.frombuffer(ends.tobytes() + b"".join(texts), np.uint8)
-    code = dtypes.string.as_datatype_enum
-    return struct.pack(f"<BBQ{array.ndim}q", code, array.ndim, data.nbytes, *array.shape), data
+    return np.frombuffer(ends.tobytes() + b"".join(texts), np.uint8)
 
 
 def _layout(blob: bytes, count: int) -> tuple[list, int]:
@@ -176,6 +186,8 @@ def _read_strings(data: np.ndarray, shape: tuple) -> np.ndarray:
 def as_array(value: Any) -> np.ndarray:
     """A step's value as an array to send. Objects that live in one process cannot be sent."""
     array = value if type(value) is np.ndarray else np.asarray(value)
+    if array.dtype.kind in _NUMBERS:
+        return array
     if array.dtype.kind in "US":
         array = array.astype(object)
     if array.dtype.kind == "O" and array.size and not isinstance(array.flat[0], (bytes, str)):
@@ -315,26 +327,12 @@ class Channel:
 
     def send(self, kind: int, fields: bytes = b"", values: Sequence[Any] = ()) -> None:
         """Sends one frame."""
-        described: list[bytes] = []
-        arrays: list[np.ndarray] = []
-        starts: list[int] = []
-        total = 0
-        for value in values:
-            array = as_array(value)
-            if array.dtype.kind == "O":
-                text, array = _strings(array)
-            else:
-                text = _describe(array)
-            described.append(text)
-            arrays.append(array)
-            starts.append(total)
-            total += _padded(array.nbytes)
-        blob = b"".join(described)
+        blob, starts, total, arrays = _describe([as_array(v) for v in values])
         placed = None
         if self._outbox is not None and total >= shared.LEAST:
             placed = self._outbox.put(arrays, starts, total)
         where = _SHARED if placed else 0
-        header = _HEADER.pack(_MAGIC, kind, where, len(described), self._sent, len(fields), len(blob), total)
+        header = _HEADER.pack(_MAGIC, kind, where, len(arrays), self._sent, len(fields), len(blob), total)
         self._sent = (self._sent + 1) & 0xFFFFFFFF
         if placed:
             self._send_place(header + fields + blob + placed[0], placed[1])
@@ -391,11 +389,10 @@ class Channel:
         body = self._shared_body(size) if where else self._body(size)
         tensors = []
         for dtype, shape, start, length in layout:
-            data = body[start : start + length]
             if dtype is None:
-                tensors.append(_read_strings(data, shape))
+                tensors.append(_read_strings(body[start : start + length], shape))
             else:
-                tensors.append(data.view(dtype).reshape(shape))
+                tensors.append(np.ndarray(shape, dtype, body, start))
         return Frame(kind, fields, tensors)
 
     def _take(self, size: int) -> bytes:

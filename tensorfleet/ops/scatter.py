@@ -72,11 +72,6 @@ def check_scatter_shapes(target: TensorShape, indices: TensorShape, updates: Ten
         )
     if target._d is None or depth is None:
         return
-    if depth > len(target._d):
-        raise ValueError(
-            f"The last dimension of indices.shape={bracketed(indices._d)} must be at most the rank of "
-            f"{word}.shape={bracketed(target._d)}"
-        )
     inner, rest = TensorShape._of(target._d[depth:]), TensorShape._of(updates._d[lead:])
     if not inner.is_compatible_with(rest):
         raise ValueError(

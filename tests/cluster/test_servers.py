@@ -56,11 +56,11 @@ def test_a_cluster_for_tests():
 
 def test_what_a_server_is_made_from():
     spec = tf.train.ClusterSpec({"worker": ["localhost:1", "localhost:2"], "ps": ["localhost:3"]})
-    with pytest.raises(ValueError, match="explicit `job_name`: the cluster has worker, ps"):
+    with pytest.raises(ValueError, match="explicit `job_name`: the cluster has ps, worker"):
         tf.train.Server(spec)
     with pytest.raises(ValueError, match=r"explicit `task_index`: job 'worker' has tasks \[0, 1\]"):
         tf.train.Server(spec, job_name="worker")
-    with pytest.raises(ValueError, match="No such job in cluster: 'wrker'; it has worker, ps"):
+    with pytest.raises(ValueError, match="No such job in cluster: 'wrker'; it has ps, worker"):
         tf.train.Server(spec, job_name="wrker")
     with pytest.raises(tf.errors.InvalidArgumentError, match="Task 7 was not defined"):
         tf.train.Server(spec, "worker", 7)

@@ -126,7 +126,7 @@ def test_no_descriptor_is_left(ends):
 
 
 def frame_in_segment(number, size, total):
-    blob = wire._describe(np.zeros(total, np.uint8))
+    blob = wire._describe([np.zeros(total, np.uint8)])[0]
     return (
         wire._HEADER.pack(wire._MAGIC, wire.RUN, 1, 1, 0, 0, len(blob), total)
         + blob

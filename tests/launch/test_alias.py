@@ -153,7 +153,7 @@ def test_uninstalling_leaves_nothing():
         ("contrib.distribute.OtherStrategy", "docs/distribute.md"),
         ("contrib.eager.Iterator", "tf.Session"),
         ("function", "tf.Session"),
-        ("python.debug.LocalCLIDebugWrapperSession", "tf.Print"),
+        ("python.debug.OtherWrapperSession", "tf.Print"),
     ],
 )
 def test_a_name_that_is_absent_says_what_to_use(name, instead):

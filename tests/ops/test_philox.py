@@ -185,7 +185,11 @@ def test_both_lives_draw_the_same_floats(op_type, dtype):
     host = FILLS[op_type](np, state, (3, 1111), dtype)
     compiled = traced(lambda rng: FILLS[op_type](jnp, rng, (3, 1111), dtype), state)
     assert host.dtype == compiled.dtype == dtype
-    np.testing.assert_array_equal(host, compiled)
+    if np.dtype(dtype) == np.float64 and op_type in ("RandomStandardNormal", "TruncatedNormal"):
+        # numpy's logarithms and sines of 64 bits have another last digit on some processors.
+        np.testing.assert_allclose(host, compiled, rtol=2e-15, atol=0)
+    else:
+        np.testing.assert_array_equal(host, compiled)
 
 
 def test_both_lives_truncate_the_same_when_only_missing_groups_are_redrawn():
