@@ -8,6 +8,8 @@ import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+# Kernels of its own on every processor: those that some processors bring along round and shape results differently.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 HERE = Path(__file__).parent
 
 

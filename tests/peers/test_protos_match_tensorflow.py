@@ -102,7 +102,11 @@ def enum_differences(ours: EnumDescriptor, theirs: EnumDescriptor) -> list[str]:
     return [f"{ours.full_name} differs in {name}={number}" for name, number in mine.items() ^ wanted.items()]
 
 
-@pytest.mark.parametrize("name", sorted(MODULE_OF))
+# Of models in the format from before SavedModel: TensorFlow 2 no longer has it.
+GONE = {name for name, module in MODULE_OF.items() if module == "manifest_pb2"}
+
+
+@pytest.mark.parametrize("name", sorted(MODULE_OF.keys() - GONE))
 def test_message_is_the_same_as_tensorflows(tensorflow, name):
     pool = descriptor_pool.Default()
     ours = getattr(protos, name).DESCRIPTOR
