@@ -237,7 +237,7 @@ def challenge(secret: bytes, theirs: bytes) -> tuple[bytes, bytes]:
 def welcome(sock: socket.socket, told: dict, largest: int) -> tuple[wire.Channel, dict]:
     """The first frames of a connection whose token has been proved."""
     sock.settimeout(HANDSHAKE_SECONDS)
-    channel = wire.Channel(sock, largest)
+    channel = wire.Channel(sock, largest, asks=False)
     frame = channel.receive()
     if frame.kind != wire.WELCOME:
         raise wire.malformed("a welcome was expected")

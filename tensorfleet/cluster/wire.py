@@ -47,7 +47,8 @@ _SHARED = 1  # the body is in shared memory
 _AT_ONCE = int(socket.MSG_DONTWAIT)
 _PEEK = int(socket.MSG_PEEK) | _AT_ONCE
 _CLOSED_IN_CHILDREN = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
-_MOMENT = 300e-6  # seconds
+# Seconds for which a frame is looked for before going to sleep: an answer, and the next question.
+_MOMENT, _SHORT_MOMENT = 1e-3, 3e-4
 _MOST_REMEMBERED = 1000
 _SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
 _NUMBERS = frozenset("fiubc")
@@ -225,17 +226,17 @@ def _pieces(arrays: list[np.ndarray]) -> list:
 _watching = threading.Lock()
 
 
-def watchfully(look: Callable[[], Any]) -> Any:
+def watchfully(look: Callable[[], Any], moment: float = _MOMENT) -> Any:
     """What `look` finds within a moment, or None: the caller goes to sleep then.
 
-    Most answers come within a fraction of a millisecond, and a sleeping thread takes as long again to wake up. Whoever
+    Most answers come within a millisecond, and a sleeping thread takes a good part of one to wake up. Whoever
     else could run goes first, and one thread of a process watches at a time.
     """
     found, watching = look(), _watching
     if found is not None or not _SEVERAL_CORES or not watching.acquire(blocking=False):
         return found
     try:
-        until = time.monotonic() + _MOMENT
+        until = time.monotonic() + moment
         while found is None and time.monotonic() < until:
             os.sched_yield()
             found = look()
@@ -250,9 +251,11 @@ def watchfully(look: Callable[[], Any]) -> Any:
 class Channel:
     """A connected socket that sends and receives frames. One thread at a time uses it."""
 
-    def __init__(self, sock: socket.socket, largest: int = 1 << 40) -> None:
+    def __init__(self, sock: socket.socket, largest: int = 1 << 40, asks: bool = True) -> None:
+        """`asks` at the end that sends questions; at the other the next one may be long in coming."""
         self.sock = sock
         self.largest = largest
+        self._moment = _MOMENT if asks else _SHORT_MOMENT
         self.owner = ""  # whose it is, where it was accepted
         #: what the last reply on it took from queues, until it is known to have arrived
         self.handed: Any = None
@@ -419,10 +422,10 @@ class Channel:
         if self._secure or self.sock.gettimeout() is not None:
             return self._receive(view, 0)
         began = time.monotonic()
-        got = None if self.after in self._slow else watchfully(lambda: self._receive_now(view))
+        got = None if self.after in self._slow else watchfully(lambda: self._receive_now(view), self._moment)
         if got is None:
             got = self._receive(view, 0)
-            if time.monotonic() - began > _MOMENT:
+            if time.monotonic() - began > self._moment:
                 if len(self._slow) > _MOST_REMEMBERED:
                     self._slow.clear()
                 self._slow.add(self.after)

@@ -19,7 +19,10 @@ def _shrink(xp: Any, x: Any, threshold: Any) -> Any:
 
 def gradient_descent(xp: Any, var: Any, alpha: Any, delta: Any) -> tuple:
     """One step down the gradient."""
-    return (var - alpha * delta,)
+    step = alpha * delta
+    if type(step) is np.ndarray and step.dtype == var.dtype:
+        return (np.subtract(var, step, out=step),)  # no second array: fresh memory takes longer than the sum
+    return (var - step,)
 
 
 def proximal_gradient_descent(xp: Any, var: Any, alpha: Any, l1: Any, l2: Any, delta: Any) -> tuple:

@@ -21,10 +21,9 @@ def test_what_is_there_already_is_found_at_the_first_look() -> None:
 
 
 def test_what_comes_within_the_moment_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "_MOMENT", 60.0)
     monkeypatch.setattr(wire, "_SEVERAL_CORES", True)
     looks = iter([None, None, "late"])
-    assert wire.watchfully(lambda: next(looks)) == "late"
+    assert wire.watchfully(lambda: next(looks), 60.0) == "late"
 
 
 def test_what_does_not_come_is_given_up() -> None:
@@ -68,7 +67,7 @@ def test_what_was_slow_to_come_is_not_watched_for_again(
     here, there = channels
     watched: list[str] = []
 
-    def watchfully(look: Callable) -> Any:
+    def watchfully(look: Callable, moment: float) -> Any:
         watched.append(here.after)
         return look()
 
@@ -83,6 +82,20 @@ def test_what_was_slow_to_come_is_not_watched_for_again(
         assert here.receive().fields == b"text"
     # The second time it came at once, which shows without watching.
     assert watched == ["slow", "quick", "quick", "slow"]
+
+
+def test_an_answer_is_watched_for_longer_than_the_next_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments: list[float] = []
+    monkeypatch.setattr(wire, "watchfully", lambda look, moment: moments.append(moment) or look())
+    pair = socket.socketpair()
+    asking, asked = wire.Channel(pair[0]), wire.Channel(pair[1], asks=False)
+    asking.send(wire.PING)
+    asked.receive()
+    asked.send(wire.OK)
+    asking.receive()
+    for channel in (asking, asked):
+        channel.close()
+    assert moments[0] < moments[1]
 
 
 def test_a_frame_that_comes_much_later_is_received_all_the_same(channels: tuple) -> None:
