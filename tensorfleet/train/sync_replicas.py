@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet import errors
@@ -87,7 +88,7 @@ class SyncReplicasOptimizer(Optimizer):
         self._gradients_applied = False
         self._global_step: Any = None
         self._sync_token_queue: Any = None
-        self._chief_queue_runner: QueueRunner | None = None
+        self._chief_queue_runner: _Updates | None = None
         self._accumulator_list: list[tuple[Any, str]] = []
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list:
@@ -182,7 +183,7 @@ class SyncReplicasOptimizer(Optimizer):
                 made.append(accumulator.set_global_step(self._global_step, name="SetGlobalStep"))
         return made
 
-    def get_chief_queue_runner(self) -> QueueRunner:
+    def get_chief_queue_runner(self) -> _Updates:
         """What makes the updates; the chief starts it, and nobody else."""
         if self._chief_queue_runner is None:
             raise ValueError("Should be called after apply_gradients().")
@@ -203,7 +204,9 @@ class SyncReplicasOptimizer(Optimizer):
             return no_op(name="no_init_tokens")
         with device(self._global_step.device), name_scope(""):
             tokens = apply("Fill", [num_tokens], self._global_step, name="Fill")
-            return self._sync_token_queue.enqueue_many((tokens,))
+            put = self._sync_token_queue.enqueue_many((tokens,))
+        self.get_chief_queue_runner().farewell = [put] * -(-self._total_num_replicas // num_tokens)
+        return put
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """The slot that the wrapped optimizer keeps for a variable."""
@@ -277,10 +280,26 @@ class _Updates(QueueRunner):
     of tokens stays open, for a chief that starts again; only a failed update closes it, to wake the replicas.
     """
 
+    farewell: Sequence[Operation] = ()  # puts in a last token for each replica
+
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """The one thread, which always is a daemon; none when it runs for this session already."""
+        """One thread for the updates, one that releases the replicas when `coord` stops; daemons, both.
+
+        None when they run for this session already.
+        """
+        made = self.updating(sess, coord, start)
+        if made and coord is not None:
+            name = f"QueueRunnerThread-{self.name}-close_on_stop"
+            made.append(threading.Thread(target=self._release, args=(sess, coord), name=name, daemon=True))
+            coord.register_thread(made[-1])
+            if start:
+                made[-1].start()
+        return made
+
+    def updating(self, sess: Any, coord: Coordinator | None, start: bool) -> list[threading.Thread]:
+        """The thread that makes the updates; none when it runs for this session already."""
         with self._lock:
             if self._runs_per_session.get(sess, 0) > 0:
                 return []
@@ -290,6 +309,19 @@ class _Updates(QueueRunner):
         if start:
             thread.start()
         return [thread]
+
+    def _release(self, sess: Any, coord: Coordinator) -> None:
+        """When the training stops in good order: replicas that wait for the next update see that there is none."""
+        coord.wait_for_stop()
+        if coord._error is not None:
+            return
+        with contextlib.suppress(Exception):
+            self.say_farewell(sess)
+
+    def say_farewell(self, sess: Any) -> None:
+        """Lets each replica make one more step."""
+        for put in self.farewell:
+            sess.run(put)
 
     def _update(self, sess: Any, coord: Coordinator | None) -> None:
         try:
@@ -347,14 +379,10 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
         if self._init_tokens_op is not None:
             session.run(self._init_tokens_op)
         if self._q_runner is not None:
-            self._q_runner.create_threads(session, coord=coord, daemon=True, start=True)
+            self._q_runner.updating(session, coord, start=True)
 
     def end(self, session: Any) -> None:
         """Releases the replicas that wait for an update after the last, so that they see that it was the last."""
-        if self._is_chief:
+        if self._q_runner is not None:
             _Report().now(session)
-        if self._init_tokens_op is None or self._init_tokens_op.type == "NoOp":
-            return
-        tokens = self._num_tokens if self._num_tokens > 0 else self._sync_optimizer._replicas_to_aggregate
-        for _ in range(0, self._sync_optimizer._total_num_replicas, tokens):
-            session.run(self._init_tokens_op)
+            self._q_runner.say_farewell(session)
