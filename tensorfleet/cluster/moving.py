@@ -41,6 +41,14 @@ def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
     return ClusterSpec(jobs)
 
 
+def end_if_needless(cluster: ClusterSpec, job: str) -> None:
+    """Ends this process when it was started as a parameter server of a script whose cluster has none."""
+    placed = json.loads(os.environ.get(PLACED) or "{}")
+    if job == "ps" and job in placed and cluster.jobs and job not in cluster.jobs:
+        _say(f"the script's cluster has {' and '.join(cluster.jobs)}, and no ps: this task is not needed.")
+        raise SystemExit(0)
+
+
 def moved(target: str) -> str:
     """A session's target, at the address where its task is."""
     scheme, separator, address = target.partition("://")

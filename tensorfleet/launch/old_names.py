@@ -1,6 +1,7 @@
 """Names that numpy and Python had when TensorFlow 1 scripts were written, for scripts that run without a change.
 
-Only what is gone is put back, and only in processes where `import tensorflow` gives TensorFleet.
+Only what is gone is put back, and only in processes where `import tensorflow` gives TensorFleet. So is what
+functions took: numpy stacked the arrays of a generator.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import collections
 import collections.abc
 import fractions
+import functools
 import inspect
 import itertools
 import math
@@ -90,9 +92,22 @@ _OTHERS: list[tuple[ModuleType, dict[str, Any]]] = [
 ]
 
 
+_STACKING = {name: getattr(np, name) for name in ("stack", "hstack", "vstack", "dstack", "column_stack")}
+
+
+def _of_any(stack: Any) -> Any:
+    @functools.wraps(stack)
+    def stacked(arrays: Any, *args: Any, **kwargs: Any) -> Any:
+        return stack(arrays if hasattr(arrays, "__getitem__") else list(arrays), *args, **kwargs)
+
+    return stacked
+
+
 def put_back() -> list[tuple[ModuleType, str]]:
     """Gives modules the names they have lost, and returns which."""
     found = []
+    for name, stack in _STACKING.items():
+        setattr(np, name, _of_any(stack))
     for module, names in [(np, _NUMPY), *_OTHERS]:
         for name, value in names.items():
             if name not in vars(module):
@@ -106,3 +121,5 @@ def take_away(names: list[tuple[ModuleType, str]]) -> None:
     for module, name in names:
         if name in vars(module):
             delattr(module, name)
+    for name, stack in _STACKING.items():
+        setattr(np, name, stack)

@@ -35,8 +35,23 @@ def get_logger() -> logging.Logger:
             if not logging.getLogger().handlers and not _logger.handlers:
                 handler = logging.StreamHandler(sys.stderr)
                 handler.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
+                handler.addFilter(_shown_once)
                 _logger.addHandler(handler)
     return _logger
+
+
+def _shown_once(record: logging.LogRecord) -> bool:
+    """Marks a record as shown: absl's handler, which `tf.app.run` puts behind all loggers, then leaves it out."""
+    vars(record)["shown_by_tensorflow"] = True
+    absl = sys.modules.get("absl.logging")
+    handler = absl and absl.get_absl_handler()
+    if handler and _is_new not in handler.filters:
+        handler.addFilter(_is_new)
+    return True
+
+
+def _is_new(record: logging.LogRecord) -> bool:
+    return "shown_by_tensorflow" not in vars(record)
 
 
 @export("logging.log")

@@ -47,3 +47,12 @@ def test_only_what_cannot_be_here_moves():
     spec = {"ps": ["240.0.0.1:2222"], "worker": ["127.0.0.1:2223"]}
     found = moving.here(tf.train.ClusterSpec(spec), "worker", 0)
     assert found.as_dict() == {"ps": ["127.0.0.1:5"], "worker": ["127.0.0.1:2223"]}
+
+
+def test_a_parameter_server_of_a_cluster_without_any_ends(capsys):
+    with pytest.raises(SystemExit) as ended:
+        tf.train.Server({"worker": ["localhost:2223"]}, job_name="ps", task_index=0)
+    assert ended.value.code == 0
+    assert "the script's cluster has worker, and no ps: this task is not needed." in capsys.readouterr().err
+    with pytest.raises(tf.errors.InvalidArgumentError, match='Task 1 was not defined in job "ps"'):
+        tf.train.Server({"ps": ["localhost:2222"]}, job_name="ps", task_index=1)

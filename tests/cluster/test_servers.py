@@ -78,6 +78,13 @@ def test_what_a_server_is_made_from():
     server.stop()
 
 
+def test_other_ways_to_carry_grpc_are_taken_for_ours():
+    spec = tf.train.ClusterSpec(free_addresses(ps=1))
+    server = tf.train.Server(spec, "ps", 0, protocol="grpc+verbs", start=False)
+    assert server.server_def.protocol == "grpc+verbs"
+    server.stop()
+
+
 def test_a_port_in_use_is_named():
     held = socket.create_server(("localhost", 0))
     address = f"localhost:{held.getsockname()[1]}"

@@ -21,6 +21,7 @@ SCRIPT = """
     names = np.array(["a", "b"], dtype=np.object)
     assert isinstance([], collections.Iterable)
     assert inspect.getargspec(lambda a, b=1: a).args == ["a", "b"]
+    assert np.vstack(np.ones(2) * i for i in range(3)).shape == np.hstack(map(np.ones, [(3, 1)] * 2)).shape
     with tf.Session() as sess:
         total = np.asscalar(sess.run(tf.reduce_sum(x), {x: np.ones(3, np.float_)}))
     print(x.dtype.name, counts.dtype.kind, names.dtype.kind, total, np.NaN != np.NaN, time.clock() >= began)
@@ -43,11 +44,11 @@ def test_a_script_that_uses_them_runs(tmp_path):
 
 def test_they_go_with_the_alias_and_change_nothing_that_is_there():
     before = {module: set(vars(module)) for module in (np, collections, time)}
-    kept = np.prod, collections.OrderedDict, time.time
+    kept = np.prod, np.stack, collections.OrderedDict, time.time
     alias.install()
     try:
         assert (np.int, np.NINF, time.clock) == (int, -np.inf, time.process_time)
     finally:
         alias.uninstall()
     assert {module: set(vars(module)) for module in (np, collections, time)} == before
-    assert (np.prod, collections.OrderedDict, time.time) == kept
+    assert (np.prod, np.stack, collections.OrderedDict, time.time) == kept

@@ -1,6 +1,8 @@
 """`tf.logging` writes through Python's logger named tensorflow."""
 
 import logging
+import subprocess
+import sys
 
 import pytest
 
@@ -55,3 +57,17 @@ def test_levels_without_a_name_are_compared_as_numbers(caplog):
     tf.logging.TaskLevelStatusMessage("status")
     tf.logging.flush()
     assert [r.getMessage() for r in caplog.records] == ["above", "status"]
+
+
+def test_a_line_is_shown_once_also_when_absl_shows_all_lines(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import tensorfleet as tf\n"
+        "tf.logging.set_verbosity(tf.logging.INFO)\n"
+        "tf.logging.info('before')\n"
+        "def main(_):\n"
+        "    tf.logging.info('after')\n"
+        "tf.app.run()\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
+    assert done.stderr.splitlines() == ["INFO:tensorflow:before", "INFO:tensorflow:after"]
