@@ -140,6 +140,12 @@ def _tasks(
             return planning.plan_alone(wishes)
         counts = planning.jobs_of(Path(wishes.script))
         print(f"tensorfleet: {wishes.script} is written for a cluster: {_spoken(counts)}", file=sys.stderr)
+    elif planning.starts_its_tasks(wishes):
+        print(
+            f"tensorfleet: {wishes.script} makes the servers of its cluster itself, and runs once.",
+            file=sys.stderr,
+        )
+        return planning.plan_alone(wishes)
     else:
         others = 1 if workers is None and not jobs else workers or 0
         counts = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}

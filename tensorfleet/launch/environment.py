@@ -111,3 +111,13 @@ def _role_of(name: str) -> str | None:
 def _plain_role(name: str) -> str | None:
     own = (role for role, pattern in _SPELLINGS.items() if re.fullmatch(pattern, name))
     return next(own, role_of(name))
+
+
+_ASKING = {"argv", "environ", "getenv", "gethostname", "getfqdn", "input", "raw_input", "FLAGS", "parse_args"}
+
+
+def asks_who_it_is(script: Path) -> bool:
+    """Whether anything in a script can differ from one process to another that runs it."""
+    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    names = {getattr(node, "attr", None) or getattr(node, "id", None) for node in nodes}
+    return bool(_ASKING & names)

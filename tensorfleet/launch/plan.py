@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from tensorfleet.launch.bootstrap import LAUNCHER
-from tensorfleet.launch.environment import makes_cluster, names_task, of_task, refuses_flags, variables_of
+from tensorfleet.launch.environment import (
+    asks_who_it_is,
+    makes_cluster,
+    names_task,
+    of_task,
+    refuses_flags,
+    variables_of,
+)
 from tensorfleet.launch.flags import (
     Flag,
     cluster_in,
@@ -95,6 +102,13 @@ def is_for_clusters(script: Path) -> bool:
     needs_job = len(cluster_in(script)) != 1
     told = "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
     return told or reads_tf_config(script) or (bool(variables_of(script)) and makes_cluster(script))
+
+
+def starts_its_tasks(wishes: Wishes) -> bool:
+    """Whether a script makes the servers of its cluster all by itself: nothing in it asks which task it is."""
+    script = Path(wishes.script)
+    told = wishes.flag_names or any("{" in argument for argument in wishes.arguments)
+    return not told and makes_cluster(script) and not is_for_clusters(script) and not asks_who_it_is(script)
 
 
 def is_known_to_clients(script: Path) -> bool:

@@ -64,6 +64,12 @@ def test_machines_written_into_the_script_are_this_one(tmp_path):
     assert "Traceback" not in done.stdout + done.stderr
 
 
+def test_a_script_that_makes_all_servers_itself_runs_once(tmp_path):
+    done = cluster(tmp_path, "five_servers")
+    assert done.stdout.count("total 60\n") == 1
+    assert "five_servers.py makes the servers of its cluster itself, and runs once." in done.stderr
+
+
 def test_tasks_that_a_script_forks_end_by_themselves(tmp_path):
     done = run(tmp_path, script("forked_tasks"))
     assert done.code == 0, done.stdout + done.stderr
