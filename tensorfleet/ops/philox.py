@@ -118,6 +118,26 @@ def run_traced(xp, rng, count, offset_of):
 
 
 def _blocks_traced(xp, rng, offsets):
+    # A stack would compute all of the words once for each of its operands.
+    place = xp.arange(4)
+    c0, c1, c2, c3 = (c[:, None] for c in _words_traced(rng, offsets))
+    return xp.where(place < 2, xp.where(place == 0, c0, c1), xp.where(place == 2, c2, c3))
+
+
+def doubles_traced(rng, offsets):
+    """Both numbers in [0, 1) that the blocks at `offsets` make: two arrays of float64."""
+    return doubles_of(_words_traced(rng, offsets))
+
+
+def doubles_of(words):
+    """Both numbers in [0, 1) that the four words of traced blocks make."""
+    c0, c1, c2, c3 = (c.astype(np.uint64) for c in words)
+    bits = ((high & np.uint64(0xFFFFF)) << _SHIFT_WORD | low for high, low in ((c0, c1), (c2, c3)))
+    return [(b | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0 for b in bits]
+
+
+def _words_traced(rng, offsets):
+    """The four words of each of the blocks at `offsets`: arrays of uint32."""
     wide = rng.astype(np.uint64)
     base, high = wide[0] | wide[1] << _SHIFT_WORD, wide[2] | wide[3] << _SHIFT_WORD
     low = base + offsets
@@ -130,10 +150,7 @@ def _blocks_traced(xp, rng, offsets):
         c0, c1 = (p1 >> _SHIFT_WORD).astype(np.uint32) ^ c1 ^ k0, p1.astype(np.uint32)
         c2, c3 = (p0 >> _SHIFT_WORD).astype(np.uint32) ^ c3 ^ k1, p0.astype(np.uint32)
         k0, k1 = k0 + np.uint32(_KEY_STEPS[0]), k1 + np.uint32(_KEY_STEPS[1])
-    # A stack would compute all of the above once for each of its operands.
-    place = xp.arange(4)
-    c0, c1, c2, c3 = (c[:, None] for c in (c0, c1, c2, c3))
-    return xp.where(place < 2, xp.where(place == 0, c0, c1), xp.where(place == 2, c2, c3))
+    return c0, c1, c2, c3
 
 
 def _blocks_on_host(rng, offsets):

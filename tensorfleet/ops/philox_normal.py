@@ -40,10 +40,10 @@ def _normal_floats_traced(xp, words):
     pairs = words.reshape(-1, 2, 2)
     units = (unit_float(xp.broadcast_to(pairs[:, :, i : i + 1], pairs.shape).reshape(-1)) for i in (0, 1))
     first, second = units  # of the pair that each of the results comes from
-    log = _log_traced(xp, xp.maximum(first, np.float32(1e-7)).astype(np.float64)).astype(np.float32)
+    log = log_traced(xp, xp.maximum(first, np.float32(1e-7)).astype(np.float64)).astype(np.float32)
     # the precision of a float32, which XLA may not optimize away
     angle = lax.reduce_precision(second.astype(np.float64) * (2 * np.pi), exponent_bits=8, mantissa_bits=23)
-    wave = _sin_traced(xp, angle, xp.arange(len(first), dtype=np.int32) & 1).astype(np.float32)
+    wave = sin_traced(xp, angle, xp.arange(len(first), dtype=np.int32) & 1).astype(np.float32)
     return (wave * xp.sqrt(np.float32(-2) * log)).reshape(-1, 4)
 
 
@@ -60,7 +60,7 @@ _SIN_SERIES = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 7)]
 _COS_SERIES = [(-1) ** k / math.factorial(2 * k) for k in range(8)]
 
 
-def _log_traced(xp, x):
+def log_traced(xp, x):
     """The natural logarithm of positive normal doubles, to a few units in the last place."""
     bits = x.view(np.int64)
     mantissa = (bits & np.int64((1 << 52) - 1) | np.int64(1023 << 52)).view(np.float64)
@@ -72,7 +72,7 @@ def _log_traced(xp, x):
     return exponent * math.log(2) + 2 * (ratio + ratio * square * _series(square, _LOG_SERIES))
 
 
-def _sin_traced(xp, angle, ahead):
+def sin_traced(xp, angle, ahead):
     """The sine of doubles within one turn, `ahead` quarters of a turn later (1 gives the cosine)."""
     quarter = xp.round(angle * (2 / math.pi))
     rest = angle - quarter * (math.pi / 2)

@@ -14,7 +14,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import get_default_graph, name_scope
-from tensorfleet.ops import philox, philox_normal, philox_sampling
+from tensorfleet.ops import philox, philox_normal, philox_rejection
 from tensorfleet.ops.common import ints, same_as_input, shape_given_by
 from tensorfleet.ops.elementwise import bracketed
 from tensorfleet.ops.examples import case
@@ -192,14 +192,13 @@ def _multinomial(xp: Any, rng: Any, logits: Any, num_samples: Any, *, output_dty
     "shape: S, alpha: T -> output: T",
     "seed: int = 0; seed2: int = 0; S: index; T: {half, float, double}",
     shape=lambda op: shape_given_by(op, 0).concatenate(op._inputs[1].shape),
-    host=True,
+    static=["shape"],
+    rng=_sized("RandomGamma"),
     stateful=True,
+    examples=[case(np.array([400], np.int32), np.array([0, 0.2, 0.9, 1, 1.1, 7]), seed=1, seed2=2)],
 )
-def _random_gamma(ctx: Any, shape: Any, alpha: Any) -> Any:
-    alpha = np.asarray(alpha)
-    dims = _checked_shape(shape)
-    size = int(np.prod(dims, dtype=np.int64)) * alpha.size
-    return philox_sampling.random_gamma(ctx.random(philox.reserved("RandomGamma", size)), dims, alpha)
+def _random_gamma(xp: Any, rng: Any, shape: Any, alpha: Any) -> Any:
+    return philox_rejection.random_gamma(xp, rng, _checked_shape(shape), alpha)
 
 
 @op(
@@ -208,16 +207,16 @@ def _random_gamma(ctx: Any, shape: Any, alpha: Any) -> Any:
     "seed: int = 0; seed2: int = 0; S: index; R: {half, float, double, int32, int64} = double; "
     "dtype: {half, float, double, int32, int64} = int64",
     shape=lambda op: shape_given_by(op, 0).concatenate(op._inputs[1].shape),
-    host=True,
+    static=["shape"],
+    rng=_sized("RandomPoissonV2"),
     stateful=True,
+    examples=[
+        case(np.array([400], np.int32), np.array([0, 0.2, 3, 9.9, 10, 500]), seed=1, seed2=2),
+        case(np.array([2, 3], np.int32), np.float32(11), seed=1, dtype="half"),
+    ],
 )
-def _random_poisson(ctx: Any, shape: Any, rate: Any, *, dtype: dtypes.DType) -> Any:
-    rate = np.asarray(rate)
-    dims = _checked_shape(shape)
-    size = int(np.prod(dims, dtype=np.int64)) * rate.size
-    return philox_sampling.random_poisson(
-        ctx.random(philox.reserved("RandomPoissonV2", size)), dims, rate, dtype.np_dtype
-    )
+def _random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtypes.DType) -> Any:
+    return philox_rejection.random_poisson(xp, rng, _checked_shape(shape), rate, dtype.np_dtype)
 
 
 not_differentiable("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt")

@@ -126,23 +126,3 @@ def test_expected_counts_come_from_a_table_or_not_with_the_same_result(monkeypat
 
 def test_rejected_slots_shift_what_follows():
     assert list(sampling._pairs_without([9, 1, 8, 7, 2, 0, 6, 5], rejected=3)) == [(9, 8), (7, 6)]
-
-
-def test_gamma_samples_are_tensorflows():
-    got = executions(lambda s: sampling.random_gamma(s, (2,), np.array([0.5, 1, 3])), 6 * 256)
-    # fmt: off
-    np.testing.assert_allclose(got, [
-        [[0.027734944165202, 0.568610327008016, 2.82331549329057],
-         [0.0803769621374027, 0.591601253527739, 2.15339256829781]],
-        [[0.0531472715463578, 1.15377534455451, 2.17352528008568],
-         [0.254514752096445, 0.581758572962296, 2.39567558842759]],
-    ], rtol=1e-14)
-    # fmt: on
-
-
-def test_poisson_samples_are_tensorflows():
-    got = executions(lambda s: sampling.random_poisson(s, (3,), np.array([0.5, 4, 30]), np.int32), 9 * 256)
-    assert [array.tolist() for array in got] == [
-        [[0, 5, 27], [0, 4, 37], [0, 7, 33]],
-        [[0, 4, 28], [0, 3, 28], [0, 4, 29]],
-    ]
