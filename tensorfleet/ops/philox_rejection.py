@@ -28,7 +28,9 @@ def random_poisson(xp, rng, shape, rate, dtype):
     """RandomPoissonV2 of any number type: Knuth's products below a rate of 10, Hörmann's PTRS above."""
     highest = float(np.finfo(dtype).max if np.dtype(dtype).kind == "f" else np.iinfo(dtype).max)
     sample = _in_parts(_poissons) if xp is np else _poissons_traced
-    return _sample_each(xp, rng, shape, xp.asarray(rate), dtype, lambda *given: sample(*given, highest))
+    return _sample_each(
+        xp, rng, shape, xp.asarray(rate), dtype, lambda stream, spread: sample(stream, spread, highest)
+    )
 
 
 def _sample_each(xp, rng, shape, parameters, dtype, sample):
@@ -267,8 +269,8 @@ def _gammas_tried(xp, rng, outputs, alpha):
         new = used > kept
         # Two of a new block and one that was left, less those used: never more than one.
         rest = xp.where(kept + 2 * new - used == 1, xp.where(new, u2, spare), -1.0)
-        now = (xp.where(good1, made1, made2), open_ & ~good1 & ~good2)
-        now = (*now, taken + np.uint64(1) + new.astype(np.uint64), rest)
+        further = taken + np.uint64(1) + new.astype(np.uint64)
+        now = (xp.where(good1, made1, made2), open_ & ~good1 & ~good2, further, rest)
         return [xp.where(open_, a, b) for a, b in zip(now, state, strict=True)]
 
     nothing = xp.zeros(alpha.shape)
