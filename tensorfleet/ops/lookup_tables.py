@@ -147,7 +147,7 @@ class StaticTable(Table):
         if index is None:
             return super().find(keys, default)
         strings, values = index
-        places = strings.find(np.asarray(keys).ravel().tolist())
+        places = strings.find(np.asarray(keys).ravel())
         found = values[places]  # the last one where there is none
         found[places < 0] = np.asarray(default, values.dtype).item()
         return found.reshape(np.shape(keys))
@@ -273,7 +273,7 @@ class DenseTable(MutableTable):
 def _hashes(keys: np.ndarray) -> list[int]:
     """The hash of each row of keys, which says where in the buckets it is looked for."""
     if keys.dtype == object:
-        parts = murmur64(keys.ravel().tolist()).reshape(keys.shape)
+        parts = murmur64(keys.ravel()).reshape(keys.shape)
     else:
         parts = keys.astype(np.int64).view(np.uint64)
     if keys.shape[-1] == 1:

@@ -6,17 +6,26 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tensorfleet.ops.string_memory import AT_ONCE, InMemory, in_memory
+
 # Fewer strings than this are done sooner one by one.
 MANY = 256
 _LONGEST = 24  # letters of a number that is read in the buffer
 ZEROS = bytes(_LONGEST)
+_WIDEST = 8  # words of a string that is packed
 _EXACT = 1 << 53
 _TENS = 10 ** np.arange(20, dtype=np.uint64)
 _POWERS = 10.0 ** np.arange(23)
 
 
-def lengths_of(texts: Sequence[bytes]) -> np.ndarray:
-    """How long each string is."""
+def lengths_of(texts: Sequence[bytes] | np.ndarray) -> np.ndarray:
+    """How long each string of a list or a vector is."""
+    if isinstance(texts, np.ndarray):
+        found = np.empty(len(texts), np.int64)
+        for places, some in parts(texts):
+            there = in_memory(some)
+            found[places] = lengths_of(some.tolist()) if there is None else there.lengths
+        return found
     try:
         return np.frombuffer(bytes(map(len, texts)), np.uint8).astype(np.int64)
     except ValueError:  # some are longer than a byte can say
@@ -33,6 +42,12 @@ def by_length(lengths: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         yield int(lengths[rows[0]]), rows
 
 
+def parts(texts: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """A vector in parts of `AT_ONCE`: their places, and the strings there."""
+    for at in range(0, len(texts), AT_ONCE):
+        yield slice(at, at + AT_ONCE), texts[at : at + AT_ONCE]
+
+
 class Buffer:
     """Strings one behind the other, and `ZEROS` behind the last: where each begins, and how long it is."""
 
@@ -42,8 +57,12 @@ class Buffer:
         self.lengths = lengths
 
     @classmethod
-    def of(cls, texts: Sequence[bytes]) -> Buffer:
-        """The buffer of some strings."""
+    def of(cls, texts: Sequence[bytes] | np.ndarray) -> Buffer:
+        """The buffer of some strings: a list, or a vector, which is best of `AT_ONCE` strings at most."""
+        if isinstance(texts, np.ndarray):
+            there = in_memory(texts)
+            packed = None if there is None else cls._packed(there)
+            return cls.of(texts.tolist()) if packed is None else packed
         data = b"\0".join([*texts, ZEROS])
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 0)  # sooner than to ask each for its length
         if len(ends) == len(texts) + len(ZEROS):
@@ -52,9 +71,26 @@ class Buffer:
         lengths = lengths_of(texts)
         return cls(b"".join([*texts, ZEROS]), np.cumsum(lengths) - lengths, lengths)
 
+    @classmethod
+    def _packed(cls, there: InMemory) -> Buffer | None:
+        """Strings that all have room for the longest, and anything behind their ends; None when that is a long one."""
+        count, last = len(there.lengths), there.lengths >> 3
+        width = int(last.max()) + 1
+        if width > _WIDEST:
+            return None
+        data = np.zeros(count * width + len(ZEROS) // 8, np.uint64)
+        table = data[: count * width].reshape(count, width)
+        for i in range(width):
+            table[:, i] = there.whole_words(there.starts + (np.minimum(last, i) << 3))
+        return cls(data.view(np.uint8), np.arange(count) * (8 * width), there.lengths.copy())
+
     def every(self, step: int, start: int) -> Buffer:
         """Some of the strings, in the same buffer."""
         return Buffer(self.data, self.starts[start::step], self.lengths[start::step])
+
+    def whole_words(self, places: np.ndarray) -> np.ndarray:
+        """Eight bytes each from some places on."""
+        return self.words(places)
 
     def words(self, places: np.ndarray, kind: str = "<u8") -> np.ndarray:
         """The bytes from some places on, as numbers."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tensorfleet.ops.string_buffers import ZEROS, Buffer
+from tensorfleet.ops.string_buffers import ZEROS, Buffer, parts
 
 LONGEST = len(ZEROS)  # of the strings among which others are found
 _WORD = 8
@@ -48,8 +48,14 @@ class StringIndex:
             mixed = (mixed ^ mixed >> np.uint64(29) ^ word) * _MIX
         return (mixed >> np.uint64(64 - self._bits)).astype(np.int64)
 
-    def find(self, texts: Sequence[bytes]) -> np.ndarray:
-        """The number of each string among the keys; -1 where it is none of them."""
+    def find(self, texts: np.ndarray) -> np.ndarray:
+        """The number of each string of a vector among the keys; -1 where it is none of them."""
+        found = np.empty(len(texts), np.int32)
+        for places, some in parts(texts):
+            found[places] = self._find(some)
+        return found
+
+    def _find(self, texts: np.ndarray) -> np.ndarray:
         buffer = Buffer.of(texts)
         words, lengths = self._words(buffer), buffer.lengths
         found, left, place = np.full(len(texts), -1, np.int32), np.arange(len(texts)), self._place(words)

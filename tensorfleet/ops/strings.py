@@ -24,7 +24,16 @@ from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.elementwise import bracketed
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.public import op_function
-from tensorfleet.ops.string_buffers import MANY, Buffer, by_length, decimals, lengths_of, objects_of, spelled
+from tensorfleet.ops.string_buffers import (
+    MANY,
+    Buffer,
+    by_length,
+    decimals,
+    lengths_of,
+    objects_of,
+    parts,
+    spelled,
+)
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _WORDS = np.array([[b" Hello ", b""], ["日本é".encode(), b"\xffZ"]], object)
@@ -110,17 +119,21 @@ def _character_starts(s: bytes) -> list[int]:
 @_elementwise("StringLength", _UNIT, "int32", unit=b"UTF8_CHAR")
 def _length(ctx: Any, strings: Any, *, unit: bytes) -> Any:
     array = np.asarray(strings, object)
-    texts = array.ravel().tolist()
     if unit == b"BYTE":
-        lengths = lengths_of(texts)
-    else:
-        buffer = Buffer.of(texts)
-        lengths = buffer.lengths
-        letters = buffer.data.view(np.int8) >= -64  # all but the bytes that continue one
-        if not letters.all():
-            before = np.append(0, np.cumsum(letters, dtype=np.int32))
-            lengths = before[buffer.starts + lengths] - before[buffer.starts]
-    return lengths.astype(np.int32).reshape(array.shape)
+        return lengths_of(array.ravel()).astype(np.int32).reshape(array.shape)
+    lengths = np.empty(array.size, np.int32)
+    for places, some in parts(array.ravel()):
+        lengths[places] = _characters_in(Buffer.of(some))
+    return lengths.reshape(array.shape)
+
+
+def _characters_in(buffer: Buffer) -> np.ndarray:
+    """How many characters each string has: bytes but those that continue one."""
+    letters = buffer.data.view(np.int8) >= -64
+    if letters.all():
+        return buffer.lengths
+    before = np.append(0, np.cumsum(letters, dtype=np.int32))
+    return before[buffer.starts + buffer.lengths] - before[buffer.starts]
 
 
 @export("strings.length")
@@ -301,15 +314,18 @@ def _number(s: bytes, dtype: np.dtype) -> Any:
     )
 
 
-def _plain_numbers(texts: list, dtype: np.dtype) -> np.ndarray | None:
-    """The numbers that strings spell as Python spells them; None when some do not."""
-    if len(texts) >= MANY:
-        made, unread = decimals(Buffer.of(texts), dtype)
-        rest = _spelled([texts[i] for i in unread.tolist()], dtype)
-        if rest is not None:
-            made[unread] = rest
-        return None if rest is None else made
-    return _spelled(texts, dtype)
+def _plain_numbers(texts: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+    """The numbers that the strings of a vector spell as Python spells them; None when some do not."""
+    if len(texts) < MANY:
+        return _spelled(texts.tolist(), dtype)
+    made = np.empty(len(texts), dtype)
+    for places, some in parts(texts):
+        made[places], unread = decimals(Buffer.of(some), dtype)
+        rest = _spelled(some[unread].tolist(), dtype)
+        if rest is None:
+            return None
+        made[places][unread] = rest
+    return made
 
 
 def _spelled(texts: list, dtype: np.dtype) -> np.ndarray | None:
@@ -339,7 +355,7 @@ def _spelled(texts: list, dtype: np.dtype) -> np.ndarray | None:
 def _to_number(ctx: Any, strings: Any, *, out_type: dtypes.DType) -> Any:
     kind, array = out_type.np_dtype, np.asarray(strings, object)
     with np.errstate(over="ignore"):
-        made = _plain_numbers(array.ravel().tolist(), kind)
+        made = _plain_numbers(array.ravel(), kind)
         if made is not None:
             return made.reshape(array.shape)
         return each(lambda s: _number(s, kind), strings, kind)
