@@ -112,8 +112,13 @@ class Buffer:
 
 
 def objects_of(table: np.ndarray) -> np.ndarray:
-    """The rows of a table of bytes as strings."""
-    return np.ascontiguousarray(table).view(f"V{table.shape[1]}").ravel().astype(object)
+    """The rows of a table of bytes, or a vector of `V` elements, as strings."""
+    if table.dtype == np.uint8:
+        table = np.ascontiguousarray(table).view(f"V{table.shape[1]}").ravel()
+    size = table.dtype.itemsize
+    # Numpy makes strings of its own kind faster, but leaves out zeros at the end.
+    ends = np.ndarray(len(table), np.uint8, table, size - 1, (size,)) if len(table) else table
+    return table.view(f"S{size}").astype(object) if len(table) and ends.all() else table.astype(object)
 
 
 def decimals(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:

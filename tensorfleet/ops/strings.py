@@ -1,13 +1,11 @@
-"""Strings element by element: their lengths, parts, cases, base64, and to and from numbers.
+"""Strings element by element: their lengths, parts, cases, and to and from numbers.
 
 A string tensor is an array of `bytes`; what is said in characters is UTF-8.
 """
 
 from __future__ import annotations
 
-import binascii
 import re
-import string
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
@@ -27,17 +25,18 @@ from tensorfleet.ops.public import op_function
 from tensorfleet.ops.string_buffers import (
     MANY,
     Buffer,
-    by_length,
     decimals,
     lengths_of,
     objects_of,
     parts,
     spelled,
 )
+from tensorfleet.ops.string_memory import in_memory
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _WORDS = np.array([[b" Hello ", b""], ["日本é".encode(), b"\xffZ"]], object)
 _NONE = np.zeros((0, 2), object)
+_LONGEST_PART = 64  # bytes that are cut out of all strings at once
 _UNIT = "unit: string(BYTE|UTF8_CHAR) = BYTE"
 
 
@@ -188,12 +187,28 @@ def _substr(ctx: Any, strings: Any, pos: Any, length: Any, *, unit: bytes) -> An
 def _same_part(texts: np.ndarray, pos: Any, length: Any) -> np.ndarray | None:
     """The part that is at the same place in all strings; None when some are too short."""
     start, count = np.asarray(pos).item(), np.asarray(length).item()
+    if texts.size >= MANY and 0 < count <= _LONGEST_PART:
+        made = _parts_within(texts.ravel(), start, count)
+        if made is not None:
+            return made.reshape(texts.shape)
     to_the_end = count < 0 or start < 0 <= start + count
     made = each(itemgetter(slice(start, None if to_the_end else start + count)), texts)
     if start > 0 and count and all(made.flat):  # nothing is left of a string that is too short
         return made
     shortest = min(map(len, texts.flat), default=0)
     return made if -shortest <= start <= shortest else None
+
+
+def _parts_within(texts: np.ndarray, start: int, count: int) -> np.ndarray | None:
+    """Parts of so many bytes; None when some string ends before."""
+    made = np.empty(len(texts), object)
+    for places, some in parts(texts):
+        source = in_memory(some) or Buffer.of(some.tolist())
+        begin = start if start >= 0 else source.lengths + start
+        if np.min(begin) < 0 or (begin + count > source.lengths).any():
+            return None
+        made[places] = objects_of(source.words(source.starts + begin, f"V{count}"))
+    return made
 
 
 def _bytes_from(text: bytes, start: int, count: int, at: int) -> bytes:
@@ -217,78 +232,6 @@ def _characters_from(text: bytes, start: int, count: int, at: int) -> bytes:
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """`len` bytes (or with `unit="UTF8_CHAR"` characters) of each string from `pos`, which may count from the end."""
     return apply("Substr", input, pos, len, unit=unit, name=name)
-
-
-# -- base64 ------------------------------------------------------------------------------------------
-
-
-_LETTERS = string.ascii_letters.encode() + string.digits.encode() + b"-_"
-_TO_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
-
-
-@_elementwise("EncodeBase64", "pad: bool = false", pad=True)
-def _encode(ctx: Any, strings: Any, *, pad: bool) -> Any:
-    def encode(s: bytes) -> bytes:
-        made = binascii.b2a_base64(s, newline=False).translate(_TO_URL)
-        return made if pad else made.rstrip(b"=")
-
-    return each(encode, strings)
-
-
-@op(
-    "DecodeBase64",
-    "input: string -> output: string",
-    shape=same_as_input,
-    host=True,
-    examples=[case(np.array([b"YQ", b"YWI=", b"", b"__79"], object))],
-)
-def _decode(ctx: Any, strings: Any) -> Any:
-    array = np.asarray(strings, object)
-    made = _decoded_together(array.ravel().tolist()) if array.size >= MANY else None
-    return each(_decoded, strings) if made is None else made.reshape(array.shape)
-
-
-def _decoded_together(texts: list[bytes]) -> np.ndarray | None:
-    """What strings without padding stand for; None when some have it, or are wrong."""
-    made, buffer = np.empty(len(texts), object), Buffer.of(texts)
-    for length, rows in by_length(buffer.lengths):
-        if not length:
-            made[rows] = b""
-            continue
-        if length % 4 == 1:
-            return None
-        table = np.full((len(rows), -(-length // 4) * 4), ord("A"), np.uint8)
-        table[:, :length] = buffer.table(rows, length)
-        letters = table.tobytes()
-        if letters.translate(None, _LETTERS):
-            return None
-        plain = np.frombuffer(binascii.a2b_base64(letters.translate(_FROM_URL)), np.uint8)
-        made[rows] = objects_of(plain.reshape(len(rows), -1)[:, : length * 3 // 4])
-    return made
-
-
-def _decoded(s: bytes) -> bytes:
-    body = s[:-2] if s.endswith(b"==") else s[:-1] if s.endswith(b"=") else s
-    if body.translate(None, _LETTERS) or (len(s) != len(body) and len(s) % 4):
-        raise invalid("Invalid character found in base64.")
-    if len(body) % 4 == 1:
-        raise invalid("Base64 string length cannot be 1 modulo 4.")
-    try:
-        return binascii.a2b_base64(body.translate(_FROM_URL) + b"=" * (-len(body) % 4))
-    except binascii.Error:
-        raise invalid("Invalid character found in base64.") from None
-
-
-@export("io.encode_base64", "encode_base64")
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """Strings in the base64 that is safe in URLs, with `=` at the end if `pad`."""
-    return apply("EncodeBase64", input, pad=pad, name=name)
-
-
-@export("io.decode_base64", "decode_base64")
-def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    """The strings that URL-safe base64 stands for, with or without padding."""
-    return apply("DecodeBase64", input, name=name)
 
 
 # -- numbers -----------------------------------------------------------------------------------------
@@ -460,7 +403,5 @@ as_string = op_function(
 )
 
 
-not_differentiable(
-    "StringStrip", "StringLower", "StringUpper", "StringLength", "Substr", "EncodeBase64", "DecodeBase64"
-)
+not_differentiable("StringStrip", "StringLower", "StringUpper", "StringLength", "Substr")
 not_differentiable("StringToNumber", "AsString")

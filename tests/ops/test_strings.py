@@ -139,3 +139,20 @@ def test_one_of_many_strings_that_spells_no_number_is_named(session, texts):
         tf.errors.InvalidArgumentError, match="could not correctly convert string: " + texts[-1].decode()
     ):
         session.run(tf.string_to_number(given, tf.int32), {given: [b"12"] * 300 + texts})
+
+
+def _substr(texts, pos, len):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        return sess.run(tf.substr(tf.constant(texts), pos, len)).tolist()
+
+
+@pytest.mark.parametrize(("pos", "length"), [(2, 3), (0, 1), (-4, 2), (-4, 4), (1, 64), (3, 100), (0, -1)])
+def test_parts_of_many_strings_are_those_of_each(pos, length):
+    texts = [b"\0%03d" % i + bytes(i % 70) for i in range(600)]
+    end = None if length < 0 or (pos + length == 0 and pos < 0) else pos + length
+    assert _substr(texts, pos=pos, len=length) == [t[pos:end] for t in texts]
+
+
+def test_a_string_too_short_among_many_is_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="pos 3 out of range"):
+        _substr([b"letters"] * 500 + [b"ab"], pos=3, len=2)
