@@ -9,6 +9,7 @@ Functions take the array namespace `xp` first: `numpy` (works in cache-sized pie
 (traceable; needs `jax_enable_x64`). Both give the same numbers.
 """
 
+import math
 import os
 from functools import lru_cache
 from typing import NamedTuple
@@ -338,6 +339,8 @@ def multinomial(xp, rng, logits, num_samples, output_dtype=np.int64):
     wide = logits.astype(np.float64)
     top = xp.max(xp.where(finite, wide, -np.inf), 1, keepdims=True, initial=-np.inf)
     weights = xp.exp(xp.where(finite, wide - xp.where(xp.isfinite(top), top, 0), -np.inf))
+    if xp is not np and 4 * num_samples < logits.shape[1]:
+        return _picked_in_blocks(xp, rng, weights, num_samples).astype(output_dtype)
     bounds = xp.cumsum(weights, 1)
     wanted = random_uniform(xp, rng, (rows, num_samples), np.float64) * bounds[:, -1:]
     if xp is np:
@@ -347,3 +350,19 @@ def multinomial(xp, rng, logits, num_samples, output_dtype=np.int64):
 
     search = vmap(lambda row, w: xp.searchsorted(row, w, side="right"))
     return search(bounds, wanted).astype(output_dtype)
+
+
+def _picked_in_blocks(xp, rng, weights, num_samples):
+    """Classes by their weights, found in blocks of them: XLA adds up all weights of many classes much slower."""
+    rows, classes = weights.shape
+    size = math.isqrt(classes)
+    count = -(-classes // size)
+    blocks = xp.pad(weights, ((0, 0), (0, count * size - classes))).reshape(rows, count, size)
+    bounds = xp.cumsum(blocks.sum(-1), 1)
+    wanted = random_uniform(xp, rng, (rows, num_samples), np.float64) * bounds[:, -1:]
+    block = xp.minimum((bounds[:, None] <= wanted[..., None]).sum(-1, dtype=np.int32), count - 1)
+    before = xp.where(block > 0, xp.take_along_axis(bounds, xp.maximum(block - 1, 0), 1), 0.0)
+    within = before[..., None] + xp.cumsum(xp.take_along_axis(blocks, block[..., None], 1), -1)
+    place = (within <= wanted[..., None]).sum(-1, dtype=np.int32)
+    # Where all weights are zero, it is none of the classes, as TensorFlow has it.
+    return xp.where(wanted < bounds[:, -1:], block * size + xp.minimum(place, size - 1), classes)

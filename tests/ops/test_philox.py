@@ -251,3 +251,14 @@ def test_pieces_of_the_numpy_life_join_without_a_seam():
     whole = philox.random_uniform(np, state, (size,), np.float32)
     tail = philox.random_uniform(np, philox.skip(state, philox.CHUNK - 1), (12,), np.float32)
     np.testing.assert_array_equal(whole[-12:], tail)
+
+
+@pytest.mark.parametrize("classes", [41, 100, 1000])
+def test_both_lives_pick_the_same_of_many_classes(classes):
+    logits = np.random.RandomState(1).randn(5, classes)
+    logits[0, : classes // 2] = logits[1, classes // 2 :] = logits[2] = -np.inf
+    logits[3, 7] = np.nan
+    state = philox.initial_state(*SEEDS)
+    host = philox.multinomial(np, state, logits, 9)
+    compiled = traced(lambda rng: philox.multinomial(jnp, rng, jnp.array(logits), 9), state)
+    np.testing.assert_array_equal(host, compiled)
