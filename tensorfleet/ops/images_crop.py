@@ -21,6 +21,7 @@ _IMAGE = np.random.RandomState(0).rand(2, 4, 5, 3).astype(np.float32)
 _BOXES = np.array([[0.1, 0.05, 0.83, 0.9], [0.9, 0.71, 0.23, 0.17], [-0.3, 0.2, 1.2, 0.9]], np.float32)
 _WHICH = np.array([0, 1, 1], np.int32)
 _CROP = np.array([3, 2], np.int32)
+_WIDER = 4  # how much wider than its crops an image is, at most, that gets whole columns of them
 
 
 # -- crops by boxes ----------------------------------------------------------------------------------
@@ -156,7 +157,8 @@ def _spread(xp: Any, out: Any, index: tuple, values: Any) -> Any:
             method=m,
         )
         for m in ("bilinear", "nearest")
-    ],
+    ]
+    + [case(np.ones((3, 3, 2, 3), np.float32), _BOXES, _WHICH, np.array([2, 4, 9, 3], np.int32), T="float")],
 )
 def _crop_grad_image(
     xp: Any, dy: Any, boxes: Any, box_ind: Any, image_size: Any, *, T: dtypes.DType, method: bytes, check: Any
@@ -173,6 +175,17 @@ def _crop_grad_image(
         return _spread(xp, out, (which, y[:, :, None], x[:, None, :]), kept).astype(T.np_dtype)
     top, bottom, down, y_in = _neighbours(xp, ys, height)
     left, right, across, x_in = _neighbours(xp, xs, width)
+    if width <= _WIDER * columns:
+        # Whole columns, then whole rows: to add one pixel at a time takes eight times as long.
+        box = xp.arange(len(boxes))[:, None]
+        by_column = xp.zeros((len(boxes), width, rows, depth), np.float32)
+        for x, part in ((left, 1 - across), (right, across)):
+            share = xp.where(x_in, part, np.float32(0))[:, :, None, None]
+            by_column = _spread(xp, by_column, (box, x), dy.swapaxes(1, 2) * share)
+        for y, part in ((top, 1 - down), (bottom, down)):
+            share = xp.where(y_in, part, np.float32(0))[:, :, None, None]
+            out = _spread(xp, out, (which[:, 0], y), by_column.swapaxes(1, 2) * share)
+        return out.astype(T.np_dtype)
     kept = xp.where((y_in[:, :, None] & x_in[:, None, :])[..., None], dy, np.float32(0))
     for y, part_y in ((top, 1 - down), (bottom, down)):
         for x, part_x in ((left, 1 - across), (right, across)):
