@@ -233,6 +233,10 @@ def error_code_from_exception_type(cls: type[OpError]) -> Any:
     return _BY_CLASS.get(cls, UNKNOWN)
 
 
+class OperatorNotAllowedInGraphError(TypeError):
+    """A tensor was used where Python needs its value, which a graph does not have."""
+
+
 class raise_exception_on_not_ok_status:
     """Kept for programs that used it: errors are raised where they happen."""
 

@@ -34,6 +34,8 @@ def load() -> None:
         dtype = getattr(dtypes, name + "_" if name == "bool" else name)
         publish(dtype, name, f"dtypes.{name}")
     for name in dir(errors):
+        if name == "OperatorNotAllowedInGraphError":
+            continue  # it is known inside only
         if name.endswith("Error") or name in _ERROR_FUNCTIONS or (name.isupper() and name[0] != "_"):
             publish(getattr(errors, name), f"errors.{name}")
     publish(errors.OpError, "OpError")

@@ -360,7 +360,7 @@ class Tensor:
         return Reference(self)
 
     def __bool__(self) -> bool:
-        raise TypeError(
+        raise errors.OperatorNotAllowedInGraphError(
             "using a `tf.Tensor` as a Python `bool` is not allowed in Graph execution. Use `if t is not None:` instead of "
             "`if t:` to test if a tensor is defined, and use TensorFlow ops such as tf.cond to execute "
             "subgraphs conditioned on the value of a tensor."
@@ -375,7 +375,7 @@ class Tensor:
         )
 
     def __iter__(self) -> Any:
-        raise TypeError(
+        raise errors.OperatorNotAllowedInGraphError(
             "iterating over `tf.Tensor` is not allowed in Graph execution: Tensor objects are only iterable when eager "
             "execution is enabled. To iterate over this tensor "
             "use tf.map_fn, or tf.unstack when its first dimension is known."

@@ -87,7 +87,19 @@ _MODULES = {
     "losses": "ops.losses.loss_reduction ops.losses.losses ops.losses.losses_impl ops.losses.util",
     "image": "ops.image_ops ops.image_ops_impl",
     "io": "framework.graph_io lib.io.python_io lib.io.tf_record ops.parsing_ops",
-    "linalg": "ops.linalg.linalg ops.linalg.linalg_impl ops.linalg_impl",
+    "strings": "ops.ragged.ragged_string_ops",
+    "linalg": """
+        ops.linalg.adjoint_registrations ops.linalg.cholesky_registrations ops.linalg.inverse_registrations
+        ops.linalg.linalg ops.linalg.linalg_impl ops.linalg.linear_operator
+        ops.linalg.linear_operator_adjoint ops.linalg.linear_operator_algebra ops.linalg.linear_operator_block_diag
+        ops.linalg.linear_operator_circulant ops.linalg.linear_operator_composition ops.linalg.linear_operator_diag
+        ops.linalg.linear_operator_full_matrix ops.linalg.linear_operator_householder
+        ops.linalg.linear_operator_identity ops.linalg.linear_operator_inversion
+        ops.linalg.linear_operator_kronecker ops.linalg.linear_operator_low_rank_update
+        ops.linalg.linear_operator_lower_triangular ops.linalg.linear_operator_toeplitz
+        ops.linalg.linear_operator_zeros ops.linalg.matmul_registrations ops.linalg.solve_registrations
+        ops.linalg_impl
+    """,
     "distributions": """
         ops.distributions.bernoulli ops.distributions.beta ops.distributions.bijector
         ops.distributions.bijector_impl ops.distributions.categorical ops.distributions.dirichlet
@@ -155,9 +167,12 @@ _MODULES = {
         feature_column.feature_column_v2
     """,
     "ragged": """
-        ops.ragged.ragged_array_ops ops.ragged.ragged_factory_ops ops.ragged.ragged_functional_ops
-        ops.ragged.ragged_math_ops ops.ragged.ragged_tensor ops.ragged.ragged_tensor_value
-        ops.ragged.ragged_util ops.ragged.segment_id_ops
+        ops.ragged.ragged_array_ops ops.ragged.ragged_batch_gather_ops ops.ragged.ragged_concat_ops
+        ops.ragged.ragged_conversion_ops ops.ragged.ragged_dispatch ops.ragged.ragged_factory_ops
+        ops.ragged.ragged_functional_ops ops.ragged.ragged_gather_ops ops.ragged.ragged_getitem
+        ops.ragged.ragged_map_ops ops.ragged.ragged_math_ops ops.ragged.ragged_operators
+        ops.ragged.ragged_squeeze_op ops.ragged.ragged_tensor ops.ragged.ragged_tensor_value
+        ops.ragged.ragged_util ops.ragged.ragged_where_op ops.ragged.segment_id_ops
     """,
     "profiler": """
         profiler.model_analyzer profiler.option_builder profiler.profile_context profiler.tfprof_logger
@@ -181,18 +196,20 @@ _MESSAGES = """
     core.framework.tensor_pb2 core.framework.tensor_shape_pb2 core.framework.tensor_slice_pb2
     core.framework.types_pb2 core.framework.variable_pb2 core.framework.versions_pb2 core.lib.core.error_codes_pb2
     core.protobuf.cluster_pb2 core.protobuf.config_pb2 core.protobuf.control_flow_pb2 core.protobuf.debug_pb2
-    core.protobuf.error_codes_pb2 core.protobuf.meta_graph_pb2 core.protobuf.queue_runner_pb2
+    core.protobuf.error_codes_pb2 core.protobuf.meta_graph_pb2
+    core.protobuf.named_tensor_pb2 core.protobuf.queue_runner_pb2
     core.protobuf.rewriter_config_pb2 core.protobuf.saved_model_pb2 core.protobuf.saver_pb2
-    core.protobuf.tensor_bundle_pb2 core.protobuf.tensorflow_server_pb2 core.util.event_pb2
-    core.util.saved_tensor_slice_pb2 python.training.checkpoint_state_pb2
+    core.protobuf.tensor_bundle_pb2 core.protobuf.tensorflow_server_pb2
+    core.protobuf.trackable_object_graph_pb2 core.protobuf.verifier_config_pb2 core.util.event_pb2
+    core.util.saved_tensor_slice_pb2 python.lib.core.error_codes_pb2 python.training.checkpoint_state_pb2
 """
 
 # The modules with a function for every op: `gen_math_ops.mat_mul`.
 _GENERATED = """
-    array audio batch bitwise candidate_sampling control_flow ctc data_flow dataset experimental_dataset
-    functional image io linalg list logging lookup manip math nn parsing ragged_array
-    ragged_conversion ragged_math random resource_variable script sdca sendrecv set sparse spectral state
-    stateful_random stateless_random string summary training user
+    array audio batch bitwise candidate_sampling checkpoint clustering collective control_flow ctc cudnn_rnn data_flow
+    dataset debug experimental_dataset functional image io linalg list logging lookup manip math nccl nn parsing
+    ragged_array ragged_conversion ragged_math random resource_variable rnn script sdca sendrecv set sparse spectral
+    state stateful_random stateless_random string summary tpu training user word2vec
 """
 
 # The modules of ops with the functions of TensorFlow's own, which have those of the generated modules too.

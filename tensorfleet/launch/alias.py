@@ -11,6 +11,7 @@ import functools
 import importlib
 import importlib.machinery
 import importlib.metadata
+import importlib.util
 import os
 import re
 import sys
@@ -139,10 +140,35 @@ def _spec(fullname: str, place: str) -> ModuleSpec:
     """How the module at a place in TensorFlow is loaded under a name."""
     module = resolve(place)
     if module is None:
+        helper = _beside_script(place)
+        if helper is not None:
+            return helper
         raise _missing(place)
     spec = ModuleSpec(fullname, _Loader(module), is_package=True)
     spec.submodule_search_locations = []
     return spec
+
+
+# The folders of TensorFlow's tests whose files take something from each other.
+_TEST_FOLDERS = ("kernel_tests", "distributions", "linalg", "proto", "random", "signal")
+
+
+def _beside_script(place: str) -> ModuleSpec | None:
+    """What a test of TensorFlow's own tree takes from other tests: the file of that tree, or the one beside the script."""
+    *path, name = place.split(".")
+    if "kernel_tests" not in path + [name] and "test" not in name:
+        return None
+    script = Path(sys.argv[0]).resolve()
+    roots = [folder.parent for folder in script.parents if folder.name == _THEM]
+    found = [root.joinpath(*path, name) for root in roots]
+    for place_of in (*found, script.parent / name):
+        if place_of.with_suffix(".py").is_file():
+            return importlib.util.spec_from_file_location(place, place_of.with_suffix(".py"))
+    if any(folder.is_dir() for folder in found) or name in _TEST_FOLDERS:
+        package = ModuleSpec(place, None, is_package=True)
+        package.submodule_search_locations = [str(f) for f in found]
+        return package
+    return None
 
 
 class _Loader(Loader):

@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -255,7 +256,12 @@ def get_temp_dir() -> str:
 
 
 def test_src_dir_path(relative_path: str) -> str:
-    """A path relative to this package's parent directory, made absolute."""
+    """A path in the tree of sources that the test lies in; without one, relative to this package's parent directory."""
+    if "TEST_SRCDIR" in os.environ:
+        return os.path.join(os.environ["TEST_SRCDIR"], "org_tensorflow/tensorflow", relative_path)
+    for folder in Path(sys.argv[0]).resolve().parents:
+        if folder.name == "tensorflow":
+            return str(folder / relative_path)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     return os.path.join(root, relative_path)
 

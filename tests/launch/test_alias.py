@@ -159,3 +159,32 @@ def test_uninstalling_leaves_nothing():
 def test_a_name_that_is_absent_says_what_to_use(name, instead):
     with pytest.raises(AttributeError, match=f"has no attribute .*{instead}"):
         functools.reduce(getattr, name.split("."), tf)
+
+
+def test_a_test_of_tensorflows_tree_finds_what_other_tests_of_it_share(tmp_path):
+    tests = tmp_path / "tensorflow" / "python" / "kernel_tests"
+    (tests / "random").mkdir(parents=True)
+    (tests / "random" / "util.py").write_text("VALUE = 3\n")
+    (tests / "bias_op_base.py").write_text("from tensorflow.python.ops import array_ops\n")
+    script = tests / "random" / "some_test.py"
+    script.write_text(
+        "from tensorflow.python.kernel_tests import bias_op_base\n"
+        "from tensorflow.python.kernel_tests.random import util\n"
+        "from tensorflow.python.platform import test\n"
+        "print(util.VALUE, bias_op_base.array_ops.__name__, test.test_src_dir_path('core/lib'))\n"
+        "from tensorflow.python.kernel_tests import absent\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-m", "tensorfleet", str(script)], capture_output=True, text=True, timeout=60
+    )
+    assert found.stdout == f"3 tensorfleet.python.ops.array_ops {tmp_path}/tensorflow/core/lib\n"
+    assert "TensorFleet has no tensorflow.python.kernel_tests.absent" in found.stderr
+
+
+def test_a_helper_of_tests_may_lie_beside_the_script(tmp_path):
+    (tmp_path / "bias_op_base.py").write_text("VALUE = 4\n")
+    (tmp_path / "some_test.py").write_text(
+        "from tensorflow.python.kernel_tests import bias_op_base\nprint(bias_op_base.VALUE)\n"
+    )
+    command = [sys.executable, "-m", "tensorfleet", str(tmp_path / "some_test.py")]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "4\n"

@@ -1,0 +1,50 @@
+"""Functions with the arguments they have in TensorFlow 2, under their inner names."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.api import find
+from tensorfleet.internals import second
+
+
+@pytest.mark.parametrize("name", list(second._LINES))
+def test_every_argument_is_one_of_the_public_function(name):
+    _, public, places = second._LINES[name].split("|")
+    known = inspect.signature(find(public.strip())).parameters
+    for place in places.split():
+        old = place.partition(":")[0].partition("=")
+        assert (old[2] or old[0]) in {*known, "_"}
+
+
+def test_arguments_go_by_their_places_in_version_2():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    turned = tf.python.ops.array_ops.transpose_v2(x, [1, 0], False, "turned")
+    assert turned.op.name == "turned"
+    masked = tf.python.ops.array_ops.boolean_mask_v2(x, [True, False], 1)
+    joined = tf.python.ops.string_ops.reduce_join_v2([["a", "b"]], 1, True, "-")
+    with tf.Session() as sess:
+        np.testing.assert_array_equal(sess.run(turned), [[1, 3], [2, 4]])
+        np.testing.assert_array_equal(sess.run(masked), [[1], [3]])
+        assert sess.run(joined).tolist() == [[b"a-b"]]
+
+
+def test_an_argument_too_many_is_told():
+    with pytest.raises(TypeError, match="at most 3 arguments"):
+        tf.python.ops.math_ops.scalar_mul_v2(1.0, 2.0, "name", 4)
+
+
+def test_a_padding_that_is_not_given_is_valid():
+    x = tf.ones([1, 4, 4, 1])
+    assert tf.python.ops.nn_ops.pool_v2(x, [2, 2], "MAX").shape == [1, 3, 3, 1]
+    assert tf.python.ops.nn_ops.convolution_v2(x, tf.ones([2, 2, 1, 1])).shape == [1, 3, 3, 1]
+
+
+def test_reductions_of_sparse_tensors_are_dense_or_sparse():
+    x = tf.SparseTensor([[0, 0], [0, 2], [1, 1]], [1, 5, 3], [2, 3])
+    ops = tf.python.ops.sparse_ops
+    with tf.Session() as sess:
+        assert sess.run(ops.sparse_reduce_max_v2(x, 1)).tolist() == [5, 3]
+        assert sess.run(ops.sparse_reduce_sum_v2(x, 1, output_is_sparse=True)).values.tolist() == [6, 3]
