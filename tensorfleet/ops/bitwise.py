@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet import errors
+from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import is_numpy, same_as_input
 from tensorfleet.ops.elementwise import INT_ROW, INTS, binary, unary
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.public import function
+from tensorfleet.shapes import TensorShape
 
 _PAIRS = [
     case(INTS, INT_ROW),
@@ -88,3 +91,35 @@ bitwise_xor = function("BitwiseXor", "x y", "bitwise.bitwise_xor", "The bits set
 invert = function("Invert", "x", "bitwise.invert", "Every bit flipped.")
 left_shift = function("LeftShift", "x y", "bitwise.left_shift", "`x << y`.")
 right_shift = function("RightShift", "x y", "bitwise.right_shift", "`x >> y`, keeping the sign.")
+
+
+def _eighth(op: Operation) -> TensorShape:
+    shape = op._inputs[0].shape.with_rank_at_least(1)
+    if shape.rank is None:
+        return shape
+    *outer, last = shape.as_list()
+    if last is not None and last % 8:
+        raise ValueError(f"Dimension size must be evenly divisible by 8 but is {last}")
+    return TensorShape([*outer, None if last is None else last // 8])
+
+
+@op(
+    "CompareAndBitpack",
+    "input: T, threshold: T[0] -> output: uint8",
+    "T: {bool, half, float, double, int8, int16, int32, int64}",
+    shape=_eighth,
+    examples=[
+        case(np.array([[3, 9, 1, 7, 5, 6, 4, 8]], np.int32), np.int32(5)),
+        case(np.array([True, False] * 8), np.bool_(False)),
+    ],
+)
+def _compare_and_bitpack(xp: Any, x: Any, threshold: Any) -> Any:
+    if x.ndim < 1 or x.shape[-1] % 8:
+        raise errors.invalid(
+            f"Inner dimension of input should be divisible by 8, but saw shape {list(x.shape)}"
+        )
+    # What is compared already is only packed.
+    return xp.packbits(x if x.dtype == np.bool_ else x > threshold, axis=-1)
+
+
+not_differentiable("CompareAndBitpack")

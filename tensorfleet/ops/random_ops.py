@@ -219,6 +219,19 @@ def _random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtypes.D
     return philox_rejection.random_poisson(xp, rng, _checked_shape(shape), rate, dtype.np_dtype)
 
 
+@op(
+    "RandomPoisson",
+    "shape: S, rate: dtype -> output: dtype",
+    "seed: int = 0; seed2: int = 0; S: index; dtype: {half, float, double}",
+    shape=lambda op: shape_given_by(op, 0).concatenate(op._inputs[1].shape),
+    host=True,
+    stateful=True,
+)
+def _old_random_poisson(ctx: Any, shape: Any, rate: Any, *, dtype: dtypes.DType) -> Any:
+    return _random_poisson(ctx, shape, rate, dtype=dtype)
+
+
+not_differentiable("RandomPoisson")
 not_differentiable("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt")
 not_differentiable("RandomShuffle", "Multinomial", "RandomGamma", "RandomPoissonV2")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
+from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
@@ -134,14 +134,19 @@ def _rows(indices: Any, values: Any, shape: Any) -> list[tuple]:
     examples=[case(*_A), case(*_WORDS)],
 )
 def _serialize(ctx: Any, indices: Any, values: Any, shape: Any, *, out_type: Any) -> Any:
-    _only_strings(out_type)
     check_sparse(indices, values, shape)
+    if out_type == dtypes.variant:
+        return _variants([(indices, values, shape)])[0]
     return _strings([_written(np.asarray(part)) for part in (indices, values, shape)])
 
 
-def _only_strings(out_type: dtypes.DType) -> None:
-    if out_type != dtypes.string:
-        raise errors.UnimplementedError(None, None, "Sparse tensors are serialized to strings only.")
+def _variants(parts: list[tuple]) -> np.ndarray:
+    """Sparse tensors as variants: three arrays for each."""
+    made = np.empty((len(parts), 3), object)
+    for row, part in enumerate(parts):
+        for column, array in enumerate(part):
+            made[row, column] = np.asarray(array)
+    return made
 
 
 def _many_shape(op: Operation) -> TensorShape:
@@ -157,7 +162,8 @@ def _many_shape(op: Operation) -> TensorShape:
     examples=[case(*_A), case(*_WORDS)],
 )
 def _serialize_many(ctx: Any, indices: Any, values: Any, shape: Any, *, out_type: Any) -> Any:
-    _only_strings(out_type)
+    if out_type == dtypes.variant:
+        return _variants(_rows(indices, values, shape))
     ends = _row_ends(indices, values, shape)
     places, held = np.asarray(indices)[:, 1:], np.asarray(values)
     size, together = _written(np.array(shape[1:], np.int64)), held.dtype != object
@@ -251,7 +257,41 @@ def _deserialize_many(ctx: Any, serialized: Any, *, dtype: Any) -> tuple:
     return _joined([(_read(a), _read(b), _read(c)) for a, b, c in serialized.tolist()], dtype)
 
 
-not_differentiable("SerializeSparse", "SerializeManySparse", "DeserializeManySparse")
+@op(
+    "DeserializeSparse",
+    "serialized_sparse: Tserialized[1+] -> sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
+    "dtype: type; Tserialized: {string, variant} = string",
+    shape=lambda op: sparse_shapes(None),
+    host=True,
+    examples=[
+        case(_SAVED, dtype="double"),
+        case(np.stack([_SAVED, _SAVED]), dtype="double"),
+        case(np.stack([_SAVED] * 4).reshape(2, 2, 3), dtype="double"),
+    ],
+)
+def _deserialize(ctx: Any, serialized: Any, *, dtype: Any) -> tuple:
+    outer = serialized.shape[:-1]
+    if serialized.shape[-1] != 3:
+        raise invalid(
+            f"Serialized sparse should have 3 as the last dimension but has shape {bracketed(serialized.shape)}"
+        )
+    rows = [tuple(map(_array, row)) for row in serialized.reshape(-1, 3).tolist()]
+    if not rows:
+        raise invalid(
+            "Serialized sparse should have at least 1 serialized tensor, but has a zero dimension "
+            f"{bracketed(serialized.shape)}"
+        )
+    places, values, shape = _joined(rows, dtype)
+    numbers = np.stack(np.unravel_index(places[:, 0], outer), 1) if outer else places[:, :0]
+    return np.concatenate([numbers, places[:, 1:]], 1), values, np.concatenate([np.int64(outer), shape[1:]])
+
+
+def _array(part: Any) -> np.ndarray:
+    """What a string or a variant holds."""
+    return _read(part) if isinstance(part, bytes) else part
+
+
+not_differentiable("SerializeSparse", "SerializeManySparse", "DeserializeManySparse", "DeserializeSparse")
 
 
 @export("io.serialize_sparse", "serialize_sparse")
@@ -274,6 +314,17 @@ def deserialize_many_sparse(
 ) -> SparseTensor:
     """The sparse tensors that rows of three strings hold, as one with a first dimension more."""
     indices, values, shape = apply("DeserializeManySparse", serialized_sparse, dtype=dtype, name=name)
+    indices.set_shape([None, rank])
+    shape.set_shape([rank])
+    return SparseTensor(indices, values, shape)
+
+
+@export("python.ops.sparse_ops.deserialize_sparse")
+def deserialize_sparse(
+    serialized_sparse: Any, dtype: Any, rank: Any = None, name: str | None = None
+) -> SparseTensor:
+    """The sparse tensor that three strings or variants hold; of more of them one with as many dimensions more."""
+    indices, values, shape = apply("DeserializeSparse", serialized_sparse, dtype=dtype, name=name)
     indices.set_shape([None, rank])
     shape.set_shape([rank])
     return SparseTensor(indices, values, shape)

@@ -13,7 +13,7 @@ import numpy as np
 from tensorfleet import dtypes, errors
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.ops.common import SCALAR, is_numpy
+from tensorfleet.ops.common import SCALAR, is_numpy, same_as_input
 from tensorfleet.ops.memory import is_final
 from tensorfleet.shapes import TensorShape
 
@@ -272,6 +272,42 @@ def _destroy(ctx: Any, store: Any) -> tuple:
     return ()
 
 
+@op(
+    "TemporaryVariable",
+    "-> ref: Ref(dtype)",
+    "shape: shape; dtype: type; var_name: string = ''",
+    shape=lambda op: op._attrs["shape"],
+    stateful=True,
+    variable=True,
+)
+def _temporary_variable(xp: Any) -> Any: ...
+
+
+@op(
+    "DestroyTemporaryVariable",
+    "ref: Ref(T) -> value: T",
+    "T: type; var_name: string",
+    shape=same_as_input,
+    host=True,
+    stateful=True,
+)
+def _destroy_temporary_variable(ctx: Any, store: Any, *, var_name: bytes) -> Any:
+    source = ctx.op._inputs[0]._op
+    while source.type != "TemporaryVariable" and source._inputs:
+        source = source._inputs[0]._op
+    name = source._attrs.get("var_name") or source.name.encode()
+    value = store.value
+    if name != var_name or value is None:
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"No temporary variable {var_name.decode()!r} exists: it is made once, and destroyed once.",
+        )
+    store.value = None
+    return value
+
+
+not_differentiable("TemporaryVariable", "DestroyTemporaryVariable")
 not_differentiable("IsVariableInitialized", "VarIsInitializedOp", "DestroyResourceOp")
 
 

@@ -286,3 +286,33 @@ def _close_stack(ctx: Any, handle: Any) -> None:
 
 not_differentiable("TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArraySizeV3")
 not_differentiable("TensorArrayCloseV3", "StackV2", "StackPushV2", "StackCloseV2")
+
+
+# The same stacks by references, as graphs from before resources have them.
+@op(
+    "Stack",
+    "-> handle: Ref(string)",
+    "elem_type: type; stack_name: string = ''",
+    shape=lambda op: TensorShape((2,)),
+    **_HOST,
+)
+def _old_stack(ctx: Any, *, stack_name: bytes) -> Any:
+    return StackStore(-1, stack_name.decode() or ctx.op.name)
+
+
+op(
+    "StackPush",
+    "handle: Ref(string), elem: T -> output: T",
+    "T: type; swap_memory: bool = false",
+    shape=lambda op: op._inputs[1].shape,
+    **_HOST,
+)(_push)
+op(
+    "StackPop",
+    "handle: Ref(string) -> elem: elem_type",
+    "elem_type: type",
+    shape=lambda op: UNKNOWN,
+    **_HOST,
+)(_pop)
+op("StackClose", "handle: Ref(string) ->", **_HOST)(_close_stack)
+not_differentiable("Stack", "StackPush", "StackPop", "StackClose")

@@ -212,3 +212,16 @@ def test_sine_and_cosine_of_float32_in_xla(function, largest):
     jax, jnp = load_jax()
     found = jax.jit(lambda x: getattr(angles, function)(jnp, x))(x)
     np.testing.assert_allclose(found, getattr(np, function)(x.astype(np.float64)), rtol=0, atol=1.5e-7)
+
+
+def test_comparisons_are_packed_into_bits():
+    pack = tf.python.ops.gen_math_ops.compare_and_bitpack
+    x = tf.placeholder(tf.float32)
+    with tf.Session() as sess:
+        packed = pack(x, 5.0)
+        assert sess.run(packed, {x: [[3, 9, 1, 7, 5, 6, 4, 8]]}).tolist() == [[0b01010101]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="divisible by 8"):
+            sess.run(packed, {x: [1, 2]})
+    with pytest.raises(ValueError, match="evenly divisible by 8 but is 3"):
+        pack([1.0, 2.0, 3.0], 5.0)
+    assert pack(tf.ones([2, 16]), 0.0).shape == [2, 2]

@@ -106,3 +106,22 @@ def test_what_is_known_while_tracing_may_be_any_part(name, traced):
 
     found = jax.jit(run)(*[full[i] for i in traced])
     np.testing.assert_allclose(found, kernel.call(np, [full[i] for i in order])[0])
+
+
+@pytest.mark.parametrize("kind", [tf.string, tf.variant])
+def test_serialized_sparse_tensors_may_stand_in_any_shape(kind):
+    value = tf.SparseTensorValue(np.array([[0, 1], [2, 0]]), np.array([5, 6]), np.array([3, 4]))
+    parts = tf.serialize_sparse(value, out_type=kind)
+    deserialize = tf.python.ops.sparse_ops.deserialize_sparse
+    with tf.Session() as sess:
+        one = sess.run(deserialize(parts, tf.int64, rank=2))
+        np.testing.assert_array_equal(one.indices, value.indices)
+        assert one.dense_shape.tolist() == [3, 4]
+        four = tf.reshape(tf.stack([parts] * 4), [2, 2, 3])
+        found = sess.run(deserialize(four, tf.int64))
+        assert found.dense_shape.tolist() == [2, 2, 3, 4]
+        assert found.indices[2].tolist() == [0, 1, 0, 1]
+        many = sess.run(deserialize(tf.serialize_many_sparse(value, out_type=kind), tf.int64))
+        np.testing.assert_array_equal(many.indices, value.indices)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Requested SparseTensor of type int32"):
+            sess.run(deserialize(parts, tf.int32))

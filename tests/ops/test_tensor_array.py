@@ -157,3 +157,16 @@ def test_results_of_a_loop_behind_stop_gradient_have_gradients_of_zeros():
     x, y = tf.scan(lambda _, i: (a * i, b * i), tf.constant([1.0, 2.0]), initializer=(0.0, 0.0))
     assert run(*tf.gradients(x + tf.stop_gradient(y), [a, b])) == [3, 0]
     assert tf.gradients(x, [a, b])[1] is None
+
+
+def test_a_stack_by_reference_gives_back_what_was_pushed_last():
+    ops = tf.python.ops.gen_data_flow_ops
+    stack = ops.stack(elem_type=tf.float32, stack_name="kept")
+    pushed = ops.stack_push(stack, [[4.0, 5.0]])
+    with tf.control_dependencies([pushed]):
+        popped = ops.stack_pop(stack, tf.float32)
+    with tf.Session() as sess:
+        assert sess.run(popped).tolist() == [[4.0, 5.0]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"Stack\[kept\] is empty"):
+            sess.run(ops.stack_pop(stack, tf.float32))
+        sess.run(ops.stack_close(stack))
