@@ -14,7 +14,9 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.graphdef import op_def
 from tensorfleet.testing.cases import all_cases, feed_for, placeholders_for
 
-CASES = all_cases()
+# What 1.15 has and TensorFlow no longer.
+GONE = {"CompareAndBitpack"}
+CASES = [case for case in all_cases() if case[0] not in GONE]
 IDS = [f"{name}-{i}" for name, i, _ in CASES]
 TOLERANCE = {2: 2e-2, 4: 3e-5, 8: 1e-9}
 
@@ -25,7 +27,7 @@ def known_to(tensorflow, name):
     return op_def_registry.get(name)
 
 
-@pytest.mark.parametrize("name", sorted(registry.all_ops()))
+@pytest.mark.parametrize("name", sorted(registry.all_ops().keys() - GONE))
 def test_declaration_is_tensorflows(tensorflow, name):
     theirs = known_to(tensorflow, name)
     if theirs is None:
