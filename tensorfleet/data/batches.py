@@ -10,9 +10,10 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.data.blocks import Block, Column, column_of, joined, row
 from tensorfleet.data.nodes import Run, Slices, Through
+from tensorfleet.data.ragged import ragged_rows, stacked_ragged
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
-from tensorfleet.shapes import TensorShape
+from tensorfleet.ops.ragged_value import RaggedTensorValue
 
 
 def gathered(source: Run, n: int, step: Any) -> Block | None:
@@ -125,6 +126,8 @@ def _stacked(i: int, column: Column) -> Any:
         return column
     if isinstance(column[0], SparseTensorValue):
         return _stacked_sparse(column)
+    if isinstance(column[0], RaggedTensorValue):
+        return stacked_ragged(column)
     first = np.shape(column[0])
     for k, value in enumerate(column):
         if np.shape(value) != first:
@@ -164,9 +167,11 @@ def padder(shapes: Sequence[Sequence[int]], fills: Sequence[Any], types: Sequenc
 
 
 def _padded(i: int, column: Column, wanted: Sequence[int], fill: Any, dtype: DType) -> Any:
-    given = [np.shape(v) for v in column]
     if isinstance(column[0], SparseTensorValue):
         return _stacked_sparse(column)
+    if isinstance(column[0], RaggedTensorValue):
+        return stacked_ragged(column)
+    given = [np.shape(v) for v in column]
     for shape in given:
         if len(shape) != len(wanted):
             raise errors.InvalidArgumentError(
@@ -230,6 +235,8 @@ class Unbatch(Through):
 
 def rows_of(value: Any) -> Column:
     """The rows of a component."""
+    if isinstance(value, RaggedTensorValue):
+        return ragged_rows(value)
     if not isinstance(value, SparseTensorValue):
         return value
     indices, shape = np.asarray(value.indices), np.asarray(value.dense_shape)
@@ -273,8 +280,3 @@ class Window(Through):
         self._gap = max(0, self._shift - block.size)
         self._block = block.part(self._shift, block.size) if self._shift < block.size else None
         return Block(1, [[Slices([c], window.size, window.places)] for c in window.columns])
-
-
-def unknown_rows(shape: TensorShape) -> TensorShape:
-    """The shape of one row of a tensor."""
-    return TensorShape(None) if shape.rank is None else TensorShape(shape.as_list()[1:])

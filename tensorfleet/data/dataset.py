@@ -10,7 +10,6 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.data import structure as structures
-from tensorfleet.data.batches import unknown_rows
 from tensorfleet.data.functions import Traced, traced
 from tensorfleet.data.iterator import Iterator, make_initializable, make_one_shot
 from tensorfleet.data.options import Options
@@ -21,6 +20,7 @@ from tensorfleet.graph.constant import constant_value, constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
+from tensorfleet.graph.subgraph import extract_sub_graph
 from tensorfleet.ops.random_ops import get_seed
 from tensorfleet.shapes import TensorShape, as_shape
 
@@ -33,10 +33,12 @@ def _int64(value: Any, name: str) -> Tensor:
 class Dataset(Described):
     """A sequence of elements, each of the same structure. Every method returns a new dataset."""
 
+    _called: tuple = ()
+
     def __init__(self) -> None:
         self._variant_tensor: Any = None
         self._structure: Any = None
-        self._inputs: tuple = ()
+        self._sources: tuple = ()
 
     @staticmethod
     def _make(op_type: str, structure: Any, *inputs: Any, sources: Any = (), **attrs: Any) -> Dataset:
@@ -53,14 +55,29 @@ class Dataset(Described):
                 attrs["output_types"] = [leaf.flat_dtype for leaf in leaves]
         self._variant_tensor = apply(op_type, *inputs, **attrs)
         self._structure = structure
-        self._inputs = tuple(sources)
+        self._sources = tuple(sources)
 
     def _next(self, op_type: str, structure: Any, *inputs: Any, **attrs: Any) -> Dataset:
         return Dataset._make(op_type, structure, self._variant_tensor, *inputs, sources=(self,), **attrs)
 
     def _calling(self, op_type: str, structure: Any, function: Traced, *inputs: Any, **attrs: Any) -> Dataset:
         attrs.setdefault("f", function.name)
-        return self._next(op_type, structure, function.captured, *inputs, **attrs)
+        made = self._next(op_type, structure, function.captured, *inputs, **attrs)
+        made._called = (function,)
+        return made
+
+    def _inputs(self) -> list:
+        """The datasets that this one is made from."""
+        return list(self._sources)
+
+    def _functions(self) -> list:
+        """The functions that are called with its elements."""
+        return list(self._called)
+
+    def _as_serialized_graph(self) -> Tensor:
+        """The graph that makes this dataset, as a serialized GraphDef."""
+        whole = self._variant_tensor.graph.as_graph_def()
+        return to_tensor(extract_sub_graph(whole, [self._variant_tensor.op.name]).SerializeToString())
 
     @property
     def _type_spec(self) -> DatasetSpec:
@@ -77,7 +94,7 @@ class Dataset(Described):
     def options(self) -> Options:
         """The options of this dataset and those it is made from."""
         merged = Options()
-        for source in self._inputs:
+        for source in self._sources:
             merged = merged.merge(source.options())
         own = getattr(self, "_options", None)
         return merged.merge(own) if own is not None else merged
@@ -85,7 +102,7 @@ class Dataset(Described):
     def with_options(self, options: Options) -> Dataset:
         """The same dataset with options set."""
         made = Dataset.__new__(Dataset)
-        made._variant_tensor, made._structure, made._inputs = self._variant_tensor, self._structure, (self,)
+        made._variant_tensor, made._structure, made._sources = self._variant_tensor, self._structure, (self,)
         made._options = options  # type: ignore[attr-defined]
         return made
 
@@ -119,7 +136,7 @@ class Dataset(Described):
                 raise ValueError("Unbatching a tensor is only supported for rank >= 1")
             if leaf.shape.rank is not None:
                 size = size.merge_with(TensorShape(leaf.shape.as_list()[:1]))
-            leaves.append(leaf.with_shape(unknown_rows(leaf.shape)))
+            leaves.append(leaf.row())
         return Dataset._make("TensorSliceDataset", pack_like(value, leaves), structures.carried(value))
 
     @staticmethod
@@ -270,7 +287,7 @@ class Dataset(Described):
         """The rows of elements, as elements."""
         if any(leaf.shape.rank == 0 for leaf in flatten(self._structure)):
             raise ValueError("Cannot unbatch an input with scalar components.")
-        leaves = [leaf.with_shape(unknown_rows(leaf.shape)) for leaf in flatten(self._structure)]
+        leaves = [leaf.row() for leaf in flatten(self._structure)]
         return self._next("UnbatchDataset", pack_like(self._structure, leaves))
 
     def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False) -> Dataset:

@@ -16,6 +16,7 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
 from tensorfleet.ops.common import SCALAR, vector_of
+from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.shapes import TensorShape
 
 IS = "output_types: list(type); output_shapes: list(shape)"
@@ -61,12 +62,14 @@ def _moved(node: Node, make: Callable[[Run], Run]) -> Node:
 
 def _column(value: Any) -> Column:
     """A component as a column of one row per slice, which lies together: taking rows from it copies nothing else."""
-    return batches.rows_of(value) if isinstance(value, SparseTensorValue) else np.ascontiguousarray(value)
+    carried = isinstance(value, SparseTensorValue | RaggedTensorValue)
+    return batches.rows_of(value) if carried else np.ascontiguousarray(value)
 
 
 @dataset_op("TensorDataset", "components: list(Toutput_types)", _T_IS + NOTE, stateful=True)
 def _tensor(ctx: Any, components: list) -> Node:
-    whole = [[c] if isinstance(c, SparseTensorValue | Node) else np.asarray(c)[None] for c in components]
+    alone = SparseTensorValue | RaggedTensorValue | Node
+    whole = [[c] if isinstance(c, alone) else np.asarray(c)[None] for c in components]
     return Slices(whole, 1)
 
 

@@ -341,7 +341,7 @@ class RandomDataset(Dataset):
             return apply("RandomUniformInt", none, constant(np.int64(0)), constant(np.int64(2**32)), **seeds)
 
         made = Dataset.range(2**63 - 1).map(draw)
-        self._variant_tensor, self._structure, self._inputs = made._variant_tensor, made._structure, (made,)
+        self._variant_tensor, self._structure, self._sources = made._variant_tensor, made._structure, (made,)
 
 
 publish(RandomDataset, "data.experimental.RandomDataset", "contrib.data.RandomDataset")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from tensorfleet.data import structure as structures
 from tensorfleet.data.structure import Leaf
 from tensorfleet.graph.functions import FunctionGraph, add_function, trace
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import GraphKeys
 
 
 class Traced:
@@ -69,4 +71,21 @@ def traced(function: Callable, what: str, *arguments: Any) -> Traced:
         graph.outputs = [t if t.graph is graph else graph.capture(t) for t in graph.outputs]
 
     body, _ = trace(run, f"Dataset_{what}_{label}", [(leaf.flat_dtype, leaf.flat_shape) for leaf in flat])
+    _warn_of_surprises(body, what, label)
     return Traced(body, result[0])
+
+
+def _warn_of_surprises(body: FunctionGraph, what: str, label: str) -> None:
+    """Says so when a function makes tables, which nobody will fill, or draws by a seed from around it."""
+    if body.get_collection(GraphKeys.TABLE_INITIALIZERS):
+        warnings.warn(
+            f"Creating resources inside a function passed to Dataset.{what}() is not supported. Create each resource "
+            "outside the function, and capture it inside the function to use it.",
+            stacklevel=4,
+        )
+    if body.seed is not None and body.seed == body.outer.seed and body._seed_used:
+        warnings.warn(
+            f"Seed {body.seed} from outer graph might be getting used by function {label}, if the random op has not "
+            "been provided any seed. Explicitly set the seed in the function if this is not the intended behavior.",
+            stacklevel=4,
+        )

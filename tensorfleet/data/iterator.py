@@ -15,6 +15,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, add_function, function_name
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import add_to_collection, colocate_with, get_default_graph
+from tensorfleet.platform import logging
 
 _MANY_CALLS = 32
 _MANY_CALLS_MADE = (
@@ -43,14 +44,20 @@ class Iterator(Described):
         self._resource = iterator_resource
         self._initializer = initializer
         self._structure = structures.from_legacy(output_types, output_shapes, output_classes)
-        self._calls = 0
+        self._set_handle()
 
     @classmethod
     def _of(cls, resource: Tensor, initializer: Operation | None, structure: Any) -> Iterator:
         made = cls.__new__(cls)
         made._resource, made._initializer, made._structure = resource, initializer, structure
-        made._calls = 0
+        made._set_handle()
         return made
+
+    def _set_handle(self) -> None:
+        self._calls = 0
+        if self._resource is not None:
+            with colocate_with(self._resource):
+                self._handle = apply("IteratorToStringHandle", self._resource)
 
     @staticmethod
     def from_structure(
@@ -110,7 +117,9 @@ class Iterator(Described):
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """A string that stands for this iterator, to be fed where `from_string_handle` wants one."""
-        return apply("IteratorToStringHandle", self._resource, name=name)
+        if name is not None:
+            return apply("IteratorToStringHandle", self._resource, name=name)
+        return self._handle
 
 
 def _declared(structure: Any) -> dict[str, Any]:
@@ -125,8 +134,26 @@ def _resource(structure: Any, shared_name: str | None) -> Tensor:
     return made
 
 
+def _warn_of_other_graphs(dataset: Any) -> None:
+    """Says so when a dataset, or one it is made from, was made in another graph than the iterator is."""
+    here, rest = get_default_graph(), [dataset]
+    while rest:
+        one = rest.pop()
+        if isinstance(one._variant_tensor, Tensor) and one._variant_tensor.graph is not here:
+            logging.warning(
+                "%s was made in %s, its iterator is in %s. Please ensure that all datasets in the pipeline are "
+                "created in the same graph as the iterator.",
+                one,
+                one._variant_tensor.graph,
+                here,
+            )
+            return
+        rest.extend(one._inputs())
+
+
 def make_initializable(dataset: Any, shared_name: str | None) -> Iterator:
     """An iterator over a dataset, and its initializer."""
+    _warn_of_other_graphs(dataset)
     resource = _resource(dataset._structure, shared_name)
     with colocate_with(resource):
         initializer = apply_op("MakeIterator", dataset._variant_tensor, resource)
@@ -135,6 +162,7 @@ def make_initializable(dataset: Any, shared_name: str | None) -> Iterator:
 
 def make_one_shot(dataset: Any) -> Iterator:
     """An iterator whose dataset is made by a function, at the first use."""
+    _warn_of_other_graphs(dataset)
     outer = get_default_graph()
     body = FunctionGraph(function_name(outer, "_make_dataset"), outer, by_value=True)
     try:

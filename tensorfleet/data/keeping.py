@@ -13,10 +13,12 @@ from tensorfleet import errors
 from tensorfleet.data import places
 from tensorfleet.data.blocks import Block, block_of, joined
 from tensorfleet.data.nodes import Node, Opener, Run, Slices, Through, cannot_save, other_dataset
+from tensorfleet.data.ragged import nested
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
 from tensorfleet.graph.tensor_proto import array_of, proto_of
 from tensorfleet.io.records import RecordReader, TFRecordWriter
 from tensorfleet.io.varint import read_varint, write_varint
+from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.runtime.program import StepContext
 from tensorfleet.runtime.resources import RandomStreams
 
@@ -242,10 +244,15 @@ class FileCache(Node):
 
 
 def _written(element: list, place: Any) -> bytes:
-    """An element as bytes: for each component one tensor, or three for a sparse one; none, and where it came from."""
+    """An element as bytes: for each component its tensors and how many; none, and where it came from.
+
+    A sparse one has three, a ragged one its splits, its values and two empty ones.
+    """
     parts = []
     for value in element:
         arrays = list(value) if isinstance(value, SparseTensorValue) else [value]
+        if isinstance(value, RaggedTensorValue):
+            arrays = [*value.nested_row_splits, value.flat_values, *[np.zeros(0)] * 2]
         parts.append(write_varint(len(arrays)))
         for array in arrays:
             data = proto_of(np.asarray(array)).SerializeToString()
@@ -270,7 +277,10 @@ def _read(data: bytes) -> tuple[list, Any]:
             size, at = read_varint(data, at)
             arrays.append(array_of(TensorProto.FromString(data[at : at + size])))
             at += size
-        element.append(SparseTensorValue(*arrays) if count == 3 else arrays[0])
+        if count > 3:
+            element.append(nested(arrays[:-3], arrays[-3]))
+        else:
+            element.append(SparseTensorValue(*arrays) if count == 3 else arrays[0])
     return element, places.UNKNOWN
 
 

@@ -375,7 +375,7 @@ class SqlDataset(Dataset):
         given = tuple(to_tensor(v, dtypes.string) for v in (driver_name, data_source_name, query))
         shapes = tuple(TensorShape([]) for _ in kinds)
         made = Dataset.from_generator(_sql_rows(kinds), kinds, shapes, args=given)
-        self._variant_tensor, self._structure, self._inputs = made._variant_tensor, made._structure, (made,)
+        self._variant_tensor, self._structure, self._sources = made._variant_tensor, made._structure, (made,)
 
 
 export("data.experimental.SqlDataset", "contrib.data.SqlDataset")(SqlDataset)

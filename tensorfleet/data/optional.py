@@ -11,7 +11,7 @@ from tensorfleet.api import export
 from tensorfleet.data import structure as structures
 from tensorfleet.data.blocks import boxed
 from tensorfleet.data.iterator_ops import IteratorState
-from tensorfleet.data.specs import OptionalSpec, leaves_of, specs_of
+from tensorfleet.data.specs import Missing, OptionalSpec, leaves_of, specs_of
 from tensorfleet.data.structure import flatten, leaf_of, map_leaves, pack_like
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
@@ -99,13 +99,13 @@ not_differentiable("IteratorGetNextAsOptional")
 class Optional:
     """An element that may be missing: what `get_next_as_optional` gives, at the end too."""
 
-    _variant: Tensor
+    _variant_tensor: Tensor
     _structure: Any
 
     @classmethod
     def _of(cls, variant: Tensor, structure: Any) -> Optional:
         made = cls.__new__(cls)
-        made._variant, made._structure = variant, structure
+        made._variant_tensor, made._structure = variant, structure
         return made
 
     @staticmethod
@@ -123,15 +123,15 @@ class Optional:
 
     def has_value(self, name: str | None = None) -> Tensor:
         """Whether there is one."""
-        return apply("OptionalHasValue", self._variant, name=name)
+        return apply("OptionalHasValue", self._variant_tensor, name=name)
 
     def get_value(self, name: str | None = None) -> Any:
         """The element; a step that asks for a missing one fails."""
         leaves = flatten(self._structure)
-        with name_scope(name, "OptionalGetValue", [self._variant]):
+        with name_scope(name, "OptionalGetValue", [self._variant_tensor]):
             outputs = apply(
                 "OptionalGetValue",
-                self._variant,
+                self._variant_tensor,
                 output_types=[leaf.flat_dtype for leaf in leaves],
                 output_shapes=[leaf.flat_shape for leaf in leaves],
             )
@@ -142,6 +142,10 @@ class Optional:
     def value_structure(self) -> Any:
         """The specs of the element's components."""
         return specs_of(self._structure)
+
+    @property
+    def _kind(self) -> Missing:
+        return Missing(self._structure)
 
     @property
     def _type_spec(self) -> OptionalSpec:

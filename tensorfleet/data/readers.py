@@ -52,9 +52,9 @@ class _FileDataset(Dataset):
                 inner = names.flat_map(one)
             else:
                 inner = names.interleave(one, cycle_length=parallel, num_parallel_calls=parallel)
-            self._variant_tensor, self._inputs = inner._variant_tensor, (names,)
+            self._variant_tensor, self._sources = inner._variant_tensor, (names,)
         else:
-            self._variant_tensor, self._inputs = make(_names(filenames))._variant_tensor, ()
+            self._variant_tensor, self._sources = make(_names(filenames))._variant_tensor, ()
         self._structure = _LINE
 
 

@@ -14,9 +14,11 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.data.blocks import Block
 from tensorfleet.data.nodes import Slices
+from tensorfleet.data.ragged import nested
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
 from tensorfleet.graph.tensor_proto import array_of, proto_of
 from tensorfleet.io.varint import read_varint, write_varint
+from tensorfleet.ops.ragged_value import RaggedTensorValue
 
 
 def encoded(state: Any) -> bytes:
@@ -54,6 +56,8 @@ def _described(value: Any, parts: list[bytes]) -> Any:
         return {"array": len(parts) - 1}
     if isinstance(value, SparseTensorValue):
         return {"sparse": inside(value)}
+    if isinstance(value, RaggedTensorValue):
+        return {"ragged": inside([*value.nested_row_splits, value.flat_values])}
     if isinstance(value, Block):
         return {"block": [value.size, inside(value.columns)]}
     if isinstance(value, Slices):
@@ -88,6 +92,8 @@ def _remade(value: Any, parts: list[bytes]) -> Any:
     found = _remade(inside, parts)
     if kind == "sparse":
         return SparseTensorValue(*found)
+    if kind == "ragged":
+        return nested(found[:-1], found[-1])
     if kind == "block":
         return Block(*found)
     if kind == "slices":

@@ -7,10 +7,10 @@ from typing import Any
 from tensorfleet import dtypes
 from tensorfleet.api import export, publish
 from tensorfleet.data import structure as structures
-from tensorfleet.data.structure import Leaf, map_leaves
+from tensorfleet.data.structure import Leaf, Ragged, map_leaves
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
-from tensorfleet.ops.type_specs import SparseTensorSpec, TensorSpec, TypeSpec
+from tensorfleet.ops.type_specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from tensorfleet.shapes import TensorShape, as_shape
 
 
@@ -55,6 +55,14 @@ class DatasetSpec(TypeSpec):
 
         return Dataset
 
+    def _to_tensor_list(self, value: Any) -> list:
+        """The tensor that carries such a value."""
+        return [value._variant_tensor]
+
+    def _from_tensor_list(self, tensors: Any) -> Any:
+        """The value that a tensor carries."""
+        return _leaf(self).unpacked(tensors[0])
+
     @staticmethod
     def from_value(value: Any) -> DatasetSpec:
         """The spec of a dataset."""
@@ -95,6 +103,14 @@ class OptionalSpec(TypeSpec):
 
         return Optional
 
+    def _to_tensor_list(self, value: Any) -> list:
+        """The tensor that carries such a value."""
+        return [value._variant_tensor]
+
+    def _from_tensor_list(self, tensors: Any) -> Any:
+        """The value that a tensor carries."""
+        return _leaf(self).unpacked(tensors[0])
+
     @staticmethod
     def from_value(value: Any) -> OptionalSpec:
         """The spec of an optional element."""
@@ -120,6 +136,30 @@ class OptionalSpec(TypeSpec):
 
     def _key(self) -> tuple:
         return tuple(structures.flatten(self._value_structure))
+
+
+class Missing(structures.Kind):
+    """An optional element of a structure."""
+
+    def __init__(self, structure: Any) -> None:
+        self.structure = structure
+
+    @property
+    def public(self) -> Any:
+        """`tf.data.experimental.Optional`."""
+        from tensorfleet.data.optional import Optional
+
+        return Optional
+
+    def unpacked(self, leaf: Leaf, tensor: Tensor) -> Any:
+        """The optional element that a tensor carries."""
+        return self.public._of(tensor, self.structure)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Missing) and structures.same_form(self.structure, other.structure)
+
+    def __hash__(self) -> int:
+        return hash(Missing)
 
 
 publish(DatasetSpec, "data.experimental.DatasetStructure")
@@ -152,6 +192,10 @@ def _spec(leaf: Leaf) -> TypeSpec:
         return TensorSpec(leaf.shape, leaf.dtype)
     if leaf.kind is SparseTensor:
         return SparseTensorSpec(leaf.shape, leaf.dtype)
+    if isinstance(leaf.kind, Ragged):
+        return RaggedTensorSpec(leaf.shape, leaf.dtype, leaf.kind.rank, leaf.kind.splits)
+    if isinstance(leaf.kind, Missing):
+        return OptionalSpec(specs_of(leaf.kind.structure))
     return DatasetSpec(specs_of(leaf.kind))
 
 
@@ -165,6 +209,11 @@ def _leaf(spec: Any) -> Leaf:
         return spec
     if isinstance(spec, SparseTensorSpec):
         return Leaf(spec.dtype, spec.shape, SparseTensor)
+    if isinstance(spec, RaggedTensorSpec):
+        kind: Any = Ragged(spec._ragged_rank, spec._row_splits_dtype) if spec._ragged_rank else Tensor
+        return Leaf(spec._dtype, spec._shape, kind)
+    if isinstance(spec, OptionalSpec):
+        return Leaf(dtypes.variant, TensorShape([]), Missing(leaves_of(spec._value_structure)))
     if isinstance(spec, DatasetSpec):
         return Leaf(dtypes.variant, TensorShape([]), leaves_of(spec._element_spec))
     if isinstance(spec, TensorSpec):

@@ -5,6 +5,7 @@ Unlike elsewhere in TensorFlow a list is no structure here: it becomes a tensor.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,13 +15,63 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from tensorfleet.ops.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.shapes import TensorShape, as_shape
+
+
+class Kind(abc.ABC):
+    """What a component is for the user, if it is no tensor, sparse tensor or dataset."""
+
+    public: Any
+
+    @abc.abstractmethod
+    def unpacked(self, leaf: Leaf, tensor: Tensor) -> Any:
+        """What the user sees of the carrying tensor."""
+
+    def stacked(self) -> Any:
+        """The kind of batches of these."""
+        raise TypeError(f"Elements with a {self.public.__name__} cannot be batched.")
+
+    def row(self) -> Any:
+        """The kind of a row of these."""
+        raise TypeError(f"A {self.public.__name__} has no rows.")
+
+
+class Ragged(Kind):
+    """A ragged tensor: how many of its dimensions are ragged, and the type of its splits."""
+
+    public = RaggedTensor
+
+    def __init__(self, rank: int, splits: DType) -> None:
+        self.rank = rank
+        self.splits = splits
+
+    def unpacked(self, leaf: Leaf, tensor: Tensor) -> Any:
+        """The ragged tensor that a tensor carries."""
+        attrs: dict[str, Any] = {"N": self.rank, "Tsplits": self.splits, "T": leaf.dtype}
+        splits, values = apply("FleetVariantToRagged", tensor, shape=leaf.shape, **attrs)
+        return RaggedTensor.from_nested_row_splits(values, splits, validate=False)
+
+    def stacked(self) -> Ragged:
+        """One more dimension is ragged."""
+        return Ragged(self.rank + 1, self.splits)
+
+    def row(self) -> Any:
+        """One less is; a tensor in the end."""
+        return Ragged(self.rank - 1, self.splits) if self.rank > 1 else Tensor
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ragged) and (self.rank, self.splits) == (other.rank, other.splits)
+
+    def __hash__(self) -> int:
+        return hash((self.rank, self.splits))
 
 
 class Leaf:
     """What is known of one component: its type, its shape, and what it is for the user.
 
-    `kind` is `tf.Tensor`, `tf.SparseTensor`, or the structure of the datasets that are the elements.
+    `kind` is `tf.Tensor`, `tf.SparseTensor`, a `Kind`, or the structure of the datasets that are the elements.
     """
 
     __slots__ = ("dtype", "kind", "shape")
@@ -49,6 +100,8 @@ class Leaf:
             made = SparseTensor(*parts)
             made._known = self.shape
             return made
+        if isinstance(self.kind, Kind):
+            return self.kind.unpacked(self, tensor)
         from tensorfleet.data.dataset import VariantDataset
 
         return VariantDataset(tensor, self.kind)
@@ -59,15 +112,24 @@ class Leaf:
 
     def batched(self, size: int | None) -> Leaf:
         """The component of batches of that size."""
-        return self.with_shape(TensorShape([size]).concatenate(self.shape))
+        kind = self.kind.stacked() if isinstance(self.kind, Kind) else self.kind
+        return Leaf(self.dtype, TensorShape([size]).concatenate(self.shape), kind)
+
+    def row(self) -> Leaf:
+        """The component of the rows of such elements."""
+        shape = TensorShape(None) if self.shape.rank is None else TensorShape(self.shape.as_list()[1:])
+        return Leaf(self.dtype, shape, self.kind.row() if isinstance(self.kind, Kind) else self.kind)
 
     def agrees(self, other: Leaf) -> bool:
         """Whether both can be elements of one dataset."""
+        if isinstance(self.kind, Kind) or isinstance(other.kind, Kind):
+            return self.kind == other.kind and self.dtype == other.dtype
         same = self.kind is other.kind or not (self.kind is Tensor or other.kind is Tensor)
         return same and self.dtype == other.dtype
 
     def __repr__(self) -> str:
-        return f"{getattr(self.kind, '__name__', 'Dataset')}Spec({self.shape}, {self.dtype!r})"
+        kind = self.kind.public if isinstance(self.kind, Kind) else self.kind
+        return f"{getattr(kind, '__name__', 'Dataset')}Spec({self.shape}, {self.dtype!r})"
 
 
 def is_structure(value: Any) -> bool:
@@ -143,6 +205,10 @@ def leaf_of(value: Any) -> Leaf:
     """What is known of a value of the graph."""
     if isinstance(value, SparseTensor):
         return Leaf(value.dtype, value.get_shape(), SparseTensor)
+    if isinstance(value, RaggedTensor):
+        return Leaf(value.dtype, value.shape, Ragged(value.ragged_rank, value.row_splits.dtype))
+    if isinstance(kind := getattr(value, "_kind", None), Kind):
+        return Leaf(dtypes.variant, TensorShape([]), kind)
     if hasattr(value, "_variant_tensor"):
         return Leaf(dtypes.variant, TensorShape([]), value._structure)
     return Leaf(value.dtype.base_dtype, value.shape)
@@ -154,7 +220,9 @@ def converted(value: Any, name: str = "component") -> Any:
     for i, leaf in enumerate(flatten(value)):
         if isinstance(leaf, SparseTensorValue):
             flat.append(SparseTensor.from_value(leaf))
-        elif isinstance(leaf, SparseTensor) or hasattr(leaf, "_variant_tensor"):
+        elif isinstance(leaf, RaggedTensorValue):
+            flat.append(RaggedTensor.from_nested_row_splits(leaf.flat_values, leaf.nested_row_splits))
+        elif isinstance(leaf, (SparseTensor, RaggedTensor)) or hasattr(leaf, "_variant_tensor"):
             flat.append(leaf)
         else:
             flat.append(to_tensor(leaf, name=f"{name}_{i}"))
@@ -167,6 +235,8 @@ def carried(value: Any) -> list[Tensor]:
     for leaf in flatten(value):
         if isinstance(leaf, SparseTensor):
             found.append(apply("FleetSparseToVariant", leaf.indices, leaf.values, leaf.dense_shape))
+        elif isinstance(leaf, RaggedTensor):
+            found.append(apply("FleetRaggedToVariant", list(leaf.nested_row_splits), leaf.flat_values))
         else:
             found.append(leaf._variant_tensor if hasattr(leaf, "_variant_tensor") else leaf)
     return found
@@ -210,7 +280,13 @@ def shapes_of(structure: Any) -> Any:
 
 def classes_of(structure: Any) -> Any:
     """`output_classes`."""
-    return map_leaves(lambda leaf: leaf.kind if isinstance(leaf.kind, type) else _dataset_class(), structure)
+    return map_leaves(_class_of, structure)
+
+
+def _class_of(leaf: Leaf) -> Any:
+    if isinstance(leaf.kind, Kind):
+        return leaf.kind.public
+    return leaf.kind if isinstance(leaf.kind, type) else _dataset_class()
 
 
 def _dataset_class() -> Any:

@@ -33,6 +33,8 @@ class Graph(Collections):
         self._finalized = False
         self._edits = 0
         self._seed: int | None = None
+        # Whether an operation without a seed of its own draws by it.
+        self._seed_used = False
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
         self._functions: dict[str, Any] = {}

@@ -49,6 +49,11 @@ class _Context:
 
 
 publish(_Context(), "python.eager.context._context")
+# The modes of eager execution, and what it does with tensors that are on another device.
+for _number, _name in enumerate(("SYNC", "ASYNC")):
+    publish(_number, f"python.eager.context.{_name}")
+for _number, _name in enumerate(("EXPLICIT", "WARN", "SILENT", "SILENT_FOR_INT32")):
+    publish(_number, f"python.eager.context.DEVICE_PLACEMENT_{_name}")
 
 
 @export("python.eager.context.context")

@@ -14,10 +14,9 @@ from tensorfleet.protos._index import MODULE_OF
 _MODULES = {
     "": """
         autograph.core.ag_ctx autograph.core.converter autograph.impl.api autograph.operators.control_flow
-        client.pywrap_tf_session client.session compat.compat data.util.random_seed
-        distribute.cluster_resolver distribute.device_util
-        distribute.distribute_coordinator 
-        distribute.estimator_training distribute.values
+        client.pywrap_tf_session client.session compat.compat compat.v2_compat data.util.random_seed
+        distribute.device_util distribute.distribute_coordinator distribute.estimator_training
+        distribute.values distribute.warm_starting_util
         eager.backprop eager.context eager.core eager.def_function eager.execute eager.execution_callbacks
         eager.function eager.tape eager.test eager.wrap_function framework.auto_control_deps
         framework.combinations framework.common_shapes framework.composite_tensor framework.config
@@ -55,10 +54,19 @@ _MODULES = {
         util.serialization util.tf_contextlib util.tf_decorator util.tf_should_use util.tf_stack
     """,
     "distribute": """
-        distribute.collective_all_reduce_strategy distribute.distribute_lib
-        distribute.distribution_strategy_context distribute.mirrored_strategy distribute.reduce_util
-        training.distribution_strategy_context
+        distribute.cross_device_ops distribute.distribute_lib distribute.distribution_strategy_context
+        distribute.input_lib distribute.input_ops distribute.mirrored_strategy distribute.one_device_strategy
+        distribute.reduce_util training.distribution_strategy_context
     """,
+    "distribute.experimental": """
+        distribute.central_storage_strategy distribute.collective_all_reduce_strategy
+        distribute.parameter_server_strategy
+    """,
+    "distribute.cluster_resolver": """
+        distribute.cluster_resolver distribute.cluster_resolver.cluster_resolver
+        distribute.cluster_resolver.tfconfig_cluster_resolver
+    """,
+    "contrib.distribute": "distribute.distribute_config",
     "bitwise": "ops.bitwise_ops",
     "random": "ops.stateless_random_ops",
     "sets": "ops.sets ops.sets_impl",
@@ -86,7 +94,7 @@ _MODULES = {
     "metrics": "ops.metrics ops.metrics_impl",
     "losses": "ops.losses.loss_reduction ops.losses.losses ops.losses.losses_impl ops.losses.util",
     "image": "ops.image_ops ops.image_ops_impl",
-    "io": "framework.graph_io lib.io.python_io lib.io.tf_record ops.parsing_ops",
+    "io": "framework.graph_io lib.io.python_io lib.io.tf_record ops.parsing_config ops.parsing_ops",
     "strings": "ops.ragged.ragged_string_ops",
     "linalg": """
         ops.linalg.adjoint_registrations ops.linalg.cholesky_registrations ops.linalg.inverse_registrations
@@ -116,7 +124,8 @@ _MODULES = {
     """,
     "summary": """
         ops.summary_ops summary.plugin_asset summary.summary summary.summary_iterator summary.text_summary
-        summary.writer.event_file_writer summary.writer.writer summary.writer.writer_cache
+        summary.writer.event_file_writer summary.writer.event_file_writer_v2 summary.writer.writer
+        summary.writer.writer_cache
     """,
     "layers": """
         keras.backend keras.engine.base_layer keras.engine.base_layer_utils keras.engine.input_layer
@@ -171,7 +180,8 @@ _MODULES = {
         ops.ragged.ragged_conversion_ops ops.ragged.ragged_dispatch ops.ragged.ragged_factory_ops
         ops.ragged.ragged_functional_ops ops.ragged.ragged_gather_ops ops.ragged.ragged_getitem
         ops.ragged.ragged_map_ops ops.ragged.ragged_math_ops ops.ragged.ragged_operators
-        ops.ragged.ragged_squeeze_op ops.ragged.ragged_tensor ops.ragged.ragged_tensor_value
+        ops.ragged.ragged_squeeze_op ops.ragged.ragged_tensor ops.ragged.ragged_tensor_shape
+        ops.ragged.ragged_tensor_value
         ops.ragged.ragged_util ops.ragged.ragged_where_op ops.ragged.segment_id_ops
     """,
     "profiler": """
@@ -195,6 +205,8 @@ _MESSAGES = """
     core.framework.step_stats_pb2 core.framework.summary_pb2 core.framework.tensor_description_pb2
     core.framework.tensor_pb2 core.framework.tensor_shape_pb2 core.framework.tensor_slice_pb2
     core.framework.types_pb2 core.framework.variable_pb2 core.framework.versions_pb2 core.lib.core.error_codes_pb2
+    core.protobuf.checkpointable_object_graph_pb2 core.protobuf.graph_debug_info_pb2
+    core.protobuf.trackable_object_graph_pb2
     core.protobuf.cluster_pb2 core.protobuf.config_pb2 core.protobuf.control_flow_pb2 core.protobuf.debug_pb2
     core.protobuf.error_codes_pb2 core.protobuf.meta_graph_pb2
     core.protobuf.named_tensor_pb2 core.protobuf.queue_runner_pb2
@@ -207,9 +219,9 @@ _MESSAGES = """
 # The modules with a function for every op: `gen_math_ops.mat_mul`.
 _GENERATED = """
     array audio batch bitwise candidate_sampling checkpoint clustering collective control_flow ctc cudnn_rnn data_flow
-    dataset debug experimental_dataset functional image io linalg list logging lookup manip math nccl nn parsing
-    ragged_array ragged_conversion ragged_math random resource_variable rnn script sdca sendrecv set sparse spectral
-    state stateful_random stateless_random string summary tpu training user word2vec
+    dataset debug decode_proto encode_proto experimental_dataset functional image io linalg list logging lookup manip
+    math nccl nn parsing ragged_array ragged_conversion ragged_math random resource_variable rnn script sdca sendrecv
+    set sparse spectral state stateful_random stateless_random string summary tpu training user word2vec
 """
 
 # The modules of ops with the functions of TensorFlow's own, which have those of the generated modules too.

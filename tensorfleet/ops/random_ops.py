@@ -30,6 +30,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     graph = get_default_graph()
     if graph.seed is not None:
         own = graph._ops[-1]._id + 1 if op_seed is None and graph._ops else op_seed or 0
+        graph._seed_used = graph._seed_used or op_seed is None
         seeds = graph.seed, own
     elif op_seed is not None:
         seeds = _DEFAULT_GRAPH_SEED, op_seed

@@ -14,6 +14,8 @@ from absl.testing import absltest
 from tensorfleet import dtypes, errors
 from tensorfleet.devices import canonical_name
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.ops.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.platform.compat import as_text
 
 
@@ -33,6 +35,15 @@ class Assertions(absltest.TestCase):
             return np.asarray(a)
         except ValueError:  # lists of different lengths, which numpy once made arrays of lists
             return np.asarray(a, dtype=object)
+
+    def _rows(self, a: Any) -> Any:
+        """A ragged tensor, or what stands for one, as nested lists."""
+        value = self.evaluate(a) if isinstance(a, (Tensor, RaggedTensor)) else a
+        if isinstance(value, RaggedTensorValue):
+            return value.to_list()
+        return (
+            [self._rows(x) for x in value] if isinstance(value, (list, tuple)) else np.asarray(value).tolist()
+        )
 
     # -- closeness --
 
@@ -144,7 +155,10 @@ class Assertions(absltest.TestCase):
     # -- equality and order --
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
-        """Two arrays have the same shape and elements; NaN equals NaN."""
+        """Two arrays, or ragged tensors, have the same shape and elements; NaN equals NaN."""
+        if any(isinstance(x, (RaggedTensor, RaggedTensorValue)) for x in (a, b)):
+            self.assertEqual(self._rows(a), self._rows(b), msg)
+            return
         a, b = self._array(a), self._array(b)
         text = f"Shape mismatch: expected {a.shape}, got {b.shape}. Contents: {b!r}. {msg or ''}"
         self.assertEqual(a.shape, b.shape, text)

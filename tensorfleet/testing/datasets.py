@@ -11,6 +11,7 @@ import numpy as np
 from tensorfleet import dtypes, errors, nest
 from tensorfleet.api import find
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
+from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.testing.test_case import TestCase
 
@@ -22,8 +23,6 @@ class DatasetTestBase(TestCase):
         """Two elements are equal; sparse ones in their parts."""
         if isinstance(expected, SparseTensorValue):
             self.assertSparseValuesEqual(expected, actual)
-        elif isinstance(expected, RaggedTensorValue):
-            self.assertEqual(expected.to_list(), actual.to_list())
         else:
             self.assertAllEqual(expected, actual)
 
@@ -66,7 +65,7 @@ class DatasetTestBase(TestCase):
             self._assert_same(expected, result)
 
     def _assert_same(self, expected: Any, actual: Any) -> None:
-        composite = isinstance(expected, (SparseTensorValue, RaggedTensorValue))
+        composite = isinstance(expected, (SparseTensorValue, RaggedTensorValue, RaggedTensor))
         if composite or not nest.is_nested(actual) or isinstance(actual, SparseTensorValue):
             self.assertValuesEqual(expected, actual)
             return
@@ -107,7 +106,8 @@ class DatasetTestBase(TestCase):
 
     def _expect_error(self, dataset: Any, expected: Any, requires_initialization: bool, count: int) -> None:
         kind, text = expected if isinstance(expected, tuple) else (expected, "")
-        with self.assertRaisesRegex(kind, str(text).replace("(", "\\(").replace(")", "\\)")):
+        fits = text if callable(text) else str(text).replace("(", "\\(").replace(")", "\\)")
+        with self.assertRaisesWithPredicateMatch(kind, fits):
             get_next = self.getNext(dataset, requires_initialization)
             for _ in range(count):
                 self.evaluate(get_next())
@@ -122,12 +122,15 @@ class DatasetTestBase(TestCase):
     def assertDatasetsRaiseSameError(
         self, dataset1: Any, dataset2: Any, exception_class: Any, replacements: Any = None
     ) -> None:
-        """Two datasets fail with the same error; `replacements` change the first one's text before it is compared."""
+        """Two datasets fail with the same error; `replacements` change the first one's text before it is compared.
+
+        Each is what `str.replace` takes: the old part, the new one and perhaps how often.
+        """
         with self.assertRaises(exception_class) as caught:
             self.evaluate(self.getNext(dataset1)())
         text = str(caught.exception).split("\n")[0]
-        for old, new in replacements or []:
-            text = text.replace(old, new)
+        for replacement in replacements or []:
+            text = text.replace(*replacement)
         with self.assertRaisesRegex(exception_class, re.escape(text)):
             self.evaluate(self.getNext(dataset2)())
 

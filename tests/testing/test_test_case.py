@@ -262,3 +262,12 @@ def test_samples_of_classes_lie_around_one_centre_each():
     assert more.shape == (10, 3)
     assert set(classes) <= set(y) == {0, 1}
     assert all(x[y == c].std(0).max() < 2 for c in (0, 1))
+
+
+def test_ragged_tensors_are_compared_row_by_row():
+    case = tf.test.TestCase()
+    ragged = tf.ragged.constant([[1], [2, 3]])
+    case.assertAllEqual(ragged, [[1], [2, 3]])
+    case.assertAllEqual(tf.ragged.constant_value([[1], [2, 3]]), ragged)
+    with pytest.raises(AssertionError, match="Lists differ"):
+        case.assertAllEqual(ragged, [[1], [2]])
