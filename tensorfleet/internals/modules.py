@@ -50,7 +50,7 @@ _MODULES = {
         training.quantize_training training.saveable_object training.saver_test_utils
         training.saving.functional_saver training.saving.saveable_hook training.tracking.python_state
         user_ops.user_ops util.all_util util.decorator_utils util.dispatch util.function_utils
-        util.keyword_args util.lazy_loader util.memory util.object_identity util.protobuf.compare
+        util.keyword_args util.lazy_loader util.lock_util util.memory util.object_identity util.protobuf.compare
         util.serialization util.tf_contextlib util.tf_decorator util.tf_should_use util.tf_stack
     """,
     "distribute": """

@@ -5,12 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSet
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from tensorfleet.api import export, publish
 from tensorfleet.graph.references import Reference
-from tensorfleet.platform import logging
 
 publish(
     Reference, "python.util.object_identity._ObjectIdentityWrapper", "python.util.object_identity.Reference"
@@ -41,25 +39,6 @@ class ObjectIdentityDictionary(MutableMapping):
         return (reference.deref() for reference in self._items)
 
 
-class ArgSpec(NamedTuple):
-    """The arguments of a function, as Python 2 describes them."""
-
-    args: list[str]
-    varargs: str | None
-    keywords: str | None
-    defaults: tuple | None
-
-
-@export("python.util.tf_inspect.getargspec")
-def getargspec(obj: Any) -> ArgSpec:
-    """The arguments of a function, without those that only a keyword gives."""
-    found = inspect.getfullargspec(obj)
-    return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
-
-
-for _name in inspect.__all__:
-    publish(getattr(inspect, _name), f"python.util.tf_inspect.{_name}")
-publish(ArgSpec, "python.util.tf_inspect.ArgSpec")
 publish(ObjectIdentityDictionary, "python.util.object_identity.ObjectIdentityWeakKeyDictionary")
 
 
@@ -219,56 +198,6 @@ def get_func_code(func: Any) -> Any:
     return getattr(func, "__code__", None) or getattr(func.__call__, "__code__", None)
 
 
-@export("python.util.deprecation.deprecated_arg_values", "contrib.framework.deprecated_arg_values")
-def deprecated_arg_values(
-    date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
-) -> Callable:
-    """Marks values of arguments as deprecated; calls pass through."""
-    return lambda function: function
-
-
-@export("python.util.deprecation.deprecated_endpoints")
-def deprecated_endpoints(*args: str) -> Callable:
-    """Marks names of a function as deprecated."""
-
-    def decorate(function: Any) -> Any:
-        if "_tf_deprecated_api_names" in function.__dict__:
-            raise ValueError(f"Cannot set deprecated names for {function.__name__} twice")
-        function._tf_deprecated_api_names = args
-        return function
-
-    return decorate
-
-
-@export("python.util.deprecation.deprecated_alias")
-def deprecated_alias(deprecated_name: str, name: str, func_or_class: Any, warn_once: bool = True) -> Any:
-    """The same function, under a name that is deprecated."""
-    return func_or_class
-
-
-@export("python.util.deprecation.deprecated_argument_lookup")
-def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
-    """What was given for an argument that has two names; ValueError when both were given."""
-    if old_value is None:
-        return new_value
-    if new_value is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
-    return old_value
-
-
-@export("python.util.deprecation.silence")
-@contextmanager
-def silence() -> Iterator[None]:
-    """A block in which nothing is logged as deprecated."""
-    yield
-
-
-@export("python.util.tf_export.keras_export", "python.util.tf_export.estimator_export")
-def library_export(*names: str, **kwargs: Any) -> Callable:
-    """Publishes nothing."""
-    return lambda value: value
-
-
 @export("python.util.tf_should_use.should_use_result")
 def should_use_result(fn: Any = None, warn_in_eager: bool = False, error_in_function: bool = False) -> Any:
     """Marks a function whose result is not to be thrown away; calls pass through."""
@@ -286,46 +215,6 @@ def keyword_args_only(func: Callable) -> Callable:
         return func(**kwargs)
 
     return call
-
-
-@export("python.util.deprecation.deprecated", "contrib.framework.deprecated")
-def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable:
-    """Marks a function as deprecated: its first call logs a warning."""
-    if not instructions:
-        raise ValueError("Don't deprecate things without conversion instructions!")
-
-    def decorate(function: Callable) -> Callable:
-        warned = False
-
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            nonlocal warned
-            if not (warned and warn_once):
-                warned = True
-                logging.warning(
-                    "%s (from %s) is deprecated and will be removed %s.\nInstructions for updating:\n%s",
-                    function.__name__,
-                    function.__module__,
-                    "in a future version" if date is None else f"after {date}",
-                    instructions,
-                )
-            return function(*args, **kwargs)
-
-        return call
-
-    return decorate
-
-
-@export("python.util.deprecation.deprecated_args", "contrib.framework.deprecated_args")
-def deprecated_args(date: str | None, instructions: str, *names: Any, **kwargs: Any) -> Callable:
-    """Marks arguments as deprecated; calls pass through."""
-    return lambda function: function
-
-
-@export("python.util.tf_export.tf_export")
-def tf_export(*names: str, **kwargs: Any) -> Callable:
-    """Publishes nothing: what is exported here is in the table of public names."""
-    return lambda value: value
 
 
 @export("python.util.protobuf.compare.assertProtoEqual")
