@@ -42,22 +42,22 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     """The atoms in `flat_sequence`, arranged like `structure`."""
     if not is_nested(flat_sequence):
         raise TypeError(
-            f"Attempted to pack value:\n  {flat_sequence}\ninto a structure, but found incompatible type "
-            f"`{type(flat_sequence)}` instead."
+            f"flat_sequence must be a sequence: attempted to pack value:\n  {flat_sequence}\ninto a structure, but "
+            f"found incompatible type `{type(flat_sequence)}` instead."
         )
     atoms = list(flat_sequence)
     if not is_nested(structure) and not (expand_composites and len(_parts(structure)) > 1):
         if len(atoms) != 1:
             raise ValueError(
-                f"The target structure is of type `{type(structure)}`\n  {structure}\nHowever the input is a sequence "
-                f"({type(flat_sequence)}) of length {len(atoms)}.\n  {flat_sequence}\nnest cannot guarantee that it "
-                "is safe to map one to the other."
+                f"Structure is a scalar but len(flat_sequence) == {len(atoms)} > 1. The target structure is of type "
+                f"`{type(structure)}`\n  {structure}\nHowever the input is a sequence ({type(flat_sequence)}) of length "
+                f"{len(atoms)}.\n  {flat_sequence}\nnest cannot guarantee that it is safe to map one to the other."
             )
         return atoms[0]
     wanted = len(flatten(structure, expand_composites))
     if wanted != len(atoms):
         raise ValueError(
-            f"Could not pack sequence. Structure had {wanted} atoms, but flat_sequence had {len(atoms)} items.  "
+            f"Could not pack sequence. Structure had {wanted} elements, but flat_sequence had {len(atoms)} elements.  "
             f"Structure: {structure}, flat_sequence: {flat_sequence}."
         )
     return _pack(structure, iter(atoms), expand_composites)
@@ -110,7 +110,8 @@ def assert_same_structure(
     except (ValueError, TypeError) as e:
         raise type(e)(
             f"The two structures don't have the same nested structure.\n\nFirst structure: {_told(nest1)}\n\n"
-            f"Second structure: {_told(nest2)}\n\nMore specifically: {e}"
+            f"Second structure: {_told(nest2)}\n\nMore specifically: {e}\nEntire first structure:\n"
+            f"{_form(nest1)}\nEntire second structure:\n{_form(nest2)}"
         ) from None
 
 
@@ -133,13 +134,25 @@ def _assert_same(a: Any, b: Any, check_types: bool) -> None:
             f"structure has keys {list(b)}"
         )
     mine, theirs = _children(a), _children(b)
+    for x, y in zip(mine, theirs, strict=False):
+        _assert_same(x, y, check_types)
     if len(mine) != len(theirs):
         raise ValueError(
             f"The two structures don't have the same number of elements. First structure: {_told(a)}. Second "
             f"structure: {_told(b)}"
         )
-    for x, y in zip(mine, theirs, strict=True):
-        _assert_same(x, y, check_types)
+
+
+class _Dot:
+    """Stands for any atom in a message."""
+
+    def __repr__(self) -> str:
+        return "."
+
+
+def _form(structure: Any) -> str:
+    """A structure with dots for its atoms."""
+    return str(pack_sequence_as(structure, [_Dot()] * len(flatten(structure))))
 
 
 def _same_type(a: Any, b: Any) -> bool:

@@ -37,7 +37,7 @@ def test_packing_keeps_types_and_the_order_of_keys():
 
 
 def test_packing_needs_as_many_atoms():
-    with pytest.raises(ValueError, match="Structure had 2 atoms, but flat_sequence had 1 items"):
+    with pytest.raises(ValueError, match="Structure had 2 elements, but flat_sequence had 1 elements"):
         nest.pack_sequence_as([1, 2], [1])
     with pytest.raises(ValueError, match="The target structure is of type"):
         nest.pack_sequence_as(1, [1, 2])
@@ -93,3 +93,18 @@ def test_composites_fall_apart_only_when_asked():
 def test_what_is_nested():
     assert all(map(nest.is_nested, ([1], (), {}, Pair(1, 2), range(2), {}.values())))
     assert not any(map(nest.is_nested, (1, "a", b"a", np.ones(2), {1}, None)))
+
+
+def test_what_differs_is_told_before_a_count_and_then_both_forms():
+    with pytest.raises(
+        ValueError, match='"type=list str=.1." is a sequence, while substructure "type=str str=a"'
+    ) as e:
+        tf.nest.assert_same_structure([[1], 2, 3], ["a", "b"])
+    assert str(e.value).endswith("Entire first structure:\n[[.], ., .]\nEntire second structure:\n[., .]")
+
+
+def test_only_sequences_can_be_packed_and_one_atom_alone():
+    with pytest.raises(TypeError, match="flat_sequence must be a sequence"):
+        tf.nest.pack_sequence_as([1], "a")
+    with pytest.raises(ValueError, match=r"Structure is a scalar but len\(flat_sequence\) == 2 > 1"):
+        tf.nest.pack_sequence_as("a", [1, 2])

@@ -62,6 +62,35 @@ def context() -> _Context:
     return find("python.eager.context._context")
 
 
+@export("python.eager.context.num_gpus")
+def num_gpus() -> int:
+    """How many GPUs a session has."""
+    return context().num_gpus()
+
+
+@export("python.eager.context.in_graph_mode")
+def in_graph_mode() -> bool:
+    """True: there are only graphs."""
+    return True
+
+
+@export("python.eager.context.in_eager_mode")
+def in_eager_mode() -> bool:
+    """False: there are only graphs."""
+    return False
+
+
+@export("python.eager.context.ensure_initialized")
+def ensure_initialized() -> None:
+    """Does nothing."""
+
+
+@export("python.eager.context.shared_name")
+def shared_name(name: str | None = None) -> str | None:
+    """The name under which a graph shares a resource: the one given."""
+    return name
+
+
 @export("python.eager.context.graph_mode")
 def graph_mode() -> contextlib.AbstractContextManager:
     """A block in which operations go into graphs, as everywhere here."""

@@ -16,9 +16,10 @@ _MODULES = {
         autograph.core.ag_ctx autograph.core.converter autograph.impl.api autograph.operators.control_flow
         client.pywrap_tf_session client.session compat.compat compat.v2_compat data.util.random_seed
         distribute.device_util distribute.distribute_coordinator distribute.estimator_training
+        distribute.multi_worker_util distribute.shared_variable_creator
         distribute.values distribute.warm_starting_util
         eager.backprop eager.context eager.core eager.def_function eager.execute eager.execution_callbacks
-        eager.function eager.tape eager.test eager.wrap_function framework.auto_control_deps
+        eager.function eager.tape eager.wrap_function framework.auto_control_deps
         framework.combinations framework.common_shapes framework.composite_tensor framework.config
         framework.constant_op framework.device framework.device_spec framework.dtypes
         framework.error_interpolation framework.func_graph framework.function framework.function_def_to_graph
@@ -138,7 +139,7 @@ _MODULES = {
     "app": "platform.app",
     "resource_loader": "platform.resource_loader",
     "sysconfig": "platform.sysconfig",
-    "test": "platform.googletest platform.test",
+    "test": "eager.test platform.googletest platform.test",
     "compat": "util.compat",
     "nest": "data.util.nest util.nest",
     "data": """

@@ -6,13 +6,57 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tensorfleet import nest
-from tensorfleet.api import export
+from tensorfleet.api import export, publish
 from tensorfleet.nest import _children, _like, _sorted_keys, is_nested
 
 
 def _names(*names: str) -> Any:
     return export(
         *(f"{place}.{n}" for n in names for place in ("python.util.nest", "contrib.framework.nest"))
+    )
+
+
+_LENGTHS = (
+    "The two structures don't have the same sequence length. Input structure has length {input_length}, while shallow "
+    "structure has length {shallow_length}."
+)
+_TYPES = (
+    "The two structures don't have the same sequence type. Input structure has type {input_type}, while shallow "
+    "structure has type {shallow_type}."
+)
+_NO_SUBSET = (
+    "The shallow_tree's keys are not a subset of the input_tree's keys. The shallow_tree has the following keys that "
+    "are not in the input_tree: {}."
+)
+_NO_SEQUENCE = "If shallow structure is a sequence, input must also be a sequence. Input has type: {}."
+for _text, _name in (
+    (_LENGTHS, "_STRUCTURES_HAVE_MISMATCHING_LENGTHS"),
+    (_TYPES, "_STRUCTURES_HAVE_MISMATCHING_TYPES"),
+    (_NO_SUBSET, "_SHALLOW_TREE_HAS_INVALID_KEYS"),
+    (_NO_SEQUENCE, "_IF_SHALLOW_IS_SEQ_INPUT_MUST_BE_SEQ"),
+):
+    publish(_text, f"python.util.nest.{_name}")
+
+
+@export("python.util.nest._is_attrs")
+def is_attrs(instance: Any) -> bool:
+    """Whether a value is an instance of a class that attrs made."""
+    return hasattr(type(instance), "__attrs_attrs__")
+
+
+@export("python.util.nest._is_mapping")
+def is_mapping(instance: Any) -> bool:
+    """Whether a value is a dictionary of some kind."""
+    return isinstance(instance, Mapping)
+
+
+@export("python.util.nest._is_namedtuple")
+def is_namedtuple(instance: Any, strict: bool = False) -> bool:
+    """Whether a value is a named tuple."""
+    return (
+        isinstance(instance, tuple)
+        and hasattr(instance, "_fields")
+        and (not strict or type(instance).__base__ is tuple)
     )
 
 
@@ -32,27 +76,14 @@ def assert_shallow_structure(
     if not is_nested(shallow_tree):
         return
     if not is_nested(input_tree):
-        raise TypeError(
-            "If shallow structure is a sequence, input must also be a sequence. Input has type: "
-            f"<class '{type(input_tree).__name__}'>."
-        )
+        raise TypeError(_NO_SEQUENCE.format(type(input_tree)))
     both = isinstance(shallow_tree, Mapping) and isinstance(input_tree, Mapping)
     if check_types and not both and not nest._same_type(shallow_tree, input_tree):
-        raise TypeError(
-            "The two structures don't have the same sequence type. Input structure has type "
-            f"{type(input_tree)}, while shallow structure has type {type(shallow_tree)}."
-        )
+        raise TypeError(_TYPES.format(input_type=type(input_tree), shallow_type=type(shallow_tree)))
     if len(input_tree) != len(shallow_tree):
-        raise ValueError(
-            f"The two structures don't have the same sequence length. Input structure has length {len(input_tree)}, "
-            f"while shallow structure has length {len(shallow_tree)}."
-        )
+        raise ValueError(_LENGTHS.format(input_length=len(input_tree), shallow_length=len(shallow_tree)))
     if both and not set(shallow_tree) <= set(input_tree):
-        missing = sorted(set(shallow_tree) - set(input_tree))
-        raise ValueError(
-            "The shallow_tree's keys are not a subset of the input_tree's keys. The shallow_tree has the following "
-            f"keys that are not in the input_tree: {missing}"
-        )
+        raise ValueError(_NO_SUBSET.format(sorted(set(shallow_tree) - set(input_tree))))
     for mine, theirs in zip(_children(shallow_tree), _children(input_tree), strict=True):
         assert_shallow_structure(mine, theirs, check_types, expand_composites)
 
