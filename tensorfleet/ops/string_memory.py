@@ -72,7 +72,7 @@ def _found(strings: np.ndarray) -> InMemory | None:
     if not held.size:
         return None
     objects = np.asarray(_Region(held.__array_interface__["data"][0], held.size, "<i8", _WORD))
-    if np.bitwise_or.reduce(objects) % _WORD:
+    if np.bitwise_or.reduce(objects) % _WORD or not objects.all():  # numpy shows an address of 0 as None
         return None
     # The type and the length of each, as one number of 16 bytes.
     heads = _memory("<c16", _WORD)[objects >> 3].view(np.int64)

@@ -1,5 +1,6 @@
 """Strings read where Python keeps them: never anything else, and never past their ends."""
 
+import ctypes
 import mmap
 import sys
 
@@ -48,6 +49,12 @@ class Text(bytes):
 )
 def test_anything_but_bytes_is_left_to_python(odd):
     assert string_memory.in_memory(vector(b"a", odd, b"b")) is None
+
+
+def test_places_that_nobody_has_filled_are_left_to_python():
+    texts = vector(b"a", None, b"b")
+    ctypes.memset(texts.ctypes.data + 8, 0, 8)
+    assert texts[1] is None and string_memory.in_memory(texts) is None
 
 
 def test_kinds_of_bytes_are_hashed_as_others():
