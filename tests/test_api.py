@@ -204,3 +204,8 @@ def test_nothing_public_is_a_stub():
         if isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node)
     }
     assert raising == UNIMPLEMENTED
+
+
+def test_no_file_has_the_name_of_what_is_loaded_when_first_used():
+    # Whoever imports such a module first puts it in the place of the name.
+    assert not [name for name in api._LAZY if (ROOT / f"{name.replace('.', '/')}.py").exists()]

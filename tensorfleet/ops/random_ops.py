@@ -225,11 +225,13 @@ def _random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtypes.D
     "shape: S, rate: dtype -> output: dtype",
     "seed: int = 0; seed2: int = 0; S: index; dtype: {half, float, double}",
     shape=lambda op: shape_given_by(op, 0).concatenate(op._inputs[1].shape),
-    host=True,
+    static=["shape"],
+    rng=_sized("RandomPoisson"),
     stateful=True,
+    examples=[],
 )
-def _old_random_poisson(ctx: Any, shape: Any, rate: Any, *, dtype: dtypes.DType) -> Any:
-    return _random_poisson(ctx, shape, rate, dtype=dtype)
+def _old_random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtypes.DType) -> Any:
+    return _random_poisson(xp, rng, shape, rate, dtype=dtype)
 
 
 not_differentiable("RandomPoisson")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.profiler.options import ProfileOptionBuilder, defaults
-from tensorfleet.profiler.profile import GraphNodeProto, profile
+from tensorfleet.profiler.report import GraphNodeProto, profile
 
 TRAINABLE_VARS_PARAMS_STAT_OPTIONS = ProfileOptionBuilder.trainable_variables_parameter()
 FLOAT_OPS_OPTIONS = ProfileOptionBuilder.float_operation()

@@ -9,7 +9,7 @@ from tensorfleet.api import publish_lazily
 
 _MODULES = {
     "options": ("ProfileOptionBuilder",),
-    "profile": ("GraphNodeProto", "MultiGraphNodeProto", "profile"),
+    "report": ("GraphNodeProto", "MultiGraphNodeProto", "profile"),
     "model_analyzer": ("print_model_analysis", "TRAINABLE_VARS_PARAMS_STAT_OPTIONS", "FLOAT_OPS_OPTIONS"),
 }
 

@@ -122,7 +122,7 @@ def test_windows_and_prefixes_that_do_not_fit_are_refused(make, complaint):
         (lambda p: tf.image.crop_and_resize(X[None], [[0.0] * 4], [0], p([3])), "must be 2 but is 3"),
         (lambda p: tf.raw_ops.RFFT(input=X, fft_length=p([2])), "Dimension must be 1 but is 2"),
         (lambda p: tf.random_uniform([2], p([2]), 9, tf.int32), r"minval must be a scalar; got .* \[2\]"),
-        (lambda p: tf.scatter_nd(p([3, 3]), X[0, 0, :3], p([2])), "The last dimension of indices"),
+        (lambda p: tf.scatter_nd(p([3, 3]), np.zeros([3, 4]), p([2])), "The inner 0 dimensions of output"),
         (
             lambda p: tf.nn.conv2d_transpose(X[None], np.ones([2, 2, 1, 5]), [1, 4, 6, 1], 2),
             "must be equal, but are 4 and 5",
