@@ -1,6 +1,7 @@
 """Shared by all tests: how JAX is set up before anything imports it, and numbers that repeat."""
 
 import contextlib
+import logging
 import os
 import random
 import signal
@@ -32,6 +33,15 @@ def graph():
     if not graph_stack():
         reset_default_graph()
     return get_default_graph()
+
+
+@pytest.fixture(autouse=True)
+def _verbosity():
+    """What one test has `tf.logging` tell is not told in the next."""
+    logger = logging.getLogger("tensorflow")
+    before = logger.level
+    yield
+    logger.setLevel(before)
 
 
 @pytest.fixture
