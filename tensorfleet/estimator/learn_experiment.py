@@ -17,6 +17,7 @@ from tensorfleet.estimator.learn_model import receiver_of
 from tensorfleet.estimator.training import start_server
 from tensorfleet.internals.util import fn_args
 from tensorfleet.platform import logging
+from tensorfleet.train.checkpoint_state import latest_checkpoint
 from tensorfleet.train.hooks_saving import CheckpointSaverListener
 
 
@@ -123,13 +124,24 @@ class Experiment:
         self._train_input_fn, self._eval_input_fn = train_input_fn, eval_input_fn
         self._monitors, self._eval_hooks = list(train_monitors or ()), list(eval_hooks or ())
         self._eval_delay_secs = eval_delay_secs
+        self._throttle_secs = continuous_eval_throttle_secs
+        self._steps_at_a_time = train_steps_per_iteration
         self._waits_for_steps = delay_workers_by_global_step
-        self._strategies = (
-            [export_strategies]
-            if isinstance(export_strategies, ExportStrategy)
-            else list(export_strategies or ())
-        )
+        self._strategies = _listed(export_strategies)
         self._listeners = list(saving_listeners or ())
+
+    def extend_train_hooks(self, additional_hooks: Any) -> None:
+        """Adds hooks to those that are called in training."""
+        self._monitors.extend(additional_hooks)
+
+    def extend_eval_hooks(self, additional_hooks: Any) -> None:
+        """Adds hooks to those that are called in evaluation."""
+        self._eval_hooks.extend(additional_hooks)
+
+    def reset_export_strategies(self, new_export_strategies: Any = None) -> list:
+        """Exports in other ways from now on, by default in none; gives those of before."""
+        before, self._strategies = self._strategies, _listed(new_export_strategies)
+        return before
 
     @property
     def _core(self) -> CoreEstimator:
@@ -165,10 +177,84 @@ class Experiment:
         if delay:
             logging.info("Waiting %d secs before starting eval.", delay)
             time.sleep(delay)
+        return self._evaluated(self._eval_input_fn, name)
+
+    def _evaluated(self, input_fn: Callable, name: str | None, path: str | None = None) -> dict:
         options: dict[str, Any] = {"steps": self.eval_steps, "hooks": self._eval_hooks, "name": name}
         if isinstance(self.estimator, Estimator):
             options["metrics"] = self.eval_metrics
-        return self.estimator.evaluate(input_fn=self._eval_input_fn, **options)
+        return self.estimator.evaluate(input_fn=input_fn, checkpoint_path=path, **options)
+
+    def continuous_eval(
+        self,
+        delay_secs: float | None = None,
+        throttle_delay_secs: float | None = None,
+        evaluate_checkpoint_only_once: bool = True,
+        continuous_eval_predicate_fn: Callable | None = None,
+        name: str = "continuous",
+    ) -> None:
+        """Evaluates checkpoint after checkpoint, until one has made `train_steps` or the predicate says so."""
+        times = (delay_secs, throttle_delay_secs)
+        self._keep_evaluating(
+            self._eval_input_fn, name, *times, evaluate_checkpoint_only_once, continuous_eval_predicate_fn
+        )
+
+    def continuous_eval_on_train_data(
+        self,
+        delay_secs: float | None = None,
+        throttle_delay_secs: float | None = None,
+        continuous_eval_predicate_fn: Callable | None = None,
+        name: str = "continuous_on_train_data",
+    ) -> None:
+        """As `continuous_eval`, with the input of training."""
+        times = (delay_secs, throttle_delay_secs)
+        self._keep_evaluating(self._train_input_fn, name, *times, True, continuous_eval_predicate_fn)
+
+    def _keep_evaluating(
+        self,
+        input_fn: Callable,
+        name: str,
+        delay: float | None,
+        throttle: float | None,
+        once: bool,
+        predicate: Callable | None,
+    ) -> None:
+        time.sleep(self._eval_delay_secs if delay is None else delay)
+        throttle = self._throttle_secs if throttle is None else throttle
+        result: dict | None = None
+        before = None
+        while _wanted(predicate, result, before) and not self._trained(result):
+            began = time.monotonic()
+            latest = latest_checkpoint(self.estimator.model_dir)
+            if latest is None:
+                logging.warning(
+                    "Estimator is not trained yet. Will start an evaluation when a checkpoint is ready."
+                )
+            elif not (once and latest == before):
+                result, before = self._evaluated(input_fn, name, latest), latest
+                self._export(result)
+            if not self._trained(result):
+                time.sleep(max(throttle - (time.monotonic() - began), 0))
+
+    def continuous_train_and_eval(self, continuous_eval_predicate_fn: Callable | None = None) -> tuple:
+        """Trains some steps and evaluates, in turns, until `train_steps` are made or the predicate says so."""
+        steps = self._steps_at_a_time or (max(int(self.train_steps / 10), 1) if self.train_steps else 1000)
+        result: dict | None = None
+        exported: list | None = None
+        while _wanted(continuous_eval_predicate_fn, result, None) and not self._trained(result):
+            self._core.train(
+                self._train_input_fn, hooks=self._monitors, steps=steps, saving_listeners=self._listeners
+            )
+            result = self.evaluate(delay_secs=0)
+            exported = self._export(result)
+        return result, exported
+
+    def _trained(self, result: dict | None) -> bool:
+        return bool(result and self.train_steps and result.get("global_step", 0) >= self.train_steps)
+
+    def local_run(self) -> tuple[dict, list]:
+        """What `train_and_evaluate` was called before."""
+        return self.train_and_evaluate()
 
     def train_and_evaluate(self) -> tuple[dict, list]:
         """Trains, evaluates after checkpoints `min_eval_frequency` steps apart and at the end, and exports."""
@@ -202,6 +288,17 @@ class Experiment:
             strategy.export(self.estimator, os.path.join(base, strategy.name), eval_result=result)
             for strategy in self._strategies
         ]
+
+
+def _listed(strategies: Any) -> list:
+    return [strategies] if isinstance(strategies, ExportStrategy) else list(strategies or ())
+
+
+def _wanted(predicate: Callable | None, result: dict | None, path: str | None) -> bool:
+    """What a predicate says, which takes a result or also the path of its checkpoint."""
+    if predicate is None:
+        return True
+    return bool(predicate(result, path) if "checkpoint_path" in fn_args(predicate) else predicate(result))
 
 
 def run(

@@ -388,3 +388,10 @@ def test_functions_may_loop_and_choose():
     assert elements(Dataset.range(1, 7).map(collatz, num_parallel_calls=2)) == expected
     assert elements(Dataset.range(1, 7).map(collatz).batch(4)) == [expected[:4], expected[4:]]
     assert elements(Dataset.range(1, 7).filter(lambda x: collatz(x) > 0)) == [2, 4, 5]
+
+
+def test_map_takes_what_it_took_in_contrib():
+    numbers = tf.contrib.data.Dataset.range(3).map(lambda x: x * x, num_threads=2, output_buffer_size=4)
+    element = numbers.make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        assert [sess.run(element) for _ in range(3)] == [0, 1, 4]

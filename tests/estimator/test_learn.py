@@ -143,6 +143,48 @@ def test_an_experiment_trains_evaluates_and_exports(tmp_path):
     assert answer({"x": X})["scores"].shape == (64, 1)
 
 
+class Counting(tf.train.SessionRunHook):
+    def __init__(self):
+        self.runs = 0
+
+    def after_run(self, run_context, run_values):
+        self.runs += 1
+
+
+def test_an_experiment_may_be_given_more_hooks_and_other_exports(tmp_path):
+    made, training, evaluating = experiment(str(tmp_path)), Counting(), Counting()
+    made.extend_train_hooks([training])
+    made.extend_eval_hooks([evaluating])
+    assert [strategy.name for strategy in made.reset_export_strategies()] == ["Servo"]
+    result, exported = made.local_run()
+    assert (training.runs, evaluating.runs, exported, result["global_step"]) == (30, 1, [], 30)
+
+
+def test_an_experiment_trains_and_evaluates_in_turns(tmp_path):
+    seen = []
+
+    def go_on(eval_results):
+        seen.append(eval_results and eval_results["global_step"])
+        return True
+
+    made = experiment(str(tmp_path), train_steps_per_iteration=10)
+    result, exported = made.continuous_train_and_eval(go_on)
+    assert (seen, result["global_step"], len(exported)) == ([None, 10, 20, 30], 30, 1)
+
+
+def test_an_experiment_evaluates_checkpoints_until_the_last(tmp_path):
+    made, evaluating = experiment(str(tmp_path), eval_delay_secs=0), Counting()
+    made.train(delay_secs=0)
+    made.extend_eval_hooks([evaluating])
+    made.continuous_eval(throttle_delay_secs=0)
+    made.continuous_eval_on_train_data(
+        throttle_delay_secs=0,
+        continuous_eval_predicate_fn=lambda results, checkpoint_path: not checkpoint_path,
+    )
+    assert evaluating.runs == 2
+    assert {"eval_continuous", "eval_continuous_on_train_data"} <= set(os.listdir(tmp_path))
+
+
 def test_a_schedule_may_be_chosen(tmp_path):
     from tensorfleet.estimator.learn_experiment import Experiment
 
