@@ -149,6 +149,12 @@ def _tasks(
     else:
         others = 1 if workers is None and not jobs else workers or 0
         counts = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}
+    wanted, counts = counts, planning.with_master(Path(wishes.script), counts)
+    if counts != wanted:
+        print(
+            f"tensorfleet: the chief of {wishes.script} is a job master: worker/0 is started as that.",
+            file=sys.stderr,
+        )
     ports = iter(free_ports(sum(counts.values())))
     places = {
         job: [planning.Place(f"{_LOOPBACK}:{next(ports)}") for _ in range(count)]

@@ -121,3 +121,17 @@ def asks_who_it_is(script: Path) -> bool:
     nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
     names = {getattr(node, "attr", None) or getattr(node, "id", None) for node in nodes}
     return bool(_ASKING & names)
+
+
+def has_master(script: Path) -> bool:
+    """Whether a script's chief is the task of a job "master", as in `is_chief = task.type == "master"`."""
+    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    given: list[tuple[ast.AST, ast.expr]] = [(n, n.value) for n in nodes if isinstance(n, ast.keyword)]
+    given += [(target, n.value) for n in nodes if isinstance(n, ast.Assign) for target in n.targets]
+    texts = [{text_of(inner) for inner in ast.walk(value)} for name, value in given if _names_chief(name)]
+    return any("master" in found for found in texts) and not any("worker" in found for found in texts)
+
+
+def _names_chief(node: ast.AST) -> bool:
+    name = getattr(node, "attr", None) or getattr(node, "id", None) or getattr(node, "arg", None) or ""
+    return bool(re.fullmatch(r"_*is_(the_)?(chief|master)", name))

@@ -13,6 +13,7 @@ from typing import Any
 from tensorfleet.launch.bootstrap import LAUNCHER
 from tensorfleet.launch.environment import (
     asks_who_it_is,
+    has_master,
     makes_cluster,
     names_task,
     of_task,
@@ -120,6 +121,15 @@ def jobs_of(script: Path) -> dict[str, int]:
     """How many tasks of each job a script for clusters is started with, if nothing else is asked for."""
     takes_addresses = {"ps_hosts", "worker_hosts"} & roles(flags_of(script)).keys()
     return ({} if takes_addresses else cluster_in(script)) or {"ps": 1, "worker": 2}
+
+
+def with_master(script: Path, counts: dict[str, int]) -> dict[str, int]:
+    """The tasks to start: the first worker as master, where a script that reads TF_CONFIG has no other chief."""
+    if not counts.get("worker") or {"master", "chief"} & {job for job, n in counts.items() if n}:
+        return counts
+    if not reads_tf_config(script) or not has_master(script):
+        return counts
+    return {**counts, "master": 1, "worker": counts["worker"] - 1}
 
 
 def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] | None = None) -> list[Task]:

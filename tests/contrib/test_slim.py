@@ -49,3 +49,16 @@ def test_multipliers_of_gradients_are_checked():
     ):
         with pytest.raises(ValueError, match=message):
             multiply(grads, factors)
+
+
+def test_queues_are_filled_in_a_with_statement():
+    batch = tf.train.batch([tf.constant(3)], 2)
+    with tf.Session() as sess, slim.queues.QueueRunners(sess):
+        assert sess.run(batch).tolist() == [3, 3]
+        with pytest.raises(slim.queues.NestedQueueRunnerError), slim.queues.QueueRunners(sess):
+            pass
+
+
+def test_initializers_and_regularizers_are_modules_of_slim():
+    assert slim.initializers.xavier_initializer is tf.contrib.layers.xavier_initializer
+    assert slim.regularizers.l2_regularizer is slim.l2_regularizer

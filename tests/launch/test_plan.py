@@ -8,7 +8,7 @@ import pytest
 
 from tensorfleet.launch.hosts import Host, read_cluster
 from tensorfleet.launch.manifests import kubernetes
-from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, jobs_of, plan, plan_alone
+from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, jobs_of, plan, plan_alone, with_master
 
 CLUSTER = {
     "worker": [Place("127.0.0.1:2"), Place("127.0.0.1:3")],
@@ -302,3 +302,18 @@ def test_flags_with_a_list_by_default_get_one(tmp_path, define):
     cluster = {"ps": [Place("h:1"), Place("h:2")], "worker": [Place("h:3")]}
     command = plan(Wishes(str(path)), cluster, "")[0].command
     assert command[-2:] == ['--ps_hosts=["h:1", "h:2"]', "--worker_hosts=h:3"]
+
+
+@pytest.mark.parametrize(
+    ("chief", "jobs"),
+    [
+        ('self.is_master = task.type == "master" and task.index == 0', {"ps": 1, "master": 1, "worker": 1}),
+        ('is_chief = task["type"] in ("master", "worker") and index == 0', {"ps": 1, "worker": 2}),
+        ('if task["type"] == "master": evaluate()', {"ps": 1, "worker": 2}),
+    ],
+)
+def test_the_first_worker_is_the_master_of_a_script_without_another_chief(tmp_path, chief, jobs):
+    path = tmp_path / "script.py"
+    path.write_text(f'config = os.environ["TF_CONFIG"]\ntf.train.Server(config["cluster"])\n{chief}\n')
+    assert with_master(path, {"ps": 1, "worker": 2}) == jobs
+    assert with_master(path, {"worker": 2, "chief": 1}) == {"worker": 2, "chief": 1}
