@@ -47,6 +47,7 @@ def use_threads(count: int, reason: str) -> None:
 
 
 def _load() -> tuple[Any, Any]:
+    _quiet()
     import jax
     import jax.numpy as jnp
 
@@ -61,6 +62,15 @@ def _load() -> tuple[Any, Any]:
         jax.config.update("jax_platforms", "cpu")  # looking for other devices takes time and logs complaints
     _start_threads(jax)
     return jax, jnp
+
+
+def _quiet() -> None:
+    """Keeps what JAX does to itself, when a script has all loggers tell everything."""
+    import logging
+
+    logger = logging.getLogger("jax")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING)
 
 
 def _start_threads(jax: Any) -> None:

@@ -50,3 +50,16 @@ def test_workers_of_one_machine_share_its_cores():
 
 def test_a_session_may_ask_for_fewer():
     assert threads_of(target="config=tf.ConfigProto(intra_op_parallelism_threads=1)") < 2
+
+
+def test_a_script_that_has_all_loggers_tell_everything_hears_nothing_of_jax():
+    program = (
+        "import logging, tensorfleet as tf\n"
+        "logging.basicConfig(level=logging.DEBUG)\n"
+        "x = tf.placeholder(tf.float32, [1, 8, 8, 1])\n"
+        "y = tf.nn.conv2d(x, tf.ones([3, 3, 1, 1]), [1, 1, 1, 1], 'SAME')\n"
+        "with tf.Session() as sess:\n"
+        "    print(sess.run(y, {x: [[[[1.0]] * 8] * 8]}).sum())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert (done.stdout, done.stderr) == ("484.0\n", "")
