@@ -5,8 +5,8 @@ everything is channels-last and of any spatial rank.
 
 A convolution is a matrix product with the *patches* of its input: one row per window, one column per tap
 and input channel. The patches of a whole batch would not fit the cache, so examples are taken a few at a
-time. On CPU this is faster than XLA's own convolution, and much faster than its filter gradient. Filters
-3 or 5 wide over many channels are faster still by Winograd's method, once compiled (winograd.py).
+time. On CPU this is much faster than XLA's own filter gradient. Once compiled, filters 3 or 5 wide over many channels are
+faster by Winograd's method (winograd.py), and others by XLA's own convolution.
 """
 
 import math
@@ -14,8 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tensorfleet.ops import winograd
+from tensorfleet.ops import conv_phases, winograd
 from tensorfleet.ops.windows import (
+    Window,
     channel_axis,
     explicit_pairs,
     format_name,
@@ -33,8 +34,8 @@ from tensorfleet.ops.windows import (
 CHUNK_BYTES = 3 << 20
 # Above this for a single example, patches are never made: work goes tap by tap, or to XLA's convolution.
 LARGE_EXAMPLE_BYTES = 24 << 20
-# XLA's own convolution is the faster one when the input has so few channels.
-FEW_CHANNELS = 4
+# With fewer channels than this, XLA's convolution is faster than Winograd's method.
+XLA_CHANNELS = 32
 # From so many channels on, and with stride 1, XLA's convolution is the faster gradient of the input.
 MANY_CHANNELS = 64
 
@@ -304,15 +305,34 @@ def _forward(xp, x, w, win):
     if _is_pointwise(win):
         # Its patches are its input: one product, with no copy to keep in cache.
         return _dot(take(xp, x, win, (0,) * x.ndim), w)
-    if xp is not np and winograd.suits(win, w.shape[-1], x.dtype):
+    narrow = min(x.shape[-1], w.shape[-1]) < XLA_CHANNELS
+    if xp is not np and not narrow and winograd.suits(win, w.shape[-1], x.dtype):
         points = winograd.example_bytes(win)
         return _map_examples(xp, lambda x: winograd.forward(xp, x, w, win), points, x)
-    if xp is not np and (x.shape[-1] <= FEW_CHANNELS or example > LARGE_EXAMPLE_BYTES):
+    if xp is not np and x.ndim == 5:
+        return _by_planes(xp, x, w, win)
+    if xp is not np and win.is_padded:
         return _xla_forward(x, w, win)
+    if xp is not np:
+        # XLA takes twice as long where nothing is padded: one window more on the right, which is cut off again.
+        padding = [*win.pads[1:-2], (0, win.stride[-2])]
+        return _xla_forward(x, w, win, padding=padding)[..., : win.out_shape[-2], :]
     if example > LARGE_EXAMPLE_BYTES:
         padded = pad(xp, x, win)
         return sum(_dot(take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
     return _map_examples(xp, lambda x: _dot(_patches(xp, x, win), w), example, x)
+
+
+def _by_planes(xp, x, w, win):
+    """A 3-D convolution as one of planes: what a window sees of planes behind each other become more channels."""
+    deep = win.along(1, x.shape)
+    padded = pad(xp, x, deep)
+    seen_planes = _join(xp, [take(xp, padded, deep, tap) for tap in deep.taps()])
+    planes = seen_planes.reshape(-1, *seen_planes.shape[2:])
+    filters = xp.moveaxis(w, 0, 2).reshape(*w.shape[1:3], planes.shape[-1], w.shape[-1])
+    rest = {k: (v[0], *v[2:]) for k, v in vars(win).items()}
+    flat = Window(**rest).with_batch(planes.shape[0]).with_channels(planes.shape[-1])
+    return _forward(xp, planes, filters, flat).reshape(*win.out_shape[:-1], w.shape[-1])
 
 
 def _input_gradient(xp, w, dy, win):
@@ -320,6 +340,8 @@ def _input_gradient(xp, w, dy, win):
     turned = _turned_window(win, dy.shape[-1])
     if xp is not np and winograd.suits(turned, w.shape[-2], dy.dtype):
         return _forward(xp, dy, _turned(xp, w), turned)
+    if conv_phases.suits(xp, win) and not _is_pointwise(win):
+        return conv_phases.input_gradient(xp, w, dy, win)
     dense = set(win.stride) == {1} and win.in_shape[-1] >= MANY_CHANNELS
     if xp is not np and not _is_pointwise(win) and (dense or example > LARGE_EXAMPLE_BYTES):
         return _xla_input_gradient(xp, w, dy, win)
@@ -432,8 +454,13 @@ def _sum_examples(xp, f, example_bytes, x, dy):
 
 
 def _xla_forward(x, w, win, **kwargs):
+    import jax.numpy as jnp
     from jax import lax
 
+    if x.shape[-1] > 1 and x.shape[-1] % 2:
+        # An odd number of channels (the three colours) makes it several times slower.
+        missing = [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % 4)]
+        x, w = jnp.pad(x, missing), jnp.pad(w, [*missing[1:], (0, 0)])
     spatial = "DHW"[5 - x.ndim :]
     layouts = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
     args = dict(window_strides=win.stride[1:-1], padding=win.pads[1:-1]) | kwargs

@@ -14,7 +14,7 @@ _WORTH_DIVIDING = 1 << 19
 _DIVIDE_LOOPS = "cpu-parallel-task-assigner"
 # So do this many multiplications of a matrix product or a convolution.
 _WORTH_SHARING = 12_000_000
-# Small products are faster in Eigen than in the library that XLA otherwise hands them to.
+# Small products are faster in Eigen than in the library that XLA otherwise hands them to; large convolutions are not.
 _OWN_PRODUCTS = {"xla_cpu_experimental_ynn_fusion_type": ""}
 
 _unknown: set[str] = set()  # options that this version of XLA does not have
@@ -28,7 +28,8 @@ def compile_for_cpu(jax: Any, traced: Any, barriers: int, largest: int, owns: bo
     """
     small = largest < _WORTH_DIVIDING
     lowered, device = _lower(jax, traced, small and not owns and not _has_large_product(traced.jaxpr))
-    return _compile(lowered, barriers, small), device
+    own = small and not _has_large_product(traced.jaxpr, ("conv_general_dilated",))
+    return _compile(lowered, barriers, small, own), device
 
 
 def compile_loop(jax: Any, traced: Any, on_cpu: bool) -> tuple[Any, Any]:
@@ -55,11 +56,15 @@ def _largest(jaxpr: Any) -> int:
     return max([0, *sizes, *[_largest(inner) for e in jaxpr.eqns for inner in _inner(e)]])
 
 
-def _has_large_product(jaxpr: Any) -> bool:
+_PRODUCTS = ("dot_general", "conv_general_dilated")
+
+
+def _has_large_product(jaxpr: Any, kinds: tuple[str, ...] = _PRODUCTS) -> bool:
     """Whether a product or convolution in a program, or in the loops and branches in it, is worth sharing."""
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     return any(
-        _multiplications(equation) > _WORTH_SHARING or any(map(_has_large_product, _inner(equation)))
+        (equation.primitive.name in kinds and _multiplications(equation) > _WORTH_SHARING)
+        or any(_has_large_product(inner, kinds) for inner in _inner(equation))
         for equation in jaxpr.eqns
     )
 
@@ -83,11 +88,12 @@ def _multiplications(equation: Any) -> int:
     return 0
 
 
-def _compile(lowered: Any, barriers: int, small: bool) -> Any:
+def _compile(lowered: Any, barriers: int, small: bool, own_products: bool) -> Any:
     skipped = [_KEEP_BARRIERS] if barriers else []
     options: dict[str, str] = {}
     if small:
         skipped.append(_DIVIDE_LOOPS)
+    if own_products:
         options |= {name: value for name, value in _OWN_PRODUCTS.items() if name not in _unknown}
     if skipped:
         options["xla_disable_hlo_passes"] = ",".join(skipped)  # names that XLA does not know change nothing
@@ -97,4 +103,4 @@ def _compile(lowered: Any, barriers: int, small: bool) -> Any:
         if not any(name in str(e) for name in _OWN_PRODUCTS.keys() & options.keys()):
             raise
         _unknown.update(_OWN_PRODUCTS)
-        return _compile(lowered, barriers, small)
+        return _compile(lowered, barriers, small, own_products)

@@ -17,6 +17,7 @@ DRAW = np.random.RandomState(7)
 CASES = {
     "square": ((3, 6, 6, 2), (3, 3, 2, 4), (1, 1), (1, 1)),
     "stride": ((2, 7, 8, 3), (3, 2, 3, 2), (2, 3), (1, 1)),
+    "long stride": ((2, 11, 9, 3), (5, 4, 3, 2), (3, 2), (1, 1)),
     "dilation": ((2, 9, 8, 2), (3, 2, 2, 3), (1, 1), (2, 3)),
     "pointwise": ((2, 5, 4, 3), (1, 1, 3, 4), (1, 1), (1, 1)),
     "pointwise stride": ((2, 5, 5, 3), (1, 1, 3, 2), (2, 2), (1, 1)),
@@ -81,7 +82,7 @@ def way(request, monkeypatch):
     """Every way to compute: all patches at once, in chunks with a rest, and without patches."""
     if request.param != "patches":
         monkeypatch.setattr(conv, "CHUNK_BYTES", 1)
-        monkeypatch.setattr(conv, "FEW_CHANNELS", 0)
+        monkeypatch.setattr(conv, "XLA_CHANNELS", 0)
     if request.param == "tap by tap":
         monkeypatch.setattr(conv, "LARGE_EXAMPLE_BYTES", 0)
 

@@ -1,0 +1,46 @@
+"""The gradient of a strided convolution's input, which is also the transposed convolution, once compiled.
+
+With a stride of 2, say, inputs at even places are seen by some taps only and those at odd places by the others. So the
+inputs fall into *phases*, each the result of a small convolution with stride 1, and these are laid between each other.
+"""
+
+import numpy as np
+
+
+def suits(xp, win):
+    """Whether a convolution of planes is strided, and its filter has no gaps."""
+    return xp is not np and len(win.stride) == 4 and set(win.stride) != {1} == set(win.dilation)
+
+
+def input_gradient(xp, w, dy, win):
+    """The gradient of the input of the convolution with the filter `w`, given that of its result."""
+    down, across = win.stride[1:3]
+    rows = [xp.stack([_phase(xp, w, dy, win, (y, x)) for x in range(across)], 3) for y in range(down)]
+    made = xp.stack(rows, 2)  # [examples, rows, phase, columns, phase, channels]
+    whole = made.reshape(dy.shape[0], made.shape[1] * down, made.shape[3] * across, made.shape[-1])
+    return whole[:, : win.in_shape[1], : win.in_shape[2]]
+
+
+def _phase(xp, w, dy, win, phase):
+    from jax import lax
+
+    (rows, above), (columns, beside) = (
+        _seen(win, axis, place) for axis, place in zip((1, 2), phase, strict=True)
+    )
+    if not rows or not columns:
+        size = [-(-win.in_shape[axis] // win.stride[axis]) for axis in (1, 2)]
+        return xp.zeros((dy.shape[0], *size, w.shape[2]), dy.dtype)
+    taps = xp.stack([xp.stack([w[y, x].T for x in columns]) for y in rows])
+    layouts = ("NHWC", "HWIO", "NHWC")
+    return lax.conv_general_dilated(dy, taps, (1, 1), (above, beside), dimension_numbers=layouts)
+
+
+def _seen(win, axis, place):
+    """The taps that see every input at a place within the stride, the last first, and the padding they need."""
+    size, stride, first = win.size[axis], win.stride[axis], place + win.pads[axis][0]
+    taps = [t for t in reversed(range(size)) if (first - t) % stride == 0]
+    if not taps:
+        return taps, (0, 0)
+    before = (taps[0] - first) // stride
+    wanted = -(-win.in_shape[axis] // stride)
+    return taps, (before, wanted - win.out_shape[axis] - before + len(taps) - 1)
