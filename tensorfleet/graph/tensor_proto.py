@@ -67,6 +67,64 @@ def proto_of(value: Any) -> Any:
     return proto
 
 
+_CONTENT = (
+    4 << 3 | 2
+)  # how the field of raw bytes begins; what `serialized` writes before it are these two and a number
+_NUMBERS, _SHAPE = (1 << 3, 3 << 3), 2 << 3 | 2
+
+
+def serialized(array: np.ndarray, kind: DType) -> bytes:
+    """The serialized `TensorProto` of an array: its elements are copied once, not by each of the message's layers."""
+    if array.size == 1 or kind.name not in _RAW:
+        return proto_of((array, kind)).SerializeToString()
+    head = proto_of((np.zeros(0, array.dtype), kind))
+    head.tensor_shape.CopyFrom(TensorShape(array.shape).as_proto())
+    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return b"".join([head.SerializeToString(), *_started(len(content)), content.data])
+
+
+def _started(size: int) -> list[bytes]:
+    """What is before so many raw bytes: nothing before none."""
+    if not size:
+        return []
+    digits = [_CONTENT]
+    while size > 127:
+        digits.append(size & 127 | 128)
+        size >>= 7
+    return [bytes([*digits, size])]
+
+
+def parsed(data: bytes) -> tuple[Any, memoryview | None]:
+    """The `TensorProto` in a string; with its raw bytes, where they are the last of it, beside it instead of in it."""
+    from tensorfleet.protos import TensorProto
+
+    at = _content_at(data)
+    if at is None:
+        return TensorProto.FromString(data), None
+    start, end = at
+    return TensorProto.FromString(data[:start]), memoryview(data)[end:]
+
+
+def _content_at(data: bytes) -> tuple[int, int] | None:
+    """Where the field of raw bytes begins and where its bytes do; None where it is not the last one."""
+    at = 0
+    while at < len(data):
+        tag, start, at = data[at], at, at + 1
+        value, shift = 0, 0
+        while at < len(data) and data[at] > 127 and shift < 63:
+            value, shift, at = value | (data[at] & 127) << shift, shift + 7, at + 1
+        if at == len(data):
+            return None
+        value, at = value | data[at] << shift, at + 1
+        if tag == _CONTENT:
+            return (start, at) if at + value == len(data) else None
+        if tag not in _NUMBERS:
+            if tag != _SHAPE:
+                return None
+            at += value
+    return None
+
+
 def _write_values(proto: Any, kind: DType, array: np.ndarray) -> None:
     """Writes each element into the field of its type."""
     field = _FIELDS[kind.name]
@@ -79,19 +137,23 @@ def _write_values(proto: Any, kind: DType, array: np.ndarray) -> None:
 
 
 @export("make_ndarray")
-def array_of(tensor: Any) -> np.ndarray:
+def make_ndarray(tensor: Any) -> np.ndarray:
     """The numpy array that a `TensorProto` holds."""
+    return array_of(tensor)
+
+
+def array_of(tensor: Any, content: memoryview | None = None) -> np.ndarray:
+    """The numpy array that a `TensorProto` holds; its raw bytes may be beside it."""
+    content = tensor.tensor_content if content is None else content
     kind = dtypes.as_dtype(tensor.dtype).base_dtype
     if kind.name not in _FIELDS:
         raise ValueError(f"A TensorProto cannot hold values of type {kind.name}.")
     count = check_tensor(tensor)
     shape = tuple(d.size for d in tensor.tensor_shape.dim)
-    if tensor.tensor_content and kind != dtypes.string:
-        if count * kind.np_dtype.itemsize != len(tensor.tensor_content):
-            raise ValueError(
-                f"{len(tensor.tensor_content)} bytes for a constant of {kind.name} with shape {shape}."
-            )
-        return np.frombuffer(tensor.tensor_content, kind.np_dtype).reshape(shape).copy()
+    if content and kind != dtypes.string:
+        if count * kind.np_dtype.itemsize != len(content):
+            raise ValueError(f"{len(content)} bytes for a constant of {kind.name} with shape {shape}.")
+        return np.frombuffer(content, kind.np_dtype).reshape(shape).copy()
     held = np.dtype(np.uint16) if kind in (dtypes.float16, dtypes.bfloat16) else kind.np_dtype
     if count * held.itemsize > LARGEST_CONSTANT:
         raise ValueError(f"A constant of {kind.name} with shape {shape} is too large.")

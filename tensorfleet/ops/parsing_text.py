@@ -16,7 +16,7 @@ from tensorfleet.errors import DataLossError, InvalidArgumentError
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.graph.tensor_proto import array_of, proto_of
+from tensorfleet.graph.tensor_proto import array_of, parsed, serialized
 from tensorfleet.ops.common import SCALAR, UNKNOWN, same_as_input
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.parsing_wire import objects
@@ -426,13 +426,11 @@ def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
 def _parse_tensor(ctx: Any, text: Any, *, out_type: DType) -> Any:
     from google.protobuf.message import DecodeError
 
-    from tensorfleet.protos import TensorProto
-
     if np.ndim(text):
         raise _invalid(f"Expected `serialized` to be a scalar, got shape: {list(np.shape(text))}")
     data = _flat(text)[0]
     try:
-        proto = TensorProto.FromString(data)
+        proto, content = parsed(data)
     except DecodeError:
         shown = repr(data[:80])[2:-1]
         raise _invalid(f"Could not parse `serialized` as TensorProto: '{shown}'") from None
@@ -441,7 +439,7 @@ def _parse_tensor(ctx: Any, text: Any, *, out_type: DType) -> Any:
         told = _c_name(stored) if stored is not None else "INVALID"
         raise _invalid(f"Type mismatch between parsed tensor ({told}) and dtype ({_c_name(out_type)})")
     try:
-        return array_of(proto)
+        return array_of(proto, content)
     except (ValueError, TypeError) as e:
         raise _invalid(f"Cannot parse tensor from proto: {e}") from None
 
@@ -462,7 +460,7 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
 )
 def _serialize_tensor(ctx: Any, value: Any, *, T: DType) -> Any:
     out = np.empty((), object)
-    out[()] = proto_of((np.asarray(value), T)).SerializeToString()
+    out[()] = serialized(np.asarray(value), T)
     return out
 
 
