@@ -1,11 +1,11 @@
-"""Connectionist temporal classification in numpy: the loss with its gradient, and decoding.
+"""Connectionist temporal classification in numpy: the loss with its gradient, and greedy decoding.
 
 All sequences of a batch advance together, one time step after another.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -111,91 +111,12 @@ def greedy(
 ) -> tuple[list, np.ndarray]:
     """The best label of every step, blanks left out, and the negated sum of their scores."""
     best = inputs.argmax(-1)
-    tops = inputs.max(-1)
-    kept = (best != blank) & (np.arange(len(best))[:, None] < lengths)
+    tops = np.take_along_axis(inputs, best[..., None], -1)[..., 0]
+    within = np.arange(len(best))[:, None] < lengths
+    kept = (best != blank) & within
     if merge_repeated:
         kept[1:] &= best[1:] != best[:-1]
-    decoded = [best[kept[:, b], b].tolist() for b in range(best.shape[1])]
-    scores = [-tops[:length, b].sum() for b, length in enumerate(lengths)]
-    return decoded, np.array(scores, inputs.dtype).reshape(-1, 1)
-
-
-def beam_search(
-    inputs: np.ndarray, lengths: np.ndarray, width: int, top_paths: int, merge_repeated: bool
-) -> tuple[list[list[list[int]]], np.ndarray]:
-    """The most probable label sequences of each element, [path][batch], and their log probabilities."""
-    batch, blank = inputs.shape[1], inputs.shape[2] - 1
-    scores = log_softmax(inputs.astype(np.float64))
-    decoded: list[list[list[int]]] = [[] for _ in range(top_paths)]
-    probabilities = np.zeros((batch, top_paths), inputs.dtype)
-    for b in range(batch):
-        beams = _Beams([()], np.zeros(1), np.full(1, _NEVER))
-        for t in range(int(lengths[b])):
-            beams = _advance(beams, scores[t, b], blank, width)
-        best = np.argsort(-beams.whole, kind="stable")[:top_paths].tolist()
-        for k, which in enumerate(best):
-            path: list[int] = list(beams.labels[which])
-            if merge_repeated:
-                path = [x for i, x in enumerate(path) if i == 0 or x != path[i - 1]]
-            decoded[k].append(path)
-            probabilities[b, k] = beams.whole[which]
-        for k in range(len(best), top_paths):
-            decoded[k].append([])
-    return decoded, probabilities
-
-
-class _Beams(NamedTuple):
-    """Label sequences with the log probability of each with a blank last, and with a label last."""
-
-    labels: list[tuple[int, ...]]
-    with_blank: np.ndarray
-    with_label: np.ndarray
-
-    @property
-    def whole(self) -> np.ndarray:
-        """The log probability of each."""
-        return np.logaddexp(self.with_blank, self.with_label)
-
-
-def _advance(beams: _Beams, step: np.ndarray, blank: int, width: int) -> _Beams:
-    """All continuations of the beams by one time step, the best of them.
-
-    The first column of the tables is a beam itself, the others are the beam with one more label.
-    """
-    whole, count = beams.whole, len(beams.labels)
-    last = np.array([labels[-1] if labels else -1 for labels in beams.labels])
-    with_blank = np.full((count, blank + 1), _NEVER)
-    with_label = np.full((count, blank + 1), _NEVER)
-    with_blank[:, 0] = whole + step[blank]
-    with_label[:, 1:] = whole[:, None] + step[:blank]
-    ended = np.flatnonzero(last >= 0)
-    with_label[ended, 0] = beams.with_label[ended] + step[last[ended]]
-    # A label that comes again is another one only after a blank.
-    with_label[ended, last[ended] + 1] = beams.with_blank[ended] + step[last[ended]]
-    there = with_label > _NEVER
-    there[:, 0] = True
-    _merge(beams.labels, with_blank, with_label, there)
-    order = np.where(there, -np.logaddexp(with_blank, with_label), np.nan).ravel().argsort(kind="stable")
-    best = order[: min(width, int(there.sum()))]
-    rows, columns = np.divmod(best, blank + 1)
-    labels = [
-        beams.labels[r] if c == 0 else (*beams.labels[r], c - 1)
-        for r, c in zip(rows.tolist(), columns.tolist(), strict=True)
-    ]
-    return _Beams(labels, with_blank.ravel()[best], with_label.ravel()[best])
-
-
-def _merge(
-    labels: list[tuple[int, ...]], with_blank: np.ndarray, with_label: np.ndarray, there: np.ndarray
-) -> None:
-    """Joins each beam with the one that becomes the same by one more label, where it comes first of the two."""
-    places = {beam: i for i, beam in enumerate(labels)}
-    for own, beam in enumerate(labels):
-        parent = places.get(beam[:-1]) if beam else None
-        if parent is None or not there[parent, beam[-1] + 1]:
-            continue
-        longer = (parent, beam[-1] + 1)
-        kept, gone = (longer, (own, 0)) if parent < own else ((own, 0), longer)
-        with_label[kept] = np.logaddexp(with_label[own, 0], with_label[longer])
-        with_blank[kept] = with_blank[own, 0]
-        there[gone] = False
+    labels, ends = best.T[kept.T].tolist(), kept.sum(0).cumsum().tolist()
+    decoded = [labels[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    scores = -np.where(within, tops, 0).sum(0)
+    return decoded, scores.astype(inputs.dtype).reshape(-1, 1)

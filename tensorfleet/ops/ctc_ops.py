@@ -15,7 +15,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
-from tensorfleet.ops import ctc_kernels
+from tensorfleet.ops import ctc_beams, ctc_kernels
 from tensorfleet.shapes import TensorShape
 
 
@@ -159,7 +159,7 @@ def _ctc_beam_search_decoder(
     if top_paths > beam_width:
         raise errors.invalid("Requested more paths than the beam width.")
     with np.errstate(all="ignore"):
-        decoded, scores = ctc_kernels.beam_search(inputs, lengths, beam_width, top_paths, merge_repeated)
+        decoded, scores = ctc_beams.beam_search(inputs, lengths, beam_width, top_paths, merge_repeated)
     columns = zip(*(_sparse(path) for path in decoded), strict=True)
     return (*(array for column in columns for array in column), scores)
 
