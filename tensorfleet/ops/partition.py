@@ -26,12 +26,14 @@ from tensorfleet.ops.common import (
     vector_of,
 )
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.sparse_kernels import union_of
 from tensorfleet.shapes import TensorShape, unknown_shape
 
 # -- unique ------------------------------------------------------------------------------------------
 
 
 _DENSE = 16  # a table with so many places for each value costs less than sorting the values
+_FEW_OTHERS = 64  # values among which others are found without sorting all together
 
 
 def _first_seen_dense(x: np.ndarray, low: int, places: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -217,8 +219,19 @@ def _two_vectors(op: Operation) -> TensorShape:
 def _list_diff(ctx: Any, x: Any, y: Any, *, out_idx: DType) -> tuple:
     if x.ndim != 1 or y.ndim != 1:
         raise invalid("x and y should be 1D vectors.")
-    idx = np.flatnonzero(~np.isin(x, y)) if x.size else np.zeros(0, np.int64)
+    idx = np.flatnonzero(~_among(x, y)) if x.size else np.zeros(0, np.int64)
     return x[idx], idx.astype(out_idx.np_dtype)
+
+
+def _among(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Which elements of one vector are in another."""
+    if x.dtype.kind not in "iu" or x.dtype.itemsize > 4 or len(y) < _FEW_OTHERS:
+        return np.isin(x, y)
+    least = int(np.iinfo(x.dtype).min)  # what is sorted together with its number must not be negative
+    union, which = union_of(np.concatenate([x, y]).astype(np.int64) - least)
+    there = np.zeros(len(union), np.bool_)
+    there[which[len(x) :]] = True
+    return there[which[: len(x)]]
 
 
 not_differentiable("ListDiff")

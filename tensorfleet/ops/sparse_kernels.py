@@ -38,7 +38,7 @@ def places(flat: np.ndarray, shape: Any) -> np.ndarray:
     rest, steps = np.asarray(flat, np.int64), strides(shape).tolist()
     found = np.empty((len(rest), len(steps)), np.int64)
     for axis, step in enumerate(steps):
-        column = rest // max(step, 1)
+        column = rest // step if step > 1 else rest
         found[:, axis] = column
         rest = rest - column * max(step, 1)
     return found
@@ -58,6 +58,22 @@ def union_of(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     which = np.empty(len(flat), np.int64)
     which[number] = np.cumsum(new) - 1
     return packed[new], which
+
+
+def union_of_two(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Different positions of either in order, and which of them each is. Those that are in order are not sorted again."""
+    if not len(a) or (a[1:] <= a[:-1]).any() or (b[1:] <= b[:-1]).any():
+        union, which = union_of(np.concatenate([a, b]))
+        return union, which[: len(a)], which[len(a) :]
+    before = np.searchsorted(a, b)  # how many of a
+    new = a[np.minimum(before, len(a) - 1)] != b
+    places_b = before + np.cumsum(new) - new
+    from_a = np.ones(len(a) + int(new.sum()), np.bool_)
+    from_a[places_b[new]] = False
+    places_a = np.flatnonzero(from_a)
+    union = np.empty(len(from_a), a.dtype)
+    union[places_b], union[places_a] = b, a
+    return union, places_a, places_b
 
 
 def by_place(indices: np.ndarray) -> np.ndarray:

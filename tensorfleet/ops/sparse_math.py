@@ -21,7 +21,7 @@ from tensorfleet.ops.gather import gather
 from tensorfleet.ops.nn_shapes import of_rank
 from tensorfleet.ops.reduce import reduce_sum
 from tensorfleet.ops.sparse_arrange import rank_of, sparse_shapes
-from tensorfleet.ops.sparse_kernels import bracketed, check_sparse, invalid, places, positions, union_of
+from tensorfleet.ops.sparse_kernels import bracketed, check_sparse, invalid, places, positions, union_of_two
 from tensorfleet.shapes import TensorShape
 
 _A = (np.array([[0, 1], [1, 0], [2, 2]], np.int64), np.array([1.5, 2.5, 3.5]), np.array([3, 4], np.int64))
@@ -41,9 +41,7 @@ def _same_place(a: tuple, b: tuple) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     for d, (m, n) in enumerate(zip(a[2], b[2], strict=True)):
         if m != n:
             raise invalid(f"Operands' shapes do not match: got {m} and {n} for dimension {d}")
-    both = np.concatenate([positions(a[0], a[2]), positions(b[0], b[2])])
-    union, where = union_of(both)
-    return union, where[: len(a[0])], where[len(a[0]) :]
+    return union_of_two(positions(a[0], a[2]), positions(b[0], b[2]))
 
 
 def _aligned(values: np.ndarray, where: np.ndarray, count: int) -> np.ndarray:

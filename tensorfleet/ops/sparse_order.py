@@ -183,6 +183,13 @@ def _fill(ctx: Any, indices: Any, values: Any, shape: Any, default: Any) -> tupl
     missing = np.flatnonzero(empty)
     added = np.zeros((len(missing), indices.shape[1]), np.int64)
     added[:, 0] = missing
+    if (row[1:] >= row[:-1]).all():
+        at = np.searchsorted(row, missing)
+        filled = (
+            np.insert(values, at, np.full(len(missing), default, values.dtype)) if len(missing) else values
+        )
+        places = np.insert(indices, at, added, axis=0) if len(missing) else indices
+        return places, filled, empty, np.arange(len(row)) + np.searchsorted(missing, row)
     order = np.argsort(np.concatenate([row, missing]), kind="stable")
     places = np.concatenate([indices, added])[order]
     filled = np.empty(len(order), values.dtype)

@@ -1,5 +1,8 @@
 """Ops whose result depends on which values occur: what they find, and the names of their results when fetched."""
 
+import numpy as np
+import pytest
+
 import tensorfleet as tf
 
 
@@ -19,3 +22,16 @@ def test_unique_integers_far_apart(session):
         assert found.y.tolist() == list(dict.fromkeys(wanted))
         assert found.y[found.idx].tolist() == wanted
         assert found.count.tolist() == [2, 1, 2, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.float32])
+def test_what_is_in_one_long_list_only_is_found_for_every_type(dtype):
+    draw = np.random.RandomState(0)
+    x = draw.randint(0, 100, 300).astype(dtype)
+    limits = np.finfo(dtype) if dtype == np.float32 else np.iinfo(dtype)
+    y = np.append(x[:70], [limits.min, limits.max]).astype(dtype)
+    for one, other in ((x, y), (y, x)):
+        with tf.Graph().as_default(), tf.Session() as sess:
+            out, idx = sess.run(tf.setdiff1d(one, other))
+        wanted = np.flatnonzero(~np.isin(one, other))
+        assert idx.tolist() == wanted.tolist() and out.tolist() == one[wanted].tolist()

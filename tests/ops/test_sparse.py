@@ -7,6 +7,7 @@ import tensorfleet as tf
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.ops import sparse_serialize
+from tensorfleet.ops.sparse_kernels import union_of_two
 from tensorfleet.runtime.devices import load_jax
 
 
@@ -125,3 +126,14 @@ def test_serialized_sparse_tensors_may_stand_in_any_shape(kind):
         np.testing.assert_array_equal(many.indices, value.indices)
         with pytest.raises(tf.errors.InvalidArgumentError, match="Requested SparseTensor of type int32"):
             sess.run(deserialize(parts, tf.int32))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_places_of_two_tensors_are_joined_in_order_whether_they_are_in_order_or_not(seed):
+    draw = np.random.RandomState(seed)
+    a, b = (np.unique(draw.randint(0, 30, draw.randint(0, 20))) for _ in range(2))
+    if seed % 2:
+        draw.shuffle(a)
+    union, of_a, of_b = union_of_two(a, b)
+    assert union.tolist() == np.union1d(a, b).tolist()
+    assert union[of_a].tolist() == a.tolist() and union[of_b].tolist() == b.tolist()
