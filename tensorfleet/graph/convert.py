@@ -332,7 +332,9 @@ def _check_fits(value: Any, dtype: DType) -> None:
     for leaf in _leaves(value):
         if leaf is None:
             raise ValueError("None values not supported.")
-        if isinstance(leaf, (bool, np.bool_)):
+        if isinstance(leaf, bool):
+            ok = base.is_bool or base.is_integer or base.is_floating or base.is_complex  # it is a number, too
+        elif isinstance(leaf, np.bool_):
             ok = base.is_bool
         elif base.is_integer or base.is_quantized:
             ok = isinstance(leaf, _INTEGRAL)

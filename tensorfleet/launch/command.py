@@ -149,10 +149,11 @@ def _tasks(
     else:
         others = 1 if workers is None and not jobs else workers or 0
         counts = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}
-    wanted, counts = counts, planning.with_master(Path(wishes.script), counts)
+    wanted, counts = counts, planning.with_chief(Path(wishes.script), counts)
     if counts != wanted:
+        job = "master" if counts.get("master") else "chief"
         print(
-            f"tensorfleet: the chief of {wishes.script} is a job master: worker/0 is started as that.",
+            f"tensorfleet: {wishes.script} has a job {job}: the first worker is started as that.",
             file=sys.stderr,
         )
     ports = iter(free_ports(sum(counts.values())))

@@ -135,3 +135,24 @@ def has_master(script: Path) -> bool:
 def _names_chief(node: ast.AST) -> bool:
     name = getattr(node, "attr", None) or getattr(node, "id", None) or getattr(node, "arg", None) or ""
     return bool(re.fullmatch(r"_*is_(the_)?(chief|master)", name))
+
+
+def needs_chief(script: Path) -> bool:
+    """Whether a script makes estimators of `tf.estimator` for the cluster it is told: that has a job "chief"."""
+    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    names = {getattr(node, "attr", "") for node in nodes}
+    own = {"Server", "ClusterSpec"} & names or any(name.endswith("Strategy") for name in names)
+    written = any(
+        text_of(inner) == "TF_CONFIG"
+        for node in nodes
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
+        for inner in ast.walk(node)
+    )
+    made = any(
+        isinstance(n, ast.Attribute) and n.attr[:1] != "i" and _ends(n.value) == "estimator" for n in nodes
+    )
+    return made and not own and not written
+
+
+def _ends(node: ast.expr) -> str:
+    return str(getattr(node, "attr", "") or getattr(node, "id", ""))

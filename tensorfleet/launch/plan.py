@@ -16,6 +16,7 @@ from tensorfleet.launch.environment import (
     has_master,
     makes_cluster,
     names_task,
+    needs_chief,
     of_task,
     refuses_flags,
     variables_of,
@@ -123,13 +124,17 @@ def jobs_of(script: Path) -> dict[str, int]:
     return ({} if takes_addresses else cluster_in(script)) or {"ps": 1, "worker": 2}
 
 
-def with_master(script: Path, counts: dict[str, int]) -> dict[str, int]:
-    """The tasks to start: the first worker as master, where a script that reads TF_CONFIG has no other chief."""
-    if not counts.get("worker") or {"master", "chief"} & {job for job, n in counts.items() if n}:
+def with_chief(script: Path, counts: dict[str, int]) -> dict[str, int]:
+    """The tasks to start: the first worker as what a script's chief is called, if that is a job of its own."""
+    if counts.get("worker", 0) < 2 or {"master", "chief"} & {job for job, n in counts.items() if n}:
         return counts
-    if not reads_tf_config(script) or not has_master(script):
+    if reads_tf_config(script) and has_master(script):
+        job = "master"
+    elif needs_chief(script):
+        job = "chief"
+    else:
         return counts
-    return {**counts, "master": 1, "worker": counts["worker"] - 1}
+    return {**counts, job: 1, "worker": counts["worker"] - 1}
 
 
 def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] | None = None) -> list[Task]:

@@ -189,7 +189,8 @@ not_differentiable("ConcatOffset")
 
 @export("concat")
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """Joins tensors along an existing dimension."""
+    """Joins tensors along an existing dimension. An axis may come first, as it did before 1.0."""
+    values, axis = (axis, values) if isinstance(values, int) and isinstance(axis, list) else (values, axis)
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) != 1:

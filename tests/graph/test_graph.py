@@ -151,11 +151,18 @@ def test_python_values_get_tensorflows_types(graph, value, dtype):
 
 @pytest.mark.parametrize(
     ("value", "dtype"),
-    [(1.5, tf.int32), ("a", tf.float32), (1, tf.bool), (True, tf.int32), (2**40, tf.int32)],
+    [(1.5, tf.int32), ("a", tf.float32), (1, tf.bool), (2**40, tf.int32)],
 )
 def test_value_that_does_not_fit_its_type_is_refused(graph, value, dtype):
     with pytest.raises(TypeError):
         tf.constant(value, dtype)
+
+
+def test_truth_values_are_numbers_where_numbers_are_wanted(graph):
+    x = tf.constant([1, 2])
+    with tf.Session() as sess:
+        assert sess.run([tf.constant(True, tf.int64), x + True]) == [1, pytest.approx([2, 3])]
+        assert sess.run(tf.constant([False, 1.5])).tolist() == [0.0, 1.5]
 
 
 def test_ragged_and_none_values_are_refused(graph):

@@ -8,7 +8,7 @@ import pytest
 
 from tensorfleet.launch.hosts import Host, read_cluster
 from tensorfleet.launch.manifests import kubernetes
-from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, jobs_of, plan, plan_alone, with_master
+from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, jobs_of, plan, plan_alone, with_chief
 
 CLUSTER = {
     "worker": [Place("127.0.0.1:2"), Place("127.0.0.1:3")],
@@ -315,5 +315,20 @@ def test_flags_with_a_list_by_default_get_one(tmp_path, define):
 def test_the_first_worker_is_the_master_of_a_script_without_another_chief(tmp_path, chief, jobs):
     path = tmp_path / "script.py"
     path.write_text(f'config = os.environ["TF_CONFIG"]\ntf.train.Server(config["cluster"])\n{chief}\n')
-    assert with_master(path, {"ps": 1, "worker": 2}) == jobs
-    assert with_master(path, {"worker": 2, "chief": 1}) == {"worker": 2, "chief": 1}
+    assert with_chief(path, {"ps": 1, "worker": 2}) == jobs
+    assert with_chief(path, {"worker": 2, "chief": 1}) == {"worker": 2, "chief": 1}
+
+
+@pytest.mark.parametrize(
+    ("lines", "jobs"),
+    [
+        ("tf.estimator.train_and_evaluate(a, b, c)", {"ps": 1, "chief": 1, "worker": 1}),
+        ("e = tf.estimator.Estimator(f)\nos.environ['TF_CONFIG'] = '{}'", {"ps": 1, "worker": 2}),
+        ("tf.train.Server(c)\ntf.estimator.RunConfig()", {"ps": 1, "worker": 2}),
+        ("tf.estimator.inputs.numpy_input_fn(x)", {"ps": 1, "worker": 2}),
+    ],
+)
+def test_the_first_worker_is_the_chief_of_a_script_with_estimators(tmp_path, lines, jobs):
+    path = tmp_path / "script.py"
+    path.write_text(lines)
+    assert with_chief(path, {"ps": 1, "worker": 2}) == jobs

@@ -143,6 +143,11 @@ def test_concat_shapes(x, u):
     assert dims(tf.concat([tf.placeholder(tf.float32), x], 0)) == [None, 3]
 
 
+def test_the_axis_of_a_concat_may_come_first_as_it_once_did(x):
+    assert dims(tf.concat(0, [x, x])) == dims(tf.concat([x, x], 0))
+    assert dims(tf.concat(5, 0)) == []
+
+
 def test_concat_of_what_does_not_fit(x):
     with pytest.raises(ValueError, match="Dimension 1 in both shapes must be equal, but are 3 and 4"):
         tf.concat([x, tf.zeros([2, 4])], 0)
