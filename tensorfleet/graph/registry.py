@@ -42,6 +42,7 @@ TYPE_SETS: dict[str, tuple[str, ...]] = {
     "integer": _I,
     "real": (*_F, *_I),
     "number": (*_F, *_I, "complex64", "complex128"),
+    "summable": (*_F, *_I, "complex64", "complex128", "variant"),
     "index": ("int32", "int64"),
 }
 

@@ -29,6 +29,7 @@ from tensorfleet.ops.common import (
     vector_of,
 )
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.tensor_list_store import TensorList
 from tensorfleet.shapes import TensorShape
 
 _SMALL = 1000  # elements; a larger constant would only fill the graph
@@ -148,7 +149,7 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Te
     examples=[case(np.ones((2, 3), np.float32)), case(np.int32(4)), case(np.array([b"a"], object))],
 )
 def _zeros_like(xp: Any, x: Any) -> Any:
-    return zeros_of(x.shape, x.dtype)
+    return x.zeros() if isinstance(x, TensorList) else zeros_of(x.shape, x.dtype)
 
 
 @op(

@@ -23,7 +23,7 @@ from tensorfleet.shapes import TensorShape, as_shape, broadcast_shape
 @op(
     "AddN",
     "inputs: N * T -> sum: T",
-    "N: int; T: number",
+    "N: int; T: summable",
     shape=merged_inputs,
     examples=[case([REAL, REAL * 2, -REAL]), case([INTS]), case([POSITIVE, POSITIVE])],
 )

@@ -1,0 +1,86 @@
+"""Gradients by a tape, as TensorFlow's own tests take them; in a graph they are those of `tf.gradients`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from tensorfleet import nest
+from tensorfleet.api import export, find
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.gradients import UnconnectedGradients
+from tensorfleet.graph.references import Reference
+from tensorfleet.variables.base import Variable
+
+
+@export("python.eager.backprop.GradientTape")
+class GradientTape:
+    """Gradients with respect to the tensors that are watched and to variables."""
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._variables = watch_accessed_variables
+        self._watched: set[Reference] = set()
+        self._open = self._used = False
+
+    def __enter__(self) -> GradientTape:
+        if self._open:
+            raise ValueError("Tape is already recording.")
+        self._open = True
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open = False
+
+    def watch(self, tensor: Any) -> None:
+        """Gradients with respect to a tensor, or to several, may be asked for."""
+        for each in nest.flatten(tensor):
+            self._watched.add(Reference(each))
+
+    @contextlib.contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """A block of which no gradients are taken."""
+        if not self._open:
+            raise ValueError("Tape is not recording.")
+        self._open = False
+        try:
+            yield
+        finally:
+            self._open = True
+
+    def reset(self) -> None:
+        """Forgets what is watched."""
+        self._watched.clear()
+        self._used = False
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradients of a target with respect to sources, arranged as these; None where there is none."""
+        if self._used and not self._persistent:
+            raise RuntimeError("GradientTape.gradient can only be called once on non-persistent tapes.")
+        self._used = True
+        flat = nest.flatten(sources)
+        targets = [to_tensor(t) for t in nest.flatten(target)]
+        given = None if output_gradients is None else nest.flatten(output_gradients)
+        known = [x for x in flat if self._watches(x)]
+        found = (
+            find("gradients")(targets, known, given, unconnected_gradients=unconnected_gradients)
+            if known
+            else []
+        )
+        by_source = {Reference(x): g for x, g in zip(known, found, strict=True)}
+        zeros = UnconnectedGradients(unconnected_gradients) == UnconnectedGradients.ZERO
+        rest = lambda x: find("zeros_like")(x) if zeros else None  # noqa: E731
+        made = [by_source[Reference(x)] if Reference(x) in by_source else rest(x) for x in flat]
+        return nest.pack_sequence_as(sources, made)
+
+    def _watches(self, source: Any) -> bool:
+        if isinstance(source, Variable):
+            return Reference(source) in self._watched or (self._variables and source.trainable)
+        return Reference(source) in self._watched

@@ -1,0 +1,60 @@
+"""Gradients by a tape, and functions of TensorFlow 2, in a graph."""
+
+import pytest
+
+import tensorfleet as tf
+
+GradientTape = tf.python.eager.backprop.GradientTape
+
+
+def test_a_tape_gives_gradients_of_what_it_watches():
+    with GradientTape() as tape:
+        x, other = tf.constant(3.0), tf.constant(4.0)
+        tape.watch(x)
+        y = x * x * other
+    found = tape.gradient(y, {"x": x, "other": other})
+    assert found["other"] is None
+    with tf.Session() as sess:
+        assert sess.run(found["x"]) == 24
+    with pytest.raises(RuntimeError, match="once on non-persistent tapes"):
+        tape.gradient(y, x)
+
+
+def test_variables_are_watched_and_gradients_that_are_missing_may_be_zeros():
+    v, w = tf.Variable(2.0), tf.Variable(2.0, trainable=False)
+    with GradientTape(persistent=True) as tape:
+        y = v * v * w
+    assert tape.gradient(y, [v, w])[1] is None
+    zeros = tape.gradient(y, [w], unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(tape.gradient(y, v, output_gradients=3.0)) == 24
+        assert sess.run(zeros) == [0]
+
+
+def test_a_tape_records_once_at_a_time():
+    with GradientTape() as tape, pytest.raises(ValueError, match="already recording"):
+        tape.__enter__()
+    with pytest.raises(ValueError, match="not recording"), tape.stop_recording():
+        pass
+
+
+def test_a_function_of_version_2_is_called_in_the_graph():
+    v = tf.Variable(1.0, use_resource=True)
+
+    @tf.python.eager.def_function.function
+    def add(x):
+        v.assign_add(x)
+        return {"sum": x + 1.0}
+
+    made = add(tf.constant(2.0))
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run(made) == {"sum": 3.0}
+        assert sess.run(v) == 3
+
+    @tf.python.eager.function.defun(input_signature=())
+    def nothing():
+        return None
+
+    assert nothing() is None and add.python_function
