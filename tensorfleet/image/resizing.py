@@ -37,6 +37,7 @@ _METHODS = {
     ResizeMethod.BICUBIC: images_resize.resize_bicubic,
     ResizeMethod.AREA: images_resize.resize_area,
 }
+_METHODS |= dict(zip(("bilinear", "nearest", "bicubic", "area"), _METHODS.values(), strict=True))
 
 
 @export("image.resize_images", "image.resize")
