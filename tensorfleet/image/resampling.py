@@ -46,7 +46,7 @@ def _resizer(method: Any, antialias: bool) -> Callable:
         return lambda images, size: _smoothed(images, size, _KERNELS.get(method, method), antialias)
     if method not in _OPS:
         raise ValueError(f"Resize method is not implemented: {method}. Use one of ResizeMethod.")
-    grid = {} if method == "area" else {"half_pixel_centers": True}
+    grid: dict[str, Any] = {} if method == "area" else {"half_pixel_centers": True}
     return lambda images, size: apply(_OPS[method], images, size, **grid)
 
 

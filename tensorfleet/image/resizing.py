@@ -31,7 +31,7 @@ class ResizeMethod:
     AREA = 3
 
 
-_METHODS = {
+_METHODS: dict[Any, Any] = {
     ResizeMethod.BILINEAR: images_resize.resize_bilinear,
     ResizeMethod.NEAREST_NEIGHBOR: images_resize.resize_nearest_neighbor,
     ResizeMethod.BICUBIC: images_resize.resize_bicubic,

@@ -125,7 +125,8 @@ def _scale_and_translate(
     wanted = ints(size)
     if len(wanted) != 2 or min(wanted) <= 0:
         raise errors.invalid("output dimensions must be positive: size takes a height and a width.")
-    return _times(*_both(x.shape, wanted, scale, move, (kernel_type, antialias)), x)
+    high, wide = _both(x.shape, wanted, scale, move, (kernel_type, antialias))
+    return _times(high, wide, x)
 
 
 @op(

@@ -1,0 +1,87 @@
+"""Small parts of `tensorflow.python.ops.ragged`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export, find, publish
+from tensorfleet.ops.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged_value import RaggedTensorValue
+
+_TENSOR, _STRINGS = "python.ops.ragged.ragged_tensor.", "python.ops.ragged.ragged_string_ops."
+publish(find("strings.bytes_split"), _STRINGS + "string_bytes_split")
+publish(find("strings.split"), _STRINGS + "strings_split_v1")
+
+
+@export(_STRINGS + "string_split_v2")
+def string_split_v2(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> RaggedTensor:
+    """The parts of each string, as a ragged tensor."""
+    return find("strings.split")(input, sep, maxsplit, "RaggedTensor", name=name)
+
+
+@export(_TENSOR + "is_ragged")
+def is_ragged(value: Any) -> bool:
+    """Whether something is a ragged tensor, or the value of one."""
+    return isinstance(value, (RaggedTensor, RaggedTensorValue))
+
+
+@export(_TENSOR + "convert_to_tensor_or_ragged_tensor")
+def convert_to_tensor_or_ragged_tensor(
+    value: Any, dtype: Any = None, preferred_dtype: Any = None, name: str | None = None
+) -> Any:
+    """A value as a tensor; what is ragged as a ragged tensor."""
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, RaggedTensor):
+        if wanted is not None and not wanted.is_compatible_with(value.dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for RaggedTensor with dtype {value.dtype.name}: "
+                f"{value!r}"
+            )
+        return value
+    if isinstance(value, RaggedTensorValue):
+        flat = find("convert_to_tensor")(
+            value.flat_values, wanted, name=name, preferred_dtype=preferred_dtype
+        )
+        return RaggedTensor.from_nested_row_splits(flat, value.nested_row_splits, validate=False)
+    return find("convert_to_tensor")(value, wanted, name=name, preferred_dtype=preferred_dtype)
+
+
+@export(_TENSOR + "match_row_splits_dtypes")
+def match_row_splits_dtypes(*tensors: Any, **kwargs: Any) -> Any:
+    """Tensors of which all ragged ones count rows with one type; with `return_dtype`, that type first."""
+    kinds = {t.row_splits.dtype for t in tensors if isinstance(t, RaggedTensor)}
+    kind = dtypes.int64 if len(kinds) > 1 or not kinds else next(iter(kinds))
+    made = tuple(t.with_row_splits_dtype(kind) if isinstance(t, RaggedTensor) else t for t in tensors)
+    return (kind, made) if kwargs.get("return_dtype") else made
+
+
+_CONVERSIONS = "python.ops.ragged.ragged_conversion_ops."
+
+
+@export(_CONVERSIONS + "from_tensor")
+def from_tensor(
+    tensor: Any, lengths: Any = None, padding: Any = None, ragged_rank: int = 1, **options: Any
+) -> Any:
+    """A dense tensor as a ragged one; a ragged one stays as it is."""
+    if isinstance(tensor, RaggedTensor):
+        return tensor
+    return RaggedTensor.from_tensor(tensor, lengths, padding, ragged_rank, **options)
+
+
+@export(_CONVERSIONS + "to_tensor")
+def to_tensor(rt_input: Any, default_value: Any = None, name: str | None = None) -> Any:
+    """A ragged tensor as a dense one; a dense one stays as it is."""
+    return rt_input.to_tensor(default_value, name) if isinstance(rt_input, RaggedTensor) else rt_input
+
+
+@export(_CONVERSIONS + "to_sparse")
+def to_sparse(rt_input: Any, name: str | None = None) -> Any:
+    """A ragged tensor as a sparse one."""
+    return rt_input.to_sparse(name)
+
+
+@export(_CONVERSIONS + "from_sparse")
+def from_sparse(st_input: Any, name: str | None = None) -> Any:
+    """A sparse tensor as a ragged one."""
+    return RaggedTensor.from_sparse(st_input, name)
