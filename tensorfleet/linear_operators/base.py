@@ -17,7 +17,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.linear_operators import tools
 from tensorfleet.ops.array_build import eye
 from tensorfleet.ops.basic import no_op
-from tensorfleet.ops.checks import assert_less, assert_near
+from tensorfleet.ops.checks import assert_equal, assert_less, assert_near
 from tensorfleet.ops.linalg import cholesky, self_adjoint_eigvals, svd
 from tensorfleet.ops.linalg_solve import slogdet
 from tensorfleet.ops.reduce import reduce_max, reduce_min
@@ -72,6 +72,16 @@ class LinearOperator:
             yield scope
 
     # -- what it is --
+
+    @property
+    def variables(self) -> tuple:
+        """The variables that its tensors are made of."""
+        return tools.variables_of(self._graph_parents)
+
+    @property
+    def trainable_variables(self) -> tuple:
+        """Those of its variables that optimizers train."""
+        return tuple(v for v in self.variables if v.trainable)
 
     name = readonly("_name", "The name that its operations are scoped by.")
     dtype = readonly("_dtype", "The type of its elements.")
@@ -265,7 +275,15 @@ class LinearOperator:
 
     def _assert_self_adjoint(self) -> Operation:
         dense = self.to_dense()
-        return assert_near(dense, tools.adjoint(dense), message="Matrix was not equal to its adjoint.")
+        difference = tools.magnitude(dense - tools.adjoint(dense))
+        none = apply("ZerosLike", difference)
+        return assert_near(difference, none, message="Matrix was not equal to its adjoint.")
+
+    def _assert_real(self, values: Tensor, message: str) -> Operation:
+        if not values.dtype.is_complex:
+            return self._nothing("assert_self_adjoint")
+        imaginary = apply("Imag", values, Tout=values.dtype.real_dtype)
+        return assert_equal(apply("ZerosLike", imaginary), imaginary, message=message)
 
     def _assert_none_zero(self, values: Tensor, message: str) -> Operation:
         sizes = tools.magnitude(values)

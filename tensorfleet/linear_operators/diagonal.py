@@ -113,6 +113,10 @@ class LinearOperatorDiag(LinearOperator):
             message="Diagonal operator had diagonal entries with non-positive real part, thus was not positive definite.",
         )
 
+    def _assert_self_adjoint(self) -> Operation:
+        message = "This diagonal operator contained non-zero imaginary values.  Thus it was not self-adjoint."
+        return self._assert_real(self._diag, message)
+
 
 def _scaled(left: LinearOperator, factors: Tensor, right: LinearOperator) -> LinearOperator | None:
     """The product of a diagonal with an operator that stays of its kind."""
@@ -381,6 +385,9 @@ class LinearOperatorScaledIdentity(_Multiple):
     def _assert_positive_definite(self) -> Operation:
         real = tools.as_type(self._multiplier, self._real_type)
         return assert_positive(real, message="LinearOperator was not positive definite.")
+
+    def _assert_self_adjoint(self) -> Operation:
+        return self._assert_real(self._multiplier, "LinearOperator was not self-adjoint")
 
 
 #: the kinds whose product with a triangle is one again

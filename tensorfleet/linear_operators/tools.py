@@ -139,3 +139,16 @@ def as_type(x: Tensor, dtype: Any) -> Tensor:
 def conjugated(x: Tensor) -> Tensor:
     """The conjugate of complex numbers, real ones as they are."""
     return conj(x) if x.dtype.is_complex else x
+
+
+def variables_of(tensors: Sequence[Any]) -> tuple:
+    """The variables of a graph that tensors are computed from, in the order they were made."""
+    seen: set[Any] = set()
+    waiting = [t._as_graph_element().op if hasattr(t, "_as_graph_element") else t.op for t in tensors]
+    while waiting:
+        op = waiting.pop()
+        if op not in seen:
+            seen.add(op)
+            waiting += [t.op for t in op.inputs]
+    known = tensors[0].graph.get_collection("variables") if tensors else []
+    return tuple(v for v in known if v.op in seen)

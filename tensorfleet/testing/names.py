@@ -47,6 +47,10 @@ publish_lazily(
 publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.sample_ops"), "python.framework.test_ops"
 )
+publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.linear_operators"),
+    "python.ops.linalg.linear_operator_test_util",
+)
 
 _TEST_UTIL = "python.framework.test_util."
 # Decorators that choose among modes of which there is one here.

@@ -92,3 +92,18 @@ def test_a_kind_of_ones_own_needs_three_methods(session):
     solution, determinant = session.run([operator.solve(X), operator.determinant()])
     np.testing.assert_allclose(solution, X / 2)
     np.testing.assert_allclose(determinant, 8)
+
+
+def test_complex_operators_are_checked_to_be_self_adjoint():
+    imaginary = tf.linalg.LinearOperatorDiag([1.0, 1j])
+    scaled = tf.linalg.LinearOperatorScaledIdentity(2, 1j)
+    dense = tf.linalg.LinearOperatorFullMatrix(np.array([[1, 1j], [1j, 1]]))
+    with tf.Session() as sess:
+        for operator, text in (
+            (imaginary, "imaginary.*not self-adjoint"),
+            (scaled, "not self-adjoint"),
+            (dense, "not equal to its adjoint"),
+        ):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+                sess.run(operator.assert_self_adjoint())
+        sess.run(tf.linalg.LinearOperatorFullMatrix(np.array([[1, 1j], [-1j, 1]])).assert_self_adjoint())
