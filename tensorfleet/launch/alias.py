@@ -155,7 +155,7 @@ _TEST_FOLDERS = ("kernel_tests", "distributions", "linalg", "proto", "random", "
 
 def _beside_script(place: str) -> ModuleSpec | None:
     """What a test of TensorFlow's own tree takes from other tests: the file of that tree, or the one beside the script."""
-    *path, name = place.split(".")
+    *path, name = _THEM, *place.split(".")[1:]
     if "kernel_tests" not in path + [name] and "test" not in name:
         return None
     script = Path(sys.argv[0]).resolve()

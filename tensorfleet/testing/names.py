@@ -48,6 +48,9 @@ publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.sample_ops"), "python.framework.test_ops"
 )
 publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.randomness"), "python.kernel_tests.random.util"
+)
+publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.linear_operators"),
     "python.ops.linalg.linear_operator_test_util",
 )

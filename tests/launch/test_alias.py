@@ -154,6 +154,9 @@ def test_uninstalling_leaves_nothing():
         ("contrib.eager.Iterator", "tf.Session"),
         ("function", "tf.Session"),
         ("python.debug.OtherWrapperSession", "tf.Print"),
+
+
+        ("python.debug.TensorBoardDebugWrapperSession", "tf.Print"),
     ],
 )
 def test_a_name_that_is_absent_says_what_to_use(name, instead):
@@ -164,14 +167,14 @@ def test_a_name_that_is_absent_says_what_to_use(name, instead):
 def test_a_test_of_tensorflows_tree_finds_what_other_tests_of_it_share(tmp_path):
     tests = tmp_path / "tensorflow" / "python" / "kernel_tests"
     (tests / "random").mkdir(parents=True)
-    (tests / "random" / "util.py").write_text("VALUE = 3\n")
+    (tests / "random" / "helper.py").write_text("VALUE = 3\n")
     (tests / "bias_op_base.py").write_text("from tensorflow.python.ops import array_ops\n")
     script = tests / "random" / "some_test.py"
     script.write_text(
         "from tensorflow.python.kernel_tests import bias_op_base\n"
-        "from tensorflow.python.kernel_tests.random import util\n"
+        "from tensorflow.python.kernel_tests.random import helper, util\n"
         "from tensorflow.python.platform import test\n"
-        "print(util.VALUE, bias_op_base.array_ops.__name__, test.test_src_dir_path('core/lib'))\n"
+        "print(util.chi_squared and helper.VALUE, bias_op_base.array_ops.__name__, test.test_src_dir_path('core/lib'))\n"
         "from tensorflow.python.kernel_tests import absent\n"
     )
     found = subprocess.run(
