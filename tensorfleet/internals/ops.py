@@ -267,3 +267,9 @@ def _skip_common_stack_elements(stacktrace: list, base_case: list) -> list:
         if trace != base:
             return stacktrace[i:]
     return stacktrace[-1:]
+
+
+@export("python.ops.cond_v2.cond_v2")
+def cond_v2(pred: Any, true_fn: Any, false_fn: Any, name: str = "cond") -> Any:
+    """What one of two functions gives, as `tf.cond` does it."""
+    return find("cond")(pred, true_fn, false_fn, name=name)

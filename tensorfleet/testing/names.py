@@ -60,11 +60,12 @@ _TEST_UTIL = "python.framework.test_util."
 _AS_IT_IS = """
     add_graph_building_optimization_tests also_run_as_tf_function assert_no_garbage_created
     assert_no_new_pyobjects_executing_eagerly assert_no_new_tensors build_as_function_and_v1_graph
-    deprecated_graph_mode_only disable_all_xla disable_control_flow_v2 disable_cudnn_autotune
-    disable_mlir_bridge disable_tfrt disable_xla enable_c_api enable_c_shapes enable_control_flow_v2
-    enable_cond_v2 enable_while_v2 enable_eager_op_as_function enable_tf_xla_constant_folding no_xla_auto_jit
+    deprecated_graph_mode_only disable_all_xla disable_asan disable_control_flow_v2 disable_cudnn_autotune
+    disable_mlir_bridge disable_tfrt disable_tsan disable_ubsan disable_xla enable_c_api enable_c_shapes enable_control_flow_v2
+    enable_cond_v2 enable_while_v2 enable_eager_op_as_function enable_nested_function_shape_inference
+    enable_output_all_intermediates enable_tf_xla_constant_folding no_xla_auto_jit run_without_tensor_float_32
     run_all_in_deprecated_graph_mode_only run_class_in_v1_v2 run_deprecated_v1 run_in_async_and_sync_mode
-    run_in_v1_v2 run_v1_only set_xla_env_flag with_c_api with_c_shapes with_control_flow_v2
+    run_in_v1_v2 run_v1_only set_xla_env_flag with_forward_compatibility_horizons with_c_api with_c_shapes with_control_flow_v2
     with_eager_op_as_function xla_allow_fallback
 """
 _NO = """

@@ -403,3 +403,14 @@ def test_a_graph_given_to_the_optimizer_comes_back_as_it_is():
     tf.constant(1.0, name="c")
     meta = tf.train.export_meta_graph()
     assert tf_optimizer.OptimizeGraph(tf.ConfigProto(), meta) == meta.graph_def
+
+
+def test_a_branch_of_version_2_is_a_cond():
+    from tensorfleet.python.ops import cond_v2
+
+    x = tf.constant(2.0)
+    pred = tf.placeholder(tf.bool)
+    y = cond_v2.cond_v2(pred, lambda: x * 3.0, lambda: x, name="either")
+    with tf.Session() as sess:
+        assert sess.run([y, tf.gradients(y, x)[0]], {pred: True}) == [6, 3]
+        assert sess.run(y, {pred: False}) == 2
