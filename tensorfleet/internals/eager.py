@@ -62,6 +62,11 @@ def context() -> _Context:
     return find("python.eager.context._context")
 
 
+# The names that TensorFlow's tests have for modes; there is one.
+for _name, _value in {"GRAPH_MODE": 0, "EAGER_MODE": 1, "SYNC": 0, "ASYNC": 1}.items():
+    publish(_value, f"python.eager.context.{_name}")
+
+
 @export("python.eager.context.num_gpus")
 def num_gpus() -> int:
     """How many GPUs a session has."""
@@ -80,15 +85,42 @@ def in_eager_mode() -> bool:
     return False
 
 
-@export("python.eager.context.ensure_initialized")
-def ensure_initialized() -> None:
-    """Does nothing."""
+@export("python.eager.context.list_devices")
+def list_devices() -> list[str]:
+    """The names of the devices that a session has."""
+    with find("Session")() as session:
+        return [d.name for d in session.list_devices()]
 
 
 @export("python.eager.context.shared_name")
 def shared_name(name: str | None = None) -> str | None:
-    """The name under which a graph shares a resource: the one given."""
+    """The name itself: graphs tell resources apart by it."""
     return name
+
+
+@export("python.eager.context.async_wait", "python.eager.context.ensure_initialized")
+def nothing_to_wait_for() -> None:
+    """Does nothing: nothing runs outside of sessions."""
+
+
+@export("python.framework.ops.EagerTensor")
+class EagerTensor:
+    """What a tensor with a value would be: no tensor of a graph is one."""
+
+
+publish(True, "python.framework.ops._USE_C_API", "python.framework.ops._USE_C_SHAPES")
+
+
+@export("python.ops.math_ops.tensor_equals")
+def tensor_equals(self: Any, other: Any) -> bool:
+    """Whether two tensors of a graph are one."""
+    return self is other
+
+
+@export("python.ops.math_ops.tensor_not_equals")
+def tensor_not_equals(self: Any, other: Any) -> bool:
+    """Whether two tensors of a graph are not one."""
+    return self is not other
 
 
 @export("python.eager.context.graph_mode")

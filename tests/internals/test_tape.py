@@ -58,3 +58,18 @@ def test_a_function_of_version_2_is_called_in_the_graph():
         return None
 
     assert nothing() is None and add.python_function
+
+
+def test_what_tests_ask_about_eager_execution():
+    context, ops = tf.python.eager.context, tf.python.framework.ops
+    assert context.num_gpus() == len([d for d in context.list_devices() if "GPU" in d])
+    assert context.shared_name("x") == "x" and context.async_wait() is None
+    x = tf.constant([1, 2])
+    assert not isinstance(x, ops.EagerTensor)
+    assert tf.python.ops.math_ops.tensor_equals(x, x) and tf.python.ops.math_ops.tensor_not_equals(x, 1)
+
+
+def test_a_cell_of_another_kind_is_told_as_the_name_says():
+    told = tf.python.ops.rnn_cell_impl.ASSERT_LIKE_RNNCELL_ERROR_REGEXP
+    with pytest.raises(TypeError, match=told):
+        tf.nn.dynamic_rnn(object(), tf.ones([1, 2, 3]), dtype=tf.float32)

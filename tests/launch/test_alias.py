@@ -153,9 +153,6 @@ def test_uninstalling_leaves_nothing():
         ("contrib.distribute.OtherStrategy", "docs/distribute.md"),
         ("contrib.eager.Iterator", "tf.Session"),
         ("function", "tf.Session"),
-        ("python.debug.OtherWrapperSession", "tf.Print"),
-
-
         ("python.debug.TensorBoardDebugWrapperSession", "tf.Print"),
     ],
 )
