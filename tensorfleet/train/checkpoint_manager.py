@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorfleet.api import export
 from tensorfleet.graph.scopes import get_default_graph, session_for
+from tensorfleet.platform import logging
 from tensorfleet.train.checkpoint import Checkpoint
 from tensorfleet.train.checkpoint_state import get_checkpoint_state, remove_checkpoint, write_state
 
@@ -37,15 +38,27 @@ class CheckpointManager:
         self._prefix = os.path.join(self._directory, checkpoint_name)
         self._kept: dict[str, float] = {}
         self._latest: str | None = None
-        self._preserved = time.time()
+        # A little earlier, for a manager that is made again at once.
+        self._preserved = time.time() - 1.0
         state = get_checkpoint_state(self._directory)
         if state is not None:
-            self._latest = state.model_checkpoint_path
-            self._preserved = state.last_preserved_timestamp or self._preserved
-            stamps = list(state.all_model_checkpoint_timestamps) or [time.time()] * len(
-                state.all_model_checkpoint_paths
+            self._take_over(state)
+
+    def _take_over(self, state: Any) -> None:
+        """Goes on with the checkpoints of another manager; those that none has written are left alone."""
+        now = time.time()
+        self._latest = state.model_checkpoint_path
+        self._preserved = state.last_preserved_timestamp
+        if now < self._preserved:
+            logging.warning(
+                "time.time() returned a value %f seconds behind the last preserved checkpoint timestamp.",
+                self._preserved - now,
             )
-            self._kept = dict(zip(state.all_model_checkpoint_paths, stamps, strict=True))
+            self._preserved = now
+        written = zip(state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps, strict=False)
+        for path, stamp in written:
+            if min(stamp, now) > self._preserved:
+                self._kept[path] = min(stamp, now)
 
     @property
     def latest_checkpoint(self) -> str | None:

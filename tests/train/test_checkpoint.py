@@ -145,3 +145,22 @@ def test_write_neither_counts_nor_marks_as_latest(tmp_path):
 def test_only_objects_are_saved():
     with pytest.raises(ValueError, match="was expecting a trackable object"):
         tf.train.Checkpoint(number=3)
+
+
+def test_a_manager_leaves_checkpoints_that_none_wrote_alone(tmp_path, caplog):
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        first = checkpoint.save(str(tmp_path / "mine"))
+        manager = tf.train.CheckpointManager(checkpoint, str(tmp_path), max_to_keep=1)
+        assert (manager.latest_checkpoint, manager.checkpoints) == (first, [])
+        manager.save()
+        second = manager.save()
+        assert manager.checkpoints == [second]
+        assert tf.train.checkpoint_exists(first)
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert tf.train.CheckpointManager(checkpoint, str(tmp_path), max_to_keep=1).checkpoints == [second]
+    state.last_preserved_timestamp += 1e12
+    (tmp_path / "checkpoint").write_text(str(state))
+    tf.train.CheckpointManager(checkpoint, str(tmp_path), max_to_keep=1)
+    assert "behind the last preserved checkpoint" in caplog.text
