@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensorfleet.api import export
 
@@ -21,6 +21,17 @@ class Timeline:
         self, show_dataflow: bool = True, show_memory: bool = False, op_time: str = "schedule"
     ) -> str:
         """The trace as JSON text: a row per device and thread, an arrow per value that flows between parts."""
+        return _Trace(self._events(show_dataflow, show_memory)).format_to_string(pretty=True)
+
+    def analyze_step_stats(
+        self, show_dataflow: bool = True, show_memory: bool = True, op_time: str = "schedule"
+    ) -> StepStatsAnalysis:
+        """The trace, and for each allocator the most bytes it had given out at a time."""
+        return StepStatsAnalysis(
+            _Trace(self._events(show_dataflow, show_memory)), _maximums(self._step_stats)
+        )
+
+    def _events(self, show_dataflow: bool, show_memory: bool) -> list[dict]:
         events: list[dict] = []
         ends: dict[str, tuple[int, int, int]] = {}
         flows: list[tuple[str, int, int, int]] = []
@@ -53,7 +64,64 @@ class Timeline:
                     events.append({**common, "ph": "t", "pid": pid, "tid": tid, "ts": start})
         if show_memory:
             events += _memory(self._step_stats)
-        return json.dumps({"traceEvents": events}, indent=2)
+        return events
+
+
+class _Trace:
+    """Events in the form of Chrome's traces."""
+
+    def __init__(self, events: list[dict]) -> None:
+        self._events = events
+
+    def format_to_string(self, pretty: bool = False) -> str:
+        """The events as JSON text."""
+        made = {"traceEvents": self._events}
+        return json.dumps(made, indent=2 if pretty else None, separators=None if pretty else (",", ":"))
+
+
+@export("python.client.timeline.AllocationMaximum")
+class AllocationMaximum(NamedTuple):
+    """The most bytes that were in use at a time, when, and by which tensors."""
+
+    timestamp: int
+    num_bytes: int
+    tensors: set[str]
+
+
+@export("python.client.timeline.StepStatsAnalysis")
+class StepStatsAnalysis(NamedTuple):
+    """The trace of a step and the memory it took."""
+
+    chrome_trace: _Trace
+    allocator_maximums: dict[str, AllocationMaximum]
+
+
+def _maximums(step_stats: Any) -> dict[str, AllocationMaximum]:
+    """The peak of each allocator: a node's outputs live until the last node that takes them ends."""
+    nodes = [n for device in step_stats.dev_stats for n in device.node_stats]
+    last = {n.node_name: n.all_start_micros + n.all_end_rel_micros for n in nodes}
+    for node in nodes:
+        for source in _parse(node)[1]:
+            last[source] = max(last.get(source, 0), node.all_start_micros + node.all_end_rel_micros)
+    changes: dict[str, list[tuple[int, int, str]]] = {}
+    for node in nodes:
+        for output in node.output:
+            told = output.tensor_description.allocation_description
+            name, size = f"{node.node_name}:{output.slot}", told.requested_bytes
+            of = changes.setdefault(told.allocator_name or "cpu", [])
+            of += [(node.all_start_micros, size, name), (last[node.node_name] + 1, -size, name)]
+    return {allocator: _peak(of) for allocator, of in changes.items()}
+
+
+def _peak(changes: list[tuple[int, int, str]]) -> AllocationMaximum:
+    most, used = AllocationMaximum(0, 0, set()), 0
+    alive: set[str] = set()
+    for when, size, name in sorted(changes):
+        used += size
+        (alive.add if size > 0 else alive.discard)(name)
+        if used > most.num_bytes:
+            most = AllocationMaximum(when, used, set(alive))
+    return most
 
 
 def _meta(name: str, pid: int, text: str) -> dict:

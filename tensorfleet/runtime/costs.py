@@ -79,7 +79,7 @@ def _spent(plan: Plan, events: Iterable[tuple]) -> dict[str, float]:
     """Microseconds by operation."""
     parts = {part.ops[-1].name: [op.name for op in part.ops] for part in plan.parts if part.ops}
     found: dict[str, float] = {}
-    for _, name, _, began, ended, _ in events:
+    for _, name, _, began, ended, *_ in events:
         names = parts.get(name, [name])
         for one in names:
             found[one] = found.get(one, 0.0) + (ended - began) / 1000 / len(names)

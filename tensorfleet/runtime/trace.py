@@ -16,8 +16,8 @@ class Collector:
     def __init__(self, home: str = "") -> None:
         self._home = home  # the device of constants, which need no running
         self._lock = threading.Lock()
-        #: (device, name, label, began, ended, thread), times in nanoseconds
-        self.events: list[tuple[str, str, str, int, int, int]] = []
+        #: (device, name, label, began, ended, thread, bytes of each result), times in nanoseconds
+        self.events: list[tuple[str, str, str, int, int, int, list[int]]] = []
 
     def run(self, item: Any, ctx: Any, values: list) -> None:
         """Runs one part and notes when it began and ended."""
@@ -25,11 +25,14 @@ class Collector:
         try:
             item.run(ctx, values)
         finally:
-            ended = time.time_ns()
+            ended, here = time.time_ns(), threading.get_ident()
+            sizes = [
+                int(getattr(values[slot], "nbytes", 0))
+                for slot in getattr(item, "outs", ())
+                if slot is not None
+            ]
             with self._lock:
-                self.events.append(
-                    (item.device, item.name, label(item), started, ended, threading.get_ident())
-                )
+                self.events.append((item.device, item.name, label(item), started, ended, here, sizes))
 
     def add(self, events: Any) -> None:
         """Takes in what another task recorded of the same step."""
@@ -45,8 +48,8 @@ class Collector:
             if fetched not in plan.feeds and fetched._op not in ops:
                 ops[fetched._op] = self._home
                 now, label = time.time_ns(), f"{fetched._op.name} = {fetched._op.type}()"
-                self.events.append((self._home, fetched._op.name, label, now, now, threading.get_ident()))
-        for device, name, text, started, ended, thread in self.events:
+                self.events.append((self._home, fetched._op.name, label, now, now, threading.get_ident(), []))
+        for device, name, text, started, ended, thread, sizes in self.events:
             if device not in by_device:
                 by_device[device] = run_metadata.step_stats.dev_stats.add(device=device)
             stats = by_device[device].node_stats.add()
@@ -59,10 +62,23 @@ class Collector:
             stats.scheduled_micros = stats.all_start_micros
             stats.thread_id = threads.setdefault(thread, len(threads))
             stats.timeline_label = text
+            _fill_memory(stats, device, sizes)
         if graphs:
             _partition_graphs(run_metadata, ops)
         if costs:
             fill_costs(run_metadata.cost_graph, plan, self.events, self._home)
+
+
+def _fill_memory(stats: Any, device: str, sizes: list[int]) -> None:
+    """The bytes of a part's results."""
+    if not sizes:
+        return
+    allocator = device.rpartition("/device:")[2].partition(":")[0].lower()
+    stats.memory.add(allocator_name=allocator, total_bytes=sum(sizes), peak_bytes=sum(sizes))
+    for slot, size in enumerate(sizes):
+        told = stats.output.add(slot=slot).tensor_description.allocation_description
+        told.requested_bytes = told.allocated_bytes = size
+        told.allocator_name = allocator
 
 
 def label(item: Any) -> str:
