@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.api import export
+from tensorfleet.api import export, find, publish
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec, canonical_name
 from tensorfleet.graph.scopes import get_default_graph
@@ -14,6 +14,10 @@ from tensorfleet.graph.scopes import get_default_graph
 _DEVICES = "python.distribute.device_util"
 _WORKERS = "python.distribute.multi_worker_util"
 _SHARED = "python.distribute.shared_variable_creator"
+for _place in ("cluster_resolver", "cluster_resolver.cluster_resolver"):
+    publish(
+        find("distribute.cluster_resolver.UnionResolver"), f"python.distribute.{_place}.UnionClusterResolver"
+    )
 
 
 @export(f"{_DEVICES}.canonicalize")

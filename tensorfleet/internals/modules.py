@@ -65,6 +65,7 @@ _MODULES = {
     """,
     "distribute.cluster_resolver": """
         distribute.cluster_resolver distribute.cluster_resolver.cluster_resolver
+        distribute.cluster_resolver.slurm_cluster_resolver
         distribute.cluster_resolver.tfconfig_cluster_resolver
     """,
     "contrib.distribute": "distribute.distribute_config",

@@ -1,10 +1,12 @@
 """Resolvers tell a program which cluster it is in."""
 
 import json
+import os
 
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.cluster.slurm import expanded
 
 resolvers = tf.distribute.cluster_resolver
 SPEC = tf.train.ClusterSpec({"worker": ["c:3", "d:4"]})
@@ -81,3 +83,78 @@ def test_numbered_tasks_are_joined_by_number():
     assert r.cluster_spec().as_dict() == {"worker": ["e:5", "f:5"]}
     with pytest.raises(KeyError, match="two addresses"):
         resolvers.UnionResolver(numbered({1: "f:5"}), numbered({1: "g:6"})).cluster_spec()
+
+
+SLURM = {
+    "SLURM_PROCID": "1",
+    "SLURM_NTASKS": "5",
+    "SLURM_NTASKS_PER_NODE": "2",
+    "SLURM_JOB_NODELIST": "n[13,41-42]",
+}
+
+
+@pytest.fixture
+def slurm(monkeypatch):
+    monkeypatch.delenv("OMPI_COMM_WORLD_RANK", raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+    def started(**changes):
+        for name in SLURM:
+            monkeypatch.delenv(name, raising=False)
+        for name, value in {**SLURM, **changes}.items():
+            if value is not None:
+                monkeypatch.setenv(name, value)
+
+    return started
+
+
+def test_the_cluster_of_a_slurm_allocation(slurm):
+    slurm()
+    r = resolvers.SlurmClusterResolver({"worker": 4, "ps": 1}, gpus_per_node=4, gpus_per_task=2)
+    assert (r.master(), r.get_task_info()) == ("", (None, None))
+    assert r.cluster_spec().as_dict() == {
+        "ps": ["n13:8888"],
+        "worker": ["n13:8889", "n41:8888", "n41:8889", "n42:8888"],
+    }
+    assert r.get_task_info() == ("worker", 0)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "2,3"
+    assert (r.master(), r.master("ps", 0, rpc_layer="x")) == ("grpc://n13:8889", "x://n13:8888")
+    assert r.num_accelerators() == {"GPU": 4}
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "text"),
+    [
+        ({"SLURM_NTASKS_PER_NODE": None}, {}, "SLURM_NTASKS_PER_NODE is set"),
+        ({}, {"gpus_per_node": 1}, "more GPUs per node"),
+        ({"SLURM_NTASKS": "3"}, {}, "the jobs have 5, Slurm started 3"),
+        ({"SLURM_PROCID": None}, {}, "not started by Slurm"),
+    ],
+)
+def test_allocations_that_do_not_fit_the_jobs_are_refused(slurm, changes, options, text):
+    slurm(**changes)
+    with pytest.raises(RuntimeError, match=text):
+        resolvers.SlurmClusterResolver({"worker": 4, "ps": 1}, **{"gpus_per_node": 2, **options})
+
+
+def test_tasks_that_mpirun_started_know_their_number(slurm, monkeypatch):
+    slurm(SLURM_NTASKS="1")
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "4")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "5")
+    r = resolvers.SlurmClusterResolver({"worker": 4, "ps": 1}, gpus_per_node=2, auto_set_gpu=False)
+    r.cluster_spec()
+    assert r.get_task_info() == ("worker", 3)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+
+
+@pytest.mark.parametrize(
+    ("listed", "names"),
+    [
+        ("a", ["a"]),
+        ("a,b", ["a", "b"]),
+        ("n[08-10],x", ["n08", "n09", "n10", "x"]),
+        ("r[1-2]n[3,5]", ["r1n3", "r1n5", "r2n3", "r2n5"]),
+    ],
+)
+def test_lists_of_nodes_are_written_out(listed, names):
+    assert expanded(listed) == names
