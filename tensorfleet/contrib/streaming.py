@@ -1,0 +1,256 @@
+"""`tf.contrib.metrics`: rates, covariance, correlation, agreement and everything that was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.api import export, find, publish
+from tensorfleet.contrib.metrics import _LAST, _predictions_first
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import GraphKeys
+from tensorfleet.metrics.base import collect, fitted, metric_variable, ratio
+from tensorfleet.variables.creation import create_variable
+from tensorfleet.variables.scope import variable_scope
+
+_COUNTED = ("true_positives", "false_positives", "true_negatives", "false_negatives")
+for _name in _COUNTED:
+    publish(
+        _predictions_first(f"{_name}_at_thresholds", ("thresholds", "weights")),
+        f"contrib.metrics.streaming_{_name}_at_thresholds",
+    )
+publish(find("confusion_matrix"), "contrib.metrics.confusion_matrix")
+for _name in ("set_difference", "set_intersection", "set_size", "set_union"):
+    publish(find(f"sets.{_name}"), f"contrib.metrics.{_name}")
+
+
+def _rate(wrong: str, right: str, name: str, at_thresholds: bool) -> Callable:
+    """The share of the wrong ones of those that are labeled alike."""
+    order = ("thresholds", *_LAST) if at_thresholds else _LAST
+    ending = "_at_thresholds" if at_thresholds else ""
+
+    def rate(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        given = {**dict(zip(order, args, strict=False)), **kwargs}
+        collections = [given.pop(c, None) for c in ("metrics_collections", "updates_collections")]
+        scope = given.pop("name", None)
+        with variable_scope(scope, name, [predictions, labels]):
+            counts = [
+                find(f"metrics.{kind}{ending}")(labels=labels, predictions=predictions, **given)
+                for kind in (wrong, right)
+            ]
+            (bad, update_bad), (good, update_good) = counts
+            value = ratio(bad, bad + good, "value")
+            return collect(value, ratio(update_bad, update_bad + update_good, "update_op"), *collections)
+
+    rate.__name__ = rate.__qualname__ = f"streaming_{name}"
+    rate.__doc__ = f"The {name.replace('_', ' ')} of all predictions so far."
+    return rate
+
+
+for _wrong, _right, _name in (
+    ("false_positives", "true_negatives", "false_positive_rate"),
+    ("false_negatives", "true_positives", "false_negative_rate"),
+):
+    publish(_rate(_wrong, _right, _name, False), f"contrib.metrics.streaming_{_name}")
+    _name += "_at_thresholds"
+    publish(_rate(_wrong, _right, _name, True), f"contrib.metrics.streaming_{_name}")
+
+
+def _comoment(p: Tensor, label: Tensor, weights: Any, means: tuple, count: Any) -> tuple[Tensor, Tensor]:
+    """What a batch adds to the sum of products of deviations, and how many are counted after it."""
+    total = find("reduce_sum")
+    shares = find("ones_like")(p) if weights is None else find("ones_like")(p) * weights
+    number = total(shares)
+    after = count.assign_add(number)
+    before = after - number
+    found, past = [], []
+    for values, mean in zip((p, label), means, strict=True):
+        batch = find("div_no_nan")(total(values * shares), number)
+        delta = find("div_no_nan")((batch - mean) * number, after)
+        new = mean.assign_add(delta)
+        found.append(batch)
+        past.append(new - delta)
+    own = total((p - found[0]) * (label - found[1]) * shares)
+    across = (past[0] - found[0]) * (past[1] - found[1])
+    return own + across * find("div_no_nan")(before * number, after), after
+
+
+@export("contrib.metrics.streaming_covariance")
+def streaming_covariance(
+    predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The unbiased covariance of all predictions and labels so far; NaN before there are two."""
+    with variable_scope(name, "covariance", [predictions, labels]):
+        p, label, weights = fitted(predictions, labels, weights)
+        p, label = (find("cast")(x, dtypes.float32) for x in (p, label))
+        if weights is not None:
+            weights = find("cast")(weights, dtypes.float32)
+        names = ("count", "mean_prediction", "mean_label", "comoment")
+        kept: list[Any] = [metric_variable([], dtypes.float32, n) for n in names]
+        count, mean_p, mean_l, comoment = kept
+        added, after = _comoment(p, label, weights, (mean_p, mean_l), count)
+        updated = comoment.assign_add(added)
+        nan = find("constant")(float("nan"), dtypes.float32)
+        value = find("where")(count <= 1.0, nan, comoment / (count - 1.0), name="covariance")
+        update = find("where")(after <= 1.0, nan, updated / (after - 1.0), name="update_op")
+        return collect(value, update, metrics_collections, updates_collections)
+
+
+@export("contrib.metrics.streaming_pearson_correlation")
+def streaming_pearson_correlation(
+    predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Pearson's correlation of all predictions and labels so far."""
+    with variable_scope(name, "pearson_r", [predictions, labels]):
+        p, label, weights = fitted(predictions, labels, weights)
+        both, update_both = streaming_covariance(p, label, weights, name="covariance")
+        first, update_first = streaming_covariance(p, p, weights, name="variance_predictions")
+        second, update_second = streaming_covariance(label, label, weights, name="variance_labels")
+        root = find("sqrt")
+        value = find("truediv")(both, root(first) * root(second), name="pearson_r")
+        update = find("truediv")(update_both, root(update_first) * root(update_second), name="update_op")
+        return collect(value, update, metrics_collections, updates_collections)
+
+
+@export("contrib.metrics.count")
+def count(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """How many values there were so far, or the sum of their weights."""
+    with variable_scope(name, "count", [values, weights]):
+        values = to_tensor(values)
+        kept = metric_variable([], dtypes.float32, "count")
+        if weights is None:
+            number = find("cast")(find("size")(values), dtypes.float32)
+        else:
+            values, _, weights = fitted(values, None, weights)
+            shares = find("ones_like")(values, dtype=dtypes.float32) * find("cast")(weights, dtypes.float32)
+            number = find("reduce_sum")(shares)
+        update = kept.assign_add(number)
+        return collect(find("identity")(kept), update, metrics_collections, updates_collections)
+
+
+@export("contrib.metrics.streaming_concat")
+def streaming_concat(
+    values: Any,
+    axis: int = 0,
+    max_size: int | None = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Any]:
+    """All values so far, one behind the other along an axis; no more than `max_size`."""
+    with variable_scope(name, "streaming_concat", [values]):
+        values = to_tensor(values)
+        shape = values.shape.as_list()
+        at = axis % len(shape)
+        if any(d is None for i, d in enumerate(shape) if i != at):
+            raise ValueError(
+                "all dimensions of `values` other than the dimension to concatenate must have static size"
+            )
+        kept = create_variable(
+            initial_value=lambda: find("zeros")(
+                [0 if i == at else d for i, d in enumerate(shape)], values.dtype
+            ),
+            trainable=False,
+            collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+            validate_shape=False,
+            name="array",
+        )
+        known = [None if i == at else d for i, d in enumerate(shape)]
+        now = find("identity")(kept)
+        now.set_shape(known)
+        more = values
+        if max_size is not None:
+            room = max_size - find("shape")(now)[at]
+            sizes = [-1] * len(shape)
+            begin = [0] * len(shape)
+            limited = find("minimum")(room, find("shape")(values)[at])
+            more = find("slice")(values, begin, [limited if i == at else s for i, s in enumerate(sizes)])
+        update = find("assign")(kept, find("concat")([now, more], at), validate_shape=False)
+        value = find("identity")(kept)
+        value.set_shape(known)
+        return collect(value, update, metrics_collections, updates_collections)
+
+
+@export("contrib.metrics.cohen_kappa")
+def cohen_kappa(
+    labels: Any,
+    predictions_idx: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """How far predicted classes agree with the labels beyond chance: 1 is always, 0 as often as by chance."""
+    if num_classes < 2:
+        raise ValueError(f"`num_classes` must be >= 2.Found: {num_classes}")
+    with variable_scope(name, "cohen_kappa", [labels, predictions_idx]):
+        predictions, labels, weights = fitted(predictions_idx, labels, weights)
+        flat = [None if x is None else find("reshape")(x, [-1]) for x in (labels, predictions, weights)]
+        places = find("stack")([find("cast")(x, dtypes.int32) for x in flat[:2]], 1)
+        shares = find("ones_like")(flat[0], dtype=dtypes.float32) if flat[2] is None else flat[2]
+        found = find("scatter_nd")(places, find("cast")(shares, dtypes.float32), [num_classes] * 2)
+        table = metric_variable([num_classes] * 2, dtypes.float32, "total")
+        update = table.assign_add(found)
+        value, updated = _kappa(table, "value"), _kappa(update, "update_op")
+        return collect(value, updated, metrics_collections, updates_collections)
+
+
+def _kappa(table: Any, name: str) -> Tensor:
+    total = find("reduce_sum")
+    table = to_tensor(table)
+    number = total(table)
+    agreed = total(find("diag_part")(table))
+    chance = find("div_no_nan")(total(total(table, 0) * total(table, 1)), number)
+    found = find("div_no_nan")(number - agreed, number - chance)
+    return find("where")(number > 0, 1.0 - found, find("zeros_like")(found), name=name)
+
+
+@export("contrib.metrics.streaming_sparse_precision_at_top_k")
+def streaming_sparse_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`tf.metrics.precision_at_top_k` with the predictions first."""
+    return find("metrics.precision_at_top_k")(
+        labels, top_k_predictions, None, class_id, weights, metrics_collections, updates_collections, name
+    )
+
+
+@export("contrib.metrics.sparse_recall_at_top_k")
+def sparse_recall_at_top_k(
+    labels: Any,
+    top_k_predictions: Any,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`tf.metrics.recall_at_top_k`."""
+    return find("metrics.recall_at_top_k")(
+        labels, top_k_predictions, None, class_id, weights, metrics_collections, updates_collections, name
+    )
