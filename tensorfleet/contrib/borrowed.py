@@ -73,26 +73,25 @@ for _module in _OPTIMIZERS.split():
 _PARTS = {
     "contrib.layers": """
         layers.embedding_ops layers.encoders layers.feature_column layers.feature_column_ops layers.normalization
-        layers.rev_block_lib layers.target_column ops.bucketization_op ops.sparse_feature_cross_op ops.sparse_ops
+        ops.bucketization_op ops.sparse_feature_cross_op ops.sparse_ops
     """,
     "contrib.framework": """
         framework.graph_util ops.accumulate_n_v2 ops.arg_scope ops.checkpoint_ops ops.critical_section_ops ops.ops
-        ops.prettyprint_ops ops.script_ops ops.sort_ops
+        ops.script_ops ops.sort_ops
     """,
     "contrib.metrics": """
         metrics.classification ops.confusion_matrix_ops ops.histogram_ops ops.set_ops
     """,
     "contrib.rnn": "ops.fused_rnn_cell ops.gru_ops ops.lstm_ops ops.rnn",
     "contrib.training": """
-        training.resample training.sampling_ops training.sequence_queueing_state_saver training.tensor_queue_dataset
-        training.tuner
+        training.resample training.sampling_ops
     """,
     "contrib.data": """
         ops.batching ops.counter ops.enumerate_ops ops.error_ops ops.get_single_element ops.grouping ops.interleave_ops
         ops.iterator_ops ops.optimization ops.prefetching_ops ops.random_ops ops.readers ops.resampling ops.scan_ops
         ops.shuffle_ops ops.sliding ops.stats_ops ops.threadpool ops.unique ops.writers
     """,
-    "contrib.slim": "slim.queues slim.summaries",
+    "contrib.slim": "slim.summaries",
 }
 for _part, _modules in _PARTS.items():
     for _module in _modules.split():
