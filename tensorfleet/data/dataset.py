@@ -117,6 +117,7 @@ class Dataset(Described):
 
     def with_options(self, options: Options) -> Dataset:
         """The same dataset with options set."""
+        self.options().merge(options)
         made = Dataset.__new__(Dataset)
         made._variant_tensor, made._structure, made._sources = self._variant_tensor, self._structure, (self,)
         made._options = options  # type: ignore[attr-defined]

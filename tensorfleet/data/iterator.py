@@ -82,6 +82,11 @@ class Iterator(Described):
         )
 
     @property
+    def _iterator_resource(self) -> Tensor | None:
+        """The handle, by the name it has inside TensorFlow."""
+        return self._resource
+
+    @property
     def initializer(self) -> Operation:
         """The operation that starts the iterator, from the beginning."""
         if self._initializer is None:

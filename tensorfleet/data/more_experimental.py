@@ -320,13 +320,6 @@ class StatsAggregator:
             return constant(b"")
 
 
-@export("data.experimental.StatsOptions")
-class StatsOptions(_Wishes):
-    """Which statistics of a dataset are wanted."""
-
-    _names = ("aggregator", "prefix", "counter_prefix", "latency_all_edges")
-
-
 @export("data.experimental.MapVectorizationOptions")
 class MapVectorizationOptions(_Wishes):
     """Whether functions of elements may be turned into functions of batches."""

@@ -84,6 +84,13 @@ class OptimizationOptions(_Wishes):
     )
 
 
+@export("data.experimental.StatsOptions")
+class StatsOptions(_Wishes):
+    """Which statistics of a dataset are wanted."""
+
+    _names = ("aggregator", "prefix", "counter_prefix", "latency_all_edges")
+
+
 @export("data.Options")
 class Options(_Wishes):
     """Options of a dataset, for `Dataset.with_options`."""
@@ -109,19 +116,25 @@ class Options(_Wishes):
         super().__init__()
         self.experimental_distribute = DistributeOptions()
         self.experimental_optimization = OptimizationOptions()
+        self.experimental_stats = StatsOptions()
         self.experimental_threading = ThreadingOptions()
 
     def merge(self, options: Options) -> Options:
-        """These options, with those that the other sets."""
-        merged = Options()
-        for name in self._names:
-            mine, theirs = getattr(self, name), getattr(options, name)
-            if isinstance(mine, _Wishes) and isinstance(theirs, _Wishes):
-                both = type(mine)()
-                for key in mine._names:
-                    chosen = getattr(theirs, key)
-                    setattr(both, key, getattr(mine, key) if chosen is None else chosen)
-                setattr(merged, name, both)
-            else:
-                setattr(merged, name, mine if theirs is None else theirs)
-        return merged
+        """What both set; ValueError where they set different values."""
+        return _merged(self, options)
+
+
+def _merged(mine: Any, theirs: Any) -> Any:
+    both = type(mine)()
+    for name in mine._names:
+        one, other = getattr(mine, name), getattr(theirs, name)
+        if isinstance(one, _Wishes) and isinstance(other, _Wishes):
+            setattr(both, name, _merged(one, other))
+            continue
+        if one is not None and other is not None and one != other:
+            raise ValueError(
+                f"Cannot merge incompatible values for field: {name} is {one} in one set of options and {other} in "
+                "another. Set it once."
+            )
+        setattr(both, name, one if other is None else other)
+    return both

@@ -85,6 +85,38 @@ publish_lazily(
     "python.platform.googletest.TestCase",
 )
 publish_module("python.framework.test_util", "test")
+
+
+def _from_combinations(name: str) -> Any:
+    """What the modules of combinations have, by the last part of its name."""
+    found = importlib.import_module("tensorfleet.testing.combinations")
+    short = name.rpartition(".")[2]
+    for known in (found.STRATEGIES, found.OPTIMIZERS):
+        if short in known:
+            return known[short]
+    return getattr(found, _CALLED.get(short, short))
+
+
+_CALLED = {
+    "all_strategies": "EVERY_STRATEGY",
+    "optimizers_v1": "EVERY_OPTIMIZER",
+    "graph_and_eager_modes": "GRAPH_AND_EAGER",
+    "distributions_and_v1_optimizers": "strategies_and_optimizers",
+}
+_COMBINATIONS = "NamedDistribution NamedObject combine generate times"
+for _module in ("framework.combinations", "framework.test_combinations", "distribute.combinations"):
+    publish_lazily(_from_combinations, *(f"python.{_module}.{name}" for name in _COMBINATIONS.split()))
+_STRATEGIES = """
+    default_strategy one_device_strategy one_device_strategy_gpu mirrored_strategy_with_one_cpu
+    mirrored_strategy_with_one_gpu mirrored_strategy_with_gpu_and_cpu mirrored_strategy_with_two_gpus
+    central_storage_strategy_with_two_gpus central_storage_strategy_with_gpu_and_cpu all_strategies
+    gradient_descent_optimizer_v1_fn adagrad_optimizer_v1_fn adam_optimizer_v1_fn rmsprop_optimizer_v1_fn
+    optimizers_v1 graph_and_eager_modes distributions_and_v1_optimizers
+"""
+publish_lazily(
+    _from_combinations, *(f"python.distribute.strategy_combinations.{name}" for name in _STRATEGIES.split())
+)
+publish_lazily(_from_combinations, "python.data.kernel_tests.test_base.default_test_combinations")
 publish_module("python.ops.gradient_checker", "test")
 
 

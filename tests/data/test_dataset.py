@@ -395,3 +395,13 @@ def test_map_takes_what_it_took_in_contrib():
     element = numbers.make_one_shot_iterator().get_next()
     with tf.Session() as sess:
         assert [sess.run(element) for _ in range(3)] == [0, 1, 4]
+
+
+def test_options_that_contradict_each_other_are_refused():
+    first, second = tf.data.Options(), tf.data.Options()
+    first.experimental_optimization.autotune, second.experimental_optimization.autotune = True, False
+    dataset = Dataset.range(3).with_options(first)
+    assert dataset.with_options(first).options() == first
+    with pytest.raises(ValueError, match="Cannot merge incompatible values for field: autotune"):
+        dataset.with_options(second)
+    assert tf.data.Options().experimental_stats == experimental.StatsOptions()
