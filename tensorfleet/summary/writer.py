@@ -13,6 +13,7 @@ from tensorfleet.graph.meta_graph import export_meta_graph
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.platform import logging, status
 from tensorfleet.summary.events import EventFileWriter
+from tensorfleet.summary.plugin_assets import write_plugin_assets
 
 
 def _is_message(value: Any, name: str) -> bool:
@@ -86,6 +87,7 @@ class FileWriter:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
         given = graph if graph is not None else graph_def
         if isinstance(given, Graph):
+            write_plugin_assets(self.get_logdir(), given)
             given = given.as_graph_def(add_shapes=True)
         elif _is_message(given, "GraphDef"):
             logging.warning(
