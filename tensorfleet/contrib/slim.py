@@ -5,12 +5,10 @@ Layers and variables of slim are those of `tf.contrib.layers` and `tf.contrib.fr
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api import export, find, publish
@@ -18,9 +16,7 @@ from tensorfleet.contrib.optimize import clip_gradient_norms, multiply_gradients
 from tensorfleet.contrib.optimize import create_train_op as make_train_op
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_collection, get_collection_ref, get_default_graph, name_scope
-from tensorfleet.train.coordinator import Coordinator
 from tensorfleet.train.patience import for_steps
-from tensorfleet.train.queue_runner import start_queue_runners
 
 _USE_DEFAULT = 0
 _LOSSES = "contrib.slim.losses"
@@ -259,34 +255,6 @@ def _wait_for_step(sess: Any, step: Any, number: int) -> None:
     while (now := sess.run(step)) < number:
         patience.look(now, f"global step {number} before starting training; it is {now}")
         time.sleep(1)
-
-
-_QUEUES = ("contrib.slim.queues", "contrib.slim.python.slim.queues")
-
-
-@export(*(f"{place}.NestedQueueRunnerError" for place in _QUEUES))
-class NestedQueueRunnerError(Exception):
-    """`QueueRunners` was used inside of itself."""
-
-
-_filled = threading.local()
-
-
-@export(*(f"{place}.QueueRunners" for place in _QUEUES))
-@contextlib.contextmanager
-def queue_runners(session: Any) -> Iterator[None]:
-    """Around what uses a graph's queues: their threads run, and have ended behind it."""
-    if getattr(_filled, "now", False):
-        raise NestedQueueRunnerError("QueueRunners cannot be nested: leave out the inner one.")
-    coord = Coordinator()
-    _filled.now = True
-    try:
-        threads = start_queue_runners(session, coord)
-        yield
-    finally:
-        _filled.now = False
-        coord.request_stop()
-    coord.join(threads, stop_grace_period_secs=120)
 
 
 @export("contrib.slim.prefetch_queue.prefetch_queue")

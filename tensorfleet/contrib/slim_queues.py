@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,20 +13,33 @@ import numpy as np
 from tensorfleet.api import export, find, publish
 
 _STOP_SECONDS = 120
+_QUEUES = ("contrib.slim.queues", "contrib.slim.python.slim.queues")
 _FILES = "contrib.slim.python.slim.data.test_utils"
 
 
-@export("contrib.slim.queues.QueueRunners", "contrib.slim.python.slim.queues.QueueRunners")
+@export(*(f"{place}.NestedQueueRunnerError" for place in _QUEUES))
+class NestedQueueRunnerError(Exception):
+    """`QueueRunners` was used inside of itself."""
+
+
+_filled = threading.local()
+
+
+@export(*(f"{place}.QueueRunners" for place in _QUEUES))
 @contextmanager
 def queue_runners(session: Any) -> Iterator[None]:
-    """Runs the graph's queue runners while the block lasts."""
+    """Around what uses a graph's queues: their threads run, and have ended behind it."""
+    if getattr(_filled, "now", False):
+        raise NestedQueueRunnerError("QueueRunners cannot be nested: leave out the inner one.")
     coordinator = find("train.Coordinator")()
-    threads = find("train.start_queue_runners")(session, coordinator)
+    _filled.now = True
     try:
+        threads = find("train.start_queue_runners")(session, coordinator)
         yield
     finally:
+        _filled.now = False
         coordinator.request_stop()
-        coordinator.join(threads, stop_grace_period_secs=_STOP_SECONDS)
+    coordinator.join(threads, stop_grace_period_secs=_STOP_SECONDS)
 
 
 publish(

@@ -9,8 +9,6 @@ from tensorfleet.data import structure as structures
 from tensorfleet.data.specs import DatasetSpec, OptionalSpec, _all_fit, leaves_of, specs_of
 from tensorfleet.data.structure import flatten, leaf_of, map_leaves, pack_like
 from tensorfleet.dtypes import variant
-from tensorfleet.ops.ragged_tensor import RaggedTensor
-from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ops.type_specs import TensorSpec, TypeSpec
 
 _HERE = "python.data.util.structure"
@@ -92,12 +90,6 @@ publish(find("data.experimental.get_next_as_optional"), "python.data.ops.iterato
 def optional_of(variant_tensor: Any, value_structure: Any) -> Any:
     """The optional element that a tensor carries."""
     return OptionalSpec(value_structure)._from_tensor_list([variant_tensor])
-
-
-@export("python.ops.ragged.ragged_tensor.is_ragged")
-def is_ragged(value: Any) -> bool:
-    """Whether a value is a ragged tensor, or the numpy form of one."""
-    return isinstance(value, (RaggedTensor, RaggedTensorValue))
 
 
 publish(find("data.experimental.get_structure"), "python.data.ops.dataset_ops.get_structure")
