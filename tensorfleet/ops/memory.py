@@ -13,6 +13,9 @@ import numpy as np
 _ALIGNMENT = 64
 _WORTH = 1 << 12  # bytes
 _MOST_KEPT = 1 << 22  # bytes of a piece; larger ones do not stay in the processor's cache anyway
+_WORTH_BLOCKS = 1 << 18  # bytes
+_PAGE, _HALF_LINE = 1 << 12, 32
+_FEWEST = 64  # elements before the last axis that are worth a call
 _PIECES = 3  # one is being read, one is not given back yet (JAX does that at its next call), one is free
 _first_byte: Any = ctypes.c_char.from_buffer
 
@@ -91,6 +94,22 @@ def aligned(value: Any) -> Any:
     copy = empty(value.shape, value.dtype)
     np.copyto(copy, value)
     return copy
+
+
+def copied(array: np.ndarray) -> np.ndarray:
+    """A copy of an array, in C's order.
+
+    Numbers that lie a page or more apart (those of a column, when a matrix is transposed) would drive each other out of
+    the processor's cache before their neighbours are wanted: only as many of them as half a line of it holds are taken
+    at a time.
+    """
+    few = array.nbytes < _WORTH_BLOCKS or array.ndim < 2 or array.dtype.hasobject
+    if few or abs(array.strides[-1]) < _PAGE or array.size < _FEWEST * array.shape[-1]:
+        return np.array(array, order="C")
+    made, block = np.empty(array.shape, array.dtype), max(1, _HALF_LINE // array.itemsize)
+    for start in range(0, array.shape[-1], block):
+        made[..., start : start + block] = array[..., start : start + block]
+    return made
 
 
 def _address(array: np.ndarray) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from tensorfleet.ops.memory import copied
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ops.session_tensors import TensorHandle
@@ -170,7 +171,7 @@ def as_result(values: list, i: int) -> Any:
     array = np.asarray(value)
     if array.ndim == 0:
         return array[()]
-    return np.array(array, order="C")  # a broadcast one would keep its order, which is slow to copy
+    return copied(array)  # in C's order: a broadcast one would keep its own, which is slow to copy
 
 
 def _holders(values: list, i: int) -> int:

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensorfleet.ops.memory import Recycler, aligned, empty
+from tensorfleet.ops.memory import Recycler, aligned, copied, empty
 
 
 def start(array):
@@ -84,3 +84,21 @@ def test_other_sizes_replace_what_was_kept():
         for _ in range(5):
             assert made.empty((size,), np.dtype("u1")).shape == (size,)
         assert [len(memory) for memory, _ in made._pieces] == [size + 64]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, np.complex128])
+def test_a_copy_of_a_transposed_array_is_the_same_in_order(dtype):
+    values = np.arange(1 << 20).astype(dtype)
+    matrix, cube = values.reshape(1024, 1024), values.reshape(64, 128, 128)
+    for view in (
+        matrix.T,
+        matrix[::-1].T,
+        matrix[:1000, :777].T,
+        cube.T,
+        cube.transpose(0, 2, 1),
+        cube,
+        matrix[:3].T,
+    ):
+        made = copied(view)
+        assert made.flags.c_contiguous and made.flags.owndata and made is not view
+        np.testing.assert_array_equal(made, view)
