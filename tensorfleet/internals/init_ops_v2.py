@@ -22,7 +22,7 @@ class Initializer:
     """Base of the initializers: call one with a shape, and a type, to get the tensor of initial values."""
 
     def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__} must define __call__(shape, dtype).")
+        raise TypeError(f"{type(self).__name__} must define __call__(shape, dtype).")
 
     def get_config(self) -> dict:
         """The arguments to make the same initializer again."""

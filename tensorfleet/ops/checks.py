@@ -74,6 +74,8 @@ def _pairwise(
     kind: str, scope: str, symbol: str, x: Any, y: Any, data: Any, summarize: Any, message: Any, name: Any
 ) -> Operation:
     with name_scope(name, scope, [x, y]):
+        if kind == "Equal" and x is y:
+            return no_op()
         a = to_tensor(x, name="x")
         b = to_tensor(y, name="y", preferred=a.dtype.base_dtype)
         if data is None:

@@ -77,7 +77,7 @@ class LinearOperatorDerivedClassTest(TestCase):
     @staticmethod
     def operator_shapes_infos() -> list:
         """The shapes of operators."""
-        raise NotImplementedError("operator_shapes_infos has not been implemented.")
+        raise TypeError("operator_shapes_infos has not been implemented.")
 
     @staticmethod
     def skip_these_tests() -> list[str]:
@@ -88,11 +88,11 @@ class LinearOperatorDerivedClassTest(TestCase):
         self, shapes_info: Any, dtype: Any, use_placeholder: bool, ensure_self_adjoint_and_pd: bool = False
     ) -> Any:
         """An operator and the matrix it stands for."""
-        raise NotImplementedError("operator_and_matrix has not been implemented.")
+        raise TypeError("operator_and_matrix has not been implemented.")
 
     def make_rhs(self, operator: Any, adjoint: bool, with_batch: bool = True) -> Tensor:
         """The right side of a system to solve."""
-        raise NotImplementedError("make_rhs is not defined.")
+        raise TypeError("make_rhs is not defined.")
 
     def make_x(self, operator: Any, adjoint: bool, with_batch: bool = True) -> Tensor:
         """What the operator is applied to."""

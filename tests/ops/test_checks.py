@@ -118,3 +118,34 @@ def test_shapes_unknown_until_the_run_are_compared_then(session):
     session.run(same, {x: [[1, 2, 3]], y: [1]})
     with pytest.raises(tf.errors.InvalidArgumentError, match="lengths.  Specified by tensor"):
         session.run(same, {x: [[1, 2, 3]], y: [1, 2]})
+
+
+def test_a_tensor_equals_itself_without_a_comparison():
+    x = tf.constant([1.0])
+    assert tf.assert_equal(x, x).type == "NoOp"
+
+
+def test_shapes_are_told_in_many_ways(session):
+    x, y = tf.ones([4, 3, 2]), tf.ones([3, 5])
+    session.run(tf.debugging.assert_shapes([(x, "*NQ"), (y, ("N", None)), (y, "3."), (x, None)]))
+    session.run(tf.debugging.assert_shapes([(x, np.array([4, 3, 2])), (y, [..., "N", "D"])]))
+    with pytest.raises(ValueError, match="dimension -2 must have size 2.  Received size 3"):
+        tf.debugging.assert_shapes([(x, (..., 2, "D"))])
+    with pytest.raises(ValueError, match="only allowed as the first entry"):
+        tf.debugging.assert_shapes([(x, "N*Q")])
+    with pytest.raises(ValueError, match="must have rank greater than or equal 3"):
+        tf.debugging.assert_shapes([(y, "*NQD")])
+    with pytest.raises(ValueError, match="must be an iterable.*Received specified shape: 2"):
+        tf.debugging.assert_shapes([(y, 2)])
+
+
+def test_a_scalar_is_as_good_as_one_number(session):
+    unknown = tf.placeholder(tf.float32)
+    checked = tf.debugging.assert_shapes([(tf.ones([1]), ()), (tf.constant(5), (1,)), (unknown, ("N",))])
+    session.run(checked, {unknown: 3.0})
+    with pytest.raises(ValueError, match="must have size 1.  Received size 2"):
+        tf.debugging.assert_shapes([(tf.ones([2]), ())])
+    same = tf.debugging.assert_shapes([(tf.ones([2]), "N"), (unknown, "N")])
+    session.run(same, {unknown: [1, 2]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[must have size\] \[2\]"):
+        session.run(same, {unknown: 3.0})
