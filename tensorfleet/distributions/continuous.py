@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet.api import find
 from tensorfleet.arguments import with_defaults
+from tensorfleet.distributions import tails
 from tensorfleet.distributions.base import (
     FULLY_REPARAMETERIZED,
     Distribution,
@@ -79,44 +80,20 @@ class Normal(_LocationScale):
         return normal - (number(0.5 * _LOG_TWO_PI, x) + apply("Log", self._scale))
 
     def _cdf(self, x: Tensor) -> Tensor:
-        return _ndtr(self._z(x))
+        return tails.ndtr(self._z(x))
 
     def _log_cdf(self, x: Tensor) -> Tensor:
-        return apply("Log", _ndtr(self._z(x)))
+        return tails.log_ndtr(self._z(x))
 
     def _entropy(self) -> Tensor:
         scale = self._scale * ones_like(self._loc)
         return number(0.5 + 0.5 * _LOG_TWO_PI, scale) + apply("Log", scale)
 
     def _quantile(self, p: Tensor) -> Tensor:
-        return _ndtri(p) * self._scale + self._loc
+        return tails.ndtri(p) * self._scale + self._loc
 
     def _stddev(self) -> Tensor:
         return self._scale * ones_like(self._loc)
-
-
-def _ndtr(z: Tensor) -> Tensor:
-    """The probability that a standard normal is at most z, exact in both tails."""
-    half = number(math.sqrt(0.5), z)
-    w = z * half
-    near = number(1, z) + apply("Erf", w)
-    far = apply("Erfc", apply("Abs", w))
-    tails = apply("Select", apply("Greater", w, zeros_like(w)), number(2, z) - far, far)
-    return number(0.5, z) * apply("Select", apply("Less", apply("Abs", w), half * ones_like(w)), near, tails)
-
-
-def _ndtri(p: Tensor) -> Tensor:
-    """Where a standard normal is at most that with probability p: a good guess, made exact by Newton steps."""
-    half, one = number(0.5, p), number(1, p)
-    low = apply("Minimum", p, one - p)
-    t = apply("Sqrt", number(-2, p) * apply("Log", low))
-    top = number(2.515517, p) + t * (number(0.802853, p) + t * number(0.010328, p))
-    bottom = one + t * (number(1.432788, p) + t * (number(0.189269, p) + t * number(0.001308, p)))
-    z = apply("Neg", t - top / bottom)
-    for _ in range(3):
-        density = apply("Exp", number(-0.5, z) * z * z) * number(1 / math.sqrt(2 * math.pi), z)
-        z = z - (_ndtr(z) - low) / density
-    return apply("Select", apply("Less", p, half * ones_like(p)), z, apply("Neg", z))
 
 
 @RegisterKL(Normal, Normal)
