@@ -71,7 +71,7 @@ def _to_sparse_gradient(op: Operation, *grads: Any) -> list:
 
 
 def _ranges_shape(op: Operation) -> list[TensorShape]:
-    known = None
+    known = 1 if all(t.shape.rank == 0 for t in op._inputs) else None
     for t in op._inputs:
         if t.shape.rank == 1:
             known = same_dimension(t.shape._d[0], known)  # type: ignore[index]
@@ -87,6 +87,7 @@ def _ranges_shape(op: Operation) -> list[TensorShape]:
     examples=[
         case(np.array([0, 5, 8], np.int32), np.array([3, 5, 12], np.int32), np.array(1, np.int32)),
         case(np.array(0.0), np.array([1.0, 2.0]), np.array(0.5)),
+        case(np.array(2, np.int32), np.array(5, np.int32), np.array(1, np.int32)),
     ],
 )
 def _ragged_range(ctx: Any, starts: Any, limits: Any, deltas: Any, *, Tsplits: DType) -> tuple:

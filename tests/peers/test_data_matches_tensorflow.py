@@ -12,6 +12,8 @@ Pair = collections.namedtuple("Pair", "a b")
 
 def simple(value):
     """An element in a form that both libraries share."""
+    if hasattr(value, "nested_row_splits"):
+        return value.to_list(), [splits.tolist() for splits in value.nested_row_splits]
     if hasattr(value, "dense_shape"):
         return tuple(np.asarray(part).tolist() for part in value)
     if isinstance(value, dict):
@@ -209,6 +211,25 @@ CASES = {
     ),
     "csv lines": lambda tf: slices(tf, ["1,2.5,x", "2,,y", '3,1e3,"a,b"', "4"]).map(
         lambda line: tf.decode_csv(line, [[0], [1.0], ["d"]])
+    ),
+}
+
+
+def rows_of_rows(tf):
+    return tf.ragged.constant([[[1, 2], []], [[3]], [], [[4], [5, 6]]])
+
+
+CASES |= {
+    "ragged tensors": lambda tf: tf.data.Dataset.from_tensors(rows_of_rows(tf)),
+    "rows of ragged tensors": lambda tf: slices(tf, rows_of_rows(tf)),
+    "rows of rows": lambda tf: slices(tf, tf.ragged.constant([[1, 2], [], [3]])),
+    "ragged tensors from functions": lambda tf: numbers(tf, 1, 5).map(tf.ragged.range),
+    "batches of ragged tensors": lambda tf: slices(tf, rows_of_rows(tf)).batch(3),
+    "batches cut again": lambda tf: slices(tf, rows_of_rows(tf)).batch(3).unbatch(),
+    "ragged and other components": lambda tf: slices(tf, {"r": rows_of_rows(tf), "n": [1, 2, 3, 4]}).batch(2),
+    "functions of ragged tensors": lambda tf: slices(tf, rows_of_rows(tf)).map(lambda r: r.nrows()),
+    "ragged tensors one after the other": lambda tf: slices(tf, rows_of_rows(tf)).concatenate(
+        slices(tf, rows_of_rows(tf)).take(1)
     ),
 }
 
