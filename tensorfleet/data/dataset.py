@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.data import structure as structures
-from tensorfleet.data.functions import Traced, traced
+from tensorfleet.data.functions import Traced, as_in_contrib, traced
 from tensorfleet.data.iterator import Iterator, make_initializable, make_one_shot
 from tensorfleet.data.options import Options
 from tensorfleet.data.specs import DatasetSpec, Described
@@ -28,21 +27,6 @@ from tensorfleet.shapes import TensorShape, as_shape
 
 def _int64(value: Any, name: str) -> Tensor:
     return to_tensor(value, dtypes.int64, name=name)
-
-
-def _as_in_contrib(mapping: Callable) -> Callable:
-    """`map` with the arguments that it had in tf.contrib.data, too."""
-
-    @functools.wraps(mapping)
-    def called(
-        dataset: Dataset, *args: Any, num_threads: Any = None, output_buffer_size: Any = None, **kw: Any
-    ) -> Any:
-        if num_threads is not None:
-            kw.setdefault("num_parallel_calls", num_threads)
-        made = mapping(dataset, *args, **kw)
-        return made if output_buffer_size is None else made.prefetch(output_buffer_size)
-
-    return called
 
 
 @export("data.Dataset", "contrib.data.Dataset")
@@ -317,7 +301,7 @@ class Dataset(Described):
 
     # -- functions --
 
-    @_as_in_contrib
+    @as_in_contrib
     def map(self, map_func: Callable, num_parallel_calls: Any = None) -> Dataset:
         """`map_func` of every element. The components of a tuple are its arguments."""
         function = traced(map_func, "map", self._structure)

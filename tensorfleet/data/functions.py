@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -89,3 +90,18 @@ def _warn_of_surprises(body: FunctionGraph, what: str, label: str) -> None:
             "been provided any seed. Explicitly set the seed in the function if this is not the intended behavior.",
             stacklevel=4,
         )
+
+
+def as_in_contrib(mapping: Callable) -> Callable:
+    """`map` with the arguments that it had in tf.contrib.data, too."""
+
+    @functools.wraps(mapping)
+    def called(
+        dataset: Any, *args: Any, num_threads: Any = None, output_buffer_size: Any = None, **kw: Any
+    ) -> Any:
+        if num_threads is not None:
+            kw.setdefault("num_parallel_calls", num_threads)
+        made = mapping(dataset, *args, **kw)
+        return made if output_buffer_size is None else made.prefetch(output_buffer_size)
+
+    return called
