@@ -1,6 +1,7 @@
 """Replicas that train together: one update from several gradients, stale ones dropped, a clean end."""
 
 import queue
+import threading
 
 import numpy as np
 import pytest
@@ -107,12 +108,15 @@ def test_two_half_batches_train_as_one_whole(cluster):
             half = data[4 * i : 4 * i + 4]
             replicas.append((graph, servers[1 + i].target, i == 0, hook, train, x, half, w))
     found = []
+    both = threading.Barrier(2, timeout=60)  # or one that is quick could take the other's token, too
 
     def work(graph, target, chief, hook, train, x, half, w):
         with graph.as_default(), tf.train.MonitoredTrainingSession(target, chief, hooks=[hook]) as sess:
             for _ in range(5):
                 sess.run(train, {x: half})
+                both.wait()
             found.append(sess.run(w))
+            both.wait()
 
     together(*(lambda r=r: work(*r) for r in replicas))
     for value in found:
