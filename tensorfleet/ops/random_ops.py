@@ -12,7 +12,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.ops import philox, philox_normal, philox_rejection
 from tensorfleet.ops.common import ints, same_as_input, shape_given_by
@@ -196,10 +196,22 @@ def _multinomial(xp: Any, rng: Any, logits: Any, num_samples: Any, *, output_dty
     static=["shape"],
     rng=_sized("RandomGamma"),
     stateful=True,
-    examples=[case(np.array([400], np.int32), np.array([0, 0.2, 0.9, 1, 1.1, 7]), seed=1, seed2=2)],
+    examples=[
+        case(np.array([400], np.int32), np.array([0, 0.2, 0.9, 1, 1.1, 7]), seed=1, seed2=2, grad=False)
+    ],
 )
 def _random_gamma(xp: Any, rng: Any, shape: Any, alpha: Any) -> Any:
     return philox_rejection.random_gamma(xp, rng, _checked_shape(shape), alpha)
+
+
+@gradient("RandomGamma")
+def _random_gamma_grad(op: Operation, dy: Any) -> Any:
+    """Of a sample by its parameter: how far it moves so that as much of the distribution stays below it."""
+    x = op.outputs[0]
+    alpha = op.inputs[1] + apply("ZerosLike", x)
+    density = apply("Exp", (alpha - 1.0) * apply("Log", x) - x - apply("Lgamma", alpha))
+    moved = dy * apply("Neg", apply("IgammaGradA", alpha, x)) / density
+    return None, apply("Sum", moved, apply("Range", 0, apply("Size", op.inputs[0]), 1))
 
 
 @op(
@@ -236,7 +248,7 @@ def _old_random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtyp
 
 not_differentiable("RandomPoisson")
 not_differentiable("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt")
-not_differentiable("RandomShuffle", "Multinomial", "RandomGamma", "RandomPoissonV2")
+not_differentiable("RandomShuffle", "Multinomial", "RandomPoissonV2")
 
 
 def _shape_tensor(shape: Any) -> Tensor:

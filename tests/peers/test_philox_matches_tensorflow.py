@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tensorfleet as tf
 from tensorfleet.ops import philox, philox_normal
 from tensorfleet.ops import philox_rejection as rejection
 from tensorfleet.ops import philox_sampling as sampling
@@ -204,3 +205,16 @@ def test_poisson(tensorflow, rate_type, dtype):
         ours((3, 4), lambda s: rejection.random_poisson(np, s, (50, 3), rate, np.dtype(dtype)), 900 * 256),
         wanted,
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gamma_numbers_move_with_their_parameter_as_tensorflows(tensorflow, dtype):
+    def run(library):
+        graph = library.Graph()
+        with graph.as_default(), library.Session(graph=graph) as session:
+            library.set_random_seed(1)
+            alpha = library.constant(np.array([[0.2, 0.9, 1.0], [1.1, 7.0, 30.0]], dtype))
+            drawn = library.random_gamma([5, 2], alpha, seed=3, dtype=dtype)
+            return session.run(library.gradients(library.reduce_sum(library.sqrt(drawn)), alpha)[0])
+
+    np.testing.assert_allclose(run(tf), run(tensorflow), rtol=1e-8 if dtype is np.float64 else 1e-4)
