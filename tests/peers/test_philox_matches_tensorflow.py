@@ -217,4 +217,4 @@ def test_gamma_numbers_move_with_their_parameter_as_tensorflows(tensorflow, dtyp
             drawn = library.random_gamma([5, 2], alpha, seed=3, dtype=dtype)
             return session.run(library.gradients(library.reduce_sum(library.sqrt(drawn)), alpha)[0])
 
-    np.testing.assert_allclose(run(tf), run(tensorflow), rtol=1e-8 if dtype is np.float64 else 1e-4)
+    np.testing.assert_allclose(run(tf), run(tensorflow.compat.v1), rtol=1e-8 if dtype is np.float64 else 1e-4)
