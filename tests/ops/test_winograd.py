@@ -17,12 +17,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _wherever_it_can_be(monkeypatch):
-    monkeypatch.setattr(conv_kernels, "XLA_CHANNELS", 0)
-    monkeypatch.setattr(conv_kernels, "XLA_FILTER_CHANNELS", 0)
-
-
 @pytest.fixture(params=CASES, ids=str)
 def convolution(request):
     examples, image, taps, channels, filters, padding = request.param
