@@ -96,6 +96,8 @@ _ATTRS = "component_types: list(type) >= 1; shapes: list(shape) = []; capacity: 
 _PLACE = "container: string = ''; shared_name: string = ''"
 # On a queue of tokens for replicas that train together: how many they are.
 REPLICAS = "_replicas"
+# On what puts in their first tokens, and their last: whether the chief goes on making updates.
+TRAINING = "_training"
 _HANDLES = {"": "-> handle: Ref(string)", "V2": "-> handle: resource"}
 _MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": True}
 
@@ -209,6 +211,8 @@ def _enqueue(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> 
 def _enqueue_many(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> None:
     _check_types(queue, Tcomponents, "Cannot enqueue")
     rows = queue.rows(components)
+    if queue.roster is not None and TRAINING in ctx.op._attrs:
+        queue.roster.over = not ctx.op._attrs[TRAINING]
     if rows:
         complete(ctx, queue, Put(rows), f"for room in queue '{queue.name}'")
 

@@ -2,7 +2,8 @@
 
 A replica of synchronous training hands in its gradient and then waits for a token. When replicas have gone and all
 that remain wait, no gradient will come any more, and so no token: they would wait for ever. They are given some time
-for the lost ones to be started again, and then an error that says what happened.
+for the lost ones to be started again, and then an error that says what happened. When it was the chief that ended, and
+in good order, the training is over for all: theirs is the error that ends a loop in good order too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.ops.queue_core import Attempt
+from tensorfleet.platform import logging
+
+_OVER_SECONDS = 5.0  # for a chief that has ended to begin the next training
 
 
 def patience() -> float:
@@ -40,6 +44,7 @@ class Roster:
     def __init__(self, queue: Any, replicas: int) -> None:
         self._queue = queue
         self.replicas = replicas
+        self.over = False  # the chief has said that it makes no more updates
         self._lock = threading.Lock()
         self._members: list[Member] = []
         self._gone: list[str] = []
@@ -89,7 +94,8 @@ class Roster:
                 self._timer.cancel()
                 self._timer = None
         elif self._timer is None:
-            self._timer = threading.Timer(patience(), self.give_up)
+            seconds = min(patience(), _OVER_SECONDS) if self.over else patience()
+            self._timer = threading.Timer(seconds, self.give_up)
             self._timer.name = f"tensorfleet-replicas-of-{self._queue.name}"
             self._timer.daemon = True
             self._timer.start()
@@ -110,6 +116,14 @@ class Roster:
     def _error(self) -> errors.OpError:
         gone = ", ".join(sorted(set(self._gone)))
         left = ", ".join(sorted({m.owner for m in self._members}))
+        if self.over:
+            text = (
+                f"Synchronous training is over: the chief has ended ({gone} of {self.replicas} replicas have), and {left} "
+                "waits for an update that nobody makes. To let all replicas end at the same step, give StopAtStepHook a "
+                "last_step instead of num_steps."
+            )
+            logging.info(text)
+            return errors.OutOfRangeError(None, None, text)
         return errors.FailedPreconditionError(
             None,
             None,

@@ -73,3 +73,13 @@ def test_one_who_comes_when_all_others_have_ended_gets_an_error(roster):
     roster.give_up()
     assert attempt.done
     assert "cannot go on: b of 2 replicas" in attempt.error.message
+
+
+def test_when_the_chief_has_ended_in_good_order_the_others_do_too(roster):
+    a, chief = roster._join("a"), roster._join("chief")
+    attempt = waits(roster, a)
+    roster.over = True
+    chief.clear()
+    roster.give_up()
+    assert isinstance(attempt.error, tf.errors.OutOfRangeError)
+    assert "is over: the chief has ended (chief of 2 replicas have), and a waits" in attempt.error.message

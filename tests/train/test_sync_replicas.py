@@ -312,6 +312,36 @@ def test_replicas_that_cannot_fill_a_step_any_more_end_with_an_error(cluster, mo
     assert "replicas_to_aggregate" in str(caught.value)
 
 
+def test_a_replica_that_wants_more_steps_than_the_chief_ends_with_it(cluster):
+    a, b = (Replica(cluster, i, 2) for i in range(2))
+    first = a.session()
+    with b.session() as second:
+        with first:
+            together(
+                lambda: first.run(a.train, a.feeds([2.0, 0.0], [0])),
+                lambda: second.run(b.train, b.feeds([2.0, 0.0], [0])),
+            )
+        for _ in range(10):
+            second.run(b.train, b.feeds([2.0, 0.0], [0]))
+        pytest.fail("nobody is left who makes an update")
+    assert second.should_stop()
+
+
+def test_the_chief_may_train_again_after_it_has_ended(cluster):
+    def train():
+        a, b = (Replica(cluster, i, 2) for i in range(2))
+        with a.session() as first, b.session() as second:
+            before = first.run(a.step, a.feeds([0.0, 0.0], []))
+            while first.run(a.step, a.feeds([0.0, 0.0], [])) < before + 3:
+                together(
+                    lambda: first.run(a.train, a.feeds([2.0, 0.0], [0])),
+                    lambda: second.run(b.train, b.feeds([2.0, 0.0], [0])),
+                )
+
+    train()
+    train()
+
+
 def test_a_replica_that_comes_back_fills_the_step(cluster, monkeypatch):
     monkeypatch.setenv("TENSORFLEET_REPLICA_SECONDS", "60")
     a, b = (Replica(cluster, i, 2) for i in range(2))
