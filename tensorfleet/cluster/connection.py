@@ -15,6 +15,7 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.cluster import tls, wire
+from tensorfleet.cluster.tensor_bytes import malformed
 from tensorfleet.cluster.token import proof, same
 from tensorfleet.ops.interrupting import Background
 
@@ -220,7 +221,7 @@ def _connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[
         channel.send(wire.WELCOME, json.dumps(hello).encode())
         frame = channel.receive()
         if frame.kind != wire.WELCOME:
-            raise wire.malformed("a welcome was expected")
+            raise malformed("a welcome was expected")
         sock.settimeout(None)
         return channel, frame.json()
     except BaseException:
@@ -240,7 +241,7 @@ def welcome(sock: socket.socket, told: dict, largest: int) -> tuple[wire.Channel
     channel = wire.Channel(sock, largest, asks=False)
     frame = channel.receive()
     if frame.kind != wire.WELCOME:
-        raise wire.malformed("a welcome was expected")
+        raise malformed("a welcome was expected")
     hello = frame.json()
     channel.send(wire.WELCOME, json.dumps(told).encode())
     sock.settimeout(None)

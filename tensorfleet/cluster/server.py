@@ -22,9 +22,11 @@ from tensorfleet.cluster.peers import silence
 from tensorfleet.cluster.placing import task_name
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import AGAIN, RUN_FIELDS, TRACED
+from tensorfleet.cluster.tensor_bytes import malformed
 from tensorfleet.cluster.token import configured, token
 from tensorfleet.cluster.worker import Asker, Worker
 from tensorfleet.platform import logging
+from tensorfleet.runtime import lending
 from tensorfleet.runtime.devices import core_count, use_threads
 from tensorfleet.runtime.trace import Collector
 
@@ -190,6 +192,7 @@ class Server:
         if self._started:
             return
         self._started = True
+        lending.begin()
         atexit.register(self._farewells.say)
         forked = sys.modules.get("multiprocessing.process")
         if forked is not None and forked.parent_process() is not None:
@@ -321,7 +324,7 @@ class Server:
         elif kind == wire.BYE:
             self._farewells.heard(told["task"], bool(told.get("served")))
         elif kind not in (wire.PING, wire.RETURN):
-            raise wire.malformed(f"there is no message of kind {kind}")
+            raise malformed(f"there is no message of kind {kind}")
         return {}
 
     # -- ending ---------------------------------------------------------------------------------------

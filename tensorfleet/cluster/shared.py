@@ -5,28 +5,39 @@ that uses it) and sends only where it is. The receiver's tensors lie in that ver
 from then on until the receiver holds none of those tensors any more, and only then is it filled again. When all
 segments are taken the body goes through the socket.
 
-Both ends forget a segment after the same number of frames that did not use it.
+Tensors that lie in memory which can be lent (runtime/lending.py), as the large variables of a server do, are not copied at all: the
+receiver is told where they are, and gives them back by clearing the byte of the loan.
+
+Both ends forget a segment, and memory that was lent, after the same number of frames that did not use it.
 """
 
 from __future__ import annotations
 
 import array
 import fcntl
+import functools
+import itertools
 import mmap
 import os
 import socket
 import struct
 import sys
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.runtime import lending
 
 LEAST = 1 << 15  # smaller bodies go through the socket
-PLACE = struct.Struct("<BQ")  # number and size of the segment
-ROOM = socket.CMSG_SPACE(struct.calcsize("i")) if hasattr(socket, "CMSG_SPACE") else 0
+PLACE = struct.Struct("<BBQ")  # number of the segment, whether its descriptor comes along, its size
+LOAN = struct.Struct(
+    "<HHBQQ"
+)  # which tensor, the byte of the loan; number, whether a descriptor comes, size of the memory
+MOST_LOANS = 32  # in a frame
+ROOM = socket.CMSG_SPACE((1 + MOST_LOANS) * struct.calcsize("i")) if hasattr(socket, "CMSG_SPACE") else 0
 _MOST = 4  # segments in each direction of a connection
 _MOST_BYTES = 512 << 20
 _FORGET = 32  # frames
@@ -66,22 +77,60 @@ class Segment:
 
 
 class _Segments:
-    """The segments of one direction, by number."""
+    """The memory of one direction: segments by number, and what was lent."""
 
     def __init__(self) -> None:
         self.segments: dict[int, Segment] = {}
+        self.lent: dict[int, list] = {}  # by number: when it was used last, and (for a borrower) the memory
         self.frames = 0
 
     def count(self) -> None:
-        """One more frame has used a segment; those that were not used for long are forgotten."""
+        """One more frame has used shared memory; what was not used for long is forgotten."""
         self.frames += 1
         for number, segment in list(self.segments.items()):
             if self.frames - segment.used > _FORGET:
                 del self.segments[number]
+        for number, (used, _) in list(self.lent.items()):
+            if self.frames - used > _FORGET:
+                del self.lent[number]
 
 
 class Outbox(_Segments):
-    """The segments one end fills."""
+    """The segments one end fills, and the loans it has given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loans: list[lending.Loan] = []
+
+    def lend(self, arrays: list[np.ndarray]) -> tuple[list[int], bytes, list[int]]:
+        """Lends what can be lent of some tensors: their places, what to say of them, and descriptors to send along."""
+        places: list[int] = []
+        told: list[bytes] = []
+        descriptors: list[int] = []
+        for i, value in enumerate(arrays):
+            home = lending.home_of(value) if value.nbytes >= lending.LEAST else None
+            loan = home.lend(value) if home is not None and len(places) < MOST_LOANS else None
+            if home is None or loan is None:
+                continue
+            fresh = home.number not in self.lent
+            if fresh:
+                descriptors.append(os.dup(home.descriptor))
+            self.lent[home.number] = [self.frames + 1, None]
+            self._loans.append(loan)
+            places.append(i)
+            told.append(LOAN.pack(i, loan.place, fresh, home.number, home.size))
+        if places:
+            self._loans = [loan for loan in self._loans if loan.is_open()]
+            self.count()
+        return places, b"".join(told), descriptors
+
+    def abandon(self) -> None:
+        """Nothing will be heard of the borrower any more."""
+        loans, self._loans = self._loans, []
+        for loan in loans:
+            loan.lose()
+
+    __del__ = abandon
 
     def put(self, arrays: list[np.ndarray], starts: list[int], total: int) -> tuple[bytes, int | None] | None:
         """Copies a body into a segment: says where, with the descriptor of a new one. None when it cannot."""
@@ -102,7 +151,7 @@ class Outbox(_Segments):
         segment.memory[0] = _TAKEN
         segment.used = self.frames + 1
         self.count()
-        return PLACE.pack(number, segment.size), descriptor
+        return PLACE.pack(number, descriptor is not None, segment.size), descriptor
 
     def _free(self, wanted: int) -> int | None:
         fitting = [(s.size, n) for n, s in self.segments.items() if s.size >= wanted and s.is_free]
@@ -127,61 +176,84 @@ class Outbox(_Segments):
 
 
 class Inbox(_Segments):
-    """The segments one end reads."""
+    """The segments one end reads, and what it has borrowed."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._descriptor: int | None = None
+        self._descriptors: list[int] = []
         self._leases: dict[int, Any] = {}
+        self._numbers = itertools.count()
 
     def keep(self, told: list) -> None:
-        """Takes the descriptor that came along with some bytes."""
+        """Takes the descriptors that came along with some bytes."""
         for level, kind, data in told:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                for descriptor in array.array("i", data[: len(data) - len(data) % 4]):
-                    self.drop()
-                    self._descriptor = descriptor
+                self._descriptors.extend(array.array("i", data[: len(data) - len(data) % 4]))
 
     def drop(self) -> None:
-        """Closes a descriptor that no frame has asked for."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        """Closes descriptors that no frame has asked for."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
     def take(self, place: bytes, total: int) -> np.ndarray:
         """The body of a frame; its segment is free again when nothing of it is held any more."""
-        number, size = PLACE.unpack(place)
-        if self._descriptor is not None:
-            self._map(number, size)
+        number, fresh, size = PLACE.unpack(place)
+        if fresh:
+            if number >= _MOST:
+                raise _refused("too many segments")
+            self.segments[number] = self._map(size, lambda fd: Segment(fd, size, self.frames))
         segment = self.segments.get(number)
         if segment is None or segment.size != size or _HEAD + total > size:
             raise _refused("a segment that was never shared")
         segment.used = self.frames + 1
         self.count()
-        memory = segment.memory
-        body = np.frombuffer(memory, np.uint8, total, _HEAD)
+        return self._leased(segment.memory, 0, total, _HEAD)
 
-        leases, key = self._leases, self.frames
+    def borrow(self, told: bytes) -> list[tuple[int, np.ndarray]]:
+        """Which tensors of a frame are lent, with their bytes: each is given back when nothing of it is held any more."""
+        found = []
+        for i, byte, fresh, number, size in LOAN.iter_unpack(told):
+            whole = lending.HEAD + size
+            if fresh:
+                self.lent[number] = [0, self._map(whole, functools.partial(_whole, whole))]
+            used = self.lent.get(number)
+            if used is None or byte >= lending.HEAD or len(used[1]) != whole:
+                raise _refused("memory that was never lent")
+            used[0] = self.frames + 1
+            body = self._leased(used[1], byte, size, lending.HEAD)
+            body.flags.writeable = False
+            found.append((i, body))
+        self.count()
+        return found
+
+    def _leased(self, memory: mmap.mmap, byte: int, total: int, start: int) -> np.ndarray:
+        body = np.frombuffer(memory, np.uint8, total, start)
+        leases, key = self._leases, next(self._numbers)
 
         def give_back(_: Any) -> None:
-            memory[0] = 0
+            memory[byte] = 0
             del leases[key]
 
         leases[key] = weakref.ref(body, give_back)
         return body
 
-    def _map(self, number: int, size: int) -> None:
-        descriptor, self._descriptor = self._descriptor, None
-        assert descriptor is not None
+    def _map(self, size: int, make: Callable[[int], Any]) -> Any:
+        if not self._descriptors:
+            raise _refused("shared memory without its descriptor")
+        descriptor = self._descriptors.pop(0)
         try:
             seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
-            if not seals & fcntl.F_SEAL_SHRINK or os.fstat(descriptor).st_size != size or number >= _MOST:
+            if not seals & fcntl.F_SEAL_SHRINK or os.fstat(descriptor).st_size != size:
                 raise _refused("shared memory that could be taken away")
-            self.segments[number] = Segment(descriptor, size, self.frames)
+            return make(descriptor)
         except (OSError, ValueError):
             raise _refused("shared memory that cannot be mapped") from None
         finally:
             os.close(descriptor)
+
+
+def _whole(size: int, descriptor: int) -> mmap.mmap:
+    return mmap.mmap(descriptor, size, mmap.MAP_SHARED | mmap.MAP_POPULATE)
 
 
 def _refused(what: str) -> errors.OpError:

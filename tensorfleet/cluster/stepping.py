@@ -10,6 +10,7 @@ import socket
 import struct
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from tensorfleet.cluster.thinning import full, thin
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.partition import MASTER, Stage
 from tensorfleet.passes.plan import Plan
+from tensorfleet.runtime.devices import let_go
 
 # session, step, stage, how many stages of the step the task has, milliseconds left (0: no limit), how to run it
 RUN_FIELDS = struct.Struct("<16sQIIIB")
@@ -66,8 +68,17 @@ class ClusterProgram:
         self.fetches = [slots[t] for t in plan.fetches]
         self.waits = [w.waits for w in work]
         self.first = [i for i, n in enumerate(self.waits) if not n]
+        self.last = _last_uses(work, self.fetches)
         #: whether all of it is the work of one other task, which is given nothing and gives nothing back
         self.elsewhere = len(work) == 1 and work[0].peer is not None and not (work[0].ins or work[0].outs)
+
+
+def _last_uses(work: list[Work], fetches: list[int]) -> list[list[int]]:
+    """For each stage the slots whose values nobody else needs, so that they can be let go when it is done."""
+    users = Counter(slot for w in work for slot in w.ins)
+    if any(w.stage.task == MASTER for w in work):  # a loop looks for what it needs itself
+        return [[] for _ in work]
+    return [[slot for slot in w.ins if users[slot] == 1 and slot not in fetches] for w in work]
 
 
 class Run:
@@ -292,6 +303,11 @@ class Run:
     def _done(self, i: int, results: Sequence[Any]) -> None:
         work = self.program.work[i]
         values = self.values
+        last = self.program.last[i]
+        for slot in last:
+            values[slot] = None
+        if last:
+            let_go()
         for slot, value in zip(work.outs, results, strict=True):
             values[slot] = value
         waits = self._waits

@@ -4,7 +4,8 @@
              tensor descriptors, length of the body
     fields   what the message says: packed numbers for the messages of a step, JSON for all others
     tensors  one descriptor each (element type, dimensions, bytes)
-    body     the tensors' bytes, each starting at a multiple of 64; or where they are in shared memory (shared.py)
+    loans    of tensors that lie in lent memory: their descriptors, and where they are (shared.py)
+    body     the other tensors' bytes, each starting at a multiple of 64; or where they are in shared memory
 
 Tensors are sent straight from their memory and received straight into memory that XLA can use without a copy.
 Every length is checked against a limit before anything is allocated. Nothing is ever unpickled. A frame that comes
@@ -15,9 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import itertools
 import json
-import math
 import os
 import socket
 import struct
@@ -31,18 +30,23 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
 from tensorfleet.cluster import shared
+from tensorfleet.cluster.tensor_bytes import (
+    ALIGNMENT,
+    as_array,
+    describe,
+    layout_of,
+    malformed,
+    pieces_of,
+    read_strings,
+)
 
 _HEADER = struct.Struct("<4sBBHIIIQ")
 _MAGIC = b"TFLT"
-_DIMENSIONS = 254
 _LONGEST_TEXT = 64 << 20  # of the fields and of the descriptors
-_REMEMBERED_BLOB = 1 << 14
-_ALIGNMENT = 64
-_SMALL = 1 << 14  # tensors up to this many bytes are copied into one buffer: fewer pieces to send
 _LARGE = 1 << 20
-_SHARED = 1  # the body is in shared memory
+_SHARED, _LENT = 1, 2  # the body is in shared memory; some tensors are in lent memory
+_LOANS = struct.Struct("<HI")  # how many tensors are lent, length of their descriptors
 # As plain numbers: to combine the enumerated ones takes longer than to look for a message.
 _AT_ONCE = int(socket.MSG_DONTWAIT)
 _PEEK = int(socket.MSG_PEEK) | _AT_ONCE
@@ -51,7 +55,6 @@ _CLOSED_IN_CHILDREN = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
 _MOMENT, _SHORT_MOMENT = 1e-3, 3e-4
 _MOST_REMEMBERED = 1000
 _SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
-_NUMBERS = frozenset("fiubc")
 _MOST_PIECES = 512  # a system call takes only so many
 
 # The kinds of message.
@@ -79,146 +82,6 @@ class Frame:
         if not isinstance(found, dict):
             raise malformed("its fields are not a JSON object")
         return found
-
-
-def malformed(why: str) -> errors.OpError:
-    """The error for bytes that are not a message of ours."""
-    return errors.InvalidArgumentError(None, None, f"A message does not make sense: {why}.")
-
-
-def _padded(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
-
-
-# -- tensors as bytes ---------------------------------------------------------------------------------
-
-_described: dict[tuple, tuple[bytes, list[int], int]] = {}
-_layouts: dict[bytes, tuple[list, int]] = {}
-
-
-def _describe(arrays: list[np.ndarray]) -> tuple[bytes, list[int], int, list[np.ndarray]]:
-    """The descriptors of some tensors, where each begins in the body, how long that is, and the arrays to send."""
-    key = tuple([(a.dtype, a.shape) for a in arrays])
-    found = _described.get(key)
-    if found is None:
-        sent = [_strings(a) if a.dtype.kind == "O" else a for a in arrays]
-        ends = list(itertools.accumulate([_padded(a.nbytes) for a in sent], initial=0))
-        blob = b"".join([_descriptor(a, data.nbytes) for a, data in zip(arrays, sent, strict=True)])
-        found = blob, ends[:-1], ends[-1]
-        if any(a is not data for a, data in zip(arrays, sent, strict=True)):
-            return *found, sent  # how long strings are is not known from their shapes
-        if len(_described) > 4096:
-            _described.clear()
-        _described[key] = found
-    return *found, arrays
-
-
-def _descriptor(array: np.ndarray, size: int) -> bytes:
-    code = dtypes.as_dtype(array.dtype).as_datatype_enum
-    return struct.pack(f"<BBQ{array.ndim}q", code, array.ndim, size, *array.shape)
-
-
-def _strings(array: np.ndarray) -> np.ndarray:
-    """The bytes of a string tensor: where each string ends, then all of them."""
-    texts = [t if isinstance(t, bytes) else str(t).encode() for t in array.ravel()]
-    ends = np.cumsum([len(t) for t in texts], dtype="<u8") if texts else np.zeros(0, "<u8")
-    return np.frombuffer(ends.tobytes() + b"".join(texts), np.uint8)
-
-
-def _layout(blob: bytes, count: int) -> tuple[list, int]:
-    """Where each tensor of a frame lies: [(numpy type or None for strings, shape, start, bytes)], total."""
-    found = _layouts.get(blob)
-    if found is not None:
-        return found
-    tensors: list = []
-    position = start = 0
-    try:
-        for _ in range(count):
-            code, rank, size = struct.unpack_from("<BBQ", blob, position)
-            position += 10
-            if rank > _DIMENSIONS:
-                raise malformed(f"a tensor of {rank} dimensions")
-            shape = struct.unpack_from(f"<{rank}q", blob, position)
-            position += 8 * rank
-            tensors.append((*_checked(code, shape, size), start, size))
-            start += _padded(size)
-    except struct.error:
-        raise malformed("a tensor's description is cut off") from None
-    if position != len(blob):
-        raise malformed("bytes are left after the tensors' descriptions")
-    if len(blob) <= _REMEMBERED_BLOB:
-        if len(_layouts) > 4096:
-            _layouts.clear()
-        _layouts[blob] = tensors, start
-    return tensors, start
-
-
-def _checked(code: int, shape: tuple, size: int) -> tuple[Any, tuple]:
-    try:
-        dtype = dtypes.as_dtype(code)
-    except TypeError:
-        raise malformed(f"there is no element type {code}") from None
-    if any(d < 0 for d in shape):
-        raise malformed(f"a tensor of shape {shape}")
-    count = math.prod(shape)
-    if dtype.name == "string":
-        if count * 8 > size:
-            raise malformed("a string tensor shorter than its table")
-        return None, shape
-    if dtype.np_dtype.kind == "O" or count * dtype.np_dtype.itemsize != size:
-        raise malformed(f"{size} bytes for a tensor of {dtype.name} with shape {shape}")
-    return dtype.np_dtype, shape
-
-
-def _read_strings(data: np.ndarray, shape: tuple) -> np.ndarray:
-    count = math.prod(shape)
-    ends = data[: count * 8].view("<u8") if count else np.zeros(0, "<u8")
-    raw = data[count * 8 :].tobytes()
-    if count and (int(ends[-1]) != len(raw) or (np.diff(ends.astype("<i8")) < 0).any()):
-        raise malformed("a string tensor whose table does not fit")
-    found = np.empty(count, object)
-    begin = 0
-    for i, end in enumerate(ends.tolist()):
-        found[i] = raw[begin:end]
-        begin = end
-    return found.reshape(shape)
-
-
-def as_array(value: Any) -> np.ndarray:
-    """A step's value as an array to send. Objects that live in one process cannot be sent."""
-    array = value if type(value) is np.ndarray else np.asarray(value)
-    if array.dtype.kind in _NUMBERS:
-        return array
-    if array.dtype.kind in "US":
-        array = array.astype(object)
-    if array.dtype.kind == "O" and array.size and not isinstance(array.flat[0], (bytes, str)):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            "A handle (of a queue, table, iterator or the like) cannot be sent to another task: use it on the device "
-            "that holds it.",
-        )
-    return array
-
-
-def _pieces(arrays: list[np.ndarray]) -> list:
-    """What to send of some arrays, each padded: large ones from where they are, small ones together."""
-    pieces: list[Any] = []
-    small = bytearray()
-    for array in arrays:
-        size = array.nbytes
-        gap = _padded(size) - size
-        if size <= _SMALL:
-            small += array.tobytes()
-            small += bytes(gap)
-            continue
-        if small:
-            pieces.append(small)
-        pieces.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-        small = bytearray(gap)
-    if small:
-        pieces.append(small)
-    return pieces
 
 
 # -- waiting a moment ---------------------------------------------------------------------------------
@@ -325,37 +188,52 @@ class Channel:
     def abandon(self) -> None:
         """Closes the connection, which nobody else uses: the other side is told if anything was left unread."""
         self.sock.close()
-        if self._inbox is not None:
+        if self._inbox is not None and self._outbox is not None:
             self._inbox.drop()
+            self._outbox.abandon()
 
     def send(self, kind: int, fields: bytes = b"", values: Sequence[Any] = ()) -> None:
         """Sends one frame."""
-        blob, starts, total, arrays = _describe([as_array(v) for v in values])
+        arrays, loans, descriptors = self._lend([as_array(v) for v in values])
+        blob, starts, total, arrays = describe(arrays)
         placed = None
         if self._outbox is not None and total >= shared.LEAST:
             placed = self._outbox.put(arrays, starts, total)
-        where = _SHARED if placed else 0
+        where = (_SHARED if placed else 0) | (_LENT if loans else 0)
         header = _HEADER.pack(_MAGIC, kind, where, len(arrays), self._sent, len(fields), len(blob), total)
         self._sent = (self._sent + 1) & 0xFFFFFFFF
-        if placed:
-            self._send_place(header + fields + blob + placed[0], placed[1])
+        text, pieces = header + fields + blob + loans, []
+        if placed is None:
+            pieces = pieces_of(arrays)
         else:
-            self._send_all([header + fields + blob, *_pieces(arrays)])
+            text += placed[0]
+            descriptors += [placed[1]] if placed[1] is not None else []
+        if descriptors:
+            text = self._send_along(text, descriptors)
+        self._send_all([text, *pieces])
+
+    def _lend(self, arrays: list[np.ndarray]) -> tuple[list[np.ndarray], bytes, list[int]]:
+        """The tensors to send the bytes of, what to say of those that are lent, and descriptors to send along."""
+        if self._outbox is None:
+            return arrays, b"", []
+        places, told, descriptors = self._outbox.lend(arrays)
+        if not places:
+            return arrays, b"", descriptors
+        blob = describe([arrays[i] for i in places])[0]
+        rest = [a for i, a in enumerate(arrays) if i not in places]
+        return rest, _LOANS.pack(len(places), len(blob)) + blob + told, descriptors
 
     def send_json(self, kind: int, values: Sequence[Any] = (), **fields: Any) -> None:
         """Sends a frame whose fields are JSON."""
         self.send(kind, json.dumps(fields).encode(), values)
 
-    def _send_place(self, text: bytes, descriptor: int | None) -> None:
-        """Sends where the body is, with the descriptor of memory that the other end does not know yet."""
-        sent = 0
-        if descriptor is not None:
-            try:
-                sent = socket.send_fds(self.sock, [text], [descriptor])
-            finally:
+    def _send_along(self, text: bytes, descriptors: list[int]) -> bytes:
+        """Sends descriptors of memory that the other end does not know yet with some bytes; gives those that are left."""
+        try:
+            return text[socket.send_fds(self.sock, [text], descriptors) :]
+        finally:
+            for descriptor in descriptors:
                 os.close(descriptor)
-        if sent < len(text):
-            self.sock.sendall(text[sent:])
 
     def _send_all(self, pieces: list) -> None:
         if len(pieces) == 1 or self._secure:
@@ -382,21 +260,38 @@ class Channel:
         if fields_size + blob_size > _LONGEST_TEXT or size > self.largest:
             raise malformed(f"it claims {size} bytes; at most {self.largest} are accepted")
         fields = self._take(fields_size)
-        if not count:
-            if size or blob_size:
-                raise malformed("bytes of tensors, but no tensor")
-            return Frame(kind, fields, [])
-        layout, total = _layout(self._take(blob_size), count)
+        if not count and (size or blob_size):
+            raise malformed("bytes of tensors, but no tensor")
+        layout, total = layout_of(self._take(blob_size), count) if count else ([], 0)
         if total != size:
             raise malformed("the tensors are not as long as the frame")
-        body = self._shared_body(size) if where else self._body(size)
-        tensors = []
-        for dtype, shape, start, length in layout:
-            if dtype is None:
-                tensors.append(_read_strings(body[start : start + length], shape))
-            else:
-                tensors.append(np.ndarray(shape, dtype, body, start))
+        lent = self._borrowed() if where & _LENT else ()
+        tensors: list[np.ndarray] = []
+        if count:
+            body = self._shared_body(size) if where & _SHARED else self._body(size)
+            for dtype, shape, start, length in layout:
+                if dtype is None:
+                    tensors.append(read_strings(body[start : start + length], shape))
+                else:
+                    tensors.append(np.ndarray(shape, dtype, body, start))
+        for i, tensor in lent:
+            tensors.insert(i, tensor)
         return Frame(kind, fields, tensors)
+
+    def _borrowed(self) -> list[tuple[int, np.ndarray]]:
+        """The tensors of a frame that lie in lent memory, and which they are."""
+        if self._inbox is None:
+            raise malformed("shared memory over a network")
+        count, blob_size = _LOANS.unpack(self._take(_LOANS.size))
+        layout, _ = layout_of(self._take(blob_size), count)
+        found = []
+        for (dtype, shape, _, size), (i, body) in zip(
+            layout, self._inbox.borrow(self._take(count * shared.LOAN.size)), strict=True
+        ):
+            if dtype is None or size != body.size:
+                raise malformed("a lent tensor of another size than its memory")
+            found.append((i, np.ndarray(shape, dtype, body)))
+        return found
 
     def _take(self, size: int) -> bytes:
         """`size` bytes, through the buffer."""
@@ -463,11 +358,11 @@ class Channel:
         # Large memory is used again when nobody holds any of the tensors that were in it: fresh pages cost time.
         held = _holders_of_spare(self) > _NOBODY_ELSE
         raw = self._spare
-        if held or raw is None or raw.size != size + _ALIGNMENT:
-            raw = np.empty(size + _ALIGNMENT, np.uint8)
+        if held or raw is None or raw.size != size + ALIGNMENT:
+            raw = np.empty(size + ALIGNMENT, np.uint8)
             if size >= _LARGE:
                 self._spare = raw
-        shift = -raw.ctypes.data % _ALIGNMENT
+        shift = -raw.ctypes.data % ALIGNMENT
         body = raw[shift : shift + size]
         self._fill(body)
         return body

@@ -6,6 +6,7 @@ threads that run a step's parts side by side need no more than one.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import threading
@@ -20,6 +21,7 @@ _lock = threading.Lock()
 _loaded: Any = None
 _threads: dict[str, int] = {}
 _cpus = [1]
+_collect: list[Callable[[], None]] = []
 _lone: list[Any] = []  # the CPU as a device of one thread, once it was asked for
 
 
@@ -31,6 +33,12 @@ def load_jax() -> tuple[Any, Any]:
             if _loaded is None:
                 _loaded = _load()
     return _loaded
+
+
+def let_go() -> None:
+    """Lets go of the arrays that programs have read, which JAX would do at its next call: others may wait for them."""
+    if _collect:
+        _collect[0]()
 
 
 def core_count() -> int:
@@ -61,6 +69,10 @@ def _load() -> tuple[Any, Any]:
     elif not getattr(jax.config, "jax_platforms", None):
         jax.config.update("jax_platforms", "cpu")  # looking for other devices takes time and logs complaints
     _start_threads(jax)
+    with contextlib.suppress(ImportError, AttributeError):  # no part of what JAX promises to have
+        from jax._src.lib import xla_client
+
+        _collect.append(xla_client._xla.collect_garbage)
     return jax, jnp
 
 

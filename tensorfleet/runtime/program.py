@@ -148,9 +148,12 @@ class SegmentItem:
     def run(self, ctx: StepContext, values: list) -> None:
         """Runs the segment and makes its variable updates visible, all or none."""
         if self.reading is not None:
-            state = self._state()
+            read = {i: self.stores[i].hand_out() for i in self.segment.reads}
+            for i, value in read.items():
+                if value is None:
+                    raise uninitialized(self.segment.variables[i])
             for slot, i in zip(self.outs, self.reading, strict=True):
-                values[slot] = np.asarray(state[i])
+                values[slot] = read[i]
             return
         inputs = [values[i] for i in self.ins]
         compiler = self.compiler
@@ -494,7 +497,7 @@ class _Fetched:
         self.variable = variable
 
     def read(self) -> Any:
-        value = self.store.read()
+        value = self.store.hand_out()
         if value is None:
             raise uninitialized(self.variable)
         return value

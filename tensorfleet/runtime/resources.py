@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.dtypes import DType
+from tensorfleet.runtime import lending
 from tensorfleet.runtime.devices import load_jax
 
 _order = itertools.count()
@@ -26,13 +27,14 @@ class VariableStore:
     as the array is being changed or handed out, and nothing else is waited for inside it.
     """
 
-    __slots__ = ("dtype", "gate", "lock", "name", "order", "value", "version")
+    __slots__ = ("_handed_out", "dtype", "gate", "lock", "name", "order", "value", "version")
 
     def __init__(self, name: str, dtype: DType) -> None:
         self.name = name
         self.dtype = dtype
         self.value: Any = None
         self.version = 0
+        self._handed_out = -1  # the version that was
         self.lock = threading.RLock()
         self.gate = threading.Lock()
         self.order = next(_order)  # locks are taken in this order, so writers cannot deadlock
@@ -42,6 +44,31 @@ class VariableStore:
         with self.gate:
             return self.value
 
+    def hand_out(self) -> Any:
+        """The current value as an array, for somebody who may be in another process; None before initialization.
+
+        A large one that is wanted again, before it has changed or after, moves to where it can be lent.
+        """
+        value = self.read()
+        if value is None:
+            return None
+        value = np.asarray(value)
+        if (
+            value.nbytes < lending.LEAST
+            or not lending.is_lendable(value)
+            or lending.home_of(value) is not None
+        ):
+            return value
+        again = self._handed_out == self.version
+        self._handed_out = self.version
+        if again and lending.has_room() and self.lock.acquire(blocking=False):
+            try:
+                with self.gate:
+                    value = self.value = lending.copied(self.value)
+            finally:
+                self.lock.release()
+        return value
+
     def swap(self, value: Any) -> None:
         """Makes `value` current. The caller holds the lock."""
         self.value = value
@@ -49,12 +76,21 @@ class VariableStore:
 
     def writable(self) -> np.ndarray:
         """The array to change in place. The caller holds the lock and the gate, and calls `touched`."""
+        home = lending.home_of(self.value)
+        free = home.settle() if home is not None else not self._is_wanted()
         shared = self._references() > _OWN_REFERENCES
         value = self.value
-        mine = type(value) is np.ndarray and value.flags.owndata and value.flags.writeable
-        if shared or not mine:
-            value = self.value = np.array(value)
+        mine = (
+            type(value) is np.ndarray and (value.flags.owndata or home is not None) and value.flags.writeable
+        )
+        if shared or not mine or not free:
+            value = self.value = lending.copied(value)
         return value
+
+    def _is_wanted(self) -> bool:
+        """Whether the value was handed out, and should lie where it can be lent the next time."""
+        wanted, self._handed_out = self._handed_out >= 0, -1
+        return wanted and lending.has_room()
 
     def consumable(self) -> Any:
         """The array for a program that reuses its memory. The caller holds the lock and the gate, and swaps."""
