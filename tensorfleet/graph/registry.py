@@ -102,8 +102,9 @@ class OpSpec:
     reads: tuple[int, ...] = ()
     #: an updating op that does not look at the old value
     overwrites: bool = False
-    #: an updating op whose every element depends on the same element of each array it is given
-    elementwise: bool = False
+    #: of an updating op whose every element depends on the same element of each array it is given: what changes numpy
+    #: arrays in place, as the kernel would; it is given the op before them
+    elementwise: Callable | None = None
     #: stands for a variable: its output is a reference or a handle, not a value
     variable: bool = False
     #: updates only the rows that input `rows` names, in place (see runtime/rows.py)

@@ -6,6 +6,7 @@ who may write it and when the new value becomes visible is the runtime's busines
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -153,14 +154,22 @@ def _same_shape(op: Operation) -> TensorShape:
     return op._inputs[0].shape.merge_with(op._inputs[1].shape)
 
 
-def _updating(name: str) -> Any:
+def _add_in_place(op: Operation, ref: np.ndarray, value: np.ndarray) -> None:
+    np.add(ref, value, out=ref)
+
+
+def _subtract_in_place(op: Operation, ref: np.ndarray, value: np.ndarray) -> None:
+    np.subtract(ref, value, out=ref)
+
+
+def _updating(name: str, in_place: Callable) -> Any:
     return op(
         name,
         "ref: Ref(T), value: T -> output_ref: Ref(T)",
         "T: number; use_locking: bool = false",
         shape=_same_shape,
         updates=["ref"],
-        elementwise=True,
+        elementwise=in_place,
     )
 
 
@@ -172,13 +181,13 @@ def _need_same(current: Any, value: Any, what: str) -> None:
         )
 
 
-@_updating("AssignAdd")
+@_updating("AssignAdd", _add_in_place)
 def _assign_add(xp: Any, ref: Any, value: Any) -> Any:
     _need_same(ref, value, "assign_add")
     return ref + value
 
 
-@_updating("AssignSub")
+@_updating("AssignSub", _subtract_in_place)
 def _assign_sub(xp: Any, ref: Any, value: Any) -> Any:
     _need_same(ref, value, "assign_sub")
     return ref - value
@@ -213,7 +222,7 @@ def _assign_variable(xp: Any, current: Any, value: Any, *, op: Operation) -> Any
     "resource: resource, value: dtype ->",
     "dtype: type",
     updates=["resource"],
-    elementwise=True,
+    elementwise=_add_in_place,
     stateful=True,
 )
 def _assign_add_variable(xp: Any, current: Any, value: Any) -> Any:
@@ -226,7 +235,7 @@ def _assign_add_variable(xp: Any, current: Any, value: Any) -> Any:
     "resource: resource, value: dtype ->",
     "dtype: type",
     updates=["resource"],
-    elementwise=True,
+    elementwise=_subtract_in_place,
     stateful=True,
 )
 def _assign_sub_variable(xp: Any, current: Any, value: Any) -> Any:

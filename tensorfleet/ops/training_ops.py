@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tensorfleet import errors
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
@@ -75,6 +77,19 @@ def _kernel(rule: Callable, count: int, rest: list[str], flags: tuple[str, ...])
     return kernel
 
 
+def _descend_in_place(op: Operation, var: np.ndarray, alpha: Any, delta: np.ndarray) -> None:
+    np.subtract(var, alpha * delta, out=var)
+
+
+def _momentum_in_place(
+    op: Operation, var: np.ndarray, accum: np.ndarray, lr: Any, grad: np.ndarray, momentum: Any
+) -> None:
+    np.multiply(accum, momentum, out=accum)
+    np.add(accum, grad, out=accum)
+    step = grad + momentum * accum if op._attrs["use_nesterov"] else accum
+    np.subtract(var, lr * step, out=var)
+
+
 def _mismatch(name: str, shape: Any, got: Any, wanted: Any) -> Exception:
     if wanted == ():
         return errors.invalid(f"{name} is not a scalar: {list(got)}")
@@ -88,8 +103,8 @@ def _register(
     variables = bare_names(state)
     kernel = _kernel(rule, len(variables), bare_names(rest), flags)
     # Rules of more than a few operations are several times faster in XLA than piece by piece in numpy.
-    simple = name in ("GradientDescent", "Momentum")
-    shared: dict[str, Any] = {"shape": _dense_shape, "updates": variables, "elementwise": simple}
+    in_place = {"GradientDescent": _descend_in_place, "Momentum": _momentum_in_place}.get(name)
+    shared: dict[str, Any] = {"shape": _dense_shape, "updates": variables, "elementwise": in_place}
     attrs = f"T: number; {flag_attrs(flags)}"
     if not resource_only:
         signature = f"{typed(state, 'Ref(T)')}, {typed(rest, 'T')} -> out: Ref(T)"

@@ -238,19 +238,17 @@ class ChunksItem(RowsItem):
     """An update of whole variables, element by element, in place: piece by piece, so that no piece leaves the cache."""
 
     def change(self, args: list) -> None:
-        """Applies the kernel to one piece of every array after the other."""
+        """Changes one piece of every array after the other."""
         shape = args[self.updated[0]].shape
         whole = [i for i, a in enumerate(self.op.spec.inputs) if i in self.updated or a.name in _VALUES]
-        if any(np.shape(args[i]) != shape for i in whole):
+        if any(np.shape(a) != (shape if i in whole else ()) for i, a in enumerate(args)):
             self.kernel.call(np, args)  # it says what is wrong
         flat = [(i, np.ascontiguousarray(args[i]).reshape(-1)) for i in whole]
-        piece = list(args)
+        piece, change = list(args), self.op.spec.elementwise
         for start in range(0, math.prod(shape), _PIECE):
             for i, array in flat:
                 piece[i] = array[start : start + _PIECE]
-            results = self.kernel.call(np, piece)
-            for i, result in zip(self.updated, results, strict=False):
-                piece[i][:] = result
+            change(self.op, *piece)
 
 
 class GatherItem:

@@ -161,10 +161,10 @@ def has_room() -> bool:
 
 
 def copied(value: Any) -> np.ndarray:
-    """A copy of a value that can be changed; a large one lies where it can be lent."""
+    """A copy of a value that can be changed, in C's order; a large one lies where it can be lent."""
     home = _home(value.nbytes) if is_lendable(value) else None
     if home is None:
-        return np.array(value)
+        return np.array(value, order="C")
     made = home.array(value.shape, value.dtype)
     np.copyto(made, value)
     return made

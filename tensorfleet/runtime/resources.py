@@ -80,9 +80,7 @@ class VariableStore:
         free = home.settle() if home is not None else not self._is_wanted()
         shared = self._references() > _OWN_REFERENCES
         value = self.value
-        mine = (
-            type(value) is np.ndarray and (value.flags.owndata or home is not None) and value.flags.writeable
-        )
+        mine = type(value) is np.ndarray and value.flags.carray and (value.flags.owndata or home is not None)
         if shared or not mine or not free:
             value = self.value = lending.copied(value)
         return value

@@ -277,3 +277,45 @@ def test_many_small_arguments_are_passed_as_one(always_compile, session):
         np.testing.assert_allclose(session.run(y, fed), np.full(3, wanted))
     (item,) = segments(session, y, *xs, *ns)
     assert {len(p.joined[0]) for p in item.compiler.programs.values()} == {20}
+
+
+LARGE = [300, 200]
+
+
+def updates(v, d):
+    sgd, plain, nesterov = (
+        tf.train.GradientDescentOptimizer(0.5),
+        tf.train.MomentumOptimizer(0.5, 0.9),
+        tf.train.MomentumOptimizer(0.5, 0.9, use_nesterov=True),
+    )
+    return [
+        tf.assign_add(v, d).op,
+        tf.assign_sub(v, d).op,
+        *(opt.apply_gradients([(d, v)]) for opt in (sgd, plain, nesterov)),
+    ]
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("which", range(5))
+def test_a_large_variable_is_updated_in_place_as_a_small_one_is(use_resource, which, session):
+    rng = np.random.RandomState(0)
+    start, steps = rng.rand(*LARGE).astype("f"), rng.rand(3, *LARGE).astype("f")
+    large = tf.get_variable("large", initializer=start, use_resource=use_resource)
+    row = tf.get_variable("row", initializer=start[7], use_resource=use_resource)
+    d, e = tf.placeholder(tf.float32, LARGE), tf.placeholder(tf.float32, LARGE[1:])
+    more, less = updates(large, d)[which], updates(row, e)[which]
+    session.run(tf.global_variables_initializer())
+    for step in steps:
+        session.run(more, {d: step})
+        session.run(less, {e: step[7]})
+    np.testing.assert_array_equal(session.run(large)[7], session.run(row))
+
+
+def test_a_variable_that_was_assigned_a_transposed_array_is_updated(session):
+    v = tf.get_variable("v", LARGE, initializer=tf.zeros_initializer())
+    x, d = tf.placeholder(tf.float32, LARGE[::-1]), tf.placeholder(tf.float32, LARGE)
+    given = np.random.RandomState(0).rand(*LARGE[::-1]).astype("f")
+    session.run(v.initializer)
+    session.run(tf.assign(v, tf.transpose(x)).op, {x: given})
+    session.run(tf.assign_add(v, d).op, {d: np.ones(LARGE, "f")})
+    np.testing.assert_array_equal(session.run(v), given.T + 1)
