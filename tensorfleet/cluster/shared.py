@@ -221,13 +221,13 @@ class Inbox(_Segments):
                 raise _refused("memory that was never lent")
             used[0] = self.frames + 1
             body = self._leased(used[1], byte, size, lending.HEAD)
-            body.flags.writeable = False
             found.append((i, body))
         self.count()
         return found
 
     def _leased(self, memory: mmap.mmap, byte: int, total: int, start: int) -> np.ndarray:
         body = np.frombuffer(memory, np.uint8, total, start)
+        body.flags.writeable = False
         leases, key = self._leases, next(self._numbers)
 
         def give_back(_: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.ops.memory import is_fixed
 from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt, Signal, give_way
 from tensorfleet.shapes import TensorShape
 
@@ -131,16 +132,18 @@ class Accumulator:
                 f"Shape mismatch: expected {bracketed(self.shape._d)}, got {bracketed(gradient.shape)}"
             )
         if not self.count:
-            self._sum = np.array(gradient)
+            self._sum = gradient if is_fixed(gradient) else np.array(gradient)
         elif self._sum.shape != gradient.shape:
             raise errors.invalid(
                 f"Shape mismatch: expected {bracketed(self._sum.shape)}, got {bracketed(gradient.shape)}"
             )
-        else:
+        elif self._sum.flags.writeable:
             self._sum += gradient
+        else:
+            self._sum = np.add(self._sum, gradient)
 
     def _reduced(self) -> Any:
-        total = self._sum
+        total = self._sum if self._sum.flags.writeable else np.array(self._sum)
         if self.reduction == "MEAN" and self.count > 1:
             total = np.divide(total, total.dtype.type(self.count), out=total, casting="unsafe")
         return total

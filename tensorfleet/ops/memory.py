@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import mmap
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -83,6 +84,13 @@ def is_final(value: Any) -> bool:
             return value.nbytes == size
         value = value.base
     return False
+
+
+def is_fixed(value: Any) -> bool:
+    """Whether nobody can change a value, though it may lie in memory that others have a part of: one that came in a message."""
+    while type(value) is np.ndarray and not value.flags.writeable:
+        value = value.base
+    return value is None or isinstance(value, mmap.mmap)
 
 
 def aligned(value: Any) -> Any:

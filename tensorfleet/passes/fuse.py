@@ -19,6 +19,7 @@ from tensorfleet.passes.rows import owned_tables, reads_of
 
 # Variables of at least this many elements are gathered from by rows, without handing out the whole.
 _LARGE = 1 << 15
+_TAKES = {"AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient"}
 # What XLA needs to compile a program grows faster than the program: longer ones are cut.
 _LONGEST = 2000
 
@@ -69,6 +70,7 @@ def _lay_out(
     _read_after_initializing(ops, before)
     kinds = {op: "segment" if op in inside else _kind(op, plan, gathers) for op in ops}
     kinds.update(dict.fromkeys(index_ops(plan, kinds, known), "index"))
+    _wait_for_all(ops, kinds, before)
     levels = _levels(plan, ops, kinds, before)
     _delay(plan, ops, kinds, before, levels)
     return _Layout(ops, kinds, before, levels, _freeing(ops, before))
@@ -96,16 +98,28 @@ def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
 
 
 def _arrives(op: Operation, plan: Plan) -> bool:
-    """Whether an update of a large variable gets its values from outside: nothing here to fuse it with."""
+    """Whether an update of a large variable gets its values from outside, or an accumulator: nothing to fuse it with."""
     variable = variable_of(op._inputs[0])
     if variable is None or (variable._attrs["shape"].num_elements() or 0) < _LARGE:
         return False
     references = {op.input_list(u)[0] for u in op.spec.updates}
     known = plan.constants
     return all(
-        i in references or t in known or t in plan.feeds or t.shape.rank == 0
+        i in references or t in known or t in plan.feeds or t.shape.rank == 0 or t._op.type in _TAKES
         for i, t in enumerate(op._inputs)
     )
+
+
+def _wait_for_all(ops: list[Operation], kinds: dict[Operation, str], before: dict) -> None:
+    """Lets an update in place with what an accumulator has wait for all of them, as a segment of such updates does."""
+    place = {op: n for n, op in enumerate(ops)}
+    taking = [op for op in ops if op.type in _TAKES]
+    for op in ops if taking else ():
+        if kinds[op] == "chunks" and any(t._op.type in _TAKES for t in op._inputs):
+            if place[taking[-1]] < place[op]:
+                before[op] = list(dict.fromkeys([*before[op], *taking]))
+            else:
+                kinds[op] = "segment"
 
 
 def _touches_variable(op: Operation) -> bool:
