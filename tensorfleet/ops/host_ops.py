@@ -61,7 +61,7 @@ def call_by_token(step: Any, token: bytes, args: list, types: list[dtypes.DType]
         raise errors.invalid(
             f"callback {name} is not found: its function lives in the process that built the graph"
         )
-    given = [a[()] if np.ndim(a) == 0 else a for a in map(np.asarray, args)]
+    given = [_own(np.asarray(a)) for a in args]
     try:
         result = _called(step, name, function, given)
     except (errors.DeadlineExceededError, errors.CancelledError):
@@ -72,6 +72,13 @@ def call_by_token(step: Any, token: bytes, args: list, types: list[dtypes.DType]
     if len(values) != len(types):
         raise errors.invalid(f"{name} returns {len(values)} values, but expects to see {len(types)} values.")
     return tuple(_result(name, i, v, t) for i, (v, t) in enumerate(zip(values, types, strict=True)))
+
+
+def _own(value: np.ndarray) -> Any:
+    """An argument that the function may change, as functions do."""
+    if value.ndim == 0:
+        return value[()]
+    return value if value.flags.writeable else value.copy()
 
 
 def _called(step: Any, name: str, function: _Function, args: list) -> Any:

@@ -8,6 +8,7 @@ a copy, as always. A borrower that ends without a word may hold it still: that m
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import itertools
 import mmap
@@ -24,7 +25,7 @@ import numpy as np
 LEAST = 1 << 18  # bytes; to copy fewer costs no more than to lend them
 HEAD = mmap.PAGESIZE
 _MOST = 64  # pieces of memory at a time: each is two open files
-_MOST_SPARE = 512 << 20  # bytes that are kept for the next value
+_MOST_SPARE = 256 << 20  # bytes that are kept for the next value
 
 _lock = threading.RLock()  # a piece can be given back while another is asked for: by the collector of garbage
 _numbers = itertools.count(1)
@@ -39,7 +40,8 @@ def begin() -> None:
     if not _possible and sys.platform == "linux":
         _possible = True
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        with contextlib.suppress(OSError, ValueError):  # what was allowed before is enough for most programs
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class _Memory(mmap.mmap):

@@ -18,6 +18,21 @@ def test_a_function_gets_arrays_and_gives_arrays(session):
     np.testing.assert_array_equal(session.run(y * 2), [4, 6])
 
 
+def test_a_function_may_change_the_arrays_it_is_given(session):
+    def change(x):
+        x += 1
+        return x
+
+    v = tf.Variable(np.zeros(5, "f"))
+    c = tf.constant(np.zeros(5, "f"))
+    session.run(v.initializer)
+    changed = [tf.py_func(change, [t], tf.float32) for t in (v, c, tf.identity(v), v * 1.0)]
+    for _ in range(2):
+        for found in session.run(changed):
+            assert found.tolist() == [1.0] * 5
+    assert not session.run(v).any() and not session.run(c).any()
+
+
 def test_scalars_and_strings(session):
     seen = []
 
