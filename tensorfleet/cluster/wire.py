@@ -283,6 +283,8 @@ class Channel:
         if self._inbox is None:
             raise malformed("shared memory over a network")
         count, blob_size = _LOANS.unpack(self._take(_LOANS.size))
+        if count > shared.MOST_LOANS or blob_size > _LONGEST_TEXT:
+            raise malformed(f"it claims {count} lent tensors, described by {blob_size} bytes")
         layout, _ = layout_of(self._take(blob_size), count)
         found = []
         for (dtype, shape, _, size), (i, body) in zip(

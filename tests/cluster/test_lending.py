@@ -207,6 +207,14 @@ def test_memory_that_was_never_lent_is_refused(ends, loan, why):
         ends[1].receive()
 
 
+@pytest.mark.parametrize(("count", "size"), [(33, 100), (1, (1 << 32) - 1)])
+def test_more_than_can_be_lent_is_refused_before_it_is_read(ends, count, size):
+    header = wire._HEADER.pack(wire._MAGIC, wire.RUN, 2, 0, 0, 0, 0, 0)
+    ends[0].sock.sendall(header + wire._LOANS.pack(count, size))
+    with pytest.raises(errors.InvalidArgumentError, match="it claims"):
+        ends[1].receive()
+
+
 @pytest.mark.parametrize(
     ("loan", "why"),
     [
