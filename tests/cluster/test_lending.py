@@ -138,15 +138,16 @@ def test_lent_and_sent_tensors_keep_their_order(ends, store):
         np.testing.assert_array_equal(a, b)
 
 
-def test_what_is_read_twice_without_a_change_is_moved_to_where_it_can_be_lent():
+@pytest.mark.parametrize(("updates", "moved"), [(0, True), (1, True), (9, False)])
+def test_what_is_read_again_soon_is_moved_to_where_it_can_be_lent(updates, moved):
     store = VariableStore("v", tf.float32)
     with store.lock:
         store.swap(np.zeros(SIZE, np.float32))
     assert lending.home_of(store.hand_out()) is None
-    assert lending.home_of(store.hand_out()) is not None
-    with store.lock:
-        store.swap(np.ones(SIZE, np.float32))
-    assert lending.home_of(store.hand_out()) is None
+    for _ in range(updates):
+        with store.lock:
+            store.swap(np.ones(SIZE, np.float32))
+    assert (lending.home_of(store.hand_out()) is not None) == moved
 
 
 def test_a_variable_that_is_being_written_is_not_moved():
