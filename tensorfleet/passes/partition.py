@@ -92,7 +92,7 @@ def elsewhere(
 
     waited = {c for op in inside for c in op._control_inputs}
     waited |= {c for op in inside for t in op._inputs if again(t._op) for c in t._op._control_inputs}
-    return {c for c in waited if c not in inside and not standing(c) and not again(c)}
+    return {c for c in waited if c not in inside and not (standing(c) and is_here(c)) and not again(c)}
 
 
 def conditions(plan: Plan, op: Operation) -> list[Tensor]:

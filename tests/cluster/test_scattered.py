@@ -69,6 +69,17 @@ def test_a_variable_of_another_task_is_read_once_and_for_all_who_follow(servers)
         )  # before the change or after it, but one of them
 
 
+@pytest.mark.parametrize("master", [0, 1, 2])
+def test_what_waits_for_a_variable_of_another_task_finds_it_standing(servers, master):
+    with tf.device(name(TASKS[0])):
+        v = tf.get_variable("v", initializer=1.0)
+    with tf.device(name(TASKS[2])), tf.control_dependencies([v]):
+        two = tf.placeholder_with_default(2.0, [])
+    with tf.Session(servers[master].target) as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run([two, two + v], options=LIMIT) == [2.0, 3.0]
+
+
 def gradient(a, b):
     x = tf.constant([1.1, 0.9])
 
