@@ -34,6 +34,8 @@ _MOST_SIGNATURES = 24
 # So many small arrays of one type are joined into one: each argument of a call costs some microseconds.
 _MANY_SMALL = 12
 _SMALL_BYTES = 1 << 16
+# A constant this large is passed at each call: XLA takes long to compile a program that contains it, and to keep it.
+_LARGE_BYTES = 1 << 20
 # With more arguments and results than this, XLA takes minutes and gigabytes to compile a program.
 _WIDEST = 1000
 # A signature beyond the first few must come back before it is worth compiling. Where numpy does well too, so often
@@ -49,10 +51,13 @@ _MOVES = {"Assign", "AssignVariableOp", "Const", "Fill", "Identity", "NoOp", "Re
 class Compiled:
     """One signature of a segment as an XLA program."""
 
-    __slots__ = ("call", "cpu", "joined", "skips")
+    __slots__ = ("call", "constants", "cpu", "joined", "skips")
 
-    def __init__(self, call: Any, cpu: Any, skips: list[int], joined: list[list[int]]) -> None:
+    def __init__(
+        self, call: Any, cpu: Any, skips: list[int], joined: list[list[int]], constants: tuple
+    ) -> None:
         self.call = call
+        self.constants = constants  # its last argument, always the same
         self.cpu = cpu  # which of the CPU's devices it runs on, None for the usual one
         self.skips = skips
         self.joined = joined  # inputs that are passed as one
@@ -88,6 +93,7 @@ class Compiler:
         self.programs: dict[Any, Compiled | None] = {}
         self.static_inputs: set[int] = set()
         self.static_variables: set[int] = set()
+        self.passed = _large_constants(segment)
         self.loose: list[int] = []  # variables whose shape has been seen to change
         self.seen: dict[Any, int] = {}
         self.spent = 0.0
@@ -230,10 +236,15 @@ class Compiler:
 
         joined = self._joined(inputs)
         shapes: list[Any] = [None if x is None else x.shape for x in inputs]
+        passed = sorted(self.passed)
 
-        def trace(args: tuple, joins: tuple, variables: tuple, streams: tuple, owned: tuple) -> tuple:
+        def trace(
+            args: tuple, joins: tuple, variables: tuple, streams: tuple, owned: tuple, constants: tuple
+        ) -> tuple:
             check = _Checks(jnp)
             values = list(segment.template)
+            for slot, constant in zip(passed, constants, strict=True):
+                values[slot] = constant
             for i, (slot, arg) in enumerate(zip(segment.input_slots, args, strict=True)):
                 values[slot] = fixed_inputs.get(i, arg)
             for group, join in zip(joined, joins, strict=True):
@@ -254,11 +265,20 @@ class Compiler:
             return segment.collect(values, current), [current[w] for w in segment.writes], ok
 
         args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips), joined)
-        traced = jax.jit(trace, donate_argnums=4 if segment.owned else ()).trace(*args)
+        constants = self._placed([segment.template[slot] for slot in passed])
+        traced = jax.jit(trace, donate_argnums=4 if segment.owned else ()).trace(*args, constants)
         if barriers is None or self.others:
-            return Compiled(traced.lower().compile(), None, skips, joined)
+            return Compiled(traced.lower().compile(), None, skips, joined, constants)
         call, cpu = compile_for_cpu(jax, traced, barriers.placed, barriers.largest, bool(segment.owned))
-        return Compiled(call, cpu, skips, joined)
+        return Compiled(call, cpu, skips, joined, constants)
+
+    def _placed(self, constants: list[Any]) -> tuple:
+        """Constants where the program's device takes them as they are."""
+        device = jax_device(self.device, self.others)
+        if device is None:
+            return tuple([aligned(x) for x in constants])
+        jax, _ = load_jax()
+        return tuple(jax.device_put(constants, device))
 
     def _joined(self, inputs: Sequence[Any]) -> list[list[int]]:
         """Which of the inputs are worth joining, by type."""
@@ -297,7 +317,7 @@ class Compiler:
         segment = self.segment
         producer = {o: step for step in segment.steps for o in step.outs if o is not None}
         slot_to_input = {s: i for i, s in enumerate(segment.input_slots)}
-        before = len(self.static_inputs) + len(self.static_variables)
+        before = self._known()
         stack, done = [code], set()
         while stack:
             c = stack.pop()
@@ -310,11 +330,26 @@ class Compiler:
                 self.static_variables.add(~c)
             elif c in slot_to_input:
                 self.static_inputs.add(slot_to_input[c])
+            elif c in self.passed:
+                self.passed.remove(c)
             elif c in producer and producer[c].op.type not in ("Shape", "ShapeN", "Size", "Rank"):
                 if producer[c].rng is not None:
                     return False
                 stack.extend(producer[c].args)
-        return len(self.static_inputs) + len(self.static_variables) > before
+        return self._known() > before
+
+    def _known(self) -> int:
+        """Of how much the values are part of a program, by comparison."""
+        return len(self.static_inputs) + len(self.static_variables) - len(self.passed)
+
+
+def _large_constants(segment: Segment) -> set[int]:
+    """The slots of constants that are better passed to a program than put into it."""
+    return {
+        slot
+        for slot, value in enumerate(segment.template)
+        if isinstance(value, np.ndarray) and value.nbytes >= _LARGE_BYTES and value.dtype.kind != "O"
+    }
 
 
 def _fed_conditions(segment: Segment) -> set[int]:

@@ -251,7 +251,7 @@ class SegmentItem:
         started = time.perf_counter()
         args = self.compiler.arguments(inputs, state, streams, compiled.joined, compiled.cpu)
         try:
-            outputs, written, ok = compiled.call(*args)
+            outputs, written, ok = compiled.call(*args, compiled.constants)
             # All results of a program become ready together. The step is over when they are: XLA may still
             # be reading the caller's arrays until then.
             _wait(ok or written or outputs)

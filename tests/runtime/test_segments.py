@@ -44,6 +44,27 @@ def test_both_lives_train_alike(monkeypatch):
     np.testing.assert_allclose(results[0], results[1], rtol=1e-4)
 
 
+def test_a_large_constant_is_passed_to_its_program_and_not_part_of_it(always_compile, session):
+    table = np.arange(1 << 19, dtype=np.float32)
+    x = tf.placeholder(tf.float32, [])
+    total = tf.reduce_sum(tf.constant(table) * x)
+    assert session.run(total, {x: 2.0}) == session.run(total, {x: 2.0}) == pytest.approx(2 * table.sum())
+    (item,) = segments(session, total, x)
+    (program,) = item.compiler.programs.values()
+    assert [c.nbytes for c in program.constants] == [table.nbytes]
+    assert len(program.call.as_text()) < 1 << 16
+
+
+def test_a_large_constant_whose_values_are_needed_is_part_of_its_program(always_compile, session):
+    x = tf.placeholder(tf.float32, [1, 2])
+    repeats = np.full([1 << 19], 1, np.int32)
+    tiled = tf.tile(x, (tf.constant(repeats) * 2)[-2:])
+    assert session.run(tiled, {x: [[1, 2]]}).tolist() == [[1, 2, 1, 2], [1, 2, 1, 2]]
+    (item,) = segments(session, tiled, x)
+    (program,) = item.compiler.programs.values()
+    assert program.constants == ()
+
+
 def test_small_program_is_never_compiled(session):
     a = tf.placeholder(tf.float32, [])
     b = a + 1.0
