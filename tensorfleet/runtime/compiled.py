@@ -14,6 +14,7 @@ from tensorfleet import errors
 from tensorfleet.ops.memory import aligned
 from tensorfleet.runtime.barriers import Barriers
 from tensorfleet.runtime.devices import jax_device, load_jax, on_cpu
+from tensorfleet.runtime.leaving import within_xla
 from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
 from tensorfleet.runtime.xla_options import compile_for_cpu
 
@@ -61,6 +62,20 @@ class Compiled:
         self.cpu = cpu  # which of the CPU's devices it runs on, None for the usual one
         self.skips = skips
         self.joined = joined  # inputs that are passed as one
+
+    def run(self, args: tuple) -> Any:
+        """The outputs, what is written, and whether all checks held, if there are any.
+
+        All results of a program become ready together. The step is over when they are: XLA may still be reading the
+        caller's arrays until then.
+        """
+        with within_xla:
+            outputs, written, ok = self.call(*args, self.constants)
+            for result in ok or written or outputs:
+                if result is not None:
+                    result.block_until_ready()
+                    break
+        return outputs, written, ok
 
 
 class _Checks:
@@ -189,7 +204,8 @@ class Compiler:
             began = time.perf_counter()
             while True:
                 try:
-                    made = self._compile(inputs, state)
+                    with within_xla:
+                        made = self._compile(inputs, state)
                     self.compiling = min(self.compiling, time.perf_counter() - began)
                     break
                 except NeedsValue as need:

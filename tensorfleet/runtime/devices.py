@@ -6,6 +6,7 @@ threads that run a step's parts side by side need no more than one.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import os
@@ -14,6 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+from tensorfleet.runtime.leaving import wait_for_others
 
 # glibc's names of what `mallopt` sets
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
@@ -73,6 +76,7 @@ def _load() -> tuple[Any, Any]:
         from jax._src.lib import xla_client
 
         _collect.append(xla_client._xla.collect_garbage)
+    atexit.register(wait_for_others)  # before what JAX itself does then
     return jax, jnp
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.tensor_array_store import ArrayStore, StackStore
 from tensorfleet.passes.plan import Part, Plan, variable_of
+from tensorfleet.runtime.leaving import within_xla
 from tensorfleet.runtime.loop_stores import STORES, NotTraceable, StoreKernel, TracedArray, TracedStack
 from tensorfleet.runtime.segment import NeedsValue, Segment
 from tensorfleet.runtime.xla_options import compile_loop
@@ -96,7 +97,7 @@ class TracedLoop:
         if key not in self.programs:
             if len(self.programs) >= _MOST:
                 return None
-            with self.lock:
+            with self.lock, within_xla:
                 if key not in self.programs:
                     self.programs[key] = self._compile(initial, fixed, contents, state, most)
         program = self.programs[key]
@@ -379,13 +380,15 @@ class _Traced:
             self._first = self.turns, self.jnp.asarray(np.uint64(self.turns))
         limit, first = self._first
         began = time.monotonic()
-        carried = self.call(first, None, *args)
+        with within_xla:
+            carried = self.call(first, None, *args)
         while (turns := np.asarray(carried[3]).item()) >= limit:
             look()
             now = time.monotonic()
             self.turns = max(int(self.turns * _SECONDS / max(now - began, 1e-3)), 1)
             began, limit = now, turns + self.turns
-            carried = self._go_on(np.uint64(limit), carried, args)
+            with within_xla:
+                carried = self._go_on(np.uint64(limit), carried, args)
         if turns == _FAILED:
             return None, 0
         variables, buffers, counts, _ = carried

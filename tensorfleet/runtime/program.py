@@ -251,10 +251,7 @@ class SegmentItem:
         started = time.perf_counter()
         args = self.compiler.arguments(inputs, state, streams, compiled.joined, compiled.cpu)
         try:
-            outputs, written, ok = compiled.call(*args, compiled.constants)
-            # All results of a program become ready together. The step is over when they are: XLA may still
-            # be reading the caller's arrays until then.
-            _wait(ok or written or outputs)
+            outputs, written, ok = compiled.run(args)
             if self.compiler.on_trial:
                 self.compiler.called(time.perf_counter() - started)
         except TypeError as e:
@@ -326,14 +323,6 @@ def _need_same_shape(op: Any, before: Any, value: Any) -> None:
         "value of that shape already, perhaps from another program: use another name or container, "
         "tf.Session.reset, or validate_shape=False.",
     )
-
-
-def _wait(results: list) -> None:
-    """Waits for one of several results; some may be missing."""
-    for result in results:
-        if result is not None:
-            result.block_until_ready()
-            return
 
 
 def _soon_done(item: Any) -> bool:

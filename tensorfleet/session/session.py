@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -249,7 +250,8 @@ class BaseSession:
         return default_session(self)
 
     def __del__(self) -> None:
-        if getattr(self, "_engine", None) is not None and not self._closed:
+        # At the very end of the process there is nothing left to free, nor what freeing it would take.
+        if getattr(self, "_engine", None) is not None and not self._closed and not sys.is_finalizing():
             self.close()
 
 
