@@ -55,7 +55,33 @@ def compile_script(source: str, path: str) -> tuple[CodeType, bool]:
         tree = ast.fix_missing_locations(_OldMeaning(tree).visit(tree))
     elif _HAS_OLD_METHODS.search(source):
         tree = ast.fix_missing_locations(_OldMethods().visit(tree))
-    return compile(tree, path, "exec"), is_old
+    try:
+        return compile(tree, path, "exec"), is_old
+    except SyntaxError as error:
+        if "global declaration" not in str(error.msg):
+            raise
+    # Until Python 3.6 a name could be declared global after its first use, and outside of functions.
+    return compile(_EarlyGlobals().visit(tree), path, "exec"), is_old
+
+
+class _EarlyGlobals(ast.NodeTransformer):
+    """Declares global names where a function begins."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []  # of the function around
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        outer, self._names = self._names, []
+        self.generic_visit(node)
+        if self._names:
+            declared = ast.copy_location(ast.Global(list(dict.fromkeys(self._names))), node.body[0])
+            node.body.insert(1 if ast.get_docstring(node, clean=False) is not None else 0, declared)
+        self._names = outer
+        return node
+
+    def visit_Global(self, node: ast.Global) -> ast.AST:
+        self._names += node.names
+        return ast.copy_location(ast.Pass(), node)
 
 
 class _OldMethods(ast.NodeTransformer):

@@ -84,6 +84,15 @@ def test_a_program_in_python_3_finds_the_names_besides(expression, value):
     assert names_after(f"x = {expression}\n")["x"] == value
 
 
+def test_names_may_be_declared_global_after_their_first_use():
+    source = (
+        "flag = 1\ndef main():\n    'about main'\n    import json as tool\n    if flag:\n        global tool, flag\n"
+        "    flag = 2\n    def inner():\n        flag = 3\n    inner()\nmain()\nglobal flag\n"
+    )
+    names = names_after(source)
+    assert names["flag"] == 2 and names["tool"].__name__ == "json" and names["main"].__doc__ == "about main"
+
+
 def test_methods_of_the_same_name_are_called():
     source = "class Table:\n    def iteritems(self): return 'mine'\nx = Table().iteritems()\n"
     assert names_after(source)["x"] == "mine"
