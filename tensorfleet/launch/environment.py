@@ -124,12 +124,33 @@ def asks_who_it_is(script: Path) -> bool:
 
 
 def has_master(script: Path) -> bool:
-    """Whether a script's chief is the task of a job "master", as in `is_chief = task.type == "master"`."""
+    """Whether a script's chief is the task of a job "master", as in `is_chief = task.type == "master"`.
+
+    Where it says otherwise who is the chief, it is not; where it does not say, any question for a master is for the chief.
+    """
     nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
     given: list[tuple[ast.AST, ast.expr]] = [(n, n.value) for n in nodes if isinstance(n, ast.keyword)]
     given += [(target, n.value) for n in nodes if isinstance(n, ast.Assign) for target in n.targets]
-    texts = [{text_of(inner) for inner in ast.walk(value)} for name, value in given if _names_chief(name)]
-    return any("master" in found for found in texts) and not any("worker" in found for found in texts)
+    chiefs = [value for name, value in given if _names_chief(name) and not isinstance(value, ast.Name)]
+    if any("worker" in _texts(value) for value in chiefs):
+        return False
+    questions: list[ast.AST] = [*chiefs] or [n for n in nodes if isinstance(n, ast.Compare) and _is_of_job(n)]
+    return any("master" in _texts(q) and "worker" not in _texts(q) for q in questions)
+
+
+def _texts(node: ast.AST) -> set[str]:
+    """The texts that are written out in an expression; `TaskType.MASTER` is one of them."""
+    found = {text_of(inner) for inner in ast.walk(node)}
+    return found | {
+        n.attr.lower() for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr.isupper()
+    }
+
+
+def _is_of_job(question: ast.Compare) -> bool:
+    """Whether it is a job that is compared: `job_name == ...`, `config["task"]["type"] in ...`."""
+    asked = question.left
+    name = text_of(asked.slice) if isinstance(asked, ast.Subscript) else _ends(asked)
+    return bool(re.search(r"job|type|role|task", name.lower()))
 
 
 def _names_chief(node: ast.AST) -> bool:
@@ -137,21 +158,41 @@ def _names_chief(node: ast.AST) -> bool:
     return bool(re.fullmatch(r"_*is_(the_)?(chief|master)", name))
 
 
+# What makes or trains an estimator of `tf.estimator`, which then looks for a chief.
+_ESTIMATORS = re.compile(r"RunConfig|train_and_evaluate|\w*(Estimator|Classifier|Regressor)")
+_STRATEGIES = re.compile(r"\w*(Mirrored|Server|AllReduce|Storage|Device)Strategy(V1)?")
+
+
 def needs_chief(script: Path) -> bool:
-    """Whether a script makes estimators of `tf.estimator` for the cluster it is told: that has a job "chief"."""
+    """Whether a script makes estimators of `tf.estimator` for the cluster it is told: that has a job "chief".
+
+    Those of `tf.contrib.learn` have the first worker for one, and so have strategies.
+    """
     nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
     names = {getattr(node, "attr", "") for node in nodes}
-    own = {"Server", "ClusterSpec"} & names or any(name.endswith("Strategy") for name in names)
+    own = {"Server", "ClusterSpec"} & names or any(map(_STRATEGIES.fullmatch, names))
     written = any(
         text_of(inner) == "TF_CONFIG"
         for node in nodes
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
         for inner in ast.walk(node)
     )
-    made = any(
-        isinstance(n, ast.Attribute) and n.attr[:1] != "i" and _ends(n.value) == "estimator" for n in nodes
+    learns = any(
+        isinstance(n, ast.Attribute) and n.attr == "RunConfig" and _ends(n.value) == "learn" for n in nodes
     )
-    return made and not own and not written
+    return any(map(_makes_estimator, nodes)) and not (own or written or learns)
+
+
+def _makes_estimator(node: ast.AST) -> bool:
+    """`tf.estimator.Estimator`, `from tensorflow.estimator import Estimator` and the like."""
+    if isinstance(node, ast.ImportFrom):
+        inside = (node.module or "").split(".")
+        return inside[0] == "tensorflow" and "estimator" in inside and "contrib" not in inside
+    return (
+        isinstance(node, ast.Attribute)
+        and _ends(node.value) == "estimator"
+        and bool(_ESTIMATORS.fullmatch(node.attr))
+    )
 
 
 def _ends(node: ast.expr) -> str:

@@ -29,6 +29,7 @@ from tensorfleet.launch.flags import (
     reads_tf_config,
     roles,
 )
+from tensorfleet.launch.hostnames import HOST, hosts_in
 from tensorfleet.launch.hosts import Host
 
 TOKEN = "TENSORFLEET_TOKEN"
@@ -88,11 +89,12 @@ class Place:
 
 @dataclass(frozen=True)
 class _Forms:
-    """In what forms a script wants to be told its task: roles by flags, by places of arguments, by variables."""
+    """In what forms a script wants to be told its task: roles by flags, by places of arguments, by variables, by machine."""
 
     flags: dict[str, Flag]
     places: dict[int, str]
     variables: dict[str, str]
+    hosts: dict[str, list[str]]
 
 
 Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
@@ -103,7 +105,8 @@ def is_for_clusters(script: Path) -> bool:
     found = {*roles(flags_of(script)), *positions_of(script).values()}
     needs_job = len(cluster_in(script)) != 1
     told = "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
-    return told or reads_tf_config(script) or (bool(variables_of(script)) and makes_cluster(script))
+    by_variables = (variables_of(script) or hosts_in(script)) and makes_cluster(script)
+    return told or reads_tf_config(script) or bool(by_variables)
 
 
 def starts_its_tasks(wishes: Wishes) -> bool:
@@ -121,12 +124,13 @@ def is_known_to_clients(script: Path) -> bool:
 def jobs_of(script: Path) -> dict[str, int]:
     """How many tasks of each job a script for clusters is started with, if nothing else is asked for."""
     takes_addresses = {"ps_hosts", "worker_hosts"} & roles(flags_of(script)).keys()
-    return ({} if takes_addresses else cluster_in(script)) or {"ps": 1, "worker": 2}
+    listed = {job: len(hosts) for job, hosts in hosts_in(script).items()}
+    return ({} if takes_addresses else cluster_in(script) or listed) or {"ps": 1, "worker": 2}
 
 
 def with_chief(script: Path, counts: dict[str, int]) -> dict[str, int]:
     """The tasks to start: the first worker as what a script's chief is called, if that is a job of its own."""
-    if counts.get("worker", 0) < 2 or {"master", "chief"} & {job for job, n in counts.items() if n}:
+    if not counts.get("worker") or {"master", "chief"} & {job for job, n in counts.items() if n}:
         return counts
     if reads_tf_config(script) and has_master(script):
         job = "master"
@@ -154,7 +158,9 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
     silent = names_task(variables) and refuses_flags(script) and not wishes.flag_names
     told = {} if silent else roles(flags_of(script), wishes.flag_names, cluster)
     places = {} if {"job_name", "is_ps", "task_index"} & told.keys() else positions_of(script)
-    return _Forms(told, places, variables)
+    knows = {"job_name", "is_ps", "task_index"} & {*told, *places.values(), *variables.values()}
+    by_host = {} if knows else hosts_in(script)
+    return _Forms(told, places, variables, by_host)
 
 
 def plan_alone(wishes: Wishes) -> list[Task]:
@@ -186,6 +192,7 @@ def _task(
     arguments = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, values[role])]
     arguments += _in_places(forms.places, values, wishes.arguments)
     told = {**values, **of_task(addresses, job, index)}
+    machine = dict(enumerate(forms.hosts.get(job, []))).get(index)
     environment = {
         "TF_CONFIG": json.dumps({"cluster": addresses, "task": {"type": job, "index": index}}),
         "CLUSTER_SPEC": json.dumps(addresses),
@@ -193,6 +200,7 @@ def _task(
         "TASK_INDEX": str(index),
         **{f"{job.upper()}_HOSTS": ",".join(where) for job, where in addresses.items()},
         **{name: _joined(told[role]) for name, role in forms.variables.items()},
+        **({HOST: machine} if machine else {}),
         **({PLACED: json.dumps(addresses)} if place.host is None else {}),
         **({TOKEN: token} if token else {}),
         **_devices(wishes.gpus_per_worker, job, index, "chief" in addresses),

@@ -15,6 +15,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
 
 from tensorfleet.launch import alias, old_scripts
+from tensorfleet.launch.hostnames import take_host
 
 # What Python says about statements that were right in Python 2.
 _OLD_SYNTAX = re.compile(
@@ -31,6 +32,7 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
     if use_alias:
         alias.install()
         _be_found_as_python()
+    take_host()
     if not Path(path).is_file():
         _give_up(2, f"tensorfleet: no such script: {path} (in {os.getcwd()})")
     sys.argv = [path, *arguments]
