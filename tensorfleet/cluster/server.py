@@ -44,8 +44,8 @@ def server_at(target: str) -> Server | None:
 
 
 def any_has_ended() -> bool:
-    """Whether this process had a server, and the server's `join` has returned."""
-    return bool(_ended) and not _servers
+    """Whether this process had a server whose `join` has returned, and has no other since, but perhaps in its place."""
+    return bool(_ended) and _ended.issuperset(_servers)
 
 
 def has_ended(target: str) -> bool:

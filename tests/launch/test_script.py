@@ -103,3 +103,18 @@ def test_python_is_the_same_one_for_tasks_that_a_script_starts(tmp_path):
     )
     done = launching.run(tmp_path, "train.py", PATH="/none")
     assert done.stdout == "True\n", done.stderr
+
+
+def test_what_a_script_does_with_another_server_after_the_end_is_no_failure(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import threading, tensorflow as tf\n"
+        "cluster = {'ps': ['localhost:0']}\n"
+        "server = tf.train.Server(cluster, 'ps', 0)\n"
+        "threading.Timer(0.1, server._stopping.set).start()\n"
+        "server.join()\n"
+        "again = tf.train.Server({'ps': [server.target[7:]]}, 'ps', 0)\n"
+        "raise ValueError('not for a ps')\n"
+    )
+    done = launching.run(tmp_path, "train.py")
+    assert done.code == 0
+    assert "the run is over; what the script does after server.join() ended with ValueError" in done.stderr
