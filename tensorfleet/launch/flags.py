@@ -237,6 +237,31 @@ def cluster_in(script: Path) -> dict[str, int]:
     return found[0] if found and all(counts == found[0] for counts in found) else {}
 
 
+# What scripts call the jobs "ps" and "worker", if not that.
+_OTHER_NAMES = {"ps": r"ps|param(eter)?_?servers?|servers?", "worker": r"workers?|work|trainers?"}
+
+
+def job_names(script: Path) -> dict[str, str]:
+    """What a script calls the jobs "ps" and "worker" in the cluster it makes, where it has other names for them."""
+    keys: set[str] = set()
+    for tree in modules(script, _DEPTH):
+        nodes = list(ast.walk(tree))
+        names = {
+            n.id: a.value
+            for a in nodes
+            if isinstance(a, ast.Assign)
+            for n in a.targets
+            if isinstance(n, ast.Name)
+        }
+        calls = [
+            n for n in nodes if isinstance(n, ast.Call) and name_of(n) in ("ClusterSpec", "Server") and n.args
+        ]
+        jobs = [_known(call.args[0], names) for call in calls]
+        keys |= {text_of(key) for job in jobs if isinstance(job, ast.Dict) for key in job.keys}
+    found = {job: [k for k in keys if re.fullmatch(p, k.lower())] for job, p in _OTHER_NAMES.items()}
+    return {job: own[0] for job, own in found.items() if len(own) == 1 and own != [job]}
+
+
 def _counts(cluster: ast.expr, names: dict[str, ast.expr]) -> dict[str, int]:
     jobs = _known(cluster, names)
     if not isinstance(jobs, ast.Dict):

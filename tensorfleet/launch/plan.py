@@ -25,6 +25,7 @@ from tensorfleet.launch.flags import (
     Flag,
     cluster_in,
     flags_of,
+    job_names,
     positions_of,
     reads_tf_config,
     roles,
@@ -95,6 +96,7 @@ class _Forms:
     places: dict[int, str]
     variables: dict[str, str]
     hosts: dict[str, list[str]]
+    jobs: dict[str, str]
 
 
 Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
@@ -160,7 +162,8 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
     places = {} if {"job_name", "is_ps", "task_index"} & told.keys() else positions_of(script)
     knows = {"job_name", "is_ps", "task_index"} & {*told, *places.values(), *variables.values()}
     by_host = {} if knows else hosts_in(script)
-    return _Forms(told, places, variables, by_host)
+    renamed = {job: name for job, name in job_names(script).items() if name not in cluster}
+    return _Forms(told, places, variables, by_host, renamed)
 
 
 def plan_alone(wishes: Wishes) -> list[Task]:
@@ -182,7 +185,7 @@ def _task(
     addresses = {j: [p.address for p in places] for j, places in cluster.items() if places}
     values: dict[str, str | list[str]] = {
         **{f"{j}_hosts": addresses.get(j, []) for j in ("ps", "worker", "chief", *addresses)},
-        "job_name": job,
+        "job_name": forms.jobs.get(job, job),
         "task_index": str(index),
         **{f"{j}_count": str(len(addresses.get(j, []))) for j in ("ps", "worker", *addresses)},
         **{f"is_{kind}": str(job == kind) for kind in ("ps", "worker", "chief")},
@@ -192,6 +195,7 @@ def _task(
     arguments = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, values[role])]
     arguments += _in_places(forms.places, values, wishes.arguments)
     told = {**values, **of_task(addresses, job, index)}
+    placed = {forms.jobs.get(j, j): where for j, where in addresses.items()}
     machine = dict(enumerate(forms.hosts.get(job, []))).get(index)
     environment = {
         "TF_CONFIG": json.dumps({"cluster": addresses, "task": {"type": job, "index": index}}),
@@ -201,7 +205,7 @@ def _task(
         **{f"{job.upper()}_HOSTS": ",".join(where) for job, where in addresses.items()},
         **{name: _joined(told[role]) for name, role in forms.variables.items()},
         **({HOST: machine} if machine else {}),
-        **({PLACED: json.dumps(addresses)} if place.host is None else {}),
+        **({PLACED: json.dumps(placed)} if place.host is None else {}),
         **({TOKEN: token} if token else {}),
         **_devices(wishes.gpus_per_worker, job, index, "chief" in addresses),
         **wishes.environment,

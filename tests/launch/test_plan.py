@@ -347,3 +347,21 @@ def test_the_only_worker_is_the_chief_of_a_script_with_estimators(tmp_path):
     path = tmp_path / "script.py"
     path.write_text("tf.estimator.train_and_evaluate(a, b, c)")
     assert with_chief(path, {"ps": 1, "worker": 1}) == {"ps": 1, "chief": 1, "worker": 0}
+
+
+@pytest.mark.parametrize(
+    ("made", "jobs"),
+    [
+        ('tf.train.ClusterSpec({"PS": a, "worker": b})', ["PS", "worker"]),
+        ('jobs = {"parameter_server": a, "work": b}\ntf.train.Server(jobs)', ["parameter_server", "work"]),
+        ('tf.train.ClusterSpec({"ps": a, "worker": b})', ["ps", "worker"]),
+        ('tf.train.ClusterSpec({"ps": a, "server": c, "trainer": b})', ["ps", "trainer"]),
+    ],
+)
+def test_tasks_are_told_their_jobs_as_the_script_calls_them(tmp_path, made, jobs):
+    path = tmp_path / "train.py"
+    path.write_text(f"p.add_argument('--job_name')\np.add_argument('--task_index')\n{made}\n")
+    tasks = plan(Wishes(str(path)), {"ps": [Place("h:1")], "worker": [Place("h:2")]}, "")
+    assert [task.command[-2] for task in tasks] == [f"--job_name={job}" for job in jobs]
+    assert [task.job for task in tasks] == ["ps", "worker"]
+    assert list(json.loads(tasks[0].environment["TENSORFLEET_PLACED"])) == jobs
