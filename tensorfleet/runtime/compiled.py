@@ -41,8 +41,10 @@ _LARGE_BYTES = 1 << 20
 _WIDEST = 1000
 # A signature beyond the first few must come back before it is worth compiling. Where numpy does well too, so often
 # that numpy has taken as long for it as compiling does: shapes that depend on the data come back now and then for ever.
+# Where a run takes long, the first ones too must have come twice in a row: compiling may take longer than an epoch.
 _EAGER_SIGNATURES = 2
 _EAGER_SIGNATURES_OF_HEAVY = 4
+_LIKELY_TO_TAKE = 1.0  # seconds of compiling, before the first time
 
 # These only pass values on: nothing for XLA to do (restoring a checkpoint is a segment of Assigns). The same is true of
 # simple updates by values that come from elsewhere, as a parameter server gets them.
@@ -114,6 +116,7 @@ class Compiler:
         self.spent = 0.0
         self.runs = 0
         self.fastest = float("inf")  # one slow run may only mean a busy machine
+        self.shapes: tuple | None = None  # of the inputs of the last run in numpy, if that took long
         self.compiling = float("inf")  # seconds that compiling took, the shortest time
         numeric = segment.numeric
         self.heavy = any(op.spec.heavy for op in segment.ops) or _large(segment)
@@ -134,8 +137,9 @@ class Compiler:
         self.doubted = False  # a program lost against the only runs that numpy had: it gets some more
         self.held = False  # while the loop around it waits to be compiled as a whole
 
-    def timed(self, seconds: float) -> None:
+    def timed(self, seconds: float, inputs: Sequence[Any] | None = None) -> None:
         """Notes what one run in numpy took."""
+        self.shapes = _shapes(inputs) if inputs is not None and seconds > _AT_ONCE_ABOVE else None
         self.runs += 1
         self.spent += seconds
         self.fastest = min(self.fastest, seconds)
@@ -217,7 +221,7 @@ class Compiler:
 
     def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Any:
         """What tells one program from another: shapes, and the values of what must be static."""
-        shapes: tuple = tuple([None if x is None else x.shape for x in inputs])
+        shapes = _shapes(inputs)
         if self.loose or self.segment.owned:
             shapes += tuple([state[i].shape for i in (*self.loose, *self.segment.owned)])
         if not self.static_inputs and not self.static_variables:
@@ -229,7 +233,10 @@ class Compiler:
     def _worth(self, key: Any) -> bool:
         by_value = bool(self.static_inputs - self.flags or self.static_variables)
         eager = _EAGER_SIGNATURES_OF_HEAVY if self.heavy else _EAGER_SIGNATURES
-        if len(self.programs) < eager and not by_value:
+        again = (
+            self.shapes is None or self.shapes == (key[0] if self.static_inputs else key)[: len(self.shapes)]
+        )
+        if len(self.programs) < eager and not by_value and (again or self.heavy):
             return True
         self.seen[key] = times = self.seen.get(key, 0) + 1
         if len(self.seen) > 4096:
@@ -239,7 +246,8 @@ class Compiler:
         if by_value:
             # Values that never settle (an index that goes through the data) must come back more often each time.
             return times > 1 + len(self.programs)
-        return times > 1 and (self.heavy or times * self.fastest > self.compiling)
+        cost = self.compiling if self.programs else _LIKELY_TO_TAKE
+        return times > 1 and (self.heavy or times * self.fastest > cost)
 
     def _compile(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled:
         jax, jnp = load_jax()
@@ -366,6 +374,10 @@ def _large_constants(segment: Segment) -> set[int]:
         for slot, value in enumerate(segment.template)
         if isinstance(value, np.ndarray) and value.nbytes >= _LARGE_BYTES and value.dtype.kind != "O"
     }
+
+
+def _shapes(inputs: Sequence[Any]) -> tuple:
+    return tuple([None if x is None else x.shape for x in inputs])
 
 
 def _fed_conditions(segment: Segment) -> set[int]:

@@ -241,7 +241,7 @@ class SegmentItem:
             outs = [values[o] for o in step.outs if o is not None]
             if outs[0] is not None:  # None in a branch not taken
                 ctx.streams.take(step.op, step.op.spec.rng(step.op, outs))
-        self.compiler.timed(time.perf_counter() - started)
+        self.compiler.timed(time.perf_counter() - started, inputs)
         return outputs
 
     def _in_xla(self, ctx: StepContext, compiled: Any, inputs: list, state: list) -> list:

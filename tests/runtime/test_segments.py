@@ -74,6 +74,18 @@ def test_small_program_is_never_compiled(session):
     assert not item.compiler.programs
 
 
+def test_a_slow_step_is_compiled_for_shapes_that_came_twice_in_a_row(session):
+    x = tf.placeholder(tf.float32, [None])
+    (item,) = segments(session, tf.reduce_sum(tf.sqrt(x)), x)
+    two, three = [np.ones(2, np.float32)], [np.ones(3, np.float32)]
+    compiler = item.compiler
+    for before, now in [(two, three), (three, two), (two, three)]:
+        compiler.timed(0.03, before)
+        assert compiler.wanted() and compiler.program(now, []) is None
+    compiler.timed(0.03, two)
+    assert compiler.program(two, []) is not None
+
+
 def test_batch_size_that_keeps_changing_falls_back_to_numpy(always_compile, session):
     x = tf.placeholder(tf.float32, [None])
     total = tf.reduce_sum(tf.sqrt(x))
