@@ -341,6 +341,9 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (prefix + alias.name for alias in node.names if alias.name != "*")
 
 
+_TELLS_HOW_MANY = re.compile(r"\s*(the )?(total )?(number|num|count)\b|\s*how many", re.IGNORECASE)
+
+
 def defined_by(call: ast.Call) -> Iterator[Flag]:
     """The flag that a call defines, in absl's, argparse's, optparse's or click's way."""
     name = name_of(call)
@@ -350,7 +353,8 @@ def defined_by(call: ast.Call) -> Iterator[Flag]:
     listed = any(text_of(node).startswith("[") for node in default or call.args[1:2])
     if name.startswith("DEFINE_"):
         by_keyword = [text_of(keywords.get(key)) for key in ("name", "flag_name")]
-        is_number = name in ("DEFINE_integer", "DEFINE_float")
+        told = text_of(keywords.get("help")) or "".join(texts[1:][-1:])
+        is_number = name in ("DEFINE_integer", "DEFINE_float") or bool(_TELLS_HOW_MANY.match(told))
         switch = name in ("DEFINE_bool", "DEFINE_boolean")
         yield from (
             Flag(n, is_number, is_switch=switch, negates=switch, listed=listed)
@@ -361,6 +365,8 @@ def defined_by(call: ast.Call) -> Iterator[Flag]:
         number = isinstance(kind := keywords.get("type"), ast.Name) and kind.id in ("int", "float")
         number |= isinstance(kind, ast.Attribute) and kind.attr in ("INT", "FLOAT")
         number |= text_of(kind) in ("int", "float")
+        number |= bool(_TELLS_HOW_MANY.match(text_of(keywords.get("help"))))
+        number |= any(isinstance(d, ast.Constant) and type(d.value) is int for d in default)
         nargs = keywords.get("nargs")
         many = isinstance(nargs, ast.Constant) and nargs.value in ("+", "*")
         switch = text_of(keywords.get("action")).startswith("store_") or "is_flag" in keywords

@@ -215,3 +215,17 @@ def test_short_names_of_places_count_beside_one_of_the_job(tmp_path):
     assert positions_of(path) == {1: "ps_hosts", 2: "worker_hosts", 3: "job_name", 4: "task_index"}
     path.write_text("parser.add_argument('server')\nparser.add_argument('id')\n")
     assert positions_of(path) == {}
+
+
+@pytest.mark.parametrize(
+    "defined",
+    [
+        "p.add_argument('--ps', help='Number of parameter servers')\np.add_argument('--workers', help='how many')",
+        "p.add_argument('--ps', default=1)\np.add_argument('--workers', default=2)",
+        "flags.DEFINE_string('ps', '1', 'The number of servers')\nflags.DEFINE_string('workers', '2', 'num workers')",
+    ],
+)
+def test_a_text_that_is_a_number_by_its_help_or_default_says_how_many(tmp_path, defined):
+    path = tmp_path / "train.py"
+    path.write_text(defined)
+    assert list(roles(flags_of(path))) == ["ps_count", "worker_count"]
