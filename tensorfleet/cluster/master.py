@@ -22,7 +22,7 @@ from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.looping import DividedLoop, carries_handle, handles_inside, is_handle, worth_keeping
 from tensorfleet.cluster.peers import Peer, peer
-from tensorfleet.cluster.placing import ClusterPlacer, task_name
+from tensorfleet.cluster.placing import ClusterPlacer, is_isolated, renamed, task_name
 from tensorfleet.cluster.shipping import Shipment, Sources, named
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import SETTLING_SECONDS, ClusterProgram, Run, Work
@@ -117,7 +117,7 @@ class ClusterEngine:
     def _resources(self) -> Any:
         from tensorfleet.runtime.resources import ResourceManager
 
-        return ResourceManager() if self.config.isolate_session_state else self._local.resources
+        return ResourceManager() if is_isolated(self.config) else self._local.resources
 
     def _deadline(self, timeout_ms: int) -> float | None:
         timeout = timeout_ms or self._timeout
@@ -137,7 +137,7 @@ class ClusterEngine:
             assert self._engine is not None
             return self._engine.device_names()
         told = self._peer_of(job, index).call(wire.DESCRIBE, self._ask_until, waits=True)
-        return [str(d) for d in told["devices"]]
+        return [renamed(str(d), task_name(job, index)) for d in told["devices"]]
 
     def program(
         self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
@@ -376,6 +376,7 @@ class ClusterEngine:
             values=[*values, *known.values()],
             session=self.handle,
             create=create,
+            task=task,
             owner=self._owner,
             known=[t.name for t in known],
             stages=[told for told, *_ in registered],
@@ -452,7 +453,7 @@ class ClusterEngine:
 
     def collector(self) -> Collector:
         """Something that records what a step does and when."""
-        return Collector(f"{self._home}/device:CPU:0")
+        return Collector(f"{self._home}/device:CPU:0", self.placer.device_of)
 
 
 def _given_to(plan: Plan, stage: Stage) -> dict[Tensor, None]:

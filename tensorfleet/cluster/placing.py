@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.cluster.spec import ClusterSpec
@@ -17,6 +18,18 @@ from tensorfleet.passes.plan import Plan, maker_of, variable_of
 def task_name(job: str, index: int) -> str:
     """The full name of a task."""
     return f"/job:{job}/replica:0/task:{index}"
+
+
+def renamed(device: str, task: str) -> str:
+    """A task's device as a session calls it, in whose cluster the task may have a name of its own."""
+    return f"{task}/device:{device.rpartition('/device:')[2]}"
+
+
+def is_isolated(config: Any) -> bool:
+    """Whether a session has state of its own: it says so, or it brought its own cluster and does not ask to share."""
+    brought = bool(config.cluster_def.job)
+    shares = config.experimental.share_session_state_in_clusterspec_propagation
+    return bool(config.isolate_session_state) or (brought and not shares)
 
 
 class ClusterPlacer(Placer):

@@ -32,17 +32,17 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine
     server = server_at(target)
     if server is not None:
         own = config if config is not None else server.config
-        engine = ClusterEngine(
-            graph, own, _cluster(config, server.cluster), (server.job, server.index), server
-        )
-        return _remembered(target, engine)
+        cluster, task = _cluster(config, server.cluster, (server.job, server.index), target)
+        return _remembered(target, ClusterEngine(graph, own, cluster, task, server))
     if has_ended(target):
         # TensorFlow's `join` never returns, so many programs go on as a worker after it. The work is done: so are they.
         logging.info("The server of this process has ended with its cluster; so does the program.")
         raise SystemExit(0)
     told = _contact(target, config)
-    cluster = _cluster(config, ClusterSpec(_jobs(told["cluster"])))
-    return _remembered(target, ClusterEngine(graph, config, cluster, (told["job"], told["index"])))
+    cluster, task = _cluster(
+        config, ClusterSpec(_jobs(told["cluster"])), (told["job"], told["index"]), target
+    )
+    return _remembered(target, ClusterEngine(graph, config, cluster, task))
 
 
 def _remembered(target: str, engine: ClusterEngine) -> ClusterEngine:
@@ -58,11 +58,28 @@ def _jobs(told: dict) -> dict:
     }
 
 
-def _cluster(config: Any, own: ClusterSpec) -> ClusterSpec:
-    """The cluster a session uses: the server's, unless its configuration brings another."""
-    if config is not None and config.HasField("cluster_def") and config.cluster_def.job:
-        return ClusterSpec(config.cluster_def)
-    return own
+def _cluster(
+    config: Any, own: ClusterSpec, task: tuple[str, int], target: str
+) -> tuple[ClusterSpec, tuple[str, int]]:
+    """The cluster a session uses, and which of its tasks the target is.
+
+    They are the server's own, unless the session's configuration brings another cluster: there the servers have the
+    names that it gives them.
+    """
+    if config is None or not config.HasField("cluster_def") or not config.cluster_def.job:
+        return own, task
+    cluster = ClusterSpec(config.cluster_def)
+    address = target.removeprefix(_SCHEME)
+    for job in cluster.jobs:
+        for index in cluster.task_indices(job):
+            if cluster.task_address(job, index) == address:
+                return cluster, (job, index)
+    raise errors.InvalidArgumentError(
+        None,
+        None,
+        f"The session's target {target} is not among the tasks of ConfigProto.cluster_def: {cluster.as_dict()}. Add it there, "
+        "with the same address, or make the session on one of those tasks.",
+    )
 
 
 def _contact(target: str, config: Any, waits: bool = True) -> dict:

@@ -17,6 +17,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer, peer
+from tensorfleet.cluster.placing import is_isolated
 from tensorfleet.cluster.shipping import found
 from tensorfleet.cluster.stepping import WHOLE_STEP
 from tensorfleet.cluster.thinning import full, is_full, thin
@@ -120,12 +121,12 @@ class _Step:
 class _Session:
     """What one client's session has registered here."""
 
-    def __init__(self, worker: Worker, client: str, config: Any, isolated: bool, owner: str) -> None:
+    def __init__(self, worker: Worker, client: str, config: Any, task: str, owner: str) -> None:
         self.client, self.owner = client, owner
         self.graph = Graph()
-        resources = ResourceManager() if isolated else worker.resources
+        resources = ResourceManager() if is_isolated(config) else worker.resources
         devices = _with_devices(config, worker.config)
-        self.engine = Engine(self.graph, devices, resources, worker.task, owner)
+        self.engine = Engine(self.graph, devices, resources, task, owner)
         self.stages: dict[int, _Stage] = {}
         self.lock = threading.Lock()
         self.steps: dict[int, _Step] = {}
@@ -282,9 +283,8 @@ class Worker:
             config = ConfigProto.FromString(tensors[1].tobytes())
             with self._lock:
                 if handle not in self._sessions:
-                    isolated = bool(config.isolate_session_state)
-                    owner = str(told.get("owner") or client)
-                    self._sessions[handle] = _Session(self, client, config, isolated, owner)
+                    task, owner = str(told.get("task") or self.task), str(told.get("owner") or client)
+                    self._sessions[handle] = _Session(self, client, config, task, owner)
         session = self.session(handle)
         known = dict(zip(told["known"], tensors[2:], strict=True))
         session.extend(GraphDef.FromString(tensors[0].tobytes()))

@@ -158,7 +158,7 @@ class Engine:
 
     def collector(self) -> trace.Collector:
         """Something that records what a step does and when."""
-        return trace.Collector(self.device_names()[0])
+        return trace.Collector(self.device_names()[0], self.placer.device_of)
 
 
 # Fields of ConfigProto that are honoured, or that only tune TensorFlow's own executor.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.passes.plan import everything
@@ -13,8 +14,9 @@ from tensorfleet.runtime.costs import fill_costs
 class Collector:
     """Collects one event per part of a step; `fill` writes them as step stats."""
 
-    def __init__(self, home: str = "") -> None:
-        self._home = home  # the device of constants, which need no running
+    def __init__(self, home: str = "", device_of: Callable[[Any], str] | None = None) -> None:
+        self._home = home
+        self._device_of = device_of  # for constants, which need no running; without it they are at home
         self._lock = threading.Lock()
         #: (device, name, label, began, ended, thread, bytes of each result), times in nanoseconds
         self.events: list[tuple[str, str, str, int, int, int, list[int]]] = []
@@ -46,9 +48,10 @@ class Collector:
         ops = everything(plan)
         for fetched in plan.fetches:
             if fetched not in plan.feeds and fetched._op not in ops:
-                ops[fetched._op] = self._home
+                device = self._home if self._device_of is None else self._device_of(fetched._op)
+                ops[fetched._op] = device
                 now, label = time.time_ns(), f"{fetched._op.name} = {fetched._op.type}()"
-                self.events.append((self._home, fetched._op.name, label, now, now, threading.get_ident(), []))
+                self.events.append((device, fetched._op.name, label, now, now, threading.get_ident(), []))
         for device, name, text, started, ended, thread, sizes in self.events:
             if device not in by_device:
                 by_device[device] = run_metadata.step_stats.dev_stats.add(device=device)
