@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.cluster.resolvers import TFConfigClusterResolver
 from tensorfleet.distribute import mirrored
 from tensorfleet.distribute.multi_worker import MultiWorkerMirroredStrategy
-from tensorfleet.distribute.parameter_server import ParameterServerStrategy as _ParameterServerStrategy
+from tensorfleet.distribute.parameter_server import ParameterServerExtended
+from tensorfleet.distribute.strategy import Strategy
 
 
 def _several(num_gpus: int | None, devices: Any = None) -> Any:
@@ -51,8 +53,8 @@ class CollectiveAllReduceStrategy(MultiWorkerMirroredStrategy):
         super().__init__(communication)
 
 
-class ParameterServerStrategy(_ParameterServerStrategy):
-    """`tf.distribute.experimental.ParameterServerStrategy`; workers compute on their CPUs."""
+class ParameterServerStrategy(Strategy):
+    """`tf.distribute.experimental.ParameterServerStrategy` with a number of GPUs in each worker, or with none."""
 
     def __init__(self, num_gpus_per_worker: int = 0) -> None:
-        super().__init__()
+        super().__init__(ParameterServerExtended(None, TFConfigClusterResolver(), num_gpus_per_worker))

@@ -21,6 +21,23 @@ def get_current_worker_context() -> Any:
     return getattr(_current, "context", None)
 
 
+@export(f"{_COORDINATOR}._run_std_server")
+def run_std_server(
+    cluster_spec: Any = None,
+    task_type: str | None = None,
+    task_id: int | None = None,
+    session_config: Any = None,
+    rpc_layer: str | None = None,
+    environment: str | None = None,
+) -> Any:
+    """A started server for a task of a cluster."""
+    from tensorfleet.cluster.server import Server
+
+    if cluster_spec is None:
+        raise ValueError("A server of a cluster needs its cluster_spec.")
+    return Server(ClusterSpec(cluster_spec), task_type, task_id, rpc_layer or "grpc", session_config)
+
+
 @export(f"{_COORDINATOR}._WorkerContext")
 class WorkerContext:
     """One worker of a strategy. In its block `MonitoredTrainingSession` does what the strategy says is this worker's."""

@@ -148,6 +148,10 @@ class MirroredVariable(DistributedVariable):
         return _Saveable(self, self._primary._graph_element, name)
 
 
+class AggregatingVariable(MirroredVariable):
+    """A variable that all replicas share: there is one copy, on a device of its own."""
+
+
 class SyncOnReadVariable(DistributedVariable):
     """A variable of which each replica writes its own copy; outside of replicas it is what they come to together."""
 

@@ -78,12 +78,14 @@ class DefaultExtended(StrategyExtended):
         from tensorfleet.graph.scopes import colocate_with
 
         with colocate_with(var.op):
-            return fn(var, *args, **(kwargs or {}))
+            made = fn(var, *args, **(kwargs or {}))
+        return made if group else (made,)
 
     def update_non_slot(
         self, colocate_with: Any, fn: Callable, args: Any = (), kwargs: Any = None, group: bool = True
     ) -> Any:
-        return fn(*args, **(kwargs or {}))
+        made = fn(*args, **(kwargs or {}))
+        return made if group else (made,)
 
     def non_slot_devices(self, var_list: list) -> Any:
         return min(var_list, key=lambda v: v.name)

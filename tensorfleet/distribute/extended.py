@@ -299,7 +299,7 @@ class StrategyExtended:
     def _updated(self, results: list, group: bool) -> Any:
         """The results of updates; grouped, none is there before all are."""
         if not group:
-            return results[0] if len(results) == 1 else tuple(results)
+            return tuple(results)
         if len(results) == 1:
             return results[0]
         if any(isinstance(r, (list, tuple, dict)) for r in results):

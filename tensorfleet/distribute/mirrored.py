@@ -7,7 +7,12 @@ from contextlib import ExitStack
 from typing import Any
 
 from tensorfleet.devices import DeviceSpec
-from tensorfleet.distribute.copies import DistributedVariable, MirroredVariable, SyncOnReadVariable
+from tensorfleet.distribute.copies import (
+    AggregatingVariable,
+    DistributedVariable,
+    MirroredVariable,
+    SyncOnReadVariable,
+)
 from tensorfleet.distribute.cross_device import CrossDeviceOps
 from tensorfleet.distribute.extended import StrategyExtended
 from tensorfleet.distribute.reducing import placed
@@ -81,6 +86,11 @@ class MirroredExtended(StrategyExtended):
         """The device of each replica of this process."""
         return self._devices
 
+    def _update_config_proto(self, config_proto: Any) -> Any:
+        made = super()._update_config_proto(config_proto)
+        made.isolate_session_state = True
+        return made
+
     def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
         if self._colocated is not None and not hasattr(self._colocated, "_copies"):
             with placed(self._colocated.device):
@@ -88,8 +98,8 @@ class MirroredExtended(StrategyExtended):
         return copies(self, self.parameter_devices, next_creator, kwargs)
 
 
-def copies(extended: Any, devices: Sequence[str], next_creator: Callable, kwargs: dict[str, Any]) -> Any:
-    """A variable with a copy on each device."""
+def copies(extended: Any, devices: Sequence[Any], next_creator: Callable, kwargs: dict[str, Any]) -> Any:
+    """A variable with a copy on each device; fewer devices than there are replicas are those of parameter servers."""
     collections = kwargs.pop("collections", None)
     if collections is None:
         collections = [GraphKeys.GLOBAL_VARIABLES]
@@ -112,7 +122,8 @@ def copies(extended: Any, devices: Sequence[str], next_creator: Callable, kwargs
             made.append(next_creator(**kwargs))
         made[-1]._trainable = trainable
     own = on_read and len(devices) == len(extended.worker_devices)
-    kind = SyncOnReadVariable if own else MirroredVariable
+    shared = AggregatingVariable if len(devices) < len(extended.worker_devices) else MirroredVariable
+    kind = SyncOnReadVariable if own else shared
     result: DistributedVariable = kind(extended._strategy, made, aggregation)
     if isinstance(result, SyncOnReadVariable):
         result._summed_for_replicas = GraphKeys.METRIC_VARIABLES in collections
@@ -145,6 +156,15 @@ class CentralStorageExtended(MirroredExtended):
         super().__init__(container_strategy, devices)
         default = self._devices[0] if len(self._devices) == 1 else "/device:CPU:0"
         self._parameter_device = full_name(parameter_device or default)
+        self._cluster_spec = None
+
+    def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
+        if len(self._devices) > 1:
+            return super()._create_variable(next_creator, **kwargs)
+        with placed(self._parameter_device):
+            made = next_creator(**kwargs)
+        made._distribute_strategy = self._strategy
+        return made
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
@@ -164,3 +184,7 @@ class CentralStorageStrategy(Strategy):
     def __init__(self, compute_devices: Any = None, parameter_device: Any = None) -> None:
         wanted = local_devices() if compute_devices is None else list(compute_devices)
         super().__init__(CentralStorageExtended(None, wanted, parameter_device))
+
+    @classmethod
+    def _from_num_gpus(cls, num_gpus: int) -> CentralStorageStrategy:
+        return cls([f"/device:GPU:{i}" for i in range(num_gpus)] or ["/device:CPU:0"])

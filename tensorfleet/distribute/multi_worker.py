@@ -73,6 +73,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
 
     def _update_config_proto(self, config_proto: Any) -> Any:
         made = super()._update_config_proto(config_proto)
+        made.isolate_session_state = self._workers == 1
         if self._workers > 1:
             # Workers meet at the first one; what else there is in the cluster need not run.
             del made.device_filters[:]

@@ -64,8 +64,7 @@ def _apply_reduced(
         optimizer._prepare()
         updates: list = []
         for grad, var in zip(reduced, variables, strict=True):
-            made = extended.update(var, update, args=(grad,), group=False)
-            updates += made if isinstance(made, tuple) else [made]
+            updates += extended.update(var, update, args=(grad,), group=False)
         done = optimizer._finish(updates, scope if global_step is None else "update")
         done = done.op if isinstance(done, Tensor) else done
         if global_step is not None:
@@ -73,5 +72,5 @@ def _apply_reduced(
                 counted = extended.update(
                     global_step, lambda v: v.assign_add(1, read_value=False), group=False
                 )
-            done = group(*(counted if isinstance(counted, tuple) else [counted]), name=scope)
+            done = group(*counted, name=scope)
     return collect_train_op(done)

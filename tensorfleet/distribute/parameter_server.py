@@ -8,18 +8,19 @@ from typing import Any
 
 from tensorfleet.cluster.resolvers import TFConfigClusterResolver
 from tensorfleet.cluster.spec import ClusterSpec
-from tensorfleet.distribute import inputs, mirrored
+from tensorfleet.distribute import inputs, mirrored, reducing
 from tensorfleet.distribute.extended import StrategyExtended
 from tensorfleet.distribute.strategy import Strategy
-from tensorfleet.graph.scopes import colocate_with, device, get_default_graph
+from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.train.device_setter import replica_device_setter
 
 
 class ParameterServerExtended(StrategyExtended):
-    """One replica in this process, on its worker; its variables in turn on the parameter servers."""
+    """The replicas of this process on its worker's devices; their variables in turn on the parameter servers."""
 
-    def __init__(self, container_strategy: Any, resolver: Any) -> None:
+    def __init__(self, container_strategy: Any, resolver: Any, gpus: int | None = None) -> None:
         super().__init__(container_strategy)
+        self._gpus = resolver.num_accelerators().get("GPU", 0) if gpus is None else gpus
         self._learn(resolver.cluster_spec(), resolver.task_type, resolver.task_id)
 
     def _learn(self, cluster: ClusterSpec, job: Any, index: Any) -> None:
@@ -27,23 +28,30 @@ class ParameterServerExtended(StrategyExtended):
         self._job, self._index = job, int(index or 0)
         self._servers = cluster.num_tasks("ps") if "ps" in cluster.jobs else 0
         self._in_cluster = bool(self._servers) and job in cluster.jobs
-        task = f"/job:{job}/task:{self._index}" if self._in_cluster else ""
-        self._worker = mirrored.full_name(f"{task}/device:CPU:0")
-        self._setter = None
+        self._cluster_spec = cluster if self._in_cluster else None
+        self._task = f"/job:{job}/task:{self._index}" if self._in_cluster else ""
+        kinds = [f"GPU:{i}" for i in range(self._gpus)] or ["CPU:0"]
+        self._devices = tuple(mirrored.full_name(f"{self._task}/device:{kind}") for kind in kinds)
+        alone = self._devices[0] if len(self._devices) == 1 else mirrored.full_name("/device:CPU:0")
+        self._variable_device: Any = alone
         if self._in_cluster:
-            self._setter = replica_device_setter(worker_device=task, cluster=cluster)
+            self._variable_device = replica_device_setter(worker_device=self._task, cluster=cluster)
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
-        """This worker."""
-        return (self._worker,)
+        """The devices of this worker."""
+        return self._devices
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
         """The parameter servers."""
         if not self._in_cluster:
-            return (self._worker,)
-        return tuple(f"/job:ps/replica:0/task:{i}/device:CPU:0" for i in range(self._servers))
+            return (self._variable_device,)
+        return tuple(f"/job:ps/task:{i}" for i in range(self._servers))
+
+    def non_slot_devices(self, var_list: list) -> Any:
+        """Where the first variable is: an optimizer has one set of them for all replicas."""
+        return min(var_list, key=lambda v: v.name).device
 
     @property
     def experimental_between_graph(self) -> bool:
@@ -79,6 +87,7 @@ class ParameterServerExtended(StrategyExtended):
 
     def _update_config_proto(self, config_proto: Any) -> Any:
         made = super()._update_config_proto(config_proto)
+        made.isolate_session_state = not self._in_cluster
         if self._in_cluster:
             del made.device_filters[:]
             own = "/job:chief" if self._job == "chief" else f"/job:{self._job}/task:{self._index}"
@@ -86,32 +95,17 @@ class ParameterServerExtended(StrategyExtended):
         return made
 
     def _surround(self, blocks: ExitStack) -> None:
-        if self._setter is not None:
-            blocks.enter_context(get_default_graph().device(self._setter))
+        if self._in_cluster:
+            blocks.enter_context(get_default_graph().device(self._task))
 
     def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
-        with ExitStack() as blocks:
-            if self._colocated is not None:
-                blocks.enter_context(colocate_with(self._colocated.op))
-            elif self._setter is None:
-                blocks.enter_context(device(self._worker))
+        where = self._variable_device if self._colocated is None else self._colocated.device
+        if len(self._devices) > 1:
+            return mirrored.copies(self, [where], next_creator, kwargs)
+        with reducing.placed(where):
             made = next_creator(**kwargs)
         made._distribute_strategy = self._strategy
         return made
-
-    def call_for_each_replica(self, fn: Callable, args: Any = (), kwargs: Any = None) -> Any:
-        """Calls `fn` once, for the replica of this worker."""
-        if self._setter is None:
-            return super().call_for_each_replica(fn, args, kwargs)
-        with self._surrounded():
-            return fn(*args, **(kwargs or {}))
-
-    def _surrounded(self) -> Any:
-        from tensorfleet.distribute import context
-        from tensorfleet.distribute.replicas import ReplicaContext
-
-        context.require_cross_replica(self._strategy)
-        return context.entered(context.Mode(self._strategy, ReplicaContext(self._strategy, 0)))
 
     def _input_context(self) -> inputs.InputContext:
         if not self._in_cluster:
@@ -119,7 +113,7 @@ class ParameterServerExtended(StrategyExtended):
         jobs = [job for job in ("chief", "master", "worker") if job in self._cluster.jobs]
         tasks = [(job, i) for job in jobs for i in self._cluster.task_indices(job)]
         number = tasks.index((self._job, self._index)) if (self._job, self._index) in tasks else 0
-        return inputs.InputContext(len(tasks), number, 1)
+        return inputs.InputContext(len(tasks), number, self._num_replicas_in_sync)
 
 
 class ParameterServerStrategy(Strategy):
@@ -130,5 +124,4 @@ class ParameterServerStrategy(Strategy):
     """
 
     def __init__(self, cluster_resolver: Any = None) -> None:
-        resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
-        super().__init__(ParameterServerExtended(None, resolver))
+        super().__init__(ParameterServerExtended(None, cluster_resolver or TFConfigClusterResolver()))

@@ -9,7 +9,8 @@ from typing import Any
 from tensorfleet.distribute import context
 from tensorfleet.distribute.context import Mode, ReduceOp
 from tensorfleet.distribute.values import regroup, select
-from tensorfleet.graph.apply import constant
+from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph, session_stack
 from tensorfleet.graph.stacks import Stacks
 from tensorfleet.nest import flatten, pack_sequence_as
@@ -66,7 +67,26 @@ class ReplicaContext:
         def merge(strategy: Any, *flat: Any) -> list:
             return strategy.extended.batch_reduce_to(wanted, [(v, v) for v in flat])
 
-        return pack_sequence_as(value, self.merge_call(merge, args=flat))
+        reduced = list(self.merge_call(merge, args=flat))
+        self._connect(wanted, flat, reduced)
+        return pack_sequence_as(value, reduced)
+
+    def _connect(self, wanted: ReduceOp, given: list, reduced: list) -> None:
+        """Gives results their gradient: all replicas have part in each, so it is that of all replicas, reduced alike."""
+        pairs = enumerate(zip(given, reduced, strict=True))
+        places = [i for i, pair in pairs if all(isinstance(t, Tensor) for t in pair)]
+        if not places:
+            return
+        outputs = apply("IdentityN", [*[reduced[i] for i in places], *[given[i] for i in places]])
+
+        def gradient(op: Any, *grads: Any) -> list:
+            known = [i for i, g in enumerate(grads[: len(places)]) if g is not None]
+            found = dict(zip(known, self.all_reduce(wanted, [grads[i] for i in known]), strict=True))
+            return [None] * len(places) + [found.get(i) for i in range(len(places))]
+
+        outputs[0]._op._gradient_function = gradient
+        for i, output in zip(places, outputs[: len(places)], strict=True):
+            reduced[i] = output
 
 
 class _Left(BaseException):

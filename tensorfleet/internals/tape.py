@@ -11,6 +11,7 @@ from tensorfleet.api import export, find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import UnconnectedGradients
 from tensorfleet.graph.references import Reference
+from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.variables.base import Variable
 
 
@@ -28,6 +29,8 @@ class GradientTape:
         if self._open:
             raise ValueError("Tape is already recording.")
         self._open = True
+        self._graph = get_default_graph()
+        self._before = len(self._graph.get_operations())
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -48,6 +51,12 @@ class GradientTape:
             yield
         finally:
             self._open = True
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The trainable variables that operations made since the tape was opened have used, and those watched."""
+        used = {t for op in self._graph.get_operations()[self._before :] for t in op._inputs}
+        known = [v for v in self._graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if self._watches(v)]
+        return tuple(v for v in known if Reference(v) in self._watched or not used.isdisjoint(_tensors(v)))
 
     def reset(self) -> None:
         """Forgets what is watched."""
@@ -84,3 +93,10 @@ class GradientTape:
         if isinstance(source, Variable):
             return Reference(source) in self._watched or (self._variables and source.trainable)
         return Reference(source) in self._watched
+
+
+def _tensors(variable: Any) -> list[Any]:
+    """The tensors by which a variable, or one of its copies, is used."""
+    names = ("_variable", "_graph_element", "_snapshot", "_cached")
+    parts = getattr(variable, "_copies", (variable,))
+    return [t for v in parts for t in (getattr(v, n, None) for n in names) if t is not None]

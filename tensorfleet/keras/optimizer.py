@@ -348,8 +348,7 @@ def _each_copy(update: Any, grad: Any, var: Any) -> list:
 
     if not hasattr(var, "_copies"):
         return [named(var, grad)]
-    made = var._distribute_strategy.extended.update(var, named, args=(grad,), group=False)
-    return list(made) if isinstance(made, tuple) else [made]
+    return list(var._distribute_strategy.extended.update(var, named, args=(grad,), group=False))
 
 
 class TFOptimizer(Optimizer):

@@ -55,6 +55,17 @@ publish_lazily(
     "python.ops.linalg.linear_operator_test_util",
 )
 
+publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.workers"),
+    "python.distribute.multi_worker_test_base",
+    "contrib.distribute.python.multi_worker_test_base",
+)
+publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.strategies"),
+    "python.distribute.strategy_test_lib",
+    "contrib.distribute.python.strategy_test_lib",
+)
+
 _TEST_UTIL = "python.framework.test_util."
 # Decorators that choose among modes of which there is one here.
 _AS_IT_IS = """
@@ -90,7 +101,7 @@ publish_module("python.framework.test_util", "test")
 def _from_combinations(name: str) -> Any:
     """What the modules of combinations have, by the last part of its name."""
     found = importlib.import_module("tensorfleet.testing.combinations")
-    short = name.rpartition(".")[2]
+    short = name.rpartition(".")[2].removeprefix("core_")
     for known in (found.STRATEGIES, found.OPTIMIZERS):
         if short in known:
             return known[short]
@@ -104,18 +115,25 @@ _CALLED = {
     "distributions_and_v1_optimizers": "strategies_and_optimizers",
 }
 _COMBINATIONS = "NamedDistribution NamedObject combine generate times"
-for _module in ("framework.combinations", "framework.test_combinations", "distribute.combinations"):
-    publish_lazily(_from_combinations, *(f"python.{_module}.{name}" for name in _COMBINATIONS.split()))
+_OLD_COMBINATIONS = "contrib.distribute.python.combinations"
+for _module in (
+    "python.framework.combinations",
+    "python.framework.test_combinations",
+    "python.distribute.combinations",
+    _OLD_COMBINATIONS,
+):
+    publish_lazily(_from_combinations, *(f"{_module}.{name}" for name in _COMBINATIONS.split()))
 _STRATEGIES = """
     default_strategy one_device_strategy one_device_strategy_gpu mirrored_strategy_with_one_cpu
     mirrored_strategy_with_one_gpu mirrored_strategy_with_gpu_and_cpu mirrored_strategy_with_two_gpus
     central_storage_strategy_with_two_gpus central_storage_strategy_with_gpu_and_cpu all_strategies
     gradient_descent_optimizer_v1_fn adagrad_optimizer_v1_fn adam_optimizer_v1_fn rmsprop_optimizer_v1_fn
-    optimizers_v1 graph_and_eager_modes distributions_and_v1_optimizers
+    optimizers_v1 graph_and_eager_modes distributions_and_v1_optimizers core_mirrored_strategy_with_one_cpu
+    core_mirrored_strategy_with_one_gpu core_mirrored_strategy_with_gpu_and_cpu
+    core_mirrored_strategy_with_two_gpus
 """
-publish_lazily(
-    _from_combinations, *(f"python.distribute.strategy_combinations.{name}" for name in _STRATEGIES.split())
-)
+for _module in ("python.distribute.strategy_combinations", _OLD_COMBINATIONS):
+    publish_lazily(_from_combinations, *(f"{_module}.{name}" for name in _STRATEGIES.split()))
 publish_lazily(_from_combinations, "python.data.kernel_tests.test_base.default_test_combinations")
 publish_module("python.ops.gradient_checker", "test")
 

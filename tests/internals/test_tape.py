@@ -73,3 +73,16 @@ def test_a_cell_of_another_kind_is_told_as_the_name_says():
     told = tf.python.ops.rnn_cell_impl.ASSERT_LIKE_RNNCELL_ERROR_REGEXP
     with pytest.raises(TypeError, match=told):
         tf.nn.dynamic_rnn(object(), tf.ones([1, 2, 3]), dtype=tf.float32)
+
+
+def test_a_tape_knows_the_variables_that_were_used():
+    a, b, c = (tf.get_variable(n, initializer=1.0, use_resource=n != "b") for n in "abc")
+    fixed = tf.get_variable("fixed", initializer=1.0, trainable=False)
+    before = c * 2.0
+    with tf.python.eager.backprop.GradientTape() as tape:
+        _ = a * b + fixed + before
+    assert tape.watched_variables() == (a, b)
+    with tf.python.eager.backprop.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(c)
+        _ = a * b
+    assert tape.watched_variables() == (c,)

@@ -1,0 +1,88 @@
+"""What tests and libraries import from inside `tf.distribute`: values and variables of replicas, keys of collectives."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from typing import Any
+
+from tensorfleet.api import export, publish_lazily, publish_module
+
+_INNER = "python.distribute"
+_OLD = "contrib.distribute.python"
+_VALUES = {
+    "DistributedValues": "values",
+    "Mirrored": "values",
+    "PerReplica": "values",
+    "regroup": "values",
+    "select_device_mirrored": "values.select_copy",
+    "select_replica": "values.select",
+    "AggregatingVariable": "copies",
+    "DistributedVariable": "copies",
+    "MirroredVariable": "copies",
+    "ReplicaLocalVariable": "copies.SyncOnReadVariable",
+    "SyncOnReadVariable": "copies",
+    "TowerLocalVariable": "copies.SyncOnReadVariable",
+}
+
+
+def _value(full: str) -> Any:
+    """A name of `values`, from where it is here, under the name it has here."""
+    short = full.rpartition(".")[2]
+    module, _, name = _VALUES[short].partition(".")
+    return getattr(importlib.import_module(f"tensorfleet.distribute.{module}"), name or short)
+
+
+for _place in (_INNER, _OLD):
+    publish_lazily(_value, *(f"{_place}.values.{name}" for name in _VALUES))
+    publish_module(f"{_place}.cross_device_utils")
+publish_module(f"{_OLD}.cross_tower_utils", f"{_INNER}.cross_device_utils")
+publish_module(f"{_OLD}.cross_tower_ops", "distribute")
+for _name in ("mirrored", "one_device", "parameter_server", "collective_all_reduce"):
+    publish_module(f"{_OLD}.{_name}_strategy", "contrib.distribute")
+
+
+@export(f"{_INNER}.cross_device_utils.CollectiveKeys")
+class CollectiveKeys:
+    """Numbers by which workers find each other in a collective: of groups of devices, of variables, of operations."""
+
+    def __init__(
+        self,
+        group_key_start: int = 1,
+        op_instance_key_start: int = 100,
+        variable_instance_key_start: int = 1000000,
+        instance_key_start: int | None = None,
+        instance_key_with_id_start: int | None = None,
+    ) -> None:
+        self._group_key = group_key_start
+        self._groups: dict[str, int] = {}
+        self._of_operations = op_instance_key_start if instance_key_start is None else instance_key_start
+        of_variables = instance_key_with_id_start
+        self._of_variables = variable_instance_key_start if of_variables is None else of_variables
+        self._own = threading.local()
+        self._lock = threading.Lock()
+
+    def get_group_key(self, devices: Any) -> int:
+        """The number of a set of devices, in whatever order and whichever task they are named."""
+        kinds = sorted(d.lower().rpartition("device:")[2].lstrip("/") for d in devices)
+        with self._lock:
+            if ",".join(kinds) not in self._groups:
+                self._groups[",".join(kinds)] = self._group_key
+                self._group_key += 1
+            return self._groups[",".join(kinds)]
+
+    def get_op_instance_key(self) -> int:
+        """The next number of this thread's operations."""
+        found = getattr(self._own, "operations", self._of_operations)
+        self._own.operations = found + 1
+        return found
+
+    def get_variable_instance_key(self) -> int:
+        """The next number of this thread's variables."""
+        found = getattr(self._own, "variables", self._of_variables)
+        self._own.variables = found + 1
+        return found
+
+    def get_instance_key(self, key_id: Any = None) -> int:
+        """The next number of an operation, or that of a variable with an id."""
+        return self.get_op_instance_key() if key_id is None else self._of_variables + int(key_id)
