@@ -10,7 +10,6 @@ from tensorfleet.api import export
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.properties import readonly
 
-_COORDINATOR = "python.distribute.distribute_coordinator"
 _CONTEXT = "python.distribute.distribute_coordinator_context"
 _current = threading.local()
 
@@ -21,24 +20,6 @@ def get_current_worker_context() -> Any:
     return getattr(_current, "context", None)
 
 
-@export(f"{_COORDINATOR}._run_std_server")
-def run_std_server(
-    cluster_spec: Any = None,
-    task_type: str | None = None,
-    task_id: int | None = None,
-    session_config: Any = None,
-    rpc_layer: str | None = None,
-    environment: str | None = None,
-) -> Any:
-    """A started server for a task of a cluster."""
-    from tensorfleet.cluster.server import Server
-
-    if cluster_spec is None:
-        raise ValueError("A server of a cluster needs its cluster_spec.")
-    return Server(ClusterSpec(cluster_spec), task_type, task_id, rpc_layer or "grpc", session_config)
-
-
-@export(f"{_COORDINATOR}._WorkerContext")
 class WorkerContext:
     """One worker of a strategy. In its block `MonitoredTrainingSession` does what the strategy says is this worker's."""
 
@@ -79,10 +60,29 @@ class WorkerContext:
     @property
     def master_target(self) -> str:
         """The target of sessions: this worker's own server, or this process."""
-        if self._cluster_spec is None or self._task_type is None:
+        if self._cluster_spec is None:
             return ""
-        address = self._cluster_spec.task_address(self._task_type, self._task_id or 0)
+        # One that builds the graph of all workers has its sessions on the first of them.
+        lead = "chief" if "chief" in self._cluster_spec.jobs else "worker"
+        address = self._cluster_spec.task_address(self._task_type or lead, self._task_id or 0)
         return f"{self._rpc_layer}://{address}" if self._rpc_layer else address
+
+    @property
+    def num_workers(self) -> int:
+        """How many tasks train."""
+        cluster = self._cluster_spec or ClusterSpec({})
+        return sum(cluster.num_tasks(job) for job in ("chief", "worker") if job in cluster.jobs)
+
+    @property
+    def distributed_mode(self) -> bool:
+        """Whether it trains in a cluster. An evaluator works by itself."""
+        return self._cluster_spec is not None and self._task_type != "evaluator"
+
+    def wait_for_other_workers(self) -> None:
+        """Waits until every worker of this process has come to the same place."""
+        if self._worker_barrier is None:
+            raise ValueError("`worker_barrier is not set in the worker context.`")
+        self._worker_barrier.wait()
 
     def session_creator(
         self,

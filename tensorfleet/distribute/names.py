@@ -43,3 +43,7 @@ def _from(module: str, name: str) -> Any:
 
 publish_lazily(_load, *(f"distribute.{name}" for name in _PLACES))
 publish_lazily(_load_old, *(f"contrib.distribute.{name}" for name in _OLD))
+publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.distribute.coordinator"),
+    "python.distribute.distribute_coordinator",
+)

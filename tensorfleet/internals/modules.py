@@ -15,7 +15,7 @@ _MODULES = {
     "": """
         autograph.core.ag_ctx autograph.core.converter autograph.impl.api autograph.operators.control_flow
         client.pywrap_tf_session client.session compat.compat compat.v2_compat data.util.random_seed
-        distribute.device_util distribute.distribute_coordinator distribute.estimator_training
+        distribute.device_util distribute.estimator_training
         distribute.multi_worker_util distribute.shared_variable_creator
         distribute.values distribute.warm_starting_util
         eager.backprop eager.context eager.core eager.def_function eager.execute eager.execution_callbacks

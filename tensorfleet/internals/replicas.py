@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.api import export, publish_lazily, publish_module
+from tensorfleet import errors
+from tensorfleet.api import export, publish, publish_lazily, publish_module
 
 _INNER = "python.distribute"
 _OLD = "contrib.distribute.python"
@@ -40,6 +42,85 @@ publish_module(f"{_OLD}.cross_tower_utils", f"{_INNER}.cross_device_utils")
 publish_module(f"{_OLD}.cross_tower_ops", "distribute")
 for _name in ("mirrored", "one_device", "parameter_server", "collective_all_reduce"):
     publish_module(f"{_OLD}.{_name}_strategy", "contrib.distribute")
+
+
+@export(f"{_INNER}.tpu_strategy.TPUStrategy", f"{_INNER}.tpu_strategy.TPUStrategyV1")
+class TPUStrategy:
+    """The strategy of TPUs, so that others can be told from it: there are none here to make one for."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise errors.NotFoundError(
+            None,
+            None,
+            "No TPU was found: TensorFleet computes on CPUs and GPUs. Use tf.distribute.MirroredStrategy, or "
+            "MultiWorkerMirroredStrategy over several machines.",
+        )
+
+
+class _Step:
+    """Something to be done again and again under a strategy."""
+
+    def __init__(self, distribution: Any) -> None:
+        self._distribution = distribution
+
+    @property
+    def distribution(self) -> Any:
+        """The strategy."""
+        return self._distribution
+
+    def initialize(self) -> list:
+        """What is to be run before the first step."""
+        return []
+
+    def __call__(self) -> Any:
+        """The operation of one step."""
+        raise AssertionError("each kind of step has its own")
+
+
+@export(f"{_INNER}.step_fn.StandardInputStep", f"{_OLD}.step_fn.StandardInputStep")
+class StandardInputStep(_Step):
+    """A step that takes elements of a dataset."""
+
+    def __init__(self, dataset_fn: Callable, distribution: Any) -> None:
+        super().__init__(distribution)
+        self._iterator = distribution.make_input_fn_iterator(lambda _: dataset_fn())
+
+    def initialize(self) -> Any:
+        """Begins the dataset."""
+        return self._iterator.initialize()
+
+
+@export(f"{_INNER}.step_fn.StandardSingleLossStep", f"{_OLD}.step_fn.StandardSingleLossStep")
+class StandardSingleLossStep(StandardInputStep):
+    """A step that minimizes one loss, `loss_fn(context, element)`, for a number of elements."""
+
+    def __init__(
+        self,
+        dataset_fn: Callable,
+        loss_fn: Callable,
+        optimizer: Any,
+        distribution: Any,
+        iterations_per_step: int = 1,
+    ) -> None:
+        super().__init__(dataset_fn, distribution)
+        self._loss_fn, self._optimizer = loss_fn, optimizer
+        self._iterations = iterations_per_step
+
+    def __call__(self) -> Any:
+        strategy = self._distribution
+
+        def one(context: Any, element: Any) -> Any:
+            def replica(x: Any) -> Any:
+                return self._optimizer.minimize(lambda: self._loss_fn(context, x))
+
+            return strategy.group(strategy.extended.call_for_each_replica(replica, args=(element,)))
+
+        with strategy.scope():
+            steps = strategy.extended.experimental_run_steps_on_iterator
+            return steps(one, self._iterator, self._iterations).run_op
+
+
+publish(_Step, f"{_INNER}.step_fn.Step", f"{_OLD}.step_fn.Step")
 
 
 @export(f"{_INNER}.cross_device_utils.CollectiveKeys")

@@ -248,10 +248,10 @@ class Optimizer:
     def _step_by(self, pairs: list, name: str | None) -> Any:
         """One step with gradients that are those of all replicas."""
         variables = [v for _, v in pairs]
-        with control_dependencies(None):
-            self._create_hypers()
-            self._create_slots(variables)
         with name_scope(name or self._name) as scope:
+            with control_dependencies(None):
+                self._create_hypers()
+                self._create_slots(variables)
             self._prepare(variables)
             updates = []
             for grad, var in pairs:

@@ -1,4 +1,4 @@
-"""`combinations` and `strategy_combinations`, by which TensorFlow's own tests are run once for each choice of arguments.
+"""`combinations`, by which TensorFlow's own tests are run once for each choice of arguments.
 
 What asks for eager execution, for version 2 or for devices that are absent is left out.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import types
 import unittest
 from collections import OrderedDict
 from collections.abc import Callable
@@ -82,9 +83,11 @@ def times(*combined: list) -> list[OrderedDict]:
 def _runs_here(chosen: dict[str, Any]) -> bool:
     if chosen.get("mode", "graph") != "graph" or chosen.get("tf_api_version", 1) != 1:
         return False
-    wanted = [v for v in chosen.values() if isinstance(v, NamedDistribution)]
-    gpus = find("python.eager.context.num_gpus")() if any(w.required_gpus for w in wanted) else 0
-    return not any(w.required_tpu or (w.required_gpus or 0) > gpus for w in wanted)
+    named = [v for v in chosen.values() if isinstance(v, NamedDistribution)]
+    wanted = max([chosen.get("required_gpus") or 0, *(v.required_gpus or 0 for v in named)])
+    if chosen.get("required_tpu") or any(v.required_tpu for v in named):
+        return False
+    return not wanted or wanted <= find("python.eager.context.num_gpus")()
 
 
 def _title(chosen: dict[str, Any]) -> str:
@@ -93,9 +96,11 @@ def _title(chosen: dict[str, Any]) -> str:
 
 
 def generate(combinations: list, test_combinations: Any = ()) -> Callable:
-    """Runs the decorated test once for each choice of arguments that can run here."""
+    """Runs the decorated test, or each test of a class, once for each choice of arguments that can run here."""
 
-    def decorate(test: Callable) -> Callable:
+    def decorate(test: Any) -> Any:
+        if isinstance(test, type):
+            return _each_of(test, decorate)
         taken = inspect.signature(test).parameters
         anything = any(p.kind is p.VAR_KEYWORD for p in taken.values())
 
@@ -113,59 +118,20 @@ def generate(combinations: list, test_combinations: Any = ()) -> Callable:
     return decorate
 
 
+def _each_of(case: type, decorate: Callable) -> type:
+    """A class of tests with each of its tests decorated."""
+    made = {n: decorate(f) for n, f in vars(case).items() if n.startswith("test") and callable(f)}
+    bases = (case, parameterized.TestCase)
+    return types.new_class(case.__name__, bases, {}, lambda body: body.update(_apart(made, case)))
+
+
+def _apart(made: dict[str, Any], case: type) -> dict[str, Any]:
+    """The tests of a class for one that inherits from it, without those that they stand for."""
+    for name in made:
+        delattr(case, name)
+    return {**made, "__module__": case.__module__, "__doc__": case.__doc__, "__qualname__": case.__qualname__}
+
+
 def default_test_combinations() -> list[OrderedDict]:
     """The modes and versions that tests of datasets run in."""
     return combine(tf_api_version=[1, 2], mode=["eager", "graph"])
-
-
-def _strategy(name: str, *args: Any) -> Callable:
-    return lambda: find(f"distribute.{name}")(*args)
-
-
-_TWO = ["/gpu:0", "/gpu:1"]
-_MIXED = ["/gpu:0", "/cpu:0"]
-STRATEGIES = {
-    "default_strategy": NamedDistribution("Default", lambda: find("distribute.get_strategy")()),
-    "one_device_strategy": NamedDistribution("OneDeviceCPU", _strategy("OneDeviceStrategy", "/cpu:0")),
-    "one_device_strategy_gpu": NamedDistribution(
-        "OneDeviceGPU", _strategy("OneDeviceStrategy", "/gpu:0"), required_gpus=1
-    ),
-    "mirrored_strategy_with_one_cpu": NamedDistribution(
-        "Mirrored1CPU", _strategy("MirroredStrategy", ["/cpu:0"])
-    ),
-    "mirrored_strategy_with_one_gpu": NamedDistribution(
-        "Mirrored1GPU", _strategy("MirroredStrategy", ["/gpu:0"]), required_gpus=1
-    ),
-    "mirrored_strategy_with_gpu_and_cpu": NamedDistribution(
-        "MirroredCPUAndGPU", _strategy("MirroredStrategy", _MIXED), required_gpus=1
-    ),
-    "mirrored_strategy_with_two_gpus": NamedDistribution(
-        "Mirrored2GPUs", _strategy("MirroredStrategy", _TWO), required_gpus=2
-    ),
-    "central_storage_strategy_with_two_gpus": NamedDistribution(
-        "CentralStorage2GPUs", _strategy("experimental.CentralStorageStrategy", _TWO), required_gpus=2
-    ),
-    "central_storage_strategy_with_gpu_and_cpu": NamedDistribution(
-        "CentralStorageCPUAndGPU", _strategy("experimental.CentralStorageStrategy", _MIXED), required_gpus=1
-    ),
-}
-
-
-def _optimizer(name: str, *args: Any) -> NamedObject:
-    return NamedObject(f"{name}V1", lambda: find(f"train.{name}Optimizer")(*args))
-
-
-OPTIMIZERS = {
-    "gradient_descent_optimizer_v1_fn": _optimizer("GradientDescent", 0.001),
-    "adagrad_optimizer_v1_fn": _optimizer("Adagrad", 0.001),
-    "adam_optimizer_v1_fn": _optimizer("Adam", 0.001),
-    "rmsprop_optimizer_v1_fn": _optimizer("RMSProp", 0.001),
-}
-EVERY_STRATEGY = [STRATEGIES[n] for n in STRATEGIES if not n.startswith("central")]
-EVERY_OPTIMIZER = list(OPTIMIZERS.values())
-GRAPH_AND_EAGER = ["graph", "eager"]
-
-
-def strategies_and_optimizers() -> list[OrderedDict]:
-    """Each strategy with each optimizer of version 1."""
-    return combine(distribution=EVERY_STRATEGY, optimizer_fn=EVERY_OPTIMIZER)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
-from tensorfleet.api import export, publish_lazily, publish_module
+from tensorfleet.api import export, publish_finder, publish_lazily, publish_module
 
 
 def _from_test_case(name: str) -> Any:
@@ -98,42 +99,34 @@ publish_lazily(
 publish_module("python.framework.test_util", "test")
 
 
+def _module_named(file: str, name: str) -> Any:
+    return importlib.import_module(f"tensorfleet.testing.{file}")
+
+
 def _from_combinations(name: str) -> Any:
     """What the modules of combinations have, by the last part of its name."""
-    found = importlib.import_module("tensorfleet.testing.combinations")
-    short = name.rpartition(".")[2].removeprefix("core_")
-    for known in (found.STRATEGIES, found.OPTIMIZERS):
-        if short in known:
-            return known[short]
-    return getattr(found, _CALLED.get(short, short))
+    short = name.rpartition(".")[2]
+    for module in ("combinations", "strategy_combinations"):
+        found = importlib.import_module(f"tensorfleet.testing.{module}")
+        if hasattr(found, short):
+            return getattr(found, short)
+    raise AttributeError(name)
 
 
-_CALLED = {
-    "all_strategies": "EVERY_STRATEGY",
-    "optimizers_v1": "EVERY_OPTIMIZER",
-    "graph_and_eager_modes": "GRAPH_AND_EAGER",
-    "distributions_and_v1_optimizers": "strategies_and_optimizers",
-}
-_COMBINATIONS = "NamedDistribution NamedObject combine generate times"
-_OLD_COMBINATIONS = "contrib.distribute.python.combinations"
 for _module in (
     "python.framework.combinations",
     "python.framework.test_combinations",
     "python.distribute.combinations",
-    _OLD_COMBINATIONS,
 ):
-    publish_lazily(_from_combinations, *(f"{_module}.{name}" for name in _COMBINATIONS.split()))
-_STRATEGIES = """
-    default_strategy one_device_strategy one_device_strategy_gpu mirrored_strategy_with_one_cpu
-    mirrored_strategy_with_one_gpu mirrored_strategy_with_gpu_and_cpu mirrored_strategy_with_two_gpus
-    central_storage_strategy_with_two_gpus central_storage_strategy_with_gpu_and_cpu all_strategies
-    gradient_descent_optimizer_v1_fn adagrad_optimizer_v1_fn adam_optimizer_v1_fn rmsprop_optimizer_v1_fn
-    optimizers_v1 graph_and_eager_modes distributions_and_v1_optimizers core_mirrored_strategy_with_one_cpu
-    core_mirrored_strategy_with_one_gpu core_mirrored_strategy_with_gpu_and_cpu
-    core_mirrored_strategy_with_two_gpus
-"""
-for _module in ("python.distribute.strategy_combinations", _OLD_COMBINATIONS):
-    publish_lazily(_from_combinations, *(f"{_module}.{name}" for name in _STRATEGIES.split()))
+    for _name in ["NamedDistribution", "NamedObject", "combine", "generate", "times"]:
+        publish_lazily(_from_combinations, f"{_module}.{_name}")
+for _module, _file in (
+    ("python.distribute.strategy_combinations", "strategy_combinations"),
+    ("python.distribute.single_loss_example", "small_models"),
+    ("contrib.distribute.python.single_loss_example", "small_models"),
+):
+    publish_lazily(functools.partial(_module_named, _file), _module)
+publish_finder("contrib.distribute.python.combinations", _from_combinations)
 publish_lazily(_from_combinations, "python.data.kernel_tests.test_base.default_test_combinations")
 publish_module("python.ops.gradient_checker", "test")
 

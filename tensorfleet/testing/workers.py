@@ -14,13 +14,14 @@ from unittest import SkipTest, mock
 from tensorfleet import errors
 from tensorfleet.api import find
 from tensorfleet.cluster.server import Server
-from tensorfleet.distribute.coordinating import run_std_server
+from tensorfleet.distribute import coordinator
 from tensorfleet.graph.graph import Graph
 from tensorfleet.session.session import Session
 from tensorfleet.testing.cluster import free_addresses
 from tensorfleet.testing.test_case import TestCase
 from tensorfleet.train.coordinator import Coordinator
 
+original_run_std_server = coordinator._run_std_server
 _servers: list[Server] = []  # for as long as the process: they are of no test in particular
 
 
@@ -193,7 +194,7 @@ class IndependentWorkerTestBase(TestCase):
 
         def run(*args: Any, **kwargs: Any) -> Any:
             with skip_if_grpc_server_cant_be_started(self):
-                server = run_std_server(*args, **kwargs)
+                server = original_run_std_server(*args, **kwargs)
             if not getattr(self._thread_local, "server_started", False):
                 self._barrier.wait()  # type: ignore[attr-defined]
             self._thread_local.server_started = True

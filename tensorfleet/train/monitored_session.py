@@ -144,8 +144,11 @@ class _MonitoredSession:
         self._hooks = list(hooks or [])
         for hook in self._hooks:
             hook.begin()
+        worker = get_current_worker_context()
+        if session_creator is None:
+            session_creator = ChiefSessionCreator() if worker is None else worker.session_creator()
         self._coordinated_creator = _CoordinatedSessionCreator(
-            session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs
+            session_creator, self._hooks, stop_grace_period_secs
         )
         self._sess: Any
         if should_recover:

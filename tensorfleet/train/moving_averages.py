@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import export
+from tensorfleet.distribute import context
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -33,16 +34,45 @@ def assign_moving_average(
 ) -> Any:
     """Moves `variable` towards `value`: variable * decay + value * (1 - decay).
 
-    With `zero_debias`, the variable is corrected for having started at zero; two more variables keep count.
+    With `zero_debias`, the variable is corrected for having started at zero; two more variables keep count. In a replica
+    of a strategy, `value` is the mean of what all replicas have.
     """
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         with colocate_with(variable.op):
             rest = to_tensor(1.0 - decay, name="decay")
             rest = cast(rest, variable.dtype.base_dtype)
-            if zero_debias:
-                return _debiased(variable, value, rest, scope)
-            delta = (to_tensor(variable) - value) * rest
-            return _assign("Sub", variable, delta, scope)
+            if not hasattr(variable, "_copies") or context.current().updating is not None:
+                return _moved(variable, value, rest, scope, *_helpers(variable, zero_debias))
+        replica = context.get_replica_context()
+        if replica is None:
+            return _moved_copies(variable.distribute_strategy, variable, value, rest, zero_debias)
+
+        def merge(strategy: Any, variable: Any, value: Any) -> Any:
+            mean = strategy.extended.reduce_to(context.ReduceOp.MEAN, value, variable)
+            return _moved_copies(strategy, variable, mean, rest, zero_debias)
+
+        return replica.merge_call(merge, args=(variable, to_tensor(value, variable.dtype.base_dtype)))
+
+
+def _moved_copies(strategy: Any, variable: Any, value: Any, rest: Tensor, zero_debias: bool) -> Any:
+    """Moves each copy of a variable."""
+
+    def update(copy: Any, value: Any, *helpers: Any) -> Any:
+        return _moved(copy, value, rest, None, *helpers)
+
+    helpers = _helpers(variable, zero_debias)
+    return strategy.extended.update(variable, update, args=(value, *helpers))
+
+
+def _moved(
+    variable: Any, value: Any, rest: Tensor, scope: str | None, biased: Any = None, count: Any = None
+) -> Any:
+    if biased is None:
+        return _assign("Sub", variable, (to_tensor(variable) - value) * rest, scope)
+    moved = _assign("Sub", biased, (to_tensor(biased) - value) * rest)
+    counted = _assign("Add", count, 1.0)
+    factor = 1 - apply("Pow", 1.0 - rest, counted)
+    return _assign("", variable, moved / factor, scope)
 
 
 def _assign(kind: str, variable: Any, value: Any, name: str | None = None) -> Any:
@@ -52,14 +82,12 @@ def _assign(kind: str, variable: Any, value: Any, name: str | None = None) -> An
     return apply(f"Assign{kind}", variable, value, name=name)
 
 
-def _debiased(unbiased: Any, value: Any, rest: Tensor, scope: str) -> Any:
-    with variable_scope(unbiased.op.name, values=[unbiased, value, rest]):
-        biased = _helper(unbiased, "biased", unbiased.get_shape())
-        count = _helper(unbiased, "local_step", [])
-    moved = _assign("Sub", biased, (to_tensor(biased) - value) * rest)
-    counted = _assign("Add", count, 1.0)
-    factor = 1 - apply("Pow", 1.0 - rest, counted)
-    return _assign("", unbiased, moved / factor, scope)
+def _helpers(unbiased: Any, zero_debias: bool) -> tuple:
+    """What corrects a variable for its start at zero: the average as it is, and the number of values in it."""
+    if not zero_debias:
+        return ()
+    with variable_scope(unbiased.op.name, values=[unbiased]):
+        return _helper(unbiased, "biased", unbiased.get_shape()), _helper(unbiased, "local_step", [])
 
 
 def _helper(unbiased: Any, name: str, shape: Any) -> Variable:

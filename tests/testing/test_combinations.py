@@ -75,4 +75,48 @@ def test_strategies_are_made_for_tests_if_there_are_devices_for_them():
     ((strategy, optimizer),) = seen
     assert isinstance(strategy, tf.distribute.MirroredStrategy)
     assert isinstance(optimizer, tf.train.GradientDescentOptimizer)
-    assert len(strategy_combinations.distributions_and_v1_optimizers()) == 28
+    assert len(strategy_combinations.distributions_and_v1_optimizers()) == 6
+
+
+def test_the_tests_of_a_class_run_for_each_choice():
+    seen = []
+
+    @combinations.generate(combinations.combine(mode=["graph", "eager"], n=[1, 2]))
+    class Case(tf.test.TestCase):
+        def test_one(self, n):
+            seen.append(("one", n))
+
+        def test_two(self, n):
+            seen.append(("two", n))
+
+        def helper(self):
+            raise AssertionError("not a test")
+
+    names, _ = run(Case)
+    assert len(names) == 4 and sorted(seen) == [("one", 1), ("one", 2), ("two", 1), ("two", 2)]
+
+
+def test_what_asks_for_more_devices_than_there_are_is_left_out():
+    seen = []
+
+    class Case(parameterized.TestCase):
+        @combinations.generate(combinations.combine(n=[1, 2], required_gpus=[0, 1000]))
+        def test_it(self, n):
+            seen.append(n)
+
+        @combinations.generate(strategy_combinations.tpu_strategy_combinations())
+        def test_no_tpu(self, distribution):
+            seen.append(distribution)
+
+    _, result = run(Case)
+    assert seen == [1, 2] and len(result.skipped) == 1
+    with pytest.raises(tf.errors.NotFoundError, match="No TPU was found"):
+        strategy_combinations.tpu_strategy.strategy  # noqa: B018
+
+
+def test_every_list_of_strategies_has_its_name():
+    assert len(strategy_combinations.all_strategy_combinations()) == 5 * 2 + 2
+    assert len(strategy_combinations.all_strategy_combinations_minus_default()) == 4 * 2 + 2
+    assert len(strategy_combinations.distributions_and_v1_and_v2_optimizers()) == 12
+    with pytest.raises(ValueError, match="must be at least 1"):
+        strategy_combinations.set_virtual_cpus_to_at_least(0)

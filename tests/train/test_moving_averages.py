@@ -66,3 +66,24 @@ def test_repeated_debiasing_keeps_separate_counts():
     assign_moving_average(w, [1.0], 0.5)
     names = {v.op.name for v in tf.global_variables()}
     assert names == {"w", "w/biased", "w/local_step", "w/biased_1", "w/local_step_1"}
+
+
+@pytest.mark.parametrize("debias", [True, False])
+def test_replicas_move_a_variable_to_the_mean_of_what_they_have(debias):
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    with strategy.scope():
+
+        def replica():
+            number = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
+            v = tf.get_variable("v", initializer=tf.zeros([2]))
+            return v, assign_moving_average(v, [1.0 + number, 3.0], 0.25, zero_debias=debias)
+
+        v, moved = strategy.extended.call_for_each_replica(replica)
+        apart = assign_moving_average(v, [9.0, 9.0], 0.0, zero_debias=False)
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(strategy.experimental_local_results(moved))
+        wanted = [1.5, 3.0] if debias else [1.125, 2.25]
+        np.testing.assert_allclose(sess.run(list(v.values)), [wanted, wanted], rtol=1e-6)
+        sess.run(strategy.experimental_local_results(apart))
+        np.testing.assert_allclose(sess.run(list(v.values)), [[9.0, 9.0]] * 2)
