@@ -16,6 +16,10 @@ ENDED_BY = {
     "runtime/program.py:run": "whoever computes the variable's new value; locks are taken in one order",
     "data/keeping.py:fetch": "the run's end, which sets the event",
     "data/parallel.py:_work": "the run's end, which puts None",
+    "distribute/coordinating.py:wait_for_other_workers": "the barrier's own limit",
+    "distribute/coordinator.py:_as_task": "the end of the cluster (`Server.join`)",
+    "distribute/coordinator.py:in_graph": "the caller's function for the evaluator",
+    "distribute/coordinator.py:in_threads": "the caller's function for the evaluator",
     "distribute/replicas.py:advance": "the replica's thread, which ends or calls `merge_call`",
     "distribute/replicas.py:_pause": "the thread that builds the replicas, also when it gives them up",
     "distribute/replicas.py:_run": "the thread that builds the replicas, also when it gives them up",
@@ -30,6 +34,8 @@ ENDED_BY = {
     "launch/process.py:close": "the guardian's end, which closing its input is",
     "testing/nursery.py:_serve": "a signal, or the end of the cluster (`Server.join`)",
     "testing/test_case.py:join": "the end of the thread a test has started",
+    "testing/workers.py:join_independent_workers": "the end of the processes a test has started",
+    "testing/workers.py:run": "the other workers of the test, or the barrier's own limit",
 }
 
 

@@ -11,8 +11,10 @@ import os
 import threading
 from typing import Any
 
+from tensorfleet import errors
 from tensorfleet.api import find
 from tensorfleet.cluster import tf_config
+from tensorfleet.cluster.peers import patience
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.distribute.coordinating import WorkerContext
 from tensorfleet.platform import logging
@@ -43,8 +45,16 @@ class Barrier:
         self._barrier = threading.Barrier(num_participants)
 
     def wait(self) -> None:
-        """Waits for the others."""
-        self._barrier.wait()
+        """Waits for the others, as long as one waits for tasks of a cluster."""
+        try:
+            self._barrier.wait(patience())
+        except threading.BrokenBarrierError:
+            raise errors.DeadlineExceededError(
+                None,
+                None,
+                f"Not all {self._barrier.parties} workers came to where they wait for each other in {patience():.0f} s. "
+                "One has failed, or does not wait as often as the others; TENSORFLEET_WAIT_SECONDS sets the limit.",
+            ) from None
 
 
 # By these names tests of this module know, and replace, its parts.

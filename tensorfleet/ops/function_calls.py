@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -41,7 +42,26 @@ def _called_shapes(op: Operation) -> list[TensorShape]:
     shape=_called_shapes,
 )
 def _partitioned_call(xp: Any, args: list, *, f: Any, op: Operation, check: Any) -> tuple:
-    return call_body(xp, find_function(op.graph, f), args, check)
+    return call_body(xp, _called(op, f), args, check)
+
+
+def _called(op: Operation, name: Any) -> FunctionGraph:
+    """The function that an operation calls, which may have become known after the call was made."""
+    if str(name) not in op.graph._functions:
+        raise errors.NotFoundError(
+            None,
+            op,
+            f"Op type not registered '{name}': no function of that name is in the graph's library. Add it.",
+        )
+    body = find_function(op.graph, name)
+    wanted = [t.dtype.base_dtype for t in (*body.inputs, *body.captures.values())]
+    given = [t.dtype.base_dtype for t in op._inputs]
+    if given != wanted:
+        named = [", ".join(t.name for t in types) for types in (given, wanted)]
+        raise errors.InvalidArgumentError(
+            None, op, f"Function '{name}' is called with arguments of types {named[0]}; it takes {named[1]}."
+        )
+    return body
 
 
 @gradient("PartitionedCall")
@@ -137,6 +157,15 @@ def _flat(values: Any) -> list:
     return list(values) if isinstance(values, (list, tuple)) else [] if values is None else [values]
 
 
+def _digest(body: FunctionGraph) -> str:
+    """Short letters that tell what a function does: the same function has the same name in every graph."""
+    from tensorfleet.graph.library import function_def
+
+    proto = function_def(body)
+    proto.signature.name = ""
+    return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()[:8]
+
+
 @export("python.framework.function._DefinedFunction")
 class _Function:
     """A function whose body is traced for each graph and each set of argument types it is called in."""
@@ -161,6 +190,12 @@ class _Function:
     def captured_inputs(self) -> list[Tensor]:
         """The tensors around the function that it uses."""
         return list(self._declared.captures)
+
+    @property
+    def grad_func_name(self) -> str | None:
+        """The name of the function that is its gradient, if it brought one along."""
+        backward = self._options.get("grad_func")
+        return None if backward is None else backward.name
 
     @property
     def stateful_ops(self) -> list[tuple[str, str]]:
@@ -241,6 +276,8 @@ class _Function:
         body.told = {"description": self._call.__doc__, "output_names": names, "attrs": described}
         if self._options.get("noinline") is not None:
             described["_noinline"] = bool(self._options["noinline"])
+        if not chosen:
+            body.name = f"{name}_{_digest(body)}"
         return body
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

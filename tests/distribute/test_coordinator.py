@@ -149,3 +149,9 @@ def test_a_worker_alone_has_nobody_to_wait_for():
         coordinator.run_distribute_coordinator(
             None, Strategy(False), mode="independent_worker", cluster_spec={"ps": ["a:1"]}
         )
+
+
+def test_workers_wait_for_each_other_but_not_for_ever(monkeypatch):
+    monkeypatch.setenv("TENSORFLEET_WAIT_SECONDS", "0.01")
+    with pytest.raises(tf.errors.DeadlineExceededError, match="Not all 2 workers came"):
+        coordinator._Barrier(2).wait()
