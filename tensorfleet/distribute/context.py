@@ -99,6 +99,31 @@ def get_replica_context() -> Any:
     return current().replica
 
 
+_CONTEXTS = (
+    "python.distribute.distribution_strategy_context",
+    "python.training.distribution_strategy_context",
+)
+
+
+@export(*(f"{place}.get_cross_replica_context" for place in _CONTEXTS))
+def get_cross_replica_context() -> Any:
+    """The strategy above whose replicas we are, or None in one of them."""
+    here = current()
+    return here.strategy if here.replica is None else None
+
+
+@export(*(f"{place}._get_default_strategy" for place in _CONTEXTS))
+def get_default_strategy() -> Any:
+    """The strategy that is at work when no scope is open."""
+    return _default().strategy
+
+
+@export(*(f"{place}._get_default_replica_context" for place in _CONTEXTS))
+def get_default_replica_context() -> Any:
+    """The only replica of the default strategy."""
+    return _default().replica
+
+
 @export("distribute.in_cross_replica_context")
 def in_cross_replica_context() -> bool:
     """Whether we are above the replicas: in a strategy's scope, or in what `merge_call` calls."""
@@ -113,7 +138,14 @@ def require_cross_replica(strategy: Any) -> None:
             "Method requires being in cross-replica context, use get_replica_context().merge_call()"
         )
     if here.strategy is not strategy and not here.strategy.extended._is_default:
-        raise RuntimeError('Need to be inside "with strategy.scope()" for the same strategy.')
+        raise mixed(here.strategy, strategy)
+
+
+def mixed(here: Any, wanted: Any) -> RuntimeError:
+    """The error for a strategy that is used in the scope of another."""
+    return RuntimeError(
+        f"Mixing different tf.distribute.Strategy objects: {here} is not {wanted}. Use one strategy at a time."
+    )
 
 
 def require_replica(context: Any) -> None:

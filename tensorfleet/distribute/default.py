@@ -104,7 +104,7 @@ class DefaultExtended(StrategyExtended):
     def _make_dataset_iterator(self, dataset: Any) -> Any:
         return _DefaultIterator(dataset)
 
-    def _make_input_fn_iterator(self, input_fn: Callable) -> Any:
+    def _make_input_fn_iterator(self, input_fn: Callable, replication_mode: Any = None) -> Any:
         return _DefaultIterator(input_fn(self._input_context()))
 
 

@@ -28,6 +28,8 @@ from tensorfleet.graph.scopes import control_dependencies, get_default_graph, na
 from tensorfleet.graph.stacks import replaced
 from tensorfleet.ops.basic import group as group_ops
 from tensorfleet.variables.creation import variable_creator_scope
+from tensorfleet.variables.scope import get_variable_scope
+from tensorfleet.variables.variable import VariableAggregation, VariableSynchronization
 
 _NUMBERED = re.compile(r"_\d+(?=/|$)")
 
@@ -38,6 +40,7 @@ class StrategyExtended:
     _is_default = False
     _has_copies = False
     _cross_device_ops: Any = None
+    _default_device: str | None = None
     _first_replica = 0
 
     def __init__(self, container_strategy: Any) -> None:
@@ -102,33 +105,22 @@ class StrategyExtended:
 
     # -- variables --
 
-    @contextmanager
-    def _scope(self, strategy: Any) -> Iterator[Any]:
-        here = context.current()
-        if here.strategy is strategy:
-            if here.replica is not None and not self._is_default:
-                raise RuntimeError(
-                    "A strategy's scope is entered above its replicas: use merge_call inside one."
-                )
-            yield strategy
-            return
-        if context.has_strategy():
-            raise RuntimeError(
-                f"Mixing different tf.distribute.Strategy objects: {here.strategy} is not {strategy}"
-            )
-        with ExitStack() as blocks:
-            blocks.enter_context(context.entered(Mode(strategy)))
-            blocks.enter_context(variable_creator_scope(self._creator))
-            self._surround(blocks)
-            yield strategy
+    def _scope(self, strategy: Any) -> Any:
+        return Scope(self, strategy)
 
     def _surround(self, blocks: ExitStack) -> None:
-        """Enters what else belongs to the scope, such as a device."""
+        """Enters what else belongs to the scope: a device, if there is one for all that has none."""
+        if self._default_device is not None:
+            blocks.enter_context(get_default_graph().device(self._default_device))
 
     def _creator(self, next_creator: Callable, **kwargs: Any) -> Any:
         kwargs["use_resource"] = True
-        synchronization = kwargs.get("synchronization")
-        if synchronization is not None and synchronization.name == "NONE":
+        kwargs.setdefault("name", None)
+        synchronization = kwargs["synchronization"] = (
+            kwargs.get("synchronization") or VariableSynchronization.AUTO
+        )
+        kwargs["aggregation"] = kwargs.get("aggregation") or VariableAggregation.NONE
+        if synchronization is VariableSynchronization.NONE:
             raise ValueError(
                 "`NONE` variable synchronization mode is not supported with tf.distribute strategy. Please change "
                 f"the `synchronization` for variable: {kwargs.get('name')}"
@@ -185,7 +177,10 @@ class StrategyExtended:
     def call_for_each_replica(self, fn: Callable, args: Any = (), kwargs: Any = None) -> Any:
         """Calls `fn` for each replica, with its part of the arguments."""
         context.require_cross_replica(self._strategy)
-        kwargs = kwargs or {}
+        with self._strategy.scope():
+            return self._call_for_each_replica(fn, args, kwargs or {})
+
+    def _call_for_each_replica(self, fn: Callable, args: Any, kwargs: Any) -> Any:
         devices = self.worker_devices
         from tensorfleet.distribute.replicas import ReplicaContext, ThreadedReplica, run_replicas
 
@@ -223,13 +218,21 @@ class StrategyExtended:
 
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
         """The sum or mean over the replicas, on each of the devices asked for."""
-        return self.batch_reduce_to(reduce_op, [(value, destinations)])[0]
+        context.require_cross_replica(self._strategy)
+        return self._reduce_to(ReduceOp.of(reduce_op), value, destinations)
+
+    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+        return self._batch_reduce_to(reduce_op, [(value, destinations)])[0]
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any) -> list:
         """`reduce_to` for many values at once."""
-        wanted = ReduceOp.of(reduce_op)
         context.require_cross_replica(self._strategy)
-        pairs = list(value_destination_pairs)
+        pairs, wanted = list(value_destination_pairs), ReduceOp.of(reduce_op)
+        if type(self)._reduce_to is not StrategyExtended._reduce_to:
+            return [self._reduce_to(wanted, value, destinations) for value, destinations in pairs]
+        return self._batch_reduce_to(wanted, pairs)
+
+    def _batch_reduce_to(self, wanted: ReduceOp, pairs: list) -> list:
         done: dict[int, Any] = {}
         totals, places, own = [], [], []
         for i, (value, destinations) in enumerate(pairs):
@@ -256,10 +259,11 @@ class StrategyExtended:
         return False
 
     def _reduce(self, reduce_op: ReduceOp, value: Any) -> Any:
-        parts = parts_of(value)
-        where = getattr(parts[0], "device", "") or self.worker_devices[0]
-        reduced = self.reduce_to(reduce_op, value, where)
-        return parts_of(reduced)[0]
+        named = type(self).worker_devices is not StrategyExtended.worker_devices
+        where = getattr(parts_of(value)[0], "device", "") or (
+            self.worker_devices[0] if named else "/device:CPU:0"
+        )
+        return self._local_results(self.reduce_to(reduce_op, value, where))[0]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """A value on each of the devices asked for."""
@@ -271,7 +275,9 @@ class StrategyExtended:
     def update(self, var: Any, fn: Callable, args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
         """Calls `fn(copy, ...)` for each copy of a variable, with its part of the arguments."""
         context.require_cross_replica(self._strategy)
-        kwargs = kwargs or {}
+        return self._update(var, fn, args, kwargs or {}, group)
+
+    def _update(self, var: Any, fn: Callable, args: Any, kwargs: Any, group: bool) -> Any:
         results = []
         copies = parts_of(var)
         for i, copy in enumerate(copies):
@@ -288,7 +294,9 @@ class StrategyExtended:
     ) -> Any:
         """Calls `fn` on each of the devices that `non_slot_devices` gave."""
         context.require_cross_replica(self._strategy)
-        kwargs = kwargs or {}
+        return self._update_non_slot(colocate_with, fn, args, kwargs or {}, group)
+
+    def _update_non_slot(self, colocate_with: Any, fn: Callable, args: Any, kwargs: Any, group: bool) -> Any:
         results = []
         devices = reducing.devices_of(colocate_with)
         for i, where in enumerate(devices):
@@ -327,7 +335,7 @@ class StrategyExtended:
     def _make_dataset_iterator(self, dataset: Any) -> Any:
         return inputs.DistributedDataset(self, dataset, True).make_initializable_iterator()
 
-    def _make_input_fn_iterator(self, input_fn: Callable) -> Any:
+    def _make_input_fn_iterator(self, input_fn: Callable, replication_mode: Any = None) -> Any:
         return inputs.FunctionIterator(self, input_fn(self._input_context()))
 
     def _input_context(self) -> inputs.InputContext:
@@ -335,6 +343,10 @@ class StrategyExtended:
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
         """A dataset of the rows of arrays."""
+        context.require_cross_replica(self._strategy)
+        return self._experimental_make_numpy_dataset(numpy_input, session)
+
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
         return inputs.numpy_dataset(numpy_input)
 
     def experimental_run_steps_on_iterator(
@@ -342,6 +354,12 @@ class StrategyExtended:
     ) -> Any:
         """Calls `fn(context, element)` for a number of elements, one after the other; gives one operation for all."""
         context.require_cross_replica(self._strategy)
+        with self._strategy.scope():
+            return self._experimental_run_steps_on_iterator(fn, iterator, iterations, initial_loop_values)
+
+    def _experimental_run_steps_on_iterator(
+        self, fn: Callable, iterator: Any, iterations: int, initial_loop_values: Any = None
+    ) -> Any:
         done: list = []
         steps = StepsContext()
         for _ in range(iterations):
@@ -350,6 +368,52 @@ class StrategyExtended:
                 done = [group_ops(*[p for p in _operations(result)])]
         steps.run_op = done[0]
         return steps
+
+
+class Scope:
+    """The block of a strategy's variables. It may be entered again, also inside itself."""
+
+    def __init__(self, extended: StrategyExtended, strategy: Any) -> None:
+        self._extended, self._strategy = extended, strategy
+        self._entered: list[tuple[ExitStack, Any] | None] = []
+
+    def __enter__(self) -> Any:
+        here = context.current()
+        if here.strategy is self._strategy:
+            if here.replica is not None and not self._extended._is_default:
+                raise RuntimeError(
+                    "A strategy's scope is entered above its replicas: use merge_call inside one."
+                )
+            self._entered.append(None)
+            return self._strategy
+        if context.has_strategy():
+            raise context.mixed(here.strategy, self._strategy)
+        with ExitStack() as blocks:
+            blocks.enter_context(context.entered(Mode(self._strategy)))
+            blocks.enter_context(variable_creator_scope(self._extended._creator))
+            self._extended._surround(blocks)
+            self._entered.append((blocks.pop_all(), _around()))
+        return self._strategy
+
+    def __exit__(self, *error: Any) -> None:
+        if self._entered[-1] is not None:
+            blocks, before = self._entered[-1]
+            for what, was, now in zip(_AROUND, before, _around(), strict=True):
+                if was != now and (what != "Device" or self._extended._default_device is not None):
+                    raise RuntimeError(
+                        f"{what} scope nesting error: leave the blocks inside a strategy's scope before the scope."
+                    )
+            blocks.__exit__(*error)
+        self._entered.pop()
+
+
+_AROUND = ("Variable creator", "Variable", "Device")
+
+
+def _around() -> tuple:
+    """What a strategy's scope must find again as it was when it is left."""
+    state = get_default_graph()._local()
+    return list(state.creators), get_variable_scope(), list(state.devices)
 
 
 class StepsContext:

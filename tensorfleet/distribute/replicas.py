@@ -27,6 +27,16 @@ class ReplicaContext:
         self._strategy = strategy
         self._replica_id_in_sync_group = replica_id_in_sync_group
 
+    def __enter__(self) -> ReplicaContext:
+        """A block of what this replica does, for strategies of one's own."""
+        block = context.entered(Mode(self._strategy, self))
+        block.__enter__()
+        self.__dict__.setdefault("_blocks", []).append(block)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.__dict__["_blocks"].pop().__exit__(*error)
+
     @property
     def num_replicas_in_sync(self) -> int:
         """How many replicas there are, on all workers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.distribute import context, inputs
+from tensorfleet.distribute import context
 from tensorfleet.distribute.context import ReduceOp
 from tensorfleet.distribute.extended import StrategyExtended
 from tensorfleet.distribute.inputs import InputReplicationMode
@@ -122,11 +122,12 @@ class Strategy:
                 "Input replication mode not supported: use tf.distribute.InputReplicationMode.PER_WORKER."
             )
         with self.scope():
-            return self._extended._make_input_fn_iterator(input_fn)
+            return self._extended._make_input_fn_iterator(input_fn, replication_mode=replication_mode)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
         """A dataset of the rows of arrays."""
-        return inputs.numpy_dataset(numpy_input)
+        with self.scope():
+            return self._extended.experimental_make_numpy_dataset(numpy_input, session)
 
     def configure(
         self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None

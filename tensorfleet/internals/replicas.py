@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.api import export, publish, publish_lazily, publish_module
+from tensorfleet.api import export, find, publish, publish_lazily, publish_module
+from tensorfleet.properties import readonly
 
 _INNER = "python.distribute"
 _OLD = "contrib.distribute.python"
@@ -19,6 +21,7 @@ _VALUES = {
     "regroup": "values",
     "select_device_mirrored": "values.select_copy",
     "select_replica": "values.select",
+    "MultiStepContext": "extended.StepsContext",
     "AggregatingVariable": "copies",
     "DistributedVariable": "copies",
     "MirroredVariable": "copies",
@@ -35,6 +38,7 @@ def _value(full: str) -> Any:
     return getattr(importlib.import_module(f"tensorfleet.distribute.{module}"), name or short)
 
 
+publish_lazily(_value, f"{_INNER}.input_lib.MultiStepContext")
 for _place in (_INNER, _OLD):
     publish_lazily(_value, *(f"{_place}.values.{name}" for name in _VALUES))
     publish_module(f"{_place}.cross_device_utils")
@@ -55,6 +59,85 @@ class TPUStrategy:
             "No TPU was found: TensorFleet computes on CPUs and GPUs. Use tf.distribute.MirroredStrategy, or "
             "MultiWorkerMirroredStrategy over several machines.",
         )
+
+
+@export(f"{_INNER}.values.ReplicaDeviceMap", f"{_INNER}.values.SingleDeviceMap")
+class ReplicaDeviceMap:
+    """The devices of the replicas, one for each."""
+
+    def __init__(self, devices: Any) -> None:
+        given = [devices] if isinstance(devices, str) else devices
+        self._devices = tuple(find(f"{_INNER}.device_util.canonicalize")(d) for d in given)
+
+    all_devices = readonly("_devices", "The devices.")
+    num_logical_devices = property(lambda self: 1)
+    num_replicas_in_graph = property(lambda self: len(self._devices))
+
+    @property
+    def devices_by_replica(self) -> tuple:
+        """The devices of each replica."""
+        return tuple((d,) for d in self._devices)
+
+    def logical_to_actual_devices(self, logical_device_id: int) -> tuple[str, ...]:
+        """The devices that are meant by a number: each replica has but one."""
+        return self._devices
+
+    def replica_for_device(self, device: str) -> int:
+        """The replica that a device is of."""
+        return self._devices.index(find(f"{_INNER}.device_util.canonicalize")(device))
+
+
+@export(f"{_INNER}.input_lib.InputWorkers")
+class InputWorkers:
+    """The workers that read input, and the devices that each of them reads for: pairs of a device and those."""
+
+    def __init__(self, device_map: Any, worker_device_pairs: Any = None, logical_device: int = 0) -> None:
+        pairs = worker_device_pairs or [(d, [d]) for d in device_map.all_devices]
+        self.device_map = device_map
+        self._pairs = [(worker, tuple(devices)) for worker, devices in pairs]
+
+    num_workers = property(lambda self: len(self._pairs))
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        """Where the workers are."""
+        return tuple(worker for worker, _ in self._pairs)
+
+    def compute_devices_for_worker(self, worker_index: int) -> tuple[str, ...]:
+        """The devices that a worker reads for."""
+        return self._pairs[worker_index][1]
+
+
+@export(f"{_INNER}.input_lib.InputFunctionIterator")
+class InputFunctionIterator:
+    """An iterator over what an input function gives for each of several workers."""
+
+    def __init__(self, input_fn: Callable, input_workers: Any, input_contexts: Any, strategy: Any) -> None:
+        if input_workers.num_workers != len(input_contexts):
+            raise ValueError(
+                f"Number of input workers ({input_workers.num_workers}) is not same as number of input_contexts "
+                f"({len(input_contexts)})"
+            )
+        from tensorfleet.distribute.inputs import FunctionIterator
+
+        self._parts = []
+        for i, told in enumerate(input_contexts):
+            devices = input_workers.compute_devices_for_worker(i)
+            self._parts.append(FunctionIterator(SimpleNamespace(worker_devices=devices), input_fn(told)))
+
+    def initialize(self) -> list:
+        """What is to be run before the first element."""
+        begun = [part.initialize() for part in self._parts]
+        return [op for one in begun for op in (one if isinstance(one, list) else [one])]
+
+    initializer = property(initialize)
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element of each replica of all workers."""
+        from tensorfleet.distribute.values import parts_of, regroup
+
+        found = [part.get_next(name) for part in self._parts]
+        return found[0] if len(found) == 1 else regroup([v for one in found for v in parts_of(one)])
 
 
 class _Step:
