@@ -12,8 +12,6 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 
 _local = threading.local()
-_global_default: list[Graph] = []
-_global_lock = threading.Lock()
 
 
 def graph_stack() -> list[Graph]:
@@ -26,17 +24,16 @@ def graph_stack() -> list[Graph]:
 
 @export("get_default_graph")
 def get_default_graph() -> Graph:
-    """The graph that new operations go to in this thread."""
+    """The graph that new operations go to in this thread. A thread that entered none has one of its own."""
     stack = getattr(_local, "graphs", None)
-    return stack[-1] if stack else _global_graph()
+    return stack[-1] if stack else _own_graph()
 
 
-def _global_graph() -> Graph:
-    if not _global_default:
-        with _global_lock:
-            if not _global_default:
-                _global_default.append(Graph())
-    return _global_default[0]
+def _own_graph() -> Graph:
+    graph = getattr(_local, "graph", None)
+    if graph is None:
+        graph = _local.graph = Graph()
+    return graph
 
 
 def outermost_graph() -> Graph:
@@ -44,18 +41,18 @@ def outermost_graph() -> Graph:
     for graph in reversed(graph_stack()):
         if not graph.building_function:
             return graph
-    return _global_graph()
+    return _own_graph()
 
 
 @export("reset_default_graph")
 def reset_default_graph() -> None:
-    """Forgets the global default graph; a fresh one takes its place."""
+    """Forgets this thread's default graph; a fresh one takes its place."""
     if graph_stack():
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit "
             "the nesting and create a new graph."
         )
-    _global_default.clear()
+    _local.graph = None
 
 
 def session_stack() -> list:

@@ -1,5 +1,7 @@
 """Control dependencies, devices, colocation, collections, seeds, finalizing."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -225,3 +227,20 @@ def test_scripts_see_whether_a_graph_has_been_built(graph):
     assert len(graph._nodes_by_id.keys()) == 0
     op = tf.no_op(name="a")
     assert list(graph._nodes_by_id.values()) == [op] and graph._nodes_by_name == {"a": op}
+
+
+def test_a_thread_has_a_default_graph_of_its_own():
+    here, there = tf.get_default_graph(), []
+    a = tf.constant(1, name="a")
+
+    def work():
+        there.append(tf.get_default_graph())
+        there.append(tf.constant(2, name="a").name)
+        with here.as_default():
+            there.append(tf.identity(a).graph)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert there[0] is not here and there[1:] == ["a:0", here]
+    assert tf.get_default_graph() is here
