@@ -66,9 +66,10 @@ class BarrierQueue(PriorityQueue):
             raise errors.invalid(f"Shape mismatch in tuple component {component}. Expected {want}, got {got}")
         with self._lock:
             self._check_open(keys.tolist(), component)
+            begins = any(key not in self._waiting for key in keys.tolist())
             for i, key in enumerate(keys.tolist()):
                 self._put(key, component, values[i, ...])
-            self._inserted += 1
+            self._inserted += begins  # elements that began together have the same index
             if self._shut and not self._waiting:
                 self.closed = True
             self._serve()

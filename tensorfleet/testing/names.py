@@ -92,6 +92,9 @@ _MODES = """
 """
 publish_lazily(_from_modes, *(_TEST_UTIL + name for name in f"{_AS_IT_IS} {_NO} {_MODES}".split()))
 publish_lazily(
+    lambda _: _from_modes(_TEST_UTIL + "pick_unused_port"), "python.util.net_lib.pick_unused_port_or_die"
+)
+publish_lazily(
     lambda _: _from_test_case("test.TestCase"),
     "python.framework.test_util.TensorFlowTestCase",
     "python.platform.googletest.TestCase",

@@ -33,6 +33,19 @@ def test_keys_that_came_first_leave_first(session):
     assert session.run(b.take_many(2)).keys.tolist() == [b"first", b"second"]
 
 
+def test_elements_that_began_together_have_the_same_index(session):
+    b = two_components()
+    for keys in (["a", "b"], ["c"]):
+        session.run(b.insert_many(0, keys, [1.0] * len(keys)))
+        session.run(b.insert_many(1, keys, [1.0] * len(keys)))
+    got = session.run(b.take_many(3))
+    assert dict(zip(got.keys.tolist(), (got.indices + 2**63).tolist(), strict=True)) == {
+        b"a": 0,
+        b"b": 0,
+        b"c": 1,
+    }
+
+
 def test_a_closed_barrier_completes_what_it_has(session):
     b = two_components()
     session.run(b.insert_many(0, ["a"], [1.0]))

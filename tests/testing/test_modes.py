@@ -144,3 +144,9 @@ def test_there_are_graphs_only():
     assert context.context().in_graph_mode() and not context.context().executing_eagerly()
     with context.graph_mode():
         assert tf.constant(1).graph is tf.get_default_graph()
+
+
+def test_a_free_port_under_its_old_name():
+    from tensorfleet.python.util import net_lib
+
+    assert 0 < net_lib.pick_unused_port_or_die() < 2**16
