@@ -10,6 +10,7 @@ faster by Winograd's method (winograd.py), and others by XLA's own convolution.
 """
 
 import math
+import operator
 from dataclasses import replace
 
 import numpy as np
@@ -20,12 +21,12 @@ from tensorfleet.ops.windows import (
     channel_axis,
     explicit_pairs,
     format_name,
+    look_up,
     make_window,
     pad,
     require_rank,
     scatter,
-    seen,
-    spread,
+    stored,
     take,
     windowed_shape,
 )
@@ -85,7 +86,7 @@ def depthwise_conv2d(
     win = conv_window(x.shape, w.shape, data_format, strides, padding, explicit_paddings, dilations)
     dtype = x.dtype
     x, w = _widen(xp, x, w)
-    padded = pad(xp, _to_last(xp, x, data_format), win)
+    padded, w = pad(xp, _to_last(xp, x, data_format), win), stored(xp, w)
     y = sum(take(xp, padded, win, tap)[..., None] * w[tap[1:-1]] for tap in win.taps())
     return _from_last(xp, y.reshape(*y.shape[:-2], y.shape[-2] * y.shape[-1]).astype(dtype), data_format)
 
@@ -102,8 +103,9 @@ def depthwise_conv2d_backprop_input(
     if xp is np:
         dx = scatter(xp, ((tap, (dy * w[tap[1:-1]]).sum(-1)) for tap in win.taps()), win)
     else:  # XLA is fast where it reads: each input looks up the windows that see it
-        parts = [spread(dy[..., m], win) for m in range(w.shape[-1])]
-        dx = sum(seen(p, win, tap) * w[tap[1:-1]][:, m] for tap in win.taps() for m, p in enumerate(parts))
+        taps = stored(xp, xp.moveaxis(w, -1, 0).reshape(w.shape[-1], -1, w.shape[-2]))
+        parts, zeros = xp.moveaxis(dy, -1, 0), [0] * w.shape[-1]
+        dx = look_up(xp, win, parts, zeros, lambda i, *seen: sum(map(operator.mul, seen, taps[:, i])))
     return _from_last(xp, dx.astype(dtype), data_format)
 
 
@@ -307,7 +309,7 @@ def _forward(xp, x, w, win):
         return _dot(take(xp, x, win, (0,) * x.ndim), w)
     narrow = min(x.shape[-1], w.shape[-1]) < XLA_CHANNELS
     if xp is not np and not narrow and winograd.suits(win, w.shape[-1], x.dtype):
-        points = winograd.example_bytes(win)
+        points = winograd.example_bytes(win) // 2  # more at a time: these products have few columns
         return _map_examples(xp, lambda x: winograd.forward(xp, x, w, win), points, x)
     if xp is not np and x.ndim == 5:
         return _by_planes(xp, x, w, win)

@@ -47,9 +47,20 @@ def _zero(x: Any) -> Any:
     return x.dtype.type(0)
 
 
+_WORTH_CLIPPING = 1 << 14  # elements
+
+
+def _between(xp: Any, x: Any, most: float) -> Any:
+    """`x` within 0 and `most`. Numpy compares with one number four times as fast if it clips, after a longer start."""
+    if xp is np and x.size > _WORTH_CLIPPING and x.dtype.kind == "f":
+        return np.clip(x, _zero(x), x.dtype.type(most))
+    above = xp.maximum(x, _zero(x))
+    return above if most == np.inf else xp.minimum(above, x.dtype.type(most))
+
+
 @_activation("Relu", "real", examples=[*_SAMPLES, case(np.array([-3, 0, 4], np.int32))])
 def _relu(xp: Any, x: Any) -> Any:
-    return xp.maximum(x, _zero(x))
+    return _between(xp, x, np.inf)
 
 
 @gradient("Relu")
@@ -70,7 +81,7 @@ def _relu_grad_gradient(op: Operation, dz: Any) -> Any:
 
 @_activation("Relu6", "real", examples=[case(REAL * np.float32(3)), case(np.array([-3, 5, 9], np.int32))])
 def _relu6(xp: Any, x: Any) -> Any:
-    return xp.minimum(xp.maximum(x, _zero(x)), x.dtype.type(6))
+    return _between(xp, x, 6)
 
 
 @gradient("Relu6")

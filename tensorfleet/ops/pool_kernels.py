@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from tensorfleet.ops.windows import (
+    look_up,
     make_window,
     pad,
     padding_name,
@@ -20,6 +21,7 @@ from tensorfleet.ops.windows import (
     scatter,
     seen,
     spread,
+    stored,
     take,
     windowed_shape,
 )
@@ -39,19 +41,28 @@ def max_pool_grad(
 ):
     """MaxPoolGrad: each window's `grad` goes to its maximum, the first of them if there are several."""
     win = _window(orig_input.shape, ksize, strides, padding, explicit_paddings)
-    zero = xp.zeros((), grad.dtype)
     if _is_whole(win):
-        return xp.where(_first_of_all(xp, orig_input, orig_output, win), grad, zero)
-    if xp is np or win.is_tiled:
-        firsts = _first_maxima(xp, orig_input, orig_output, win)
+        first = _first_of_all(xp, orig_input, orig_output, win)
+        return xp.where(first, grad, xp.zeros((), grad.dtype))
+    # A window's first maximum is in the first of its rows that have it: along one axis after the other, as the maxima.
+    parts = _parts(win)
+    found = [orig_input]
+    for part in parts[:-1]:
+        found.append(_reduce(xp, xp.maximum, found[-1], part, _lowest(orig_input.dtype)))
+    found.append(orig_output)
+    for i in reversed(range(len(parts))):
+        grad = _to_first_maxima(xp, found[i], found[i + 1], grad, parts[i])
+    return grad
+
+
+def _to_first_maxima(xp, x, y, grad, win):
+    zero = xp.zeros((), grad.dtype)
+    if xp is np:
+        firsts = _first_maxima(xp, x, y, win)
         return scatter(xp, ((tap, xp.where(first, grad, zero)) for tap, first in firsts), win)
     # XLA is fast where it reads: each input looks up the windows that see it.
-    first_tap = spread(_first_tap(xp, orig_input, orig_output, win), win, -1)
-    spread_grad = spread(grad, win)
-    return sum(
-        xp.where(seen(first_tap, win, tap) == i, seen(spread_grad, win, tap), zero)
-        for i, tap in enumerate(win.taps())
-    )
+    first_tap = _first_tap(xp, x, stored(xp, y), win)
+    return look_up(xp, win, (first_tap, grad), (-1, 0), lambda i, first, g: xp.where(first == i, g, zero))
 
 
 def max_pool3d_grad(xp, orig_input, orig_output, grad, *, ksize, strides, padding, data_format="NDHWC"):
@@ -123,7 +134,10 @@ def avg_pool_grad(xp, input_shape, grad, *, ksize, strides, padding, data_format
     share = _widen(grad)
     share = share / _counts(win, share.dtype)
     for part in reversed(_axis_windows(win)):
-        share = scatter(xp, ((tap, share) for tap in part.taps()), part)
+        if xp is np:
+            share = scatter(xp, ((tap, share) for tap in part.taps()), part)
+        else:
+            share = look_up(xp, part, (share,), (0,), lambda _, s: s)
     return share.astype(grad.dtype)
 
 
@@ -164,17 +178,21 @@ def _widen(x):
 
 def _reduce(xp, combine, x, win, fill):
     """All taps of each window combined; a large window along one axis after the other."""
-    parts = _axis_windows(win) if math.prod(win.size) > MANY_TAPS else [win]
-    for part in parts:
+    for part in _parts(win):
         padded = pad(xp, x, part, fill)
         x = functools.reduce(combine, (take(xp, padded, part, tap) for tap in part.taps()))
     return x
 
 
+def _parts(win):
+    """The windows to go through one after the other: large ones along one axis each."""
+    return _axis_windows(win) if math.prod(win.size) > MANY_TAPS else [win]
+
+
 def _axis_windows(win):
-    """The same windows as a sequence of windows along one axis each: combining them gives the same."""
+    """The same windows as a sequence of windows along one axis each, the last axis first: together they give the same."""
     shape, parts = win.in_shape, []
-    for axis in range(len(shape)):
+    for axis in reversed(range(len(shape))):
         if win.size[axis] == win.stride[axis] == 1:
             continue
         part = win.along(axis, shape)
@@ -195,7 +213,7 @@ def _counts(win, dtype):
 
 def _maxima(xp, x, y, win):
     """For each tap, in row-major order: (tap, where it equals the window's maximum)."""
-    padded, line = pad(xp, x, win), win.flat()
+    padded, line = pad(xp, x, win, _lowest(x.dtype)), win.flat()  # as for the maxima: XLA does it once
     inside = pad(np, np.ones(line.in_shape, bool), line)
     for tap in win.taps():
         found = take(xp, padded, win, tap) == y

@@ -170,6 +170,15 @@ def take(xp, padded, win, tap):
     return lax.slice(padded, start, limit, win.stride)
 
 
+def stored(xp, x):
+    """`x` as an array of its own once traced, where XLA would compute it again in each of many places that read it."""
+    if xp is np:
+        return x
+    from jax import lax
+
+    return lax.optimization_barrier(x)
+
+
 def scatter(xp, parts, win):
     """The transpose of `take`: adds (tap, values) pairs into a tensor of the input's shape."""
     if xp is np:
@@ -211,6 +220,52 @@ def seen(spread_values, win, tap):
 
     start = [(k - 1 - t) * d for k, t, d in zip(win.size, tap, win.dilation, strict=True)]
     return lax.slice(spread_values, start, [a + n for a, n in zip(start, win.in_shape, strict=True)])
+
+
+def look_up(xp, win, arrays, fills, value):
+    """For each input the sum of what the windows that see it have for it, traced.
+
+    `arrays` have an element per window, and `fills` are what they have where there is none; `value` gets the number of a
+    tap and elements of the arrays. Inputs fall into phases by their place within the stride: all inputs of one phase are
+    seen as the same taps.
+    """
+    from jax import lax
+
+    sizes = zip(win.in_shape, win.size, win.stride, win.dilation, win.pads, strict=True)
+    axes = [_phases(*axis) for axis in sizes]
+    counts = [-(-n // s) for n, s in zip(win.in_shape, win.stride, strict=True)]
+    offsets = [[offset for phase in axis for _, offset in phase] or [0] for axis in axes]
+    around = [
+        (max(0, -min(some)), max(0, max(some) + count - n), 0)
+        for some, count, n in zip(offsets, counts, win.out_shape, strict=True)
+    ]
+    padded = [
+        stored(xp, lax.pad(a, np.asarray(fill, a.dtype), around))
+        for a, fill in zip(arrays, fills, strict=True)
+    ]
+    parts = []
+    for phase in itertools.product(*axes):
+        found = []
+        for places in itertools.product(*phase):
+            number = np.ravel_multi_index([tap for tap, _ in places], win.size)
+            start = [offset + low for (_, offset), (low, _, _) in zip(places, around, strict=True)]
+            limit = [begin + count for begin, count in zip(start, counts, strict=True)]
+            found.append(value(int(number), *[lax.slice(a, start, limit) for a in padded]))
+        parts.append(sum(found[1:], found[0]) if found else xp.zeros(counts, arrays[-1].dtype))
+    none = ((0, 0),) * len(counts)
+    return _interleave_jax(xp, parts, replace(win, size=win.stride, pads=none))
+
+
+def _phases(n, size, stride, dilation, pads):
+    """For each place within the stride along one axis: the taps that see inputs there, and of which window from there."""
+    return [
+        [
+            (tap, (place + pads[0] - tap * dilation) // stride)
+            for tap in range(size)
+            if (place + pads[0] - tap * dilation) % stride == 0
+        ]
+        for place in range(min(stride, n))
+    ]
 
 
 def _place_jax(xp, values, win, tap):

@@ -35,7 +35,6 @@ class Barriers:
         self._users = Counter(code for step in segment.steps for code in set(step.args))
         self._users.update(set(segment.output_codes))
         self._work: dict[int, int] = {}  # slot → operations to compute it from what is stored
-        self.placed = 0
 
     def __call__(self, step: Step, args: list, results: tuple) -> tuple:
         """The results of a step, behind a barrier where that pays."""
@@ -53,7 +52,6 @@ class Barriers:
                 continue
             if work > _MOST_REPEATED and self._users[out] > 1 and _elementwise(found[i], args):
                 found[i] = self._jax.lax.optimization_barrier(found[i])
-                self.placed += 1
             else:
                 self._work[out] = work
         return tuple(found)

@@ -293,7 +293,7 @@ class Compiler:
         traced = jax.jit(trace, donate_argnums=4 if segment.owned else ()).trace(*args, constants)
         if barriers is None or self.others:
             return Compiled(traced.lower().compile(), None, skips, joined, constants)
-        call, cpu = compile_for_cpu(jax, traced, barriers.placed, barriers.largest, bool(segment.owned))
+        call, cpu = compile_for_cpu(jax, traced, barriers.largest, bool(segment.owned))
         return Compiled(call, cpu, skips, joined, constants)
 
     def _placed(self, constants: list[Any]) -> tuple:

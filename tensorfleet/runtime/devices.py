@@ -20,6 +20,9 @@ from tensorfleet.runtime.leaving import wait_for_others
 
 # glibc's names of what `mallopt` sets
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
+# LLVM unrolls a loop over fewer than 64 elements, the last axis of most images, before it looks whether it can work on
+# several at once, and then cannot: such programs take three times as long.
+_EXTRA, _KEEP_LOOPS = "--xla_backend_extra_options", "xla_cpu_disable_loop_unrolling=true"
 _lock = threading.Lock()
 _loaded: Any = None
 _threads: dict[str, int] = {}
@@ -67,11 +70,12 @@ def _load() -> tuple[Any, Any]:
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     _keep_compilations(jax)
     keep_memory()
-    if _has_driver():
-        jax.config.update("jax_default_device", jax.devices("cpu")[0])  # a GPU is used when named
-    elif not getattr(jax.config, "jax_platforms", None):
+    driver = _has_driver()
+    if not driver and not getattr(jax.config, "jax_platforms", None):
         jax.config.update("jax_platforms", "cpu")  # looking for other devices takes time and logs complaints
-    _start_threads(jax)
+    first = _start(jax)
+    if driver:
+        jax.config.update("jax_default_device", first)  # a GPU is used when named
     with contextlib.suppress(ImportError, AttributeError):  # no part of what JAX promises to have
         from jax._src.lib import xla_client
 
@@ -89,18 +93,32 @@ def _quiet() -> None:
         logger.setLevel(logging.WARNING)
 
 
-def _start_threads(jax: Any) -> None:
+def _start(jax: Any) -> Any:
+    """Starts XLA and gives the CPU. It reads these variables then and never again."""
+    environment = {"XLA_FLAGS": _flags(os.environ.get("XLA_FLAGS", ""))}
     wanted = _threads.get("asked") or _threads.get("shared")
     if wanted and "NPROC" not in os.environ:
-        _with_threads(wanted, lambda: jax.devices("cpu"))
+        environment["NPROC"] = str(wanted)
+    return _within(environment, lambda: jax.devices("cpu")[0])
 
 
-def _with_threads(count: int, start: Callable[[], Any]) -> Any:
-    os.environ["NPROC"] = str(count)  # which XLA reads when it starts
+def _flags(given: str) -> str:
+    """The user's flags of XLA with ours, unless the user has set such options."""
+    return given if _EXTRA in given else f"{given} {_EXTRA}={_KEEP_LOOPS}".strip()
+
+
+def _within(environment: dict[str, str], start: Callable[[], Any]) -> Any:
+    """Calls a function while the process has these variables in its environment."""
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
     try:
         return start()
     finally:
-        del os.environ["NPROC"]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def lone_cpu() -> Any:
@@ -117,7 +135,7 @@ def _start_lone() -> Any:
     try:
         from jaxlib import xla_client
 
-        client = _with_threads(1, lambda: xla_client.make_cpu_client(asynchronous=False))
+        client = _within({"NPROC": "1"}, lambda: xla_client.make_cpu_client(asynchronous=False))
         return client.local_devices()[0]
     except Exception:  # a version of JAX that has no such thing
         return None

@@ -20,8 +20,8 @@ _OWN_PRODUCTS = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _unknown: set[str] = set()  # options that this version of XLA does not have
 
 
-def compile_for_cpu(jax: Any, traced: Any, barriers: int, largest: int, owns: bool) -> tuple[Any, Any]:
-    """Compiles a traced program that has so many barriers and goes through arrays of so many elements.
+def compile_for_cpu(jax: Any, traced: Any, largest: int, owns: bool) -> tuple[Any, Any]:
+    """Compiles a traced program that goes through arrays of so many elements.
 
     Returns it with the device it is for, None for the usual one. A program that `owns` arrays, whose memory it uses
     again, stays where they are.
@@ -29,7 +29,7 @@ def compile_for_cpu(jax: Any, traced: Any, barriers: int, largest: int, owns: bo
     small = largest < _WORTH_DIVIDING
     lowered, device = _lower(jax, traced, small and not owns and not _has_large_product(traced.jaxpr))
     own = small and not _has_large_product(traced.jaxpr, ("conv_general_dilated",))
-    return _compile(lowered, barriers, small, own), device
+    return _compile(lowered, _has_barrier(traced.jaxpr), small, own), device
 
 
 def compile_loop(jax: Any, traced: Any, on_cpu: bool) -> tuple[Any, Any]:
@@ -69,6 +69,15 @@ def _has_large_product(jaxpr: Any, kinds: tuple[str, ...] = _PRODUCTS) -> bool:
     )
 
 
+def _has_barrier(jaxpr: Any) -> bool:
+    """Whether there is a barrier in a program, or in the loops and branches in it."""
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+    return any(
+        equation.primitive.name == "optimization_barrier" or any(map(_has_barrier, _inner(equation)))
+        for equation in jaxpr.eqns
+    )
+
+
 def _inner(equation: Any) -> list:
     """The programs within an equation."""
     given = equation.params.values()
@@ -88,7 +97,7 @@ def _multiplications(equation: Any) -> int:
     return 0
 
 
-def _compile(lowered: Any, barriers: int, small: bool, own_products: bool) -> Any:
+def _compile(lowered: Any, barriers: bool, small: bool, own_products: bool) -> Any:
     skipped = [_KEEP_BARRIERS] if barriers else []
     options: dict[str, str] = {}
     if small:

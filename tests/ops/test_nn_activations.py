@@ -108,3 +108,15 @@ def test_xw_plus_b_and_relu_layer():
     x, w, b = np.ones([2, 3], "f"), np.arange(6, dtype="f").reshape(3, 2) - 5, np.array([1, 20], "f")
     np.testing.assert_allclose(tf.nn.xw_plus_b(x, w, b).eval(), x @ w + b)
     np.testing.assert_allclose(tf.nn.relu_layer(x, w, b).eval(), np.maximum(x @ w + b, 0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32])
+def test_large_arrays_are_cut_off_like_small_ones(dtype):
+    few = np.array([-7, -1, 0, 1, 5, 6, 7, 9], dtype)
+    if few.dtype.kind == "f":
+        few = np.append(few, np.array([np.nan, np.inf, -np.inf], dtype))
+    many = np.tile(few, 4000)
+    for function in (tf.nn.relu, tf.nn.relu6):
+        small, large = tf.get_default_session().run([function(few), function(many)])
+        assert large.dtype == dtype
+        np.testing.assert_array_equal(large, np.tile(small, 4000))
