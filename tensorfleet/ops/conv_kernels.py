@@ -1,4 +1,4 @@
-"""Convolution kernels: 2-D, 3-D and depthwise, each with the gradients of its input and its filter.
+"""Convolution kernels: 2-D and 3-D, each with the gradients of its input and its filter.
 
 Kernels take the attribute lists of TensorFlow's ops as they are, in the order of `data_format`. Inside,
 everything is channels-last and of any spatial rank.
@@ -10,7 +10,6 @@ faster by Winograd's method (winograd.py), and others by XLA's own convolution.
 """
 
 import math
-import operator
 from dataclasses import replace
 
 import numpy as np
@@ -21,12 +20,10 @@ from tensorfleet.ops.windows import (
     channel_axis,
     explicit_pairs,
     format_name,
-    look_up,
     make_window,
     pad,
     require_rank,
     scatter,
-    stored,
     take,
     windowed_shape,
 )
@@ -77,58 +74,6 @@ def conv3d_backprop_filter(
 ):
     """Conv3DBackpropFilterV2: the gradient of `conv3d` with respect to `w`, of `filter_shape`."""
     return _conv_filter(xp, x, filter_shape, dy, data_format, strides, padding, (), dilations)
-
-
-def depthwise_conv2d(
-    xp, x, w, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
-):
-    """DepthwiseConv2dNative: filter [height, width, channels, multiplier]."""
-    win = conv_window(x.shape, w.shape, data_format, strides, padding, explicit_paddings, dilations)
-    dtype = x.dtype
-    x, w = _widen(xp, x, w)
-    padded, w = pad(xp, _to_last(xp, x, data_format), win), stored(xp, w)
-    y = sum(take(xp, padded, win, tap)[..., None] * w[tap[1:-1]] for tap in win.taps())
-    return _from_last(xp, y.reshape(*y.shape[:-2], y.shape[-2] * y.shape[-1]).astype(dtype), data_format)
-
-
-def depthwise_conv2d_backprop_input(
-    xp, input_shape, w, dy, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
-):
-    """DepthwiseConv2dNativeBackpropInput: the gradient with respect to `x`, of `input_shape`."""
-    win = conv_window(input_shape, w.shape, data_format, strides, padding, explicit_paddings, dilations)
-    dtype = dy.dtype
-    dy, w = _widen(xp, dy, w)
-    dy = _to_last(xp, dy, data_format)
-    dy = dy.reshape(*dy.shape[:-1], *w.shape[-2:])
-    if xp is np:
-        dx = scatter(xp, ((tap, (dy * w[tap[1:-1]]).sum(-1)) for tap in win.taps()), win)
-    else:  # XLA is fast where it reads: each input looks up the windows that see it
-        taps = stored(xp, xp.moveaxis(w, -1, 0).reshape(w.shape[-1], -1, w.shape[-2]))
-        parts, zeros = xp.moveaxis(dy, -1, 0), [0] * w.shape[-1]
-        dx = look_up(xp, win, parts, zeros, lambda i, *seen: sum(map(operator.mul, seen, taps[:, i])))
-    return _from_last(xp, dx.astype(dtype), data_format)
-
-
-def depthwise_conv2d_backprop_filter(
-    xp, x, filter_shape, dy, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
-):
-    """DepthwiseConv2dNativeBackpropFilter: the gradient with respect to `w`, of `filter_shape`."""
-    win = conv_window(x.shape, filter_shape, data_format, strides, padding, explicit_paddings, dilations)
-    dtype = x.dtype
-    x, dy = _widen(xp, x, dy)
-    x, dy = _to_last(xp, x, data_format), _to_last(xp, dy, data_format)
-    dy = dy.reshape(*dy.shape[:-1], *filter_shape[-2:])
-    windows = tuple(range(dy.ndim - 2))
-
-    def summed(x, dy):
-        """Multiplier by multiplier, so that the sums run along all channels at once."""
-        rows = win.with_batch(x.shape[0])
-        padded, parts = pad(xp, x, rows), xp.moveaxis(dy, -1, 0)
-        views = [take(xp, padded, rows, tap) for tap in rows.taps()]
-        return xp.stack([xp.stack([(view * part).sum(windows) for view in views]) for part in parts], -1)
-
-    example = (math.prod(x.shape[1:]) + math.prod(dy.shape[1:])) * x.dtype.itemsize
-    return _sum_examples(xp, summed, example, x, dy).reshape(tuple(filter_shape)).astype(dtype)
 
 
 # --- Shapes -------------------------------------------------------------------------------------------

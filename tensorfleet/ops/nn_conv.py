@@ -13,7 +13,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops import conv_kernels
+from tensorfleet.ops import conv_kernels, depthwise_kernels
 from tensorfleet.ops.common import ints, shape_given_by
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import dims_of, of_rank, one_of, same_dimension, shape_of, spatial_list
@@ -294,7 +294,7 @@ op(
     shape=_windowed(conv_kernels.depthwise_conv2d_shape, "explicit_paddings"),
     heavy=True,
     examples=[case(_IMAGE, _DEEP, **_SAME), case(_IMAGE, _DEEP, **_VALID)],
-)(_planar_kernel(conv_kernels.depthwise_conv2d))
+)(_planar_kernel(depthwise_kernels.depthwise_conv2d))
 
 op(
     "DepthwiseConv2dNativeBackpropInput",
@@ -304,7 +304,7 @@ op(
     static=["input_sizes"],
     heavy=True,
     examples=[case(_IMAGE_SHAPE, _DEEP, _DEEP_OUT, **_SAME)],
-)(_planar_kernel(conv_kernels.depthwise_conv2d_backprop_input, 0))
+)(_planar_kernel(depthwise_kernels.depthwise_conv2d_backprop_input, 0))
 
 op(
     "DepthwiseConv2dNativeBackpropFilter",
@@ -314,7 +314,7 @@ op(
     static=["filter_sizes"],
     heavy=True,
     examples=[case(_IMAGE, _DEEP_SHAPE, _DEEP_OUT, **_SAME)],
-)(_planar_kernel(conv_kernels.depthwise_conv2d_backprop_filter, 1))
+)(_planar_kernel(depthwise_kernels.depthwise_conv2d_backprop_filter, 1))
 
 _declare_gradients(
     "DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput", "DepthwiseConv2dNativeBackpropFilter"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 from tensorfleet.runtime.devices import lone_cpu
@@ -14,8 +15,10 @@ _WORTH_DIVIDING = 1 << 19
 _DIVIDE_LOOPS = "cpu-parallel-task-assigner"
 # So do this many multiplications of a matrix product or a convolution.
 _WORTH_SHARING = 12_000_000
-# Small products are faster in Eigen than in the library that XLA otherwise hands them to; large convolutions are not.
-_OWN_PRODUCTS = {"xla_cpu_experimental_ynn_fusion_type": ""}
+# A library that XLA hands products, convolutions and sums to. Without AVX-512, small products are faster in Eigen, and
+# small sums always in XLA's own loops.
+_LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
+_PRODUCTS_ONLY = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 
 _unknown: set[str] = set()  # options that this version of XLA does not have
 
@@ -28,8 +31,19 @@ def compile_for_cpu(jax: Any, traced: Any, largest: int, owns: bool) -> tuple[An
     """
     small = largest < _WORTH_DIVIDING
     lowered, device = _lower(jax, traced, small and not owns and not _has_large_product(traced.jaxpr))
-    own = small and not _has_large_product(traced.jaxpr, ("conv_general_dilated",))
-    return _compile(lowered, _has_barrier(traced.jaxpr), small, own), device
+    options = {}
+    if small and not _has_large_product(traced.jaxpr, ("conv_general_dilated",)):
+        options[_LIBRARY] = _PRODUCTS_ONLY if _has_avx512() else ""
+    return _compile(lowered, _has_barrier(traced.jaxpr), small, options), device
+
+
+@cache
+def _has_avx512() -> bool:
+    try:
+        with open("/proc/cpuinfo") as file:
+            return "avx512f" in file.read()
+    except OSError:  # not Linux
+        return False
 
 
 def compile_loop(jax: Any, traced: Any, on_cpu: bool) -> tuple[Any, Any]:
@@ -97,19 +111,18 @@ def _multiplications(equation: Any) -> int:
     return 0
 
 
-def _compile(lowered: Any, barriers: bool, small: bool, own_products: bool) -> Any:
+def _compile(lowered: Any, barriers: bool, small: bool, options: dict[str, str]) -> Any:
     skipped = [_KEEP_BARRIERS] if barriers else []
-    options: dict[str, str] = {}
     if small:
         skipped.append(_DIVIDE_LOOPS)
-    if own_products:
-        options |= {name: value for name, value in _OWN_PRODUCTS.items() if name not in _unknown}
+    known = {name: value for name, value in options.items() if name not in _unknown}
     if skipped:
-        options["xla_disable_hlo_passes"] = ",".join(skipped)  # names that XLA does not know change nothing
+        known["xla_disable_hlo_passes"] = ",".join(skipped)  # names that XLA does not know change nothing
     try:
-        return lowered.compile(options or None)
+        return lowered.compile(known or None)
     except Exception as e:
-        if not any(name in str(e) for name in _OWN_PRODUCTS.keys() & options.keys()):
+        wrong = {name for name in options.keys() & known.keys() if name in str(e)}
+        if not wrong:
             raise
-        _unknown.update(_OWN_PRODUCTS)
-        return _compile(lowered, barriers, small, own_products)
+        _unknown.update(wrong)
+        return _compile(lowered, barriers, small, options)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tensorfleet.ops import conv_kernels as conv
+from tensorfleet.ops import depthwise_kernels as depthwise
 from tensorfleet.ops.windows import output_size
 from tests.support.kernels import both_lives
 
@@ -132,13 +133,13 @@ def test_depthwise_is_one_convolution_per_channel(padding, strides, dilations):
     x, w = DRAW.randn(2, 7, 6, 3), DRAW.randn(3, 2, 3, 2)
     attrs = attributes(strides, dilations, padding)
     grouped = w.reshape(3, 2, 1, 6)
-    y = both_lives(conv.depthwise_conv2d, x, w, **attrs)
+    y = both_lives(depthwise.depthwise_conv2d, x, w, **attrs)
     dy = DRAW.randn(*y.shape)
     expected, dx, dw = by_loops(x, grouped, dy, strides, dilations, padding)
     np.testing.assert_allclose(y, expected, atol=1e-9)
-    got = both_lives(conv.depthwise_conv2d_backprop_input, x.shape, w, dy, **attrs)
+    got = both_lives(depthwise.depthwise_conv2d_backprop_input, x.shape, w, dy, **attrs)
     np.testing.assert_allclose(got, dx, atol=1e-9)
-    got = both_lives(conv.depthwise_conv2d_backprop_filter, x, w.shape, dy, **attrs)
+    got = both_lives(depthwise.depthwise_conv2d_backprop_filter, x, w.shape, dy, **attrs)
     np.testing.assert_allclose(got, dw.reshape(w.shape), atol=1e-9)
 
 
@@ -188,8 +189,8 @@ def test_the_shape_function_agrees_with_the_kernel(padding, channels_first):
     attrs = attributes((2, 1), (1, 2), padding, channels_first)
     x, w = np.zeros((2, 3, 6, 7) if channels_first else (2, 6, 7, 3)), np.zeros((3, 2, 3, 4))
     assert conv.conv2d_shape(x.shape, w.shape, **attrs) == conv.conv2d(np, x, w, **attrs).shape
-    depthwise = conv.depthwise_conv2d(np, x, w, **attrs).shape
-    assert conv.depthwise_conv2d_shape(x.shape, w.shape, **attrs) == depthwise
+    made = depthwise.depthwise_conv2d(np, x, w, **attrs).shape
+    assert conv.depthwise_conv2d_shape(x.shape, w.shape, **attrs) == made
 
 
 def test_unknown_dimensions_stay_unknown():
@@ -244,3 +245,15 @@ def test_output_size_counts_windows():
     assert output_size(7, 3, 2, "VALID", dilation=2) == 2
     assert output_size(7, 3, 2, "EXPLICIT", explicit=(1, 2)) == 4
     assert output_size(None, 3, 2, "VALID") is None
+
+
+@pytest.mark.parametrize("examples", [0, 2])
+@pytest.mark.parametrize("channels", [3, 16])
+def test_depthwise_filters_go_over_few_and_many_channels(examples, channels):
+    x = np.random.RandomState(5).rand(examples, 5, 6, channels)
+    w = np.random.RandomState(6).rand(3, 2, channels, 1)
+    y = both_lives(depthwise.depthwise_conv2d, x, w, strides=[1, 2, 1, 1], padding="VALID")
+    assert y.shape == (examples, 2, 5, channels)
+    for i, j in np.ndindex(2, 5):
+        seen = x[:, 2 * i : 2 * i + 3, j : j + 2]
+        np.testing.assert_allclose(y[:, i, j], (seen * w[..., 0]).sum((1, 2)))

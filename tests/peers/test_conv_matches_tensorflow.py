@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tensorfleet.ops import conv_kernels as conv
+from tensorfleet.ops import depthwise_kernels as depthwise
 from tensorfleet.ops import pool_kernels as pool
 
 tf = pytest.importorskip("tensorflow")
@@ -80,11 +81,11 @@ def test_depthwise_conv2d_and_its_gradients(padding, stride):
     x, w, raw = draw(2, 9, 8, 3), draw(3, 3, 3, 2), tf.raw_ops
     attrs = dict(strides=[1, stride, stride, 1], padding=padding)
     y = raw.DepthwiseConv2dNative(input=x, filter=w, **attrs).numpy()
-    agree(conv.depthwise_conv2d, y, x, w, **attrs)
+    agree(depthwise.depthwise_conv2d, y, x, w, **attrs)
     dx = raw.DepthwiseConv2dNativeBackpropInput(input_sizes=x.shape, filter=w, out_backprop=y, **attrs)
-    agree(conv.depthwise_conv2d_backprop_input, dx, x.shape, w, y, **attrs)
+    agree(depthwise.depthwise_conv2d_backprop_input, dx, x.shape, w, y, **attrs)
     dw = raw.DepthwiseConv2dNativeBackpropFilter(input=x, filter_sizes=w.shape, out_backprop=y, **attrs)
-    agree(conv.depthwise_conv2d_backprop_filter, dw, x, w.shape, y, **attrs)
+    agree(depthwise.depthwise_conv2d_backprop_filter, dw, x, w.shape, y, **attrs)
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
