@@ -245,6 +245,7 @@ class ChunksItem(RowsItem):
             self.kernel.call(np, args)  # it says what is wrong
         flat = [(i, np.ascontiguousarray(args[i]).reshape(-1)) for i in whole]
         piece, change = list(args), self.op.spec.elementwise
+        assert change is not None
         for start in range(0, math.prod(shape), _PIECE):
             for i, array in flat:
                 piece[i] = array[start : start + _PIECE]
