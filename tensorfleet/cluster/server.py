@@ -27,7 +27,7 @@ from tensorfleet.cluster.token import configured, token
 from tensorfleet.cluster.worker import Asker, Worker
 from tensorfleet.platform import logging
 from tensorfleet.runtime import lending
-from tensorfleet.runtime.devices import core_count, keep_memory, use_threads
+from tensorfleet.runtime.devices import core_count, use_threads
 from tensorfleet.runtime.trace import Collector
 
 _LARGEST_FRAME = 64 << 30  # bytes; TENSORFLEET_MAX_FRAME sets another limit
@@ -193,7 +193,6 @@ class Server:
             return
         self._started = True
         lending.begin()
-        keep_memory()
         atexit.register(self._farewells.say)
         forked = sys.modules.get("multiprocessing.process")
         if forked is not None and forked.parent_process() is not None:

@@ -69,7 +69,7 @@ def _load() -> tuple[Any, Any]:
     # Run in the calling thread where XLA can; where it cannot, the step waits for its results.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     _keep_compilations(jax)
-    keep_memory()
+    _keep_memory()
     driver = _has_driver()
     if not driver and not getattr(jax.config, "jax_platforms", None):
         jax.config.update("jax_platforms", "cpu")  # looking for other devices takes time and logs complaints
@@ -174,7 +174,7 @@ def _keep_compilations(jax: Any) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 
-def keep_memory() -> None:
+def _keep_memory() -> None:
     """Lets malloc keep what one step frees for the next, unless the user has tuned it.
 
     As it comes, glibc hands freed megabytes back to the system and faults them in again page by page: in a
