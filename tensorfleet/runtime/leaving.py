@@ -33,10 +33,14 @@ class _Within:
         _inside.remove(thread)
 
     def _stop(self, thread: int) -> None:
-        """Comes out, and waits for the end of the process, which ends this thread."""
+        """Comes out, and waits for the end of the process, which ends this thread.
+
+        Not for ever: what is done at the end may need a variable that this thread has locked.
+        """
         if thread not in _last:
             _inside.remove(thread)
-            threading.Event().wait()
+            threading.Event().wait(_PATIENCE)
+            _inside.append(thread)
 
 
 within_xla = _Within()
