@@ -1,6 +1,6 @@
 """The end of the process: Python ends other threads wherever they are, and one that is inside XLA aborts them all.
 
-So the end waits for those inside to come out, for some seconds. Then they stay where they are, and nobody else gets in.
+So the end waits for those inside to come out, for some seconds; and no other thread begins anything meanwhile.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import threading
 import time
 
 _PATIENCE = 5.0  # seconds
-_MOMENT = 0.03  # in which a thread that has come out lets go of what XLA made
+_MOMENT = 0.03  # in which a thread that has come out lets go of what XLA made, or one that has begun gets in
+_ENDS_WITHIN = 600.0
 _inside: list[int] = []  # the threads, each as often as it has come in
 _seen: set[int] = set()  # all that ever were
 _last: list[int] = []  # the one that ends the process
@@ -23,27 +24,18 @@ class _Within:
         thread = threading.get_ident()
         _inside.append(thread)
         _seen.add(thread)
-        if _last:
-            self._stop(thread)
 
     def __exit__(self, *_: object) -> None:
-        thread = threading.get_ident()
-        if _last:
-            self._stop(thread)
-        _inside.remove(thread)
-
-    def _stop(self, thread: int) -> None:
-        """Comes out, and waits for the end of the process, which ends this thread.
-
-        Not for ever: what is done at the end may need a variable that this thread has locked.
-        """
-        if thread not in _last:
-            _inside.remove(thread)
-            threading.Event().wait(_PATIENCE)
-            _inside.append(thread)
+        _inside.remove(threading.get_ident())
 
 
 within_xla = _Within()
+
+
+def stay_outside() -> None:
+    """Where a thread that holds nothing begins something: it goes no further when the process is about to end."""
+    if _last and threading.get_ident() not in _last:
+        threading.Event().wait(_ENDS_WITHIN)
 
 
 def wait_for_others() -> None:
@@ -51,10 +43,13 @@ def wait_for_others() -> None:
     own = threading.get_ident()
     _last.append(own)
     limit = time.monotonic() + _PATIENCE
-    while any(thread != own for thread in _inside) and time.monotonic() < limit:
-        time.sleep(0.001)
-    if any(thread.ident in _seen and thread.ident != own for thread in threading.enumerate()):
-        time.sleep(_MOMENT)
+    while True:
+        while any(thread != own for thread in _inside) and time.monotonic() < limit:
+            time.sleep(0.001)
+        if any(thread.ident in _seen and thread.ident != own for thread in threading.enumerate()):
+            time.sleep(_MOMENT)
+        if all(thread == own for thread in _inside) or time.monotonic() > limit:
+            return
 
 
 def _forked() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.tensor_array_store import ArrayStore, StackStore
 from tensorfleet.passes.plan import Part, Plan, variable_of
-from tensorfleet.runtime.leaving import within_xla
+from tensorfleet.runtime.leaving import stay_outside, within_xla
 from tensorfleet.runtime.loop_stores import STORES, NotTraceable, StoreKernel, TracedArray, TracedStack
 from tensorfleet.runtime.segment import NeedsValue, Segment
 from tensorfleet.runtime.xla_options import compile_loop
@@ -79,6 +79,7 @@ class TracedLoop:
 
         `pace` is how many seconds an iteration has taken on the host. `look` is called now and then, to end the loop.
         """
+        stay_outside()
         state = [store.read() for store in self.stores]
         if any(v is None for v in state) or any(v is None for v in (*initial, *fixed)):
             return None

@@ -16,6 +16,7 @@ from tensorfleet.ops.interrupting import Call, Interrupted
 from tensorfleet.passes.plan import Part, Plan
 from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem
 from tensorfleet.runtime.indices import IndexItem
+from tensorfleet.runtime.leaving import stay_outside
 from tensorfleet.runtime.loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager, VariableStore, release
 from tensorfleet.runtime.segment import Segment, uninitialized
@@ -155,6 +156,7 @@ class SegmentItem:
             for slot, i in zip(self.outs, self.reading, strict=True):
                 values[slot] = read[i]
             return
+        stay_outside()
         inputs = [values[i] for i in self.ins]
         compiler = self.compiler
         compiled = None
