@@ -5,9 +5,12 @@ from __future__ import annotations
 import abc
 from typing import Any
 
+import numpy as np
+
 from tensorfleet import dtypes
-from tensorfleet.api import export, publish
+from tensorfleet.api import export, find, publish
 from tensorfleet.dtypes import DType
+from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import IndexedSlices, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.ops.ragged_tensor import RaggedTensor
@@ -44,6 +47,9 @@ class TypeSpec(abc.ABC):
     @classmethod
     def _of(cls, parts: tuple) -> Any:
         return cls(*parts)
+
+    def _serialize(self) -> tuple:
+        return self._parts()
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._key() == other._key()
@@ -85,6 +91,15 @@ def _common(mine: Any, theirs: Any) -> Any:
     if mine != theirs:
         raise ValueError(f"Types are not compatible: {mine!r} vs {theirs!r}")
     return mine
+
+
+def _is_numpy(components: Any) -> bool:
+    return all(isinstance(c, (np.ndarray, np.generic)) for c in components)
+
+
+def _rows_of(shape: TensorShape, begin: int, rows: TensorShape) -> TensorShape:
+    """The shape of values whose rows, in place of the first dimensions of a shape, are as many as told."""
+    return TensorShape(None) if shape.rank is None else rows.concatenate(shape[begin:])
 
 
 @export("TensorSpec")
@@ -132,6 +147,17 @@ class TensorSpec(TypeSpec):
     def _parts(self) -> tuple:
         return self._shape, self._dtype
 
+    def _serialize(self) -> tuple:
+        return self._shape, self._dtype, self._name
+
+    _component_specs = property(lambda self: self, doc="A tensor is all there is of it.")
+
+    def _to_components(self, value: Any) -> Tensor:
+        return to_tensor(value, self._dtype)
+
+    def _from_components(self, components: Any) -> Any:
+        return components
+
     def _key(self) -> tuple:
         return (*super()._key(), self._name)
 
@@ -162,6 +188,21 @@ class SparseTensorSpec(TypeSpec):
 
     def _parts(self) -> tuple:
         return self._shape, self._dtype
+
+    @property
+    def _component_specs(self) -> list[TensorSpec]:
+        rank = self._shape.rank
+        return [
+            TensorSpec([None, rank], dtypes.int64),
+            TensorSpec([None], self._dtype),
+            TensorSpec([rank], dtypes.int64),
+        ]
+
+    def _to_components(self, value: Any) -> list:
+        return [value.indices, value.values, value.dense_shape]
+
+    def _from_components(self, components: Any) -> Any:
+        return (SparseTensorValue if _is_numpy(components) else SparseTensor)(*components)
 
 
 @export("RaggedTensorSpec")
@@ -201,6 +242,33 @@ class RaggedTensorSpec(TypeSpec):
     def _parts(self) -> tuple:
         return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype
 
+    @property
+    def _component_specs(self) -> list[TensorSpec]:
+        if not self._ragged_rank:
+            return [TensorSpec(self._shape, self._dtype)]
+        rows = None if self._shape.rank is None else self._shape.as_list()[0]
+        first = TensorSpec([None if rows is None else rows + 1], self._row_splits_dtype)
+        inner = TensorSpec([None], self._row_splits_dtype)
+        return [
+            TensorSpec(_rows_of(self._shape, self._ragged_rank + 1, TensorShape([None])), self._dtype),
+            first,
+            *[inner] * (self._ragged_rank - 1),
+        ]
+
+    def _to_components(self, value: Any) -> list:
+        if not isinstance(value, (RaggedTensor, RaggedTensorValue)):
+            return [value]
+        return [value.flat_values, *value.nested_row_splits]
+
+    def _from_components(self, components: Any) -> Any:
+        made, *splits = components
+        for one in reversed(splits):
+            if _is_numpy(components):
+                made = RaggedTensorValue(made, one)
+            else:
+                made = RaggedTensor.from_row_splits(made, one, validate=False)
+        return made
+
 
 @export("IndexedSlicesSpec")
 class IndexedSlicesSpec(TypeSpec):
@@ -225,6 +293,25 @@ class IndexedSlicesSpec(TypeSpec):
     def _parts(self) -> tuple:
         kinds = self._values_dtype, self._indices_dtype, self._dense_shape_dtype
         return (self._shape, *kinds, self._indices_shape)
+
+    @property
+    def _component_specs(self) -> tuple[TensorSpec, ...]:
+        values = TensorSpec(_rows_of(self._shape, 1, self._indices_shape), self._values_dtype)
+        indices = TensorSpec(self._indices_shape, self._indices_dtype)
+        if self._dense_shape_dtype is None:
+            return values, indices
+        return values, indices, TensorSpec([self._shape.rank], self._dense_shape_dtype)
+
+    def _to_components(self, value: Any) -> tuple:
+        if value.dense_shape is None:
+            return value.values, value.indices
+        return value.values, value.indices, value.dense_shape
+
+    def _from_components(self, components: Any) -> Any:
+        if not _is_numpy(components):
+            return IndexedSlices(*components)
+        made = find("python.framework.ops.IndexedSlicesValue")
+        return made(*components, *[None] * (3 - len(components)))
 
 
 @export("TensorArraySpec")
