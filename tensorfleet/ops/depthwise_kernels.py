@@ -9,7 +9,8 @@ import operator
 import numpy as np
 
 from tensorfleet.ops.conv_kernels import _from_last, _sum_examples, _to_last, _widen, conv_window
-from tensorfleet.ops.windows import look_up, pad, scatter, stored, take
+from tensorfleet.ops.memory import stored
+from tensorfleet.ops.windows import look_up, pad, scatter, take
 
 # With fewer channels than this, rows of pixels are gone through as a whole.
 FEW_CHANNELS = 16

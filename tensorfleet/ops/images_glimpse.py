@@ -68,7 +68,11 @@ def _extract_glimpse(
     if centered:
         places = places / np.float32(2) + extent / np.float32(2)
     corners = np.trunc(places - np.array([rows, columns], np.float32) / np.float32(2)).astype(np.int64)
-    out = _noise(images, (batch, rows, columns, depth), b"uniform" if uniform_noise else noise)
+    shape = (batch, rows, columns, depth)
+    if ((corners >= 0) & (corners + [rows, columns] <= [height, width])).all():
+        out = np.empty(shape, np.float32)
+    else:
+        out = _noise(images, shape, b"uniform" if uniform_noise else noise)
     for b, (y, x) in enumerate(corners.tolist()):
         top, left = max(y, 0), max(x, 0)
         bottom, right = min(y + rows, height), min(x + columns, width)

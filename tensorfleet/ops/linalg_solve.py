@@ -215,9 +215,16 @@ def _matrix_triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: b
     else:
         from jax.lax import linalg
 
-        found = linalg.triangular_solve(
-            triangle, wide(b), left_side=True, lower=lower, transpose_a=adjoint, conjugate_a=adjoint
+        # Turned around, since LAPACK has columns where we have rows: XLA need not copy anything.
+        turned = linalg.triangular_solve(
+            xp.swapaxes(triangle, -1, -2),
+            xp.swapaxes(wide(b), -1, -2),
+            left_side=False,
+            lower=not lower,
+            transpose_a=adjoint,
+            conjugate_a=adjoint,
         )
+        found = xp.swapaxes(turned, -1, -2)
     return found.astype(b.dtype)
 
 

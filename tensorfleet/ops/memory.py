@@ -65,6 +65,15 @@ def _references(piece: tuple[np.ndarray, int]) -> int:
 _UNUSED = _references((np.empty(0, np.uint8), 0))
 
 
+def stored(xp: Any, x: Any) -> Any:
+    """`x` as an array of its own once traced, where XLA would compute it again in each of many places that read it."""
+    if xp is np:
+        return x
+    from jax import lax
+
+    return lax.optimization_barrier(x)
+
+
 def final(array: np.ndarray) -> np.ndarray:
     """An array that its maker gives away and nobody will change: who assigns it to a variable need not copy it."""
     part: Any = array

@@ -285,7 +285,7 @@ def raw_values(text: Any, out_type: DType, little_endian: bool) -> np.ndarray:
         return np.zeros((*shape, 0), out_type.np_dtype)
     length = len(strings[0])
     joined = b"".join(strings)
-    if len(joined) != length * len(strings) or any(len(s) != length for s in strings):
+    if len(joined) != length * len(strings) or set(map(len, strings)) != {length}:
         at = next(i for i, s in enumerate(strings) if len(s) != length)
         raise _invalid(
             f"DecodeRaw requires input strings to all be the same size, but element {at} has size {length} != "

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from tensorfleet.ops.memory import stored
 from tensorfleet.ops.windows import (
     look_up,
     make_window,
@@ -21,7 +22,6 @@ from tensorfleet.ops.windows import (
     scatter,
     seen,
     spread,
-    stored,
     take,
     windowed_shape,
 )

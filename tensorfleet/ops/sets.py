@@ -35,6 +35,7 @@ _SPARSE = (
     np.array([2, 3], np.int64),
 )
 _WORDS = np.array([[b"a", b"b"]], object)
+_SPARSEST = 32  # numbers for each that occurs, up to which a table of all is faster than to sort
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,25 @@ def _keys(*sets: _Sets) -> tuple[Any, int, list[np.ndarray]]:
         kinds, codes = np.unique(together, return_inverse=True)
         count = len(kinds)
     parts = np.split(codes.reshape(-1), np.cumsum([len(s.members) for s in sets])[:-1])
-    return kinds, count, [_different(s.owners * count + c) for s, c in zip(sets, parts, strict=True)]
+    end = count * math.prod(sets[0].groups)
+    return kinds, count, [_different(s.owners * count + c, end) for s, c in zip(sets, parts, strict=True)]
 
 
-def _different(keys: np.ndarray) -> np.ndarray:
+def _different(keys: np.ndarray, end: int) -> np.ndarray:
+    """Numbers below `end`, sorted, each once."""
+    if end <= _SPARSEST * len(keys):
+        return np.flatnonzero(_flags(keys, end))
     keys.sort()
     new = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], new[1:])
     return keys[new]
+
+
+def _flags(keys: np.ndarray, end: int) -> np.ndarray:
+    """Whether each number below `end` is among the keys."""
+    flags = np.zeros(end, np.bool_)
+    flags[keys] = True
+    return flags
 
 
 def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple:
@@ -99,16 +111,7 @@ def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple:
     if first.groups != second.groups:
         raise invalid(f"Mismatched shapes {bracketed(first.groups)} vs {bracketed(second.groups)}")
     kinds, count, (a, b) = _keys(first, second)
-    if kind == "intersection":
-        made = np.intersect1d(a, b, assume_unique=True)
-    elif kind == "union":
-        made = np.union1d(a, b)
-    else:
-        made = (
-            np.setdiff1d(a, b, assume_unique=True)
-            if kind == "a-b"
-            else np.setdiff1d(b, a, assume_unique=True)
-        )
+    made = _combined(kind, a, b, count * math.prod(first.groups))
     owners, codes = np.divmod(made, max(count, 1))
     members = kinds[codes] if isinstance(kinds, np.ndarray) else (codes + kinds).astype(first.members.dtype)
     sizes = np.bincount(owners, minlength=math.prod(first.groups))
@@ -117,6 +120,19 @@ def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple:
         places[:, :-1] = np.stack(np.unravel_index(owners, first.groups), 1)
     places[:, -1] = np.arange(len(made)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return places, members, np.array([*first.groups, sizes.max(initial=0)], np.int64)
+
+
+def _combined(kind: str, a: np.ndarray, b: np.ndarray, end: int) -> np.ndarray:
+    """Sorted numbers below `end` of two such arrays."""
+    if kind == "b-a":
+        return _combined("a-b", b, a, end)
+    if kind == "union":
+        return _different(np.concatenate([a, b]), end)
+    if end <= _SPARSEST * (len(a) + len(b)):
+        common = _flags(b, end)[a]
+    else:
+        common = np.isin(a, b, assume_unique=True)
+    return a[common if kind == "intersection" else ~common]
 
 
 def _dense_shapes(op: Operation) -> list[TensorShape]:

@@ -205,13 +205,14 @@ def _split(ctx: Any, split_dim: Any, indices: Any, values: Any, shape: Any, *, n
         )
     each, more = divmod(length, num_split)
     starts = np.array([i * each + min(i, more) for i in range(num_split + 1)], np.int64)
-    part = np.searchsorted(starts, indices[:, axis], side="right") - 1
+    along = np.ascontiguousarray(indices[:, axis])
     rows, found, dims = [], [], []
     for i in range(num_split):
-        mine = indices[part == i].copy()
+        here = np.flatnonzero((along >= starts[i]) & (along < starts[i + 1]))
+        mine = indices.take(here, 0)
         mine[:, axis] -= starts[i]
         rows.append(mine)
-        found.append(values[part == i])
+        found.append(values.take(here))
         dims.append(np.where(np.arange(rank) == axis, starts[i + 1] - starts[i], shape).astype(np.int64))
     return (*rows, *found, *dims)
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.ops.memory import stored
+
 
 def _shrink(xp: Any, x: Any, threshold: Any) -> Any:
     """`x` moved towards zero by `threshold`, and no further than zero."""
@@ -86,7 +88,7 @@ def adadelta(
 ) -> tuple:
     """Steps in the units of the variable: the root of past updates over the root of past gradients."""
     accum = accum * rho + xp.square(grad) * (1 - rho)
-    update = xp.sqrt(accum_update + epsilon) / xp.sqrt(accum + epsilon) * grad
+    update = stored(xp, xp.sqrt(accum_update + epsilon) / xp.sqrt(accum + epsilon) * grad)
     accum_update = accum_update * rho + xp.square(update) * (1 - rho)
     return var - lr * update, accum, accum_update
 

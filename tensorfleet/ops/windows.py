@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.ops.memory import stored
+
 
 @dataclass(frozen=True)
 class Window:
@@ -170,15 +172,6 @@ def take(xp, padded, win, tap):
     return lax.slice(padded, start, limit, win.stride)
 
 
-def stored(xp, x):
-    """`x` as an array of its own once traced, where XLA would compute it again in each of many places that read it."""
-    if xp is np:
-        return x
-    from jax import lax
-
-    return lax.optimization_barrier(x)
-
-
 def scatter(xp, parts, win):
     """The transpose of `take`: adds (tap, values) pairs into a tensor of the input's shape."""
     if xp is np:
@@ -231,7 +224,7 @@ def look_up(xp, win, arrays, fills, value):
     """
     from jax import lax
 
-    sizes = zip(win.in_shape, win.size, win.stride, win.dilation, win.pads, strict=True)
+    sizes = zip(win.size, win.stride, win.dilation, win.pads, strict=True)
     axes = [_phases(*axis) for axis in sizes]
     counts = [-(-n // s) for n, s in zip(win.in_shape, win.stride, strict=True)]
     offsets = [[offset for phase in axis for _, offset in phase] or [0] for axis in axes]
@@ -256,7 +249,7 @@ def look_up(xp, win, arrays, fills, value):
     return _interleave_jax(xp, parts, replace(win, size=win.stride, pads=none))
 
 
-def _phases(n, size, stride, dilation, pads):
+def _phases(size, stride, dilation, pads):
     """For each place within the stride along one axis: the taps that see inputs there, and of which window from there."""
     return [
         [
@@ -264,7 +257,7 @@ def _phases(n, size, stride, dilation, pads):
             for tap in range(size)
             if (place + pads[0] - tap * dilation) % stride == 0
         ]
-        for place in range(min(stride, n))
+        for place in range(stride)
     ]
 
 

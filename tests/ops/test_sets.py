@@ -25,3 +25,19 @@ def test_an_unknown_operation_is_refused(session):
     made = apply("DenseToDenseSetOperation", [[1]], [[2]], set_operation="xor")[1]
     with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid set_operation xor"):
         session.run(made)
+
+
+@pytest.mark.parametrize("spread", [1, 10**9])
+def test_sets_of_near_and_far_numbers_are_pythons(session, spread):
+    random = np.random.RandomState(3)
+    a, b = (random.randint(0, 9, (5, n)) * spread for n in (6, 4))
+    rows = [(set(x), set(y)) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    wanted = {
+        tf.sets.set_intersection: [sorted(x & y) for x, y in rows],
+        tf.sets.set_difference: [sorted(x - y) for x, y in rows],
+        tf.sets.set_union: [sorted(x | y) for x, y in rows],
+    }
+    for function, expected in wanted.items():
+        made = session.run(function(a, b))
+        assert made.values.tolist() == [m for e in expected for m in e]
+        assert np.bincount(made.indices[:, 0], minlength=5).tolist() == [len(e) for e in expected]
