@@ -96,8 +96,8 @@ _ATTRS = "component_types: list(type) >= 1; shapes: list(shape) = []; capacity: 
 _PLACE = "container: string = ''; shared_name: string = ''"
 # On a queue of tokens for replicas that train together: how many they are.
 REPLICAS = "_replicas"
-# On what puts in their first tokens, and their last: whether the chief goes on making updates.
-TRAINING = "_training"
+# On what puts in their first tokens when a chief begins, and their last when it ends.
+FIRST_AND_LAST = "_first_and_last"
 _HANDLES = {"": "-> handle: Ref(string)", "V2": "-> handle: resource"}
 _MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": True}
 
@@ -211,8 +211,8 @@ def _enqueue(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> 
 def _enqueue_many(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> None:
     _check_types(queue, Tcomponents, "Cannot enqueue")
     rows = queue.rows(components)
-    if queue.roster is not None and TRAINING in ctx.op._attrs:
-        queue.roster.over = not ctx.op._attrs[TRAINING]
+    if queue.roster is not None and FIRST_AND_LAST in ctx.op._attrs:
+        queue.roster.begins_or_ends(ctx.private)
     if rows:
         complete(ctx, queue, Put(rows), f"for room in queue '{queue.name}'")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,7 @@ class Roster:
         self._queue = queue
         self.replicas = replicas
         self.over = False  # the chief has said that it makes no more updates
+        self._chief: Any = lambda: None  # the chief's session, once it has begun
         self._lock = threading.Lock()
         self._members: list[Member] = []
         self._gone: list[str] = []
@@ -62,6 +64,11 @@ class Roster:
             with self._lock:
                 member.waiting.remove(attempt)
                 self._look()
+
+    def begins_or_ends(self, session: Any) -> None:
+        """The chief has put in tokens that belong to no update: its first, or, in the same session, its last."""
+        self.over = self._chief() is session
+        self._chief = weakref.ref(session)
 
     def _join(self, owner: str) -> Member:
         member = Member(self, owner)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet import errors
@@ -25,7 +26,7 @@ from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, control_dependencies, device, name_scope
 from tensorfleet.ops.accumulators import OVER_ALL, ConditionalAccumulator, SparseConditionalAccumulator
 from tensorfleet.ops.basic import group, no_op
-from tensorfleet.ops.queue_ops import REPLICAS, TRAINING
+from tensorfleet.ops.queue_ops import FIRST_AND_LAST, REPLICAS
 from tensorfleet.ops.queues import FIFOQueue
 from tensorfleet.platform import logging
 from tensorfleet.train.coordinator import Coordinator
@@ -199,17 +200,13 @@ class SyncReplicasOptimizer(Optimizer):
             raise ValueError(
                 f"Too few tokens to finish the first step: {num_tokens} (given) vs {needed} (needed)"
             )
-        first = (
-            self._put_tokens(num_tokens, training=True) if num_tokens > 0 else no_op(name="no_init_tokens")
-        )
-        self.get_chief_queue_runner().farewell = self._put_tokens(self._total_num_replicas, training=False)
-        return first
-
-    def _put_tokens(self, count: int, training: bool) -> Operation:
+        if num_tokens <= 0:
+            return no_op(name="no_init_tokens")
         with device(self._global_step.device), name_scope(""):
-            tokens = apply("Fill", [count], self._global_step, name="Fill")
+            tokens = apply("Fill", [num_tokens], self._global_step, name="Fill")
             put = self._sync_token_queue.enqueue_many((tokens,))
-        put._set_attr(TRAINING, training)
+        put._set_attr(FIRST_AND_LAST, True)
+        self.get_chief_queue_runner().farewell = [put] * -(-self._total_num_replicas // num_tokens)
         return put
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
@@ -284,7 +281,7 @@ class _Updates(QueueRunner):
     of tokens stays open, for a chief that starts again; only a failed update closes it, to wake the replicas.
     """
 
-    farewell: Operation | None = None  # puts in a last token for each replica
+    farewell: Sequence[Operation] = ()  # puts in a last token for each replica
 
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
@@ -324,8 +321,8 @@ class _Updates(QueueRunner):
 
     def say_farewell(self, sess: Any) -> None:
         """Lets each replica make one more step, and tells who waits after that that the training is over."""
-        if self.farewell is not None:
-            sess.run(self.farewell)
+        for put in self.farewell:
+            sess.run(put)
 
     def _update(self, sess: Any, coord: Coordinator | None) -> None:
         try:

@@ -5,6 +5,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.ops.queue_core import Queue, Take
 from tensorfleet.ops.queue_roster import Member, Roster
+from tensorfleet.runtime.resources import ResourceManager
 from tensorfleet.shapes import TensorShape
 
 
@@ -78,7 +79,10 @@ def test_one_who_comes_when_all_others_have_ended_gets_an_error(roster):
 def test_when_the_chief_has_ended_in_good_order_the_others_do_too(roster):
     a, chief = roster._join("a"), roster._join("chief")
     attempt = waits(roster, a)
-    roster.over = True
+    session = ResourceManager()
+    roster.begins_or_ends(session)
+    assert not roster.over
+    roster.begins_or_ends(session)
     chief.clear()
     roster.give_up()
     assert isinstance(attempt.error, tf.errors.OutOfRangeError)

@@ -314,7 +314,7 @@ def test_replicas_that_cannot_fill_a_step_any_more_end_with_an_error(cluster, mo
 
 def test_a_replica_that_wants_more_steps_than_the_chief_ends_with_it(cluster):
     a, b = (Replica(cluster, i, 2) for i in range(2))
-    first = a.session()
+    first = a.session(num_tokens=-1)
     with b.session() as second:
         with first:
             together(
@@ -330,7 +330,7 @@ def test_a_replica_that_wants_more_steps_than_the_chief_ends_with_it(cluster):
 def test_the_chief_may_train_again_after_it_has_ended(cluster):
     def train():
         a, b = (Replica(cluster, i, 2) for i in range(2))
-        with a.session() as first, b.session() as second:
+        with a.session(num_tokens=-1) as first, b.session() as second:
             before = first.run(a.step, a.feeds([0.0, 0.0], []))
             while first.run(a.step, a.feeds([0.0, 0.0], [])) < before + 3:
                 together(
