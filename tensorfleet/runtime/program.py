@@ -150,11 +150,11 @@ class SegmentItem:
         """Runs the segment and makes its variable updates visible, all or none."""
         if self.reading is not None:
             read = {i: self.stores[i].hand_out() for i in self.segment.reads}
+            for slot, i in zip(self.outs, self.reading, strict=True):
+                values[slot] = read[i]
             for i, value in read.items():
                 if value is None:
                     raise uninitialized(self.segment.variables[i])
-            for slot, i in zip(self.outs, self.reading, strict=True):
-                values[slot] = read[i]
             return
         stay_outside()
         inputs = [values[i] for i in self.ins]

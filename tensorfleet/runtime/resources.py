@@ -51,10 +51,12 @@ class VariableStore:
         A large one that is wanted again, before it has changed or not long after, moves to where it can be lent: that is
         one copy for all who want it.
         """
-        value = self.read()
-        if value is None:
-            return None
-        value = np.asarray(value)
+        with self.gate:
+            value = self.value
+        if type(value) is not np.ndarray:
+            if value is None:
+                return None
+            value = np.asarray(value)
         if (
             value.nbytes < lending.LEAST
             or not lending.is_lendable(value)
