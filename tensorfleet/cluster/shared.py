@@ -33,9 +33,8 @@ from tensorfleet.runtime import lending
 
 LEAST = 1 << 15  # smaller bodies go through the socket
 PLACE = struct.Struct("<BBQ")  # number of the segment, whether its descriptor comes along, its size
-LOAN = struct.Struct(
-    "<HHBQQ"
-)  # which tensor, the byte of the loan; number, whether a descriptor comes, size of the memory
+# Which tensor, the byte of the loan; of the memory: whether its descriptor comes along, its number and size.
+LOAN = struct.Struct("<HHBQQ")
 MOST_LOANS = 32  # in a frame
 ROOM = socket.CMSG_SPACE((1 + MOST_LOANS) * struct.calcsize("i")) if hasattr(socket, "CMSG_SPACE") else 0
 _MOST = 4  # segments in each direction of a connection
@@ -112,11 +111,11 @@ class Outbox(_Segments):
             loan = home.lend(value) if home is not None and len(places) < MOST_LOANS else None
             if home is None or loan is None:
                 continue
+            self._loans.append(loan)
             fresh = home.number not in self.lent
             if fresh:
                 descriptors.append(os.dup(home.descriptor))
             self.lent[home.number] = [self.frames + 1, None]
-            self._loans.append(loan)
             places.append(i)
             told.append(LOAN.pack(i, loan.place, fresh, home.number, home.size))
         if places:

@@ -64,6 +64,8 @@ def layout_of(blob: bytes, count: int) -> tuple[list, int]:
     """Where each tensor of a frame lies: [(numpy type or None for strings, shape, start, bytes)], total."""
     found = _layouts.get(blob)
     if found is not None:
+        if len(found[0]) != count:
+            raise malformed(f"descriptions of {len(found[0])} tensors where there are {count}")
         return found
     tensors: list = []
     position = start = 0

@@ -68,7 +68,8 @@ class VariableStore:
         if again and lending.has_room() and self.lock.acquire(blocking=False):
             try:
                 with self.gate:
-                    value = self.value = lending.copied(self.value)
+                    if self.value is not None:  # it may have been cleared meanwhile
+                        value = self.value = lending.copied(self.value)
             finally:
                 self.lock.release()
         return value

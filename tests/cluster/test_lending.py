@@ -12,7 +12,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet import errors
 from tensorfleet.cluster import shared, wire
-from tensorfleet.cluster.tensor_bytes import describe
+from tensorfleet.cluster.tensor_bytes import describe, layout_of
 from tensorfleet.runtime import lending
 from tensorfleet.runtime.resources import VariableStore
 from tensorfleet.testing.cluster import ProcessCluster
@@ -29,14 +29,6 @@ def serving():
     yield
     gc.collect()
     lending._spare.clear()
-
-
-@pytest.fixture
-def ends():
-    here, there = (wire.Channel(sock) for sock in socket.socketpair(socket.AF_UNIX))
-    yield here, there
-    here.close()
-    there.close()
 
 
 @pytest.fixture
@@ -150,6 +142,21 @@ def test_what_is_read_again_soon_is_moved_to_where_it_can_be_lent(updates, moved
     assert (lending.home_of(store.hand_out()) is not None) == moved
 
 
+def test_a_variable_that_is_cleared_meanwhile_is_not_moved(monkeypatch):
+    store = VariableStore("v", tf.float32)
+    with store.lock:
+        store.swap(np.zeros(SIZE, np.float32))
+    store.hand_out()
+
+    def cleared():
+        store.clear()
+        return True
+
+    monkeypatch.setattr(lending, "has_room", cleared)
+    assert not store.hand_out().any()
+    assert store.read() is None
+
+
 def test_a_variable_that_is_being_written_is_not_moved():
     store = VariableStore("v", tf.float32)
     with store.lock:
@@ -189,7 +196,7 @@ def test_no_memory_is_left(store):
     assert len(os.listdir("/proc/self/fd")) <= open_before
 
 
-def frame(*loans, descriptors=0):
+def frame(*loans):
     blob = describe([np.zeros(SIZE, np.float32)] * len(loans))[0]
     told = wire._LOANS.pack(len(loans), len(blob)) + blob + b"".join(shared.LOAN.pack(*x) for x in loans)
     return wire._HEADER.pack(wire._MAGIC, wire.RUN, 2, 0, 0, 0, 0, 0) + told
@@ -205,6 +212,16 @@ def frame(*loans, descriptors=0):
 def test_memory_that_was_never_lent_is_refused(ends, loan, why):
     ends[0].sock.sendall(frame(loan))
     with pytest.raises(errors.InvalidArgumentError, match=why):
+        ends[1].receive()
+
+
+def test_descriptions_of_more_tensors_than_there_are_are_refused(ends, store):
+    blob = describe([np.zeros(SIZE, np.float32)] * 2)[0]
+    layout_of(blob, 2)  # it is remembered
+    told = wire._LOANS.pack(1, len(blob)) + blob + shared.LOAN.pack(0, 0, True, 7, SIZE * 4)
+    header = wire._HEADER.pack(wire._MAGIC, wire.RUN, 2, 0, 0, 0, 0, 0)
+    socket.send_fds(ends[0].sock, [header + told], [lending.home_of(store.read()).descriptor])
+    with pytest.raises(errors.InvalidArgumentError, match="descriptions of 2 tensors where there are 1"):
         ends[1].receive()
 
 

@@ -19,14 +19,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the memory has 
 LARGE = 1 << 17
 
 
-@pytest.fixture
-def ends():
-    here, there = (wire.Channel(sock) for sock in socket.socketpair(socket.AF_UNIX))
-    yield here, there
-    here.close()
-    there.close()
-
-
 def open_descriptors():
     """What this process has open; what others left may be closed at any time."""
     gc.collect()
