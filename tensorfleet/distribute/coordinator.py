@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet import errors
@@ -121,27 +122,31 @@ class _Run:
         threads = [threading.Thread(target=run, args=task) for task in tasks]
         for thread in threads:
             thread.start()
-        evaluator = self.evaluator_thread(config, eval_fn, eval_strategy)
+        evaluated = self.evaluating(config, eval_fn, eval_strategy)
         together.join(threads)
-        if evaluator is not None:
-            evaluator.join()
+        evaluated()
 
     def in_graph(self, config: Any, eval_fn: Any, eval_strategy: Any) -> Any:
         """Calls the worker function once: it builds a graph for all workers."""
-        evaluator = self.evaluator_thread(config, eval_fn, eval_strategy)
+        evaluated = self.evaluating(config, eval_fn, eval_strategy)
         made = _configured(config, self.strategy, self.cluster)
         result = self.single(self.worker_fn, self.strategy, None, None, made)
-        if evaluator is not None:
-            evaluator.join()
+        evaluated()
         return result
 
-    def evaluator_thread(self, config: Any, eval_fn: Any, eval_strategy: Any) -> threading.Thread | None:
-        """The evaluator at its work, where the cluster has one."""
+    def evaluating(self, config: Any, eval_fn: Any, eval_strategy: Any) -> Callable[[], None]:
+        """Sets the evaluator to work, where the cluster has one: what waits for its end, and raises what it failed of."""
         if TaskType.EVALUATOR not in self.cluster.jobs:
-            return None
-        thread = threading.Thread(target=self.evaluate, args=(config, eval_fn, eval_strategy, 0))
+            return lambda: None
+        alone = Coordinator()
+
+        def run() -> None:
+            with alone.stop_on_exception(), find("Graph")().as_default():
+                self.evaluate(config, eval_fn, eval_strategy, 0)
+
+        thread = threading.Thread(target=run)
         thread.start()
-        return thread
+        return lambda: alone.join([thread])
 
     def evaluate(self, config: Any, eval_fn: Any, eval_strategy: Any, index: Any) -> Any:
         """Calls the function of the evaluator."""
@@ -179,7 +184,7 @@ def run_distribute_coordinator(
         every = run.in_threads if strategy.extended.experimental_between_graph else run.in_graph
         return every(session_config, eval_fn, eval_strategy)
     if mode != CoordinatorMode.INDEPENDENT_WORKER:
-        raise ValueError(f"Unexpected coordinator mode: {mode!r}")
+        raise ValueError(f"Unexpected coordinator mode: {mode!r}. Use one of CoordinatorMode.")
     if not task_type:
         raise ValueError("An independent worker needs its task type: pass task_type, or set it in TF_CONFIG.")
     return _as_task(run, task_type, task_id or 0, session_config, eval_fn, eval_strategy, told.environment)
@@ -205,7 +210,7 @@ def _as_task(
     if evaluates:
         return run.evaluate(made, eval_fn, eval_strategy, index)
     if job not in (TaskType.CHIEF, TaskType.WORKER, TaskType.PS):
-        raise ValueError(f"Unexpected task_type: {job!r}")
+        raise ValueError(f"Unexpected task_type: {job!r}. It can be chief, worker, ps or evaluator.")
     if job != TaskType.PS and strategy.extended.experimental_between_graph:
         return run.single(
             run.worker_fn, strategy, job, index, _configured(made, strategy, run.cluster, job, index)

@@ -157,7 +157,7 @@ class _Step:
 
     def __call__(self) -> Any:
         """The operation of one step."""
-        raise AssertionError("each kind of step has its own")
+        raise NotImplementedError("must be implemented in descendants")
 
 
 @export(f"{_INNER}.step_fn.StandardInputStep", f"{_OLD}.step_fn.StandardInputStep")

@@ -155,3 +155,17 @@ def test_workers_wait_for_each_other_but_not_for_ever(monkeypatch):
     monkeypatch.setenv("TENSORFLEET_WAIT_SECONDS", "0.01")
     with pytest.raises(tf.errors.DeadlineExceededError, match="Not all 2 workers came"):
         coordinator._Barrier(2).wait()
+
+
+@pytest.mark.parametrize("between", [True, False])
+def test_what_an_evaluator_fails_of_is_raised(between):
+    def evaluate(strategy):
+        raise KeyError("no such checkpoint")
+
+    with pytest.raises(KeyError, match="no such checkpoint"):
+        coordinator.run_distribute_coordinator(
+            lambda strategy: None,
+            Strategy(between),
+            eval_fn=evaluate,
+            cluster_spec={"worker": ["a:1"], "evaluator": ["b:1"]},
+        )
