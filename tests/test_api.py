@@ -186,6 +186,7 @@ UNIMPLEMENTED = {
     "contrib/external_optimizer.py",  # what an optimizer of one's own defines
     "distributions/base.py",  # a distribution without an entropy, mode, ...
     "distributions/divergence.py",
+    "internals/replicas.py",  # what a step of one's own does
     "linear_operators/base.py",  # what a kind of one's own defines, and what is not square or is singular
     "graph/operation.py",  # numpy asks a tensor for an array
     "train/optimizer.py",  # the methods of an optimizer of one's own

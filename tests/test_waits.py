@@ -18,8 +18,6 @@ ENDED_BY = {
     "data/parallel.py:_work": "the run's end, which puts None",
     "distribute/coordinating.py:wait_for_other_workers": "the barrier's own limit",
     "distribute/coordinator.py:_as_task": "the end of the cluster (`Server.join`)",
-    "distribute/coordinator.py:in_graph": "the caller's function for the evaluator",
-    "distribute/coordinator.py:in_threads": "the caller's function for the evaluator",
     "distribute/replicas.py:advance": "the replica's thread, which ends or calls `merge_call`",
     "distribute/replicas.py:_pause": "the thread that builds the replicas, also when it gives them up",
     "distribute/replicas.py:_run": "the thread that builds the replicas, also when it gives them up",
