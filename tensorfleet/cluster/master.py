@@ -7,6 +7,7 @@ function calls; all others are one message there and one back, on a connection o
 
 from __future__ import annotations
 
+import collections
 import itertools
 import os
 import secrets
@@ -23,6 +24,7 @@ from tensorfleet.cluster import wire
 from tensorfleet.cluster.looping import DividedLoop, carries_handle, handles_inside, is_handle, worth_keeping
 from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import ClusterPlacer, is_isolated, renamed, task_name
+from tensorfleet.cluster.posted import Posted, is_plain
 from tensorfleet.cluster.shipping import Shipment, Sources, named
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import SETTLING_SECONDS, ClusterProgram, Run, Work
@@ -210,13 +212,9 @@ class ClusterEngine:
         for t in (*plan.feeds, *plan.fetches):
             slots.setdefault(t, len(slots))
         steps = [Work(stage) for stage in stages]
-        totals: dict[str, int] = {}
-        for stage in stages:
-            totals[stage.task] = totals.get(stage.task, 0) + 1
         told: dict[str, list] = {}
         for i, step in enumerate(steps):
             stage = step.stage
-            step.total = totals[stage.task]
             if stage.task == MASTER:
                 step.program = self._loop_of(plan, stage.ops[0], slots, handles)
                 step.outs = [slots.setdefault(t, len(slots)) for t in stage.ops[0]._outputs]
@@ -227,8 +225,12 @@ class ClusterEngine:
             else:
                 after = self._build_remote(plan, step, stages, home, slots, told, handles, fixed)
             step.waits = len(after)
+            step.is_empty = bool(after) and not step.outs and all(op.type == "NoOp" for op in stage.ops)
             for j in after:
                 steps[j].followers.append(i)
+        totals = collections.Counter(step.stage.task for step in steps if not (step.posted or step.is_empty))
+        for step in steps:
+            step.total = totals[step.stage.task]
         for task, registered in told.items():
             self._register(task, registered)
         return ClusterProgram(plan, steps, slots)
@@ -304,8 +306,11 @@ class ClusterEngine:
         ops = _with_standing(plan, stage) if plan.nested else stage.ops
         step.fixed = frozenset(i for i, t in enumerate(sources.given) if t in fixed)
         step.holds = bool(hold or step.fixed)
+        plain = is_plain(stage) and not (keep or hold or push or self.wire)
+        step.posted = Posted(step.peer, step.number) if plain else None
         registered = {
             "id": step.number,
+            "plain": plain,
             "ops": [op.name for op in ops],
             "targets": [op.name for op in ends(stage)],
             "given": [t.name for t in sources.given],

@@ -6,6 +6,7 @@ import os
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet import errors
@@ -34,6 +35,10 @@ def patience() -> float:
 def silence() -> float:
     """How many seconds a task may leave a question whether it is alive unanswered before it is given up."""
     return max(float(os.environ.get("TENSORFLEET_SILENT_SECONDS", "4")), 0.1)
+
+
+def _fields_of(channel: wire.Channel, frame: wire.Frame) -> dict:
+    return frame.json()
 
 
 class Peer:
@@ -74,6 +79,11 @@ class Peer:
         with self._lock:
             self._busy.add(channel)
         return channel
+
+    def is_open(self) -> bool:
+        """Whether there is a connection to it that nobody uses, and it has not been closed: it was alive a moment ago."""
+        with self._lock:
+            return bool(self._idle) and self._idle[-1].is_quiet()
 
     def release(self, channel: wire.Channel) -> None:
         """Gives back a connection on which nothing is under way."""
@@ -162,21 +172,29 @@ class Peer:
         deadline: float | None = None,
         waits: bool = False,
         values: Any = (),
+        take: Callable[[wire.Channel, wire.Frame], Any] = _fields_of,
         **fields: Any,
-    ) -> dict:
-        """One request that is not part of a step; raises what the other side raised."""
+    ) -> Any:
+        """One request that is not part of a step; raises what the other side raised, or gives what `take` finds."""
         channel = self.acquire(deadline, waits)
         left = HANDSHAKE_SECONDS * 6 if deadline is None else max(deadline - time.monotonic(), 0.05)
-        return self.exchange(channel, left, kind, values, fields)
+        return self.exchange(channel, left, kind, values, fields, take)
 
     def exchange(
-        self, channel: wire.Channel, seconds: float | None, kind: int, values: Any, fields: dict
-    ) -> dict:
+        self,
+        channel: wire.Channel,
+        seconds: float | None,
+        kind: int,
+        values: Any,
+        fields: dict,
+        take: Callable[[wire.Channel, wire.Frame], Any] = _fields_of,
+    ) -> Any:
         """One request on a connection of one's own, which is given back. Without `seconds` it ends with the connection."""
         try:
             channel.sock.settimeout(seconds)
             channel.send_json(kind, values, **fields)
             frame = self.answer(channel)
+            found = take(channel, frame) if frame.kind != wire.FAILED else None
             channel.sock.settimeout(None)
         except BaseException as e:
             self.drop(channel)
@@ -186,7 +204,7 @@ class Peer:
         self.release(channel)
         if frame.kind == wire.FAILED:
             raise failure(frame)
-        return frame.json()
+        return found
 
     def answer(self, channel: wire.Channel) -> wire.Frame:
         """The answer to what was asked on a connection."""

@@ -214,7 +214,7 @@ class Inbox(_Segments):
         for i, byte, fresh, number, size in LOAN.iter_unpack(told):
             whole = lending.HEAD + size
             if fresh:
-                self.lent[number] = [0, self._map(whole, functools.partial(_whole, whole))]
+                self.lent[number] = [0, self.map_whole(whole)]
             used = self.lent.get(number)
             if used is None or byte >= lending.HEAD or len(used[1]) != whole:
                 raise _refused("memory that was never lent")
@@ -223,6 +223,10 @@ class Inbox(_Segments):
             found.append((i, body))
         self.count()
         return found
+
+    def map_whole(self, size: int) -> mmap.mmap:
+        """Memory of that size whose descriptor came next."""
+        return self._map(size, functools.partial(_whole, size))
 
     def _leased(self, memory: mmap.mmap, byte: int, total: int, start: int) -> np.ndarray:
         body = np.frombuffer(memory, np.uint8, total, start)

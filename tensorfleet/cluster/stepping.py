@@ -17,6 +17,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer, failure
+from tensorfleet.cluster.posted import Posted
 from tensorfleet.cluster.thinning import full, thin
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.partition import MASTER, Stage
@@ -51,6 +52,10 @@ class Work:
         self.fixed: frozenset[int] = frozenset()
         #: whether the peer keeps handles or values of this stage until the whole step is over
         self.holds = False
+        #: whether it only follows others, with nothing to do then
+        self.is_empty = False
+        #: where it is read without asking the peer, if it only reads
+        self.posted: Posted | None = None
         self.takes = any(op.type.startswith("QueueDequeue") for op in stage.ops)
 
 
@@ -194,6 +199,8 @@ class Run:
         for i in ready:
             if work[i].peer is None:
                 own.append(i)
+            elif (seen := self._seen(work[i])) is not None:
+                self._done(i, seen)
             else:
                 self._ask(i, work[i])
         for n, i in enumerate(own):
@@ -202,6 +209,14 @@ class Run:
                 self._done(i, self._local(i))
             else:
                 self._thread(i)
+
+    def _seen(self, work: Work) -> list | None:
+        """What a stage gives that need not be asked for."""
+        if work.is_empty:
+            return []
+        if work.posted is None or self.collector is not None:
+            return None
+        return work.posted.read(self.engine.handle, self.deadline)
 
     def _left(self) -> int:
         """Milliseconds until the deadline, 0 when there is none."""

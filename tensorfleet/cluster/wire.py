@@ -53,13 +53,16 @@ _PEEK = int(socket.MSG_PEEK) | _AT_ONCE
 _CLOSED_IN_CHILDREN = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
 # Seconds for which a frame is looked for before going to sleep: an answer, and the next question.
 _MOMENT, _SHORT_MOMENT = 1e-3, 3e-4
+_ANOTHER_RAN = 2e-4  # a look takes longer than this only when another thread had the core meanwhile
+_CROWDED_SECONDS = 0.02
 _MOST_REMEMBERED = 1000
 _SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
 _MOST_PIECES = 512  # a system call takes only so many
 
 # The kinds of message.
-KINDS = WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE, STOP, RETURN = (
-    range(14)
+KINDS = range(15)
+WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE, STOP, RETURN, BOARD = (
+    KINDS
 )
 
 
@@ -87,22 +90,32 @@ class Frame:
 # -- waiting a moment ---------------------------------------------------------------------------------
 
 _watching = threading.Lock()
+_crowded_until = 0.0  # others wanted this core a moment ago
 
 
-def watchfully(look: Callable[[], Any], moment: float = _MOMENT) -> Any:
+def watchfully(look: Callable[[], Any], moment: float = _MOMENT, gives_way: bool = False) -> Any:
     """What `look` finds within a moment, or None: the caller goes to sleep then.
 
     Most answers come within a millisecond, and a sleeping thread takes a good part of one to wake up. Whoever
-    else could run goes first, and one thread of a process watches at a time.
+    else could run goes first, and one thread of a process watches at a time. One that `gives_way` stops when another
+    wants its core, and watches for nothing for a while: the system moves threads to a core that sleeps, not to one that watches.
     """
+    global _crowded_until
     found, watching = look(), _watching
     if found is not None or not _SEVERAL_CORES or not watching.acquire(blocking=False):
         return found
     try:
-        until = time.monotonic() + moment
-        while found is None and time.monotonic() < until:
+        now = time.monotonic()
+        until = now + moment
+        if gives_way and now < _crowded_until:
+            return None
+        while found is None and now < until:
             os.sched_yield()
             found = look()
+            before, now = now, time.monotonic()
+            if gives_way and now - before > _ANOTHER_RAN:
+                _crowded_until = now + _CROWDED_SECONDS
+                break
         return found
     finally:
         watching.release()
@@ -118,6 +131,7 @@ class Channel:
         """`asks` at the end that sends questions; at the other the next one may be long in coming."""
         self.sock = sock
         self.largest = largest
+        self._asks = asks
         self._moment = _MOMENT if asks else _SHORT_MOMENT
         self.owner = ""  # whose it is, where it was accepted
         #: what the last reply on it took from queues, until it is known to have arrived
@@ -192,9 +206,12 @@ class Channel:
             self._inbox.drop()
             self._outbox.abandon()
 
-    def send(self, kind: int, fields: bytes = b"", values: Sequence[Any] = ()) -> None:
-        """Sends one frame."""
+    def send(
+        self, kind: int, fields: bytes = b"", values: Sequence[Any] = (), along: Sequence[int] = ()
+    ) -> None:
+        """Sends one frame, and descriptors of memory `along` with it: they are closed here."""
         arrays, loans, descriptors = self._lend([as_array(v) for v in values])
+        descriptors += along
         blob, starts, total, arrays = describe(arrays)
         placed = None
         if self._outbox is not None and total >= shared.LEAST:
@@ -278,6 +295,17 @@ class Channel:
             tensors.insert(i, tensor)
         return Frame(kind, fields, tensors)
 
+    @property
+    def shares_memory(self) -> bool:
+        """Whether the other end is in the same machine."""
+        return self._inbox is not None
+
+    def mapped(self, size: int) -> Any:
+        """Memory whose descriptor has come along with the last frame."""
+        if self._inbox is None:
+            raise malformed("shared memory over a network")
+        return self._inbox.map_whole(size)
+
     def _borrowed(self) -> list[tuple[int, np.ndarray]]:
         """The tensors of a frame that lie in lent memory, and which they are."""
         if self._inbox is None:
@@ -319,7 +347,9 @@ class Channel:
         if self._secure or self.sock.gettimeout() is not None:
             return self._receive(view, 0)
         began = time.monotonic()
-        got = None if self.after in self._slow else watchfully(lambda: self._receive_now(view), self._moment)
+        got = None
+        if self.after not in self._slow:
+            got = watchfully(lambda: self._receive_now(view), self._moment, gives_way=not self._asks)
         if got is None:
             got = self._receive(view, 0)
             if time.monotonic() - began > self._moment:

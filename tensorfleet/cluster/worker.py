@@ -18,77 +18,20 @@ from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import is_isolated
-from tensorfleet.cluster.shipping import found
+from tensorfleet.cluster.stages import RegisteredStage
 from tensorfleet.cluster.stepping import WHOLE_STEP
-from tensorfleet.cluster.thinning import full, is_full, thin
+from tensorfleet.cluster.thinning import full, thin
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.importing import extend_graph
-from tensorfleet.graph.operation import Operation
 from tensorfleet.ops.accumulator_core import most
-from tensorfleet.passes.partition import elsewhere, standing
+from tensorfleet.runtime.boards import Board, board_of
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.engine import CLOSED, Engine
 from tensorfleet.runtime.resources import ResourceManager
 
 _REPEATING_SECONDS = 1.0  # how long a stage goes on by itself before its client is heard again
 _REMEMBERED = 4096  # cancelled steps, in case a message about one is still on its way
-
-
-class _Stage:
-    """One registered stage: the program, where its feeds come from and where its results go."""
-
-    def __init__(self, session: _Session, told: dict, known: dict) -> None:
-        graph = session.graph
-        self.given = len(told["given"])
-        self.fixed = sorted(
-            int(i) for i in told.get("fixed", ())
-        )  # of those given, what a loop sends but once
-        self.kept = told["kept"]
-        self.awaited = told["awaited"]
-        self.held = [name for _, name in told.get("held", ())]
-        held = [name for name, _ in told.get("held", ())]
-        feeds = [graph.get_tensor_by_name(n) for n in (*told["given"], *self.kept, *self.awaited, *held)]
-        wanted = dict.fromkeys([*told["reply"], *told["keep"], *told.get("hold", ())])
-        for push in told["push"]:
-            wanted.update(dict.fromkeys(push["names"]))
-        place = {name: i for i, name in enumerate(wanted)}
-        ops = [graph.get_operation_by_name(n) for n in told["ops"]]
-        fetches = [graph.get_tensor_by_name(n) for n in wanted]
-        self.program = session.engine.program(
-            fetches,
-            [graph.get_operation_by_name(n) for n in told["targets"]],
-            feeds,
-            elsewhere(ops),
-            {graph.get_tensor_by_name(n): v for n, v in known.items()},
-            found(told["branches"], graph) if "branches" in told else None,
-            (ops, _seen_live(told["live"], graph)) if "live" in told else None,
-        )
-        self.wire = told["wire"]
-        self.thin = {place[n] for n in told["thin"]}
-        self.full = [i for i, t in enumerate(feeds) if is_full(t)] if self.wire else []
-        self.reply = [place[n] for n in told["reply"]]
-        self.keep = [(n, place[n]) for n in told["keep"]]
-        self.hold = [(n, place[n]) for n in told.get("hold", ())]
-        self.push = [
-            (p["task"], p["address"], p["names"], [place[n] for n in p["names"]]) for p in told["push"]
-        ]
-        self.alone = not (self.kept or self.awaited or self.keep or self.hold or self.held)
-        #: whether what it takes from queues goes nowhere but into the reply
-        self.returnable = not (self.keep or self.push or self.hold) and _only_takes(ops)
-
-
-def _seen_live(told: list, graph: Graph) -> dict[tuple[Operation, int], Operation]:
-    named = graph.get_operation_by_name
-    return {(named(op), int(i)): named(variable) for op, i, variable in told}
-
-
-def _only_takes(ops: list[Operation]) -> bool:
-    """Whether a stage does nothing that could not be undone by putting back what it took from queues."""
-    return all(
-        op.type.startswith("QueueDequeue") or standing(op) or not (op.spec.stateful or op.spec.updates)
-        for op in ops
-    )
 
 
 class Asker:
@@ -127,7 +70,7 @@ class _Session:
         resources = ResourceManager() if is_isolated(config) else worker.resources
         devices = _with_devices(config, worker.config)
         self.engine = Engine(self.graph, devices, resources, task, owner)
-        self.stages: dict[int, _Stage] = {}
+        self.stages: dict[int, RegisteredStage] = {}
         self.lock = threading.Lock()
         self.steps: dict[int, _Step] = {}
         #: what loops over several tasks use here, by the step they are in
@@ -135,6 +78,7 @@ class _Session:
         self._pushes: set[tuple[int, wire.Channel]] = set()  # under way, by step
         self.cancelled: collections.OrderedDict[int, errors.OpError] = collections.OrderedDict()
         self._closed: errors.OpError | None = None
+        self._boards: set[Board] = set()
 
     def extend(self, graph_def: Any) -> None:
         """Adds the nodes that are new."""
@@ -161,6 +105,16 @@ class _Session:
                 else:
                     mapping[text if ":" in text else f"{text}:0"] = _output(op, index)
         return mapping
+
+    def shown(self, stores: list) -> Board | None:
+        """The board with some variables; it is taken down with the session, whose client must not read on."""
+        found = board_of(stores)
+        if found is not None:
+            with self.lock:
+                if self._closed is not None:
+                    raise self._closed
+                self._boards.add(found)
+        return found
 
     def step(self, number: int) -> _Step:
         """The step of that number, begun by whichever message of it comes first."""
@@ -220,6 +174,8 @@ class _Session:
             steps, self.steps = list(self.steps.values()), {}
             self.handles.clear()
             pushes = [channel for _, channel in self._pushes]
+        for board in self._boards:
+            board.take_down()
         for channel in pushes:
             channel.shut()
         for step in steps:
@@ -290,7 +246,7 @@ class Worker:
         session.extend(GraphDef.FromString(tensors[0].tobytes()))
         for stage in told["stages"]:
             names = set(stage["known"])
-            session.stages[stage["id"]] = _Stage(
+            session.stages[stage["id"]] = RegisteredStage(
                 session, stage, {n: v for n, v in known.items() if n in names}
             )
 
@@ -332,7 +288,7 @@ class Worker:
         if session.cancelled:  # it may have been given up before it got here
             session.need(number)
         deadline = time.monotonic() + timeout / 1000 if timeout else None
-        if stage.alone and total == 1 and stage.program.inline:
+        if stage.alone and (total == 1 or stage.plain) and stage.program.inline:
             results = session.engine.run(stage.program, given, timeout, collector)
         else:
             results = self._run_in_step(session, number, stage, total, deadline, given, collector, asker)
@@ -345,6 +301,13 @@ class Worker:
             told = {"session": handle, "step": number, "names": names}
             self._push(session, peer(task, address), told, [sent[i] for i in places], deadline)
         return [sent[i] for i in stage.reply]
+
+    def board(self, handle: str, stage_id: int) -> Board | None:
+        """Where what a stage reads can be read without asking, if it does nothing else."""
+        session = self.session(handle)
+        stage = session.stages.get(stage_id)
+        stores = stage.reads() if stage is not None else None
+        return session.shown(stores) if stores else None
 
     def run_again(self, handle: str, number: int, stage_id: int, *args: Any) -> list:
         """Runs a stage again and again, for a while. Only one that waits: another would leave no time to others."""
@@ -359,7 +322,7 @@ class Worker:
         self,
         session: _Session,
         number: int,
-        stage: _Stage,
+        stage: RegisteredStage,
         total: int,
         deadline: float | None,
         given: list,
@@ -404,7 +367,9 @@ class Worker:
                 session.steps.pop(number, None)
         return results
 
-    def _keep_fixed(self, session: _Session, number: int, stage_id: int, stage: _Stage, given: list) -> None:
+    def _keep_fixed(
+        self, session: _Session, number: int, stage_id: int, stage: RegisteredStage, given: list
+    ) -> None:
         """Keeps what the iterations of a loop have in common when the first one brings it; adds it to those of the others."""
         names = [f"{stage_id}:{i}" for i in stage.fixed]
         if len(given) == stage.given:

@@ -282,7 +282,7 @@ class SegmentItem:
         for i in self.segment.owned:
             deleted = getattr(self.stores[i].value, "is_deleted", None)
             if deleted is not None and deleted():
-                self.stores[i].value = None
+                self.stores[i].clear()
 
     def _explain(self, inputs: list, state: list, streams: list) -> None:
         values = self.segment.template.copy()

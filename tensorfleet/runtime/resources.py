@@ -26,9 +26,11 @@ class VariableStore:
     swaps. Updates in place are the exception: while nobody else holds the array, which its count of references
     tells, a writer may change it; otherwise it changes a copy and makes that current. The gate is held for as long
     as the array is being changed or handed out, and nothing else is waited for inside it.
+
+    Who changes it also shows the new value on the boards (runtime/boards.py) that it is on.
     """
 
-    __slots__ = ("_handed_out", "dtype", "gate", "lock", "name", "order", "value", "version")
+    __slots__ = ("_handed_out", "boards", "dtype", "gate", "lock", "name", "order", "value", "version")
 
     def __init__(self, name: str, dtype: DType) -> None:
         self.name = name
@@ -36,6 +38,7 @@ class VariableStore:
         self.value: Any = None
         self.version = 0
         self._handed_out = -1  # the version that was
+        self.boards: tuple[tuple[Any, int], ...] = ()  # with its place on each
         self.lock = threading.RLock()
         self.gate = threading.Lock()
         self.order = next(_order)  # locks are taken in this order, so writers cannot deadlock
@@ -77,7 +80,7 @@ class VariableStore:
     def swap(self, value: Any) -> None:
         """Makes `value` current. The caller holds the lock."""
         self.value = value
-        self.version += 1
+        self.touched()
 
     def writable(self) -> np.ndarray:
         """The array to change in place. The caller holds the lock and the gate, and calls `touched`."""
@@ -117,13 +120,20 @@ class VariableStore:
             return value.take(indices, axis=0)
 
     def touched(self) -> None:
-        """Counts an update made in place."""
+        """Counts an update, which is over. The caller holds the lock."""
         self.version += 1
+        if self.boards:
+            self._show()
+
+    def _show(self) -> None:
+        for board, place in self.boards:
+            board.post(place, self.value)
 
     def clear(self) -> None:
         """Back to uninitialized."""
         with self.lock:
             self.value = None
+            self._show()
 
 
 def _references_of_one_holder() -> int:

@@ -134,6 +134,7 @@ def frames(first: int = 0) -> list[bytes]:
         (wire.DESCRIBE, {}, []),
         (wire.PING, {}, []),
         (wire.RETURN, {}, []),
+        (wire.BOARD, {"session": "0" * 16, "stage": 1}, []),
         (wire.BYE, {"task": "/job:nobody/replica:0/task:0", "served": True}, []),
         (wire.STOP, {"task": "/job:nobody/replica:0/task:0"}, []),
         (wire.WELCOME, {"client": "somebody"}, []),

@@ -14,6 +14,7 @@ from tensorfleet.cluster import wire
 def nobody_else_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread of a process watches at a time, and those of earlier tests' clusters are still about."""
     monkeypatch.setattr(wire, "_watching", threading.Lock())
+    monkeypatch.setattr(wire, "_crowded_until", 0.0)
 
 
 def test_what_is_there_already_is_found_at_the_first_look() -> None:
@@ -35,6 +36,21 @@ def test_a_second_thread_looks_once_and_goes_to_sleep() -> None:
     with wire._watching:
         assert wire.watchfully(lambda: looks.append(1)) is None
     assert len(looks) == 1
+
+
+def test_who_gives_way_stops_when_another_had_the_core_and_watches_for_nothing_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wire, "_SEVERAL_CORES", True)
+    clock = iter([0.0, 1e-6, 1.0, 1.0 + 1e-6, 2.0, 2.0 + 1e-6])
+    monkeypatch.setattr(wire.time, "monotonic", lambda: next(clock))
+    looks: list[int] = []
+    assert wire.watchfully(lambda: looks.append(1), 60.0, gives_way=True) is None
+    assert len(looks) == 3  # the third took a second
+    assert wire.watchfully(lambda: looks.append(1), 60.0, gives_way=True) is None
+    assert len(looks) == 4
+    answer = iter([None, "here"])
+    assert wire.watchfully(lambda: next(answer), 60.0, gives_way=True) == "here"
 
 
 def test_an_error_while_looking_ends_the_watch() -> None:
@@ -67,7 +83,7 @@ def test_what_was_slow_to_come_is_not_watched_for_again(
     here, there = channels
     watched: list[str] = []
 
-    def watchfully(look: Callable, moment: float) -> Any:
+    def watchfully(look: Callable, moment: float, gives_way: bool) -> Any:
         watched.append(here.after)
         return look()
 
@@ -86,7 +102,13 @@ def test_what_was_slow_to_come_is_not_watched_for_again(
 
 def test_an_answer_is_watched_for_longer_than_the_next_question(monkeypatch: pytest.MonkeyPatch) -> None:
     moments: list[float] = []
-    monkeypatch.setattr(wire, "watchfully", lambda look, moment: moments.append(moment) or look())
+
+    def watchfully(look: Callable, moment: float, gives_way: bool) -> Any:
+        moments.append(moment)
+        assert gives_way is (len(moments) == 1)
+        return look()
+
+    monkeypatch.setattr(wire, "watchfully", watchfully)
     pair = socket.socketpair()
     asking, asked = wire.Channel(pair[0]), wire.Channel(pair[1], asks=False)
     asking.send(wire.PING)
