@@ -28,6 +28,7 @@ _TRIAL_RUNS = 12
 # A program that has lost gets another trial after so many runs, once: perhaps the machine was busy. That one is longer.
 _LOST_FOR = 200
 _SECOND_TRIAL_RUNS = 60
+_HOPELESS = 4  # times slower than numpy: it does not get one
 # First runs are slow for reasons of their own; these many tell nothing yet, unless they are very slow.
 _COLD_RUNS = 3
 # Shapes that keep changing fall back to numpy instead of compiling for ever.
@@ -163,7 +164,8 @@ class Compiler:
 
     def _lose(self) -> None:
         self.possible = False
-        self.lost = self.trial_runs == _TRIAL_RUNS
+        hopeless = self.fastest_call > _HOPELESS * self.fastest
+        self.lost = self.trial_runs == _TRIAL_RUNS and not hopeless
         self.runs = 0
 
     def _second_trial(self) -> bool:

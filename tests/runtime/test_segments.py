@@ -275,6 +275,18 @@ def test_a_program_that_has_lost_is_tried_once_more(faster):
             compiler.timed(0.01)
 
 
+def test_a_program_that_was_far_slower_is_not_tried_again():
+    compiler = _compiler()
+    for _ in range(10):
+        compiler.timed(0.01)
+    compiler.programs["shapes"] = None
+    while compiler.on_trial:
+        compiler.called(0.2)
+    for _ in range(1000):
+        assert not compiler.wanted()
+        compiler.timed(0.01)
+
+
 @pytest.mark.parametrize("seconds", [0.03, 0.08])
 def test_where_numpy_had_few_runs_it_gets_some_more_before_it_replaces_a_program(seconds):
     compiler = _compiler()
