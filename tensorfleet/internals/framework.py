@@ -45,6 +45,11 @@ class _Stack:
     def __init__(self, stack: Callable[[], list]) -> None:
         self._stack = stack
 
+    @property
+    def stack(self) -> list:
+        """All of this thread, the innermost last."""
+        return self._stack()
+
     def get_default(self) -> Any:
         """The innermost, or None."""
         stack = self._stack()
@@ -127,10 +132,14 @@ def get_gradient_function(op: Any) -> Callable | None:
     """What computes the gradient of an operation; None for one without inputs, LookupError without a gradient."""
     if not op.inputs:
         return None
-    spec = op.spec
-    if spec.gradient is None and spec.differentiable:
-        raise LookupError(f"gradient registry has no entry for: {op.type}")
-    return spec.gradient
+    named = op._attrs.get("_gradient_op_type")
+    name = op.type if named is None else named.decode()
+    if not registry.has_named_gradient(name) and not op.spec.differentiable:
+        return None
+    try:
+        return registry.named_gradient(name)
+    except LookupError:
+        raise LookupError(f"gradient registry has no entry for: {name}") from None
 
 
 @export("python.framework.graph_util_impl._extract_graph_summary")
