@@ -352,7 +352,9 @@ class Graph(Collections):
             yield
         finally:
             if state.devices[-1] is not function:
-                raise RuntimeError("Exiting device scope without proper scope nesting. Leave the inner one first.")
+                raise RuntimeError(
+                    "Exiting device scope without proper scope nesting. Leave the inner one first."
+                )
             state.devices.pop()
 
     @contextmanager
