@@ -51,7 +51,6 @@ _LENDERS: dict[str, tuple[str, ...]] = {
     "contrib.training.python.training.hparam": ("contrib.training",),
     "contrib.training.python.training.device_setter": ("contrib.training",),
     "contrib.util": ("",),
-    "contrib.summary": ("summary",),
     "contrib.deprecated": ("",),
     "contrib.staging": ("",),
     "contrib.framework.python.framework.tensor_util": ("contrib.framework", ""),
