@@ -11,6 +11,7 @@ from tensorfleet import dtypes, errors
 from tensorfleet.api import export, find, publish
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph import registry
+from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import (
@@ -357,3 +358,10 @@ class ScopedStatus:
     """Accepted for tests that count these: errors travel as exceptions here."""
 
     status = None
+
+
+@export("python.framework.tensor_util.maybe_set_static_shape")
+def maybe_set_static_shape(tensor: Any, shape: Any) -> None:
+    """Gives a tensor the static shape that a tensor of its shape tells, unless it has one."""
+    if isinstance(shape, Tensor) and not tensor.shape.is_fully_defined():
+        tensor.set_shape(constant_value_as_shape(shape))

@@ -58,3 +58,9 @@ for _name, _file in _FILES.items():
     if _file != "match" and not _name.startswith("_"):
         publish_lazily(_load, f"contrib.graph_editor.{_name}")
 publish_lazily(_load, *(f"contrib.graph_editor.{_name}" for _name in _SHORT))
+# Where TensorFlow itself keeps some of them.
+_SELECTORS = """
+    check_graphs concatenate_unique get_consuming_ops get_generating_ops get_tensors get_unique_graph is_iterable
+    make_list_of_op make_list_of_t
+"""
+publish_lazily(_load, *(f"python.ops.op_selector.{_name}" for _name in _SELECTORS.split()))
