@@ -75,6 +75,8 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
                 f"Received a scalar with unknown value as shape; need a 1-D tensor: {tensor.name}"
             )
         return TensorShape(None)
+    if tensor.shape.rank is not None and tensor.shape.rank != 1:
+        raise ValueError(f"Shape {tensor.shape} must have rank 1 to stand for a shape: {tensor.name}")
     value = constant_value(tensor)
     if value is not None:
         return TensorShape._of(tuple(None if d < 0 else int(d) for d in value))

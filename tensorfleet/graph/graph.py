@@ -351,6 +351,10 @@ class Graph(Collections):
         try:
             yield
         finally:
+            if state.devices[-1] is not function:
+                raise RuntimeError(
+                    "Exiting device scope without proper scope nesting. Leave the inner one first."
+                )
             state.devices.pop()
 
     @contextmanager

@@ -11,6 +11,7 @@ from tensorfleet import dtypes, errors
 from tensorfleet.api import export, find, publish
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph import registry
+from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import (
@@ -44,6 +45,11 @@ class _Stack:
 
     def __init__(self, stack: Callable[[], list]) -> None:
         self._stack = stack
+
+    @property
+    def stack(self) -> list:
+        """All of this thread, the innermost last."""
+        return self._stack()
 
     def get_default(self) -> Any:
         """The innermost, or None."""
@@ -127,10 +133,14 @@ def get_gradient_function(op: Any) -> Callable | None:
     """What computes the gradient of an operation; None for one without inputs, LookupError without a gradient."""
     if not op.inputs:
         return None
-    spec = op.spec
-    if spec.gradient is None and spec.differentiable:
-        raise LookupError(f"gradient registry has no entry for: {op.type}")
-    return spec.gradient
+    named = op._attrs.get("_gradient_op_type")
+    name = op.type if named is None else named.decode()
+    if not registry.has_named_gradient(name) and not op.spec.differentiable:
+        return None
+    try:
+        return registry.named_gradient(name)
+    except LookupError:
+        raise LookupError(f"gradient registry has no entry for: {name}") from None
 
 
 @export("python.framework.graph_util_impl._extract_graph_summary")
@@ -348,3 +358,10 @@ class ScopedStatus:
     """Accepted for tests that count these: errors travel as exceptions here."""
 
     status = None
+
+
+@export("python.framework.tensor_util.maybe_set_static_shape")
+def maybe_set_static_shape(tensor: Any, shape: Any) -> None:
+    """Gives a tensor the static shape that a tensor of its shape tells, unless it has one."""
+    if isinstance(shape, Tensor) and not tensor.shape.is_fully_defined():
+        tensor.set_shape(constant_value_as_shape(shape))

@@ -92,7 +92,20 @@ class GradientTape:
     def _watches(self, source: Any) -> bool:
         if isinstance(source, Variable):
             return Reference(source) in self._watched or (self._variables and source.trainable)
-        return Reference(source) in self._watched
+        return Reference(source) in self._watched or self._follows(source)
+
+    def _follows(self, source: Any) -> bool:
+        """Whether a tensor was computed from something watched."""
+        stack, seen = [source], set()
+        while stack:
+            op = stack.pop().op
+            if op in seen:
+                continue
+            seen.add(op)
+            if any(Reference(t) in self._watched for t in op.inputs):
+                return True
+            stack += op.inputs
+        return False
 
 
 def _tensors(variable: Any) -> list[Any]:

@@ -111,12 +111,36 @@ def _function(given: Any, old: Any, name: str, old_name: str) -> Callable:
 
 def _branch(context: CondContext, fn: Callable) -> tuple[Any, list[Tensor]]:
     """What a branch returned, and its tensors, all of them inside the branch."""
-    result = fn()
+    result = with_summaries(fn)
     if result is None:
         return None, [context.AddValue(with_dependencies([no_op()], context.pivot))]
     flows = nest.map_structure(_flow, result)
     flat = [_inside(context, v) for v in nest.flatten(flows, expand_composites=True)]
     return result, flat
+
+
+def with_summaries(fn: Callable) -> Any:
+    """What a branch or a body gives, which waits for the summaries that are written in it.
+
+    They are no longer among those that are written by themselves.
+    """
+    graph, key = get_default_graph(), GraphKeys._SUMMARY_COLLECTION
+    before = len(graph.get_collection(key))
+    result = fn()
+    made = graph.get_collection(key)[before:]
+    if not made:
+        return result
+    del graph.get_collection_ref(key)[before:]
+    with control_dependencies(made):
+        return no_op() if result is None else nest.map_structure(_after, result, expand_composites=True)
+
+
+def _after(value: Any) -> Any:
+    if isinstance(value, Operation):
+        return no_op()
+    if isinstance(value, TensorArray):
+        return with_flow(value, apply("Identity", value.flow))
+    return apply("Identity", value)
 
 
 def _flow(value: Any) -> Any:

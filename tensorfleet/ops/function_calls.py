@@ -174,6 +174,7 @@ class _Function:
         self._call = call
         self._types = types
         self._options = options
+        self._devices = list(get_default_graph()._local().devices)
         self._bodies: dict[Any, FunctionGraph] = {}
 
     @property
@@ -208,6 +209,10 @@ class _Function:
         from tensorfleet.graph.library import function_def
 
         return function_def(self._declared)
+
+    @property
+    def _signature(self) -> Any:
+        return self.definition.signature
 
     @property
     def _declared(self) -> FunctionGraph:
@@ -246,6 +251,7 @@ class _Function:
         def run(*arguments: Tensor) -> Any:
             inner: Any = get_default_graph()
             inner.seed, inner.__dict__["_extra_vars"] = None, variables
+            inner._local().devices = list(self._devices)
             inner.copyable = frozenset(self._options.get("whitelisted_stateful_ops") or ())
             with find("variable_scope")("", custom_getter=made_around):
                 return self._call(*arguments)
@@ -253,7 +259,7 @@ class _Function:
         chosen, by_value = self._options.get("func_name"), bool(self._options.get("capture_by_value"))
         name = str(chosen or getattr(self._call, "__name__", "function"))
         body, result = trace(run, name, [(t, UNKNOWN) for t in types], by_value, copies_variables=False)
-        if chosen and name not in graph._functions:
+        if chosen:
             body.name = name  # what the program chose is kept
         flat = _flat(result)
         if any(t is None for t in flat):
@@ -278,6 +284,12 @@ class _Function:
             described["_noinline"] = bool(self._options["noinline"])
         if not chosen:
             body.name = f"{name}_{_digest(body)}"
+        elif name in graph._functions and _digest(find_function(graph, name)) != _digest(body):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Cannot add function '{name}' because a different function with the same name already exists.",
+            )
         return body
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

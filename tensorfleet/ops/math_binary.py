@@ -61,7 +61,7 @@ def _add_grad(op: Operation, dy: Any) -> Any:
 @export("math.add", "add")
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x + y`, element by element, with broadcasting; joins strings."""
-    return add_op(x, y, name or "Add")
+    return apply("Add", x, y, name=name or "Add")
 
 
 def add_op(x: Any, y: Any, name: str) -> Tensor:

@@ -36,8 +36,21 @@ def is_tensor(x: Any) -> bool:
 
 @export("get_static_value")
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor that is known without running anything, else None."""
-    return constant_value(tensor)
+    """The value of a tensor that is known without running anything, else None.
+
+    With `partial`, a stack of which only some parts are known is an array of those, and None for the others.
+    """
+    found = constant_value(tensor)
+    if found is not None or not partial or getattr(tensor, "op", None) is None:
+        return found
+    if tensor.op.type != "Pack" or tensor.op._attrs["axis"] != 0:
+        return None
+    parts = [constant_value(t) for t in tensor.op.inputs]
+    if all(part is None for part in parts):
+        return None
+    made = np.empty(len(parts), object)
+    made[:] = parts
+    return made
 
 
 @export("convert_to_tensor_or_indexed_slices")

@@ -11,6 +11,7 @@ from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph, name_scope
+from tensorfleet.ops.control_flow import with_summaries
 from tensorfleet.ops.control_flow_context import WhileContext, switch
 from tensorfleet.ops.tensor_array import TensorArray, with_flow
 from tensorfleet.ops.type_specs import TensorSpec
@@ -114,7 +115,7 @@ def build(context: WhileContext, cond: Callable, body: Callable, loop_vars: Any,
         context.switches += switched
         inside = [apply("Identity", s[1]) for s in switched]
         context._pivot_for_body = inside[0]
-        result = body(*_packed(loop_vars, originals, inside))
+        result = with_summaries(lambda: body(*_packed(loop_vars, originals, inside)))
         if not nest.is_nested(result) or isinstance(result, CompositeTensor):
             result = [result]
         nest.assert_same_structure(

@@ -52,6 +52,10 @@ publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.randomness"), "python.kernel_tests.random.util"
 )
 publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.parallel_for"),
+    "python.ops.parallel_for.test_util",
+)
+publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.linear_operators"),
     "python.ops.linalg.linear_operator_test_util",
 )

@@ -177,7 +177,7 @@ def _kernel_label(ctx: Any) -> Any:
     return np.array(b"My label is: " + label, dtype=object)
 
 
-@_op("KernelLabelRequired", "input: int32 -> result: string", shape=_scalar, host=True)
+@_op("KernelLabelRequired", "input: int32[1] -> result: string", shape=_scalar, host=True)
 def _kernel_label_required(ctx: Any, value: Any) -> Any:
     if "_kernel" not in ctx.op._attrs:
         _cannot_run(ctx)

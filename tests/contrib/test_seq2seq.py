@@ -45,3 +45,16 @@ def test_sequence_loss_says_what_it_cannot_do():
         _loss(sum_over_batch=True)
     with pytest.raises(ValueError, match="Logits must be"):
         tf.contrib.seq2seq.sequence_loss(tf.zeros([2, 3]), tf.zeros([2, 3], tf.int32), tf.zeros([2, 3]))
+
+
+def test_the_modules_inside_have_the_public_names():
+    from tensorfleet.contrib.seq2seq.python.ops import attention_wrapper, basic_decoder, decoder, helper, loss
+
+    from tensorfleet.contrib.lookup import lookup_ops
+
+    assert attention_wrapper.BahdanauAttention is tf.contrib.seq2seq.BahdanauAttention
+    assert basic_decoder.BasicDecoder is tf.contrib.seq2seq.BasicDecoder
+    assert decoder.dynamic_decode is tf.contrib.seq2seq.dynamic_decode
+    assert helper.TrainingHelper is tf.contrib.seq2seq.TrainingHelper
+    assert loss.sequence_loss is tf.contrib.seq2seq.sequence_loss
+    assert lookup_ops.MutableHashTable is tf.contrib.lookup.MutableHashTable

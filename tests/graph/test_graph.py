@@ -244,3 +244,12 @@ def test_a_thread_has_a_default_graph_of_its_own():
     thread.join()
     assert there[0] is not here and there[1:] == ["a:0", here]
     assert tf.get_default_graph() is here
+
+
+def test_a_device_scope_is_left_after_those_inside_it():
+    graph = tf.Graph()
+    outer = graph.device("/cpu:0")
+    outer.__enter__()
+    with graph.device("/cpu:1"):
+        with pytest.raises(RuntimeError, match="scope nesting"):
+            outer.__exit__(None, None, None)

@@ -170,3 +170,26 @@ def test_what_is_called_v1_inside_is_the_public_name():
     assert inside.data.ops.readers.TFRecordDatasetV1 is tf.data.TFRecordDataset
     with pytest.raises(AttributeError):
         _ = tf.reduce_sum_v1
+
+
+def test_the_gradient_of_an_operation_is_the_one_registered_last():
+    from tensorfleet.python.framework import ops, tensor_util
+    from tensorfleet.python.ops import op_selector
+
+    @tf.RegisterGradient("SquareOfTheseTests")
+    def own(op, grad):
+        return grad
+
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None])
+        with graph.gradient_override_map({"Square": "SquareOfTheseTests"}):
+            y = tf.square(x)
+        with graph.gradient_override_map({"Square": "NobodyRegisteredThis"}):
+            z = tf.square(x)
+        assert ops.get_gradient_function(y.op) is own
+        with pytest.raises(LookupError, match="NobodyRegisteredThis"):
+            ops.get_gradient_function(z.op)
+        tensor_util.maybe_set_static_shape(x, tf.constant([3]))
+        assert x.shape == [3]
+        assert op_selector.get_consuming_ops([x]) == [y.op, z.op]
+        assert graph in ops._default_graph_stack.stack

@@ -170,3 +170,28 @@ def test_named_operations_with_a_state_are_captured_by_value(session):
         function.Defun(**options)(lambda: drawn + 1)()
     allowed = function.Defun(whitelisted_stateful_ops={drawn.op}, **options)(lambda: drawn + 1)
     assert (session.run(allowed()) > 5).all()
+
+
+def test_operations_inside_are_where_the_function_was_defined():
+    with tf.Graph().as_default() as graph, tf.device("/cpu:0"):
+
+        @function.Defun(tf.float32)
+        def doubled(x):
+            return tf.add(x, x)
+
+        with tf.device("/cpu:1"):
+            doubled(1.0)
+        (made,) = graph.as_graph_def().library.function
+    assert [n.device for n in made.node_def] == ["/device:CPU:0"]
+    assert doubled._signature.name == made.signature.name
+
+
+def test_two_functions_cannot_have_one_name():
+    def call(make):
+        return function.Defun(tf.float32, func_name="same")(make)(1.0)
+
+    with tf.Graph().as_default():
+        call(lambda x: x * 2.0)
+        call(lambda x: x * 2.0)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot add function 'same'"):
+            call(lambda x: x * 3.0)

@@ -70,3 +70,13 @@ def test_log_sigmoid_of_large_negatives(session):
     np.testing.assert_allclose(
         session.run(tf.log_sigmoid([-100.0, 0.0, 100.0])), [-100, -np.log(2), 0], atol=1e-6
     )
+
+
+def test_of_a_stack_the_known_parts_can_be_asked_for():
+    with tf.Graph().as_default():
+        stacked = tf.stack([tf.constant([1, 2]), tf.placeholder(tf.int32, [2])])
+        assert tf.get_static_value(stacked) is None
+        known, unknown = tf.get_static_value(stacked, partial=True)
+        assert (known.tolist(), unknown) == ([1, 2], None)
+        side_by_side = tf.stack([tf.constant([1, 2]), tf.placeholder(tf.int32, [2])], axis=1)
+        assert tf.get_static_value(side_by_side, partial=True) is None

@@ -1,0 +1,64 @@
+"""Graphs are made smaller for inference: without what is not needed, with normalizations folded away."""
+
+import numpy as np
+import pytest
+from tensorfleet.python.tools import optimize_for_inference_lib, strip_unused_lib
+
+import tensorfleet as tf
+
+FLOAT = tf.float32.as_datatype_enum
+
+
+def run(graph_def, fetch, feed=None):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.import_graph_def(graph_def, name="")
+        return sess.run(fetch, feed)
+
+
+def test_what_the_outputs_do_not_need_is_left_out(tmp_path):
+    with tf.Graph().as_default() as graph:
+        start = tf.subtract(tf.constant(1.0), 3.0, name="start")
+        result = tf.multiply(start, 2.0, name="result")
+        tf.add(result, 1.0, name="later")
+    tf.train.write_graph(graph, str(tmp_path), "given.pbtxt")
+    given, made = str(tmp_path / "given.pbtxt"), str(tmp_path / "made.pb")
+    strip_unused_lib.strip_unused_from_files(given, False, made, True, "start", "result", FLOAT)
+    found = tf.GraphDef.FromString((tmp_path / "made.pb").read_bytes())
+    assert sorted(n.op for n in found.node) == ["Const", "Mul", "Placeholder"]
+    assert run(found, "result:0", {"start:0": 10.0}) == 20
+    with pytest.raises(KeyError, match="nowhere"):
+        strip_unused_lib.strip_unused(graph.as_graph_def(), ["nowhere"], ["result"], FLOAT)
+    with pytest.raises(ValueError, match="colon"):
+        strip_unused_lib.strip_unused(graph.as_graph_def(), ["start:0"], ["result"], [FLOAT])
+
+
+@pytest.mark.parametrize("depthwise", [False, True])
+def test_a_normalization_becomes_part_of_the_convolution_before_it(depthwise):
+    random = np.random.RandomState(1)
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 4, 4, 2], name="x")
+        weights = tf.constant(random.rand(2, 2, 2, 1 if depthwise else 2), tf.float32)
+        convolve = tf.nn.depthwise_conv2d_native if depthwise else tf.nn.conv2d
+        y = convolve(x, weights, [1, 1, 1, 1], "SAME")
+        scale, offset, mean, variance = (tf.constant(random.rand(2), tf.float32) for _ in range(4))
+        y, _, _ = tf.nn.fused_batch_norm(y, scale, offset, mean, variance, is_training=False)
+        tf.identity(tf.check_numerics(y, "bad"), name="y")
+    given = graph.as_graph_def()
+    made = optimize_for_inference_lib.optimize_for_inference(given, ["x"], ["y"], FLOAT)
+    types = [n.op for n in made.node]
+    assert "BiasAdd" in types
+    assert not {"FusedBatchNorm", "FusedBatchNormV3", "CheckNumerics"} & set(types)
+    feed = {"x:0": random.rand(1, 4, 4, 2)}
+    np.testing.assert_allclose(run(made, "y:0", feed), run(given, "y:0", feed), rtol=1e-4)
+
+
+def test_graphs_that_do_not_hold_together_are_refused():
+    graph_def = tf.GraphDef()
+    graph_def.node.add(name="a", op="NoOp", input=["^b"])
+    with pytest.raises(ValueError, match="Input for a not found: b"):
+        optimize_for_inference_lib.ensure_graph_is_valid(graph_def)
+    graph_def.node.add(name="a", op="NoOp")
+    with pytest.raises(ValueError, match="Duplicate node names"):
+        optimize_for_inference_lib.ensure_graph_is_valid(graph_def)
+    with pytest.raises(ValueError, match="not Const"):
+        optimize_for_inference_lib.values_from_const(graph_def.node[0])
