@@ -302,13 +302,11 @@ def sample_from_datasets(datasets: Any, weights: Any = None, seed: int | None = 
         raise ValueError("`weights` must be a vector of length `len(datasets)`.")
     logits = np.log(np.maximum(chances, 1e-300)).astype(np.float32)[None]
 
-    def choose(unused: Tensor) -> Tensor:
-        first, second = get_seed(seed)
-        seeds: dict[str, Any] = {"seed": first or 0, "seed2": second or 0}
-        drawn = apply("Multinomial", constant(logits), constant(1), output_dtype=dtypes.int64, **seeds)
+    def choose(words: Tensor) -> Tensor:
+        drawn = apply("StatelessMultinomial", constant(logits), constant(1), words, output_dtype=dtypes.int64)
         return apply("Reshape", drawn, constant(np.zeros(0, np.int32)))
 
-    return choose_from_datasets(datasets, Dataset.range(2**63 - 1).map(choose))
+    return choose_from_datasets(datasets, RandomDataset(seed).batch(2).map(choose))
 
 
 @export("data.experimental.prefetch_to_device", "contrib.data.prefetch_to_device")
@@ -333,15 +331,8 @@ class RandomDataset(Dataset):
     """Random int64 numbers for ever; the same ones for the same seed."""
 
     def __init__(self, seed: int | None = None) -> None:
-        first, second = get_seed(seed)
-
-        def draw(unused: Tensor) -> Tensor:
-            seeds: dict[str, Any] = {"seed": first or 0, "seed2": second or 0}
-            none = constant(np.zeros(0, np.int32))
-            return apply("RandomUniformInt", none, constant(np.int64(0)), constant(np.int64(2**32)), **seeds)
-
-        made = Dataset.range(2**63 - 1).map(draw)
-        self._variant_tensor, self._structure, self._sources = made._variant_tensor, made._structure, (made,)
+        first, second = (constant(np.int64(s or 0)) for s in get_seed(seed))
+        self._set("RandomDataset", Leaf(dtypes.int64, TensorShape([])), first, second)
 
 
 publish(RandomDataset, "data.experimental.RandomDataset", "contrib.data.RandomDataset")
