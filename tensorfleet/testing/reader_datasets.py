@@ -234,7 +234,14 @@ class MakeBatchedFeaturesDatasetTestBase(_Records):
             places = [[row, i] for row, some in enumerate(words) for i in range(len(some))]
             shape = [len(pairs), max(map(len, words))]
             files, records = (list(column) for column in zip(*pairs, strict=True))
-            yield [files, places, sum(words, []), shape, records, [b"fake-label"] * len(pairs)]
+            yield [
+                files,
+                places,
+                [w for some in words for w in some],
+                shape,
+                records,
+                [b"fake-label"] * len(pairs),
+            ]
 
     def verify_records(
         self,
