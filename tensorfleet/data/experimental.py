@@ -131,10 +131,6 @@ def scan(initial_state: Any, scan_func: Callable) -> Transformation:
     def transform(dataset: Dataset) -> Dataset:
         state = structures.converted(initial_state, "initial_state")
         function, _ = _stateful(scan_func, state, dataset._structure, "scan", with_output=True)
-        if not (isinstance(function.structure, tuple) and len(function.structure) == 2):
-            raise TypeError(
-                "The scan function must return a pair comprising the new state and the output value."
-            )
         return dataset._next(
             "ScanDataset",
             function.structure[1],
@@ -283,9 +279,13 @@ def choose_from_datasets(datasets: Any, choice_dataset: Dataset) -> Dataset:
     """Elements of several datasets, in the order in which a dataset of numbers names them."""
     if not (isinstance(choice_dataset._structure, Leaf) and choice_dataset._structure.dtype == dtypes.int64):
         raise TypeError("`choice_dataset` must be a dataset of scalar `tf.int64` tensors.")
+    first = datasets[0]
+    for other in datasets[1:]:
+        if (first.output_types, first.output_classes) != (other.output_types, other.output_classes):
+            raise TypeError("All datasets must have the same type and class.")
     return Dataset._make(
         "DirectedInterleaveDataset",
-        datasets[0]._structure,
+        first._structure,
         choice_dataset._variant_tensor,
         [d._variant_tensor for d in datasets],
         sources=(choice_dataset, *datasets),
@@ -349,7 +349,12 @@ class TFRecordWriter:
 
     def write(self, dataset: Dataset) -> Any:
         """The operation that writes all elements."""
+        if not isinstance(dataset, Dataset):
+            raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
         leaf = dataset._structure
         if not isinstance(leaf, Leaf) or leaf.dtype != dtypes.string or leaf.shape.rank not in (None, 0):
-            raise TypeError(f"`dataset` must be a dataset of scalar strings, not of {leaf}.")
+            raise TypeError(
+                "`dataset` must produce scalar `DT_STRING` tensors whereas it produces shape "
+                f"{dataset.output_shapes} and types {dataset.output_types}"
+            )
         return apply("DatasetToTFRecord", dataset._variant_tensor, self._filename, self._compression)
