@@ -163,7 +163,7 @@ def _limits(kind: Any) -> tuple[int, int]:
     if kind.is_floating:
         most = int(2 ** (np.finfo(kind.as_numpy_dtype).nmant + 1))
         return -most, most
-    if kind == dtypes.bool:
+    if kind == dtypes.bool_:
         return 0, 1
     if kind.is_integer and not kind.is_quantized:
         info = np.iinfo(kind.as_numpy_dtype)
@@ -172,7 +172,7 @@ def _limits(kind: Any) -> tuple[int, int]:
 
 
 def _like_integers(kind: Any) -> bool:
-    return kind.is_integer or kind == dtypes.bool
+    return kind.is_integer or kind == dtypes.bool_
 
 
 def embed_check_integer_casting_closed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class _LocationScale(Distribution):
             self._scale = checked(validate_args, positive(scale), scale)
         self._start(self._scale.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
 
-    _alike = ("loc", "scale")
+    _alike: ClassVar[tuple[str, ...]] = ("loc", "scale")
     loc = readonly("_loc", "Where the middle is.")
     scale = readonly("_scale", "How wide it is.")
 

@@ -70,7 +70,7 @@ class Bernoulli(Distribution):
 
     def _log_prob(self, event: Tensor) -> Tensor:
         if self._validate_args:
-            event = embed_check_integer_casting_closed(event, target_dtype=dtypes.bool)
+            event = embed_check_integer_casting_closed(event, target_dtype=dtypes.bool_)
         event = cast(event, self._logits.dtype.base_dtype)
         logits = self._logits * ones_like(event)
         event = event * ones_like(logits)

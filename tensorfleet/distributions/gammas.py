@@ -354,8 +354,8 @@ class GammaWithSoftplusConcentrationRate(Gamma):
     ) -> None:
         given = locals()
         with name_scope(name) as scope:
-            turned = [apply("Softplus", t) for t in tensors(concentration=concentration, rate=rate)]
-        super().__init__(*turned, validate_args, allow_nan_stats, scope)
+            alpha, beta = (apply("Softplus", t) for t in tensors(concentration=concentration, rate=rate))
+        super().__init__(alpha, beta, validate_args, allow_nan_stats, scope)
         self._remember(given)
 
 
@@ -373,6 +373,6 @@ class BetaWithSoftplusConcentration(Beta):
         given = locals()
         with name_scope(name) as scope:
             both = tensors(concentration1=concentration1, concentration0=concentration0)
-            turned = [apply("Softplus", t) for t in both]
-        super().__init__(*turned, validate_args, allow_nan_stats, scope)
+            a, b = (apply("Softplus", t) for t in both)
+        super().__init__(a, b, validate_args, allow_nan_stats, scope)
         self._remember(given)

@@ -123,8 +123,8 @@ def pick_vector(cond: Any, true_vector: Any, false_vector: Any, name: str = "pic
     """One of two vectors, which need not be of one length."""
     with name_scope(name, values=[cond, true_vector, false_vector]):
         cond = to_tensor(cond, name="cond")
-        if cond.dtype.base_dtype != dtypes.bool:
-            raise TypeError(f"{cond.name}.dtype={cond.dtype} which is not {dtypes.bool}")
+        if cond.dtype.base_dtype != dtypes.bool_:
+            raise TypeError(f"{cond.name}.dtype={cond.dtype} which is not {dtypes.bool_}")
         known = maybe_get_static_value(cond)
         if known is not None:
             return true_vector if known else false_vector

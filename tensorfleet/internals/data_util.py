@@ -108,6 +108,8 @@ def _shapes_up_to(classes: Any, shapes: Any) -> list:
 class OptionsBase:
     """Settings that `create_option` declares; no others can be set."""
 
+    _options: dict[str, Any]
+
     def __init__(self) -> None:
         object.__setattr__(self, "_options", {})
 

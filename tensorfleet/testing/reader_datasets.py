@@ -75,7 +75,7 @@ class TextLineDatasetTestBase(_Files):
     def _createFiles(
         self, num_files: int, num_lines: int, crlf: bool = False, compression_type: str | None = None
     ) -> list[str]:
-        pack = {None: bytes, "": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}
+        pack: dict[str | None, Any] = {None: bytes, "": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}
         if compression_type not in pack:
             raise ValueError("Unsupported compression_type", compression_type)
         names = [self._path("text_line.%d.txt", i) for i in range(num_files)]
@@ -162,7 +162,9 @@ class TFRecordDatasetTestBase(_Records):
 
 
 class MakeBatchedFeaturesDatasetTestBase(_Records):
-    """Files of examples with four features."""
+    """Files of examples with four features; `outputs` gives the next batch."""
+
+    outputs: Any
 
     def make_batch_feature(
         self,

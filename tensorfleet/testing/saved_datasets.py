@@ -13,7 +13,7 @@ import numpy as np
 from tensorfleet import dtypes, errors, nest
 from tensorfleet.api import find
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.testing.test_case import TestCase
 
@@ -178,14 +178,13 @@ class DatasetSerializationTestBase(TestCase):
         if isinstance(actual, np.ndarray):
             actual = actual.tolist()
         self.assertIs(type(expected), type(actual))
-        if not nest.is_nested(expected):
+        if not isinstance(expected, RaggedTensorValue) and not nest.is_nested(expected):
             self.assertEqual(expected, actual)
             return
+        if isinstance(expected, RaggedTensorValue):
+            expected, actual = ([*v.nested_row_splits, v.flat_values] for v in (expected, actual))
         self.assertEqual(len(expected), len(actual))
-        keys = expected if isinstance(expected, dict) else range(len(expected))
-        if isinstance(expected, (SparseTensorValue, RaggedTensorValue)):
-            expected, actual = tuple(expected), tuple(actual)
-        for key in keys:
+        for key in expected if isinstance(expected, dict) else range(len(expected)):
             self.match(expected[key], actual[key])
 
     def does_not_match(self, expected: Any, actual: Any) -> None:
@@ -193,9 +192,9 @@ class DatasetSerializationTestBase(TestCase):
         with self.assertRaises(AssertionError):
             self.match(expected, actual)
 
-    def gen_break_points(self, num_outputs: int, num_samples: int = 10) -> np.ndarray:
+    def gen_break_points(self, num_outputs: int, num_samples: int = 10) -> list[int]:
         """Breaks that are spread over a run."""
-        return np.linspace(0, num_outputs, num_samples, dtype=int)
+        return np.linspace(0, num_outputs, num_samples, dtype=int).tolist()
 
     def _elements(self, sess: Any, get_next: Any, count: int, to_the_end: bool) -> list:
         found = [sess.run(get_next) for _ in range(count)]
