@@ -10,6 +10,7 @@ from tensorfleet import nest
 from tensorfleet.api import export, find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import UnconnectedGradients
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.references import Reference
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.variables.base import Variable
@@ -92,7 +93,20 @@ class GradientTape:
     def _watches(self, source: Any) -> bool:
         if isinstance(source, Variable):
             return Reference(source) in self._watched or (self._variables and source.trainable)
-        return Reference(source) in self._watched
+        return Reference(source) in self._watched or self._follows(source)
+
+    def _follows(self, source: Any) -> bool:
+        """Whether a tensor was made of one that is watched."""
+        stack = list(source.op.inputs) if isinstance(source, Tensor) else []
+        seen = set()
+        while stack:
+            tensor = stack.pop()
+            if Reference(tensor) in self._watched:
+                return True
+            if tensor.op not in seen:
+                seen.add(tensor.op)
+                stack.extend(tensor.op.inputs)
+        return False
 
 
 def _tensors(variable: Any) -> list[Any]:
