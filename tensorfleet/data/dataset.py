@@ -86,7 +86,8 @@ class Dataset(Described):
     def __repr__(self) -> str:
         types = str(map_leaves(lambda leaf: repr(leaf.dtype), self._structure)).replace("'", "")
         shapes = str(map_leaves(lambda leaf: str(leaf.shape), self._structure)).replace("'", "")
-        return f"<{type(self).__name__} shapes: {shapes}, types: {types}>"
+        name = "DatasetV1Adapter" if type(self) is Dataset else type(self).__name__
+        return f"<{name} shapes: {shapes}, types: {types}>"
 
     def __iter__(self) -> Any:
         raise RuntimeError("dataset.__iter__() is only supported when eager execution is enabled.")
@@ -464,7 +465,12 @@ def _stateful(call: Callable, state: Any, structure: Any, what: str, with_output
     kept = map_leaves(structures.leaf_of, state)
     while True:
         function = traced(_spread(call, kept, structure), what, kept, structure)
-        new = function.structure[0] if with_output else function.structure
+        new = function.structure
+        if with_output:
+            if type(new) is not tuple or len(new) != 2:
+                text = "pair comprising the new state and the output value."
+                raise TypeError(f"The {what} function must return a {text}")
+            new = new[0]
         if not structures.same_form(kept, new):
             raise TypeError(
                 f"The element types for the new state must match the initial state. Expected "

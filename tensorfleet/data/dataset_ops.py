@@ -10,11 +10,12 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.data import batches, keeping, transforms
 from tensorfleet.data.blocks import Column
-from tensorfleet.data.nodes import Counting, Files, From, Node, Run, Slices, on_positions, opener
+from tensorfleet.data.nodes import Counting, Drawing, Files, From, Node, Run, Slices, on_positions, opener
 from tensorfleet.data.shuffling import shuffled
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
+from tensorfleet.ops import philox
 from tensorfleet.ops.common import SCALAR, vector_of
 from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.shapes import TensorShape
@@ -111,6 +112,11 @@ def _range(ctx: Any, start: Any, stop: Any, step: Any) -> Node:
     if int(step) == 0:
         raise invalid("step must be a non-zero integer.")
     return From(lambda s: Counting(int(start), int(stop), int(step)))
+
+
+@dataset_op("RandomDataset", "seed: int64, seed2: int64", IS + NOTE, stateful=True)
+def _random(ctx: Any, seed: Any, seed2: Any) -> Node:
+    return From(lambda step: Drawing(philox.initial_state(int(seed), int(seed2))))
 
 
 _FILES = "filenames: string, compression_type: string, buffer_size: int64"

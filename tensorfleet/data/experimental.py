@@ -131,10 +131,6 @@ def scan(initial_state: Any, scan_func: Callable) -> Transformation:
     def transform(dataset: Dataset) -> Dataset:
         state = structures.converted(initial_state, "initial_state")
         function, _ = _stateful(scan_func, state, dataset._structure, "scan", with_output=True)
-        if not (isinstance(function.structure, tuple) and len(function.structure) == 2):
-            raise TypeError(
-                "The scan function must return a pair comprising the new state and the output value."
-            )
         return dataset._next(
             "ScanDataset",
             function.structure[1],
@@ -283,9 +279,13 @@ def choose_from_datasets(datasets: Any, choice_dataset: Dataset) -> Dataset:
     """Elements of several datasets, in the order in which a dataset of numbers names them."""
     if not (isinstance(choice_dataset._structure, Leaf) and choice_dataset._structure.dtype == dtypes.int64):
         raise TypeError("`choice_dataset` must be a dataset of scalar `tf.int64` tensors.")
+    first = datasets[0]
+    for other in datasets[1:]:
+        if (first.output_types, first.output_classes) != (other.output_types, other.output_classes):
+            raise TypeError("All datasets must have the same type and class.")
     return Dataset._make(
         "DirectedInterleaveDataset",
-        datasets[0]._structure,
+        first._structure,
         choice_dataset._variant_tensor,
         [d._variant_tensor for d in datasets],
         sources=(choice_dataset, *datasets),
@@ -302,13 +302,11 @@ def sample_from_datasets(datasets: Any, weights: Any = None, seed: int | None = 
         raise ValueError("`weights` must be a vector of length `len(datasets)`.")
     logits = np.log(np.maximum(chances, 1e-300)).astype(np.float32)[None]
 
-    def choose(unused: Tensor) -> Tensor:
-        first, second = get_seed(seed)
-        seeds: dict[str, Any] = {"seed": first or 0, "seed2": second or 0}
-        drawn = apply("Multinomial", constant(logits), constant(1), output_dtype=dtypes.int64, **seeds)
+    def choose(words: Tensor) -> Tensor:
+        drawn = apply("StatelessMultinomial", constant(logits), constant(1), words, output_dtype=dtypes.int64)
         return apply("Reshape", drawn, constant(np.zeros(0, np.int32)))
 
-    return choose_from_datasets(datasets, Dataset.range(2**63 - 1).map(choose))
+    return choose_from_datasets(datasets, RandomDataset(seed).batch(2).map(choose))
 
 
 @export("data.experimental.prefetch_to_device", "contrib.data.prefetch_to_device")
@@ -333,15 +331,8 @@ class RandomDataset(Dataset):
     """Random int64 numbers for ever; the same ones for the same seed."""
 
     def __init__(self, seed: int | None = None) -> None:
-        first, second = get_seed(seed)
-
-        def draw(unused: Tensor) -> Tensor:
-            seeds: dict[str, Any] = {"seed": first or 0, "seed2": second or 0}
-            none = constant(np.zeros(0, np.int32))
-            return apply("RandomUniformInt", none, constant(np.int64(0)), constant(np.int64(2**32)), **seeds)
-
-        made = Dataset.range(2**63 - 1).map(draw)
-        self._variant_tensor, self._structure, self._sources = made._variant_tensor, made._structure, (made,)
+        first, second = (constant(np.int64(s or 0)) for s in get_seed(seed))
+        self._set("RandomDataset", Leaf(dtypes.int64, TensorShape([])), first, second)
 
 
 publish(RandomDataset, "data.experimental.RandomDataset", "contrib.data.RandomDataset")
@@ -358,7 +349,12 @@ class TFRecordWriter:
 
     def write(self, dataset: Dataset) -> Any:
         """The operation that writes all elements."""
+        if not isinstance(dataset, Dataset):
+            raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
         leaf = dataset._structure
         if not isinstance(leaf, Leaf) or leaf.dtype != dtypes.string or leaf.shape.rank not in (None, 0):
-            raise TypeError(f"`dataset` must be a dataset of scalar strings, not of {leaf}.")
+            raise TypeError(
+                "`dataset` must produce scalar `DT_STRING` tensors whereas it produces shape "
+                f"{dataset.output_shapes} and types {dataset.output_types}"
+            )
         return apply("DatasetToTFRecord", dataset._variant_tensor, self._filename, self._compression)

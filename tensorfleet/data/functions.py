@@ -55,7 +55,7 @@ def traced(function: Callable, what: str, *arguments: Any) -> Traced:
             result.append(structures.converted(returned))
         except (TypeError, ValueError) as e:
             raise TypeError(
-                f"Unsupported return value from function passed to {what}: {returned}. ({e})"
+                f"Unsupported return value from function passed to {_full(what)}: {returned}. ({e})"
             ) from e
         graph.outputs = structures.carried(result[0])
 
@@ -74,6 +74,14 @@ def traced(function: Callable, what: str, *arguments: Any) -> Traced:
     body, _ = trace(run, f"Dataset_{what}_{label}", [(leaf.flat_dtype, leaf.flat_shape) for leaf in flat])
     _warn_of_surprises(body, what, label)
     return Traced(body, result[0])
+
+
+_EXPERIMENTAL = {"group_by_reducer", "group_by_window", "map_and_batch", "scan", "take_while"}
+
+
+def _full(what: str) -> str:
+    """How users call a transformation."""
+    return f"{'tf.data.experimental' if what in _EXPERIMENTAL else 'Dataset'}.{what}()"
 
 
 def _warn_of_surprises(body: FunctionGraph, what: str, label: str) -> None:

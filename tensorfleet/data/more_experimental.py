@@ -11,7 +11,6 @@ from tensorfleet import dtypes, errors
 from tensorfleet.api import export
 from tensorfleet.data.dataset import Dataset, VariantDataset, _int64
 from tensorfleet.data.experimental import Transformation, group_by_window, scan
-from tensorfleet.data.options import _Wishes
 from tensorfleet.data.specs import leaves_of
 from tensorfleet.data.structure import Leaf
 from tensorfleet.graph.apply import apply, constant
@@ -318,13 +317,6 @@ class StatsAggregator:
         """A serialized `tf.Summary`, which is empty."""
         with name_scope(None, "StatsAggregatorSummary"):
             return constant(b"")
-
-
-@export("data.experimental.MapVectorizationOptions")
-class MapVectorizationOptions(_Wishes):
-    """Whether functions of elements may be turned into functions of batches."""
-
-    _names = ("enabled", "use_choose_fastest")
 
 
 # -- databases ---------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from tensorfleet.data.blocks import Block, Column, picked
 from tensorfleet.data.places import of_file
 from tensorfleet.io.records import RecordReader
 from tensorfleet.io.sources import Lines, Pieces
+from tensorfleet.ops import philox
 from tensorfleet.ops.memory import Recycler
 
 
@@ -117,6 +118,24 @@ class Through(Run):
 
 
 # -- values in memory --------------------------------------------------------------------------------
+
+
+class Drawing(Run):
+    """The words of a random stream in one column of int64."""
+
+    place = ("_stream", "_drawn")
+
+    def __init__(self, stream: np.ndarray) -> None:
+        self._stream, self._drawn = stream, 0
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next words."""
+        first, within = divmod(self._drawn, 4)
+        count = min(n, 4096)
+        offsets = np.arange(first, first + (within + count + 3) // 4, dtype=np.uint64)
+        words = philox.blocks(np, self._stream, offsets).reshape(-1)[within : within + count]
+        self._drawn += count
+        return Block(count, [words.astype(np.int64)])
 
 
 class Counting(Run):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, ClassVar
 
 from tensorfleet.api import export
 
@@ -12,6 +12,8 @@ class _Wishes:
     """Named settings, all None until set."""
 
     _names: tuple[str, ...] = ()
+    #: the types of those that take one only
+    _kinds: ClassVar[dict[str, type]] = {}
 
     def __init_subclass__(cls) -> None:
         for name in cls._names:
@@ -24,6 +26,11 @@ class _Wishes:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._names:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
+        kind = self._kinds.get(name)
+        if kind is not None and value is not None and not isinstance(value, kind):
+            raise TypeError(
+                f'Property "{name}" must be of type {kind}, got: {value!r} (type: {type(value)!r})'
+            )
         object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
@@ -40,6 +47,7 @@ class ThreadingOptions(_Wishes):
     """How many threads a dataset may use."""
 
     _names = ("max_intra_op_parallelism", "private_threadpool_size")
+    _kinds: ClassVar[dict[str, type]] = dict.fromkeys(_names, int)
 
 
 @export("data.experimental.AutoShardPolicy")
@@ -58,6 +66,14 @@ class DistributeOptions(_Wishes):
     """How a dataset is divided between workers."""
 
     _names = ("auto_shard", "num_devices", "_make_stateless", "auto_shard_policy")
+
+
+@export("data.experimental.MapVectorizationOptions")
+class MapVectorizationOptions(_Wishes):
+    """Whether functions are to be applied to whole batches, which is done here wherever it can be."""
+
+    _names = ("enabled", "use_choose_fastest")
+    _kinds: ClassVar[dict[str, type]] = dict.fromkeys(_names, bool)
 
 
 @export("data.experimental.OptimizationOptions")
@@ -83,6 +99,12 @@ class OptimizationOptions(_Wishes):
         "shuffle_and_repeat_fusion",
     )
 
+    map_vectorization: Any
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.map_vectorization = MapVectorizationOptions()
+
 
 @export("data.experimental.StatsOptions")
 class StatsOptions(_Wishes):
@@ -104,6 +126,14 @@ class Options(_Wishes):
         "experimental_stateful_whitelist",
         "experimental_threading",
     )
+    _kinds: ClassVar[dict[str, type]] = {
+        "experimental_deterministic": bool,
+        "experimental_distribute": DistributeOptions,
+        "experimental_optimization": OptimizationOptions,
+        "experimental_slack": bool,
+        "experimental_stats": StatsOptions,
+        "experimental_threading": ThreadingOptions,
+    }
     experimental_deterministic: Any
     experimental_distribute: Any
     experimental_optimization: Any

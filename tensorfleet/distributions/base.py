@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -77,14 +79,26 @@ class Distribution:
         self._dtype = dtype
         self._reparameterization_type = reparameterization_type
         self._validate_args, self._allow_nan_stats = validate_args, allow_nan_stats
-        self._given = {k: v for k, v in (parameters or {}).items() if k not in ("self", "__class__")}
+        self._remember(parameters or {})
         self._graph_parents = list(graph_parents or ())
-        self._name = name or type(self).__name__
+        for i, parent in enumerate(self._graph_parents):
+            if not isinstance(parent, Tensor):
+                raise ValueError(f"Graph parent item {i} is not a Tensor; {parent}.")
+        self._name = name or ""
+        if not self._name.endswith("/"):
+            with name_scope(name or type(self).__name__) as self._name:
+                pass
 
-    def _start(self, dtype: Any, kind: ReparameterizationType, given: dict[str, Any]) -> None:
-        """What every constructor ends with; `given` are its `locals()`."""
+    def _remember(self, given: dict[str, Any]) -> None:
+        """Keeps the arguments of a constructor, which are its `locals()`."""
+        self._given = {k: v for k, v in given.items() if k not in ("self", "__class__")}
+
+    def _start(
+        self, dtype: Any, kind: ReparameterizationType, given: dict[str, Any], scope: str | None = None
+    ) -> None:
+        """What every constructor ends with; `given` are its `locals()`, `scope` where its operations are."""
         flags = (given["validate_args"], given["allow_nan_stats"])
-        Distribution.__init__(self, dtype, kind, *flags, given, name=given["name"])
+        Distribution.__init__(self, dtype, kind, *flags, given, name=scope or given["name"])
 
     # -- what it is ----------------------------------------------------------------------------------
 
@@ -116,12 +130,12 @@ class Distribution:
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         """The shape of the batch as a tensor."""
-        with name_scope(self._scope(name)):
+        with self._scope(name):
             return joint_shape(*self._batched())
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
         """The shape of one sample as a tensor."""
-        with name_scope(self._scope(name)):
+        with self._scope(name):
             return self._event()
 
     def is_scalar_batch(self, name: str = "is_scalar_batch") -> Tensor:
@@ -131,6 +145,29 @@ class Distribution:
     def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
         """Whether a sample is one number."""
         return apply("Equal", apply("Size", self.event_shape_tensor()), np.int32(0), name=name)
+
+    #: the parameters whose shapes `param_shapes` tells; all alike
+    _alike: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def param_shapes(cls, sample_shape: Any, name: str = "DistributionParamShapes") -> dict[str, Tensor]:
+        """The shapes that the parameters must have for samples of a shape."""
+        if not cls._alike:
+            raise NotImplementedError("_param_shapes not implemented")
+        with name_scope(name, values=[sample_shape]):
+            return {n: to_tensor(sample_shape, np.int32) for n in cls._alike}
+
+    @classmethod
+    def param_static_shapes(cls, sample_shape: Any) -> dict[str, TensorShape]:
+        """The same for a shape that is known."""
+        if isinstance(sample_shape, TensorShape):
+            if not sample_shape.is_fully_defined():
+                raise ValueError("TensorShape sample_shape must be fully defined")
+            sample_shape = sample_shape.as_list()
+        found = {n: find("get_static_value")(t) for n, t in cls.param_shapes(sample_shape).items()}
+        if any(shape is None for shape in found.values()):
+            raise ValueError("sample_shape must be a fully-defined TensorShape or list/tuple")
+        return {n: TensorShape(shape.tolist()) for n, shape in found.items()}
 
     def copy(self, **override_parameters_kwargs: Any) -> Any:
         """The same distribution with some parameters changed."""
@@ -143,21 +180,30 @@ class Distribution:
     def _event(self) -> Tensor:
         return to_tensor(np.zeros(0, np.int32))
 
-    def _scope(self, name: str) -> str:
-        return f"{self._name}_{name}"
+    @contextmanager
+    def _scope(self, name: str) -> Iterator[None]:
+        with name_scope(self._name), name_scope(name):
+            yield
+
+    def _expand_sample_shape_to_vector(self, x: Any, name: str) -> tuple[Tensor, Any]:
+        """A sample shape as a vector, and how many samples that is."""
+        x = to_tensor(x, np.int32, name)
+        if x.shape.rank not in (None, 0, 1):
+            raise ValueError("Input is neither scalar nor vector.")
+        return apply("Reshape", x, [-1]), find("reduce_prod")(x)
 
     def _call(self, method: str, name: str, *args: Any) -> Any:
         function = getattr(self, method, None)
         if function is None:
             raise NotImplementedError(f"{method[1:]} is not implemented: {type(self).__name__}")
-        with name_scope(self._scope(name)):
+        with self._scope(name):
             return function(*args)
 
     # -- samples and densities -----------------------------------------------------------------------
 
     def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Tensor:
         """Samples of shape `sample_shape + batch_shape + event_shape`."""
-        with name_scope(self._scope(name)):
+        with self._scope(name):
             wanted = to_tensor(sample_shape, np.int32) if sample_shape != () else None
             if wanted is None:
                 drawn = self._call("_sample_n", name, np.int32(1), seed)
@@ -260,10 +306,16 @@ class Distribution:
         """The mean of `-other.log_prob` under this distribution."""
         return self.kl_divergence(other, name) + self.entropy()
 
+    def __str__(self) -> str:
+        shapes = (("batch", self.batch_shape), ("event", self.event_shape))
+        known = "".join(f", {what}_shape={shape}" for what, shape in shapes if shape.rank is not None)
+        kind = getattr(self._dtype, "name", self._dtype)
+        return f'tfp.distributions.{type(self).__name__}("{self._name}"{known}, dtype={kind})'
+
     def __repr__(self) -> str:
         kind = getattr(self._dtype, "name", self._dtype)
         return (
-            f"<tf.distributions.{type(self).__name__} '{self._name}' batch_shape={self.batch_shape} "
+            f"<tfp.distributions.{type(self).__name__} '{self._name}' batch_shape={self.batch_shape} "
             f"event_shape={self.event_shape} dtype={kind}>"
         )
 

@@ -41,11 +41,12 @@ class Uniform(Distribution):
         name: str = "Uniform",
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             self._low, high = tensors(low=low, high=high)
             self._high = checked(validate_args, [_below(self._low, high)], high)
-        self._start(self._low.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
+        self._start(self._low.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
 
+    _alike = ("low", "high")
     low = readonly("_low", "The lower end.")
     high = readonly("_high", "The upper end.")
 
@@ -107,12 +108,17 @@ class Exponential(Distribution):
         name: str = "Exponential",
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             (rate,) = tensors(rate=rate)
             self._rate = checked(validate_args, positive(rate), rate)
-        self._start(self._rate.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
+        self._start(self._rate.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
 
     rate = readonly("_rate", "How often the event happens.")
+
+    @property
+    def concentration(self) -> Tensor:
+        """The shape of the gamma distribution that this is: 1."""
+        return ones_like(self._rate)
 
     def _batched(self) -> tuple:
         return (self._rate,)
@@ -148,3 +154,21 @@ class Exponential(Distribution):
 def _kl_exponential(a: Exponential, b: Exponential, name: str | None = None) -> Tensor:
     with name_scope(name, "kl_exponential_exponential", [a.rate, b.rate]):
         return apply("Log", a.rate) - apply("Log", b.rate) + (b.rate - a.rate) / a.rate
+
+
+class ExponentialWithSoftplusRate(Exponential):
+    """An exponential distribution whose rate is the softplus of what is given."""
+
+    def __init__(
+        self,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "ExponentialWithSoftplusRate",
+    ) -> None:
+        given = locals()
+        with name_scope(name) as scope:
+            (rate,) = tensors(rate=rate)
+            turned = apply("Softplus", rate, name="softplus_rate")
+        super().__init__(turned, validate_args, allow_nan_stats, scope)
+        self._remember(given)

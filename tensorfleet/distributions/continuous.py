@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,9 +28,9 @@ from tensorfleet.properties import readonly
 _LOG_TWO_PI = math.log(2 * math.pi)
 
 
-def positive(*values: Tensor) -> list:
+def positive(*values: Tensor, message: str | None = None) -> list:
     """The checks that values are above 0."""
-    return [lambda v=v: find("assert_positive")(v) for v in values]
+    return [lambda v=v: find("assert_positive")(v, message=message) for v in values]
 
 
 class _LocationScale(Distribution):
@@ -45,11 +45,12 @@ class _LocationScale(Distribution):
         name: str = "Normal",
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             self._loc, scale = tensors(loc=loc, scale=scale)
             self._scale = checked(validate_args, positive(scale), scale)
-        self._start(self._scale.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
+        self._start(self._scale.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
 
+    _alike: ClassVar[tuple[str, ...]] = ("loc", "scale")
     loc = readonly("_loc", "Where the middle is.")
     scale = readonly("_scale", "How wide it is.")
 
@@ -214,11 +215,12 @@ class StudentT(_LocationScale):
         name: str = "StudentT",
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             df, self._loc, self._scale = tensors(df=df, loc=loc, scale=scale)
             self._df = checked(validate_args, positive(df), df)
-        self._start(self._scale.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
+        self._start(self._scale.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
 
+    _alike = ("df", "loc", "scale")
     df = readonly("_df", "The degrees of freedom.")
 
     def _batched(self) -> tuple:
@@ -258,7 +260,7 @@ class StudentT(_LocationScale):
 
     def _mean(self) -> Tensor:
         mean = self._loc * ones_like(self._df * self._scale)
-        return self._where_above(1, mean, float("nan"))
+        return self._above_one(mean, "mean")
 
     def _mode(self) -> Tensor:
         return self._loc * ones_like(self._df * self._scale)
@@ -269,11 +271,70 @@ class StudentT(_LocationScale):
         safe = apply("Select", apply("Greater", df, two * ones_like(df)), df - two, ones_like(df))
         value = apply("Square", self._scale) * df / safe
         infinite = self._where_above(2, value, float("inf"))
-        return self._where_above(1, infinite, float("nan"))
+        return self._above_one(infinite, "variance")
+
+    def _above_one(self, value: Tensor, what: str) -> Tensor:
+        """What exists for more than one degree of freedom; elsewhere NaN, or an error when that is not allowed."""
+        if self._allow_nan_stats:
+            return self._where_above(1, value, float("nan"))
+        text = f"{what} not defined for components of df <= 1"
+        return checked(
+            True, [lambda: find("assert_less")(number(1, self._df), self._df, message=text)], value
+        )
 
     def _where_above(self, limit: float, value: Tensor, otherwise: float) -> Tensor:
         df = self._df * ones_like(value)
         return apply("Select", df > number(limit, df), value, number(otherwise, value) * ones_like(value))
+
+
+class _SoftplusScale(_LocationScale):
+    """A distribution whose scale is the softplus of what is given."""
+
+    def __init__(
+        self,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "NormalWithSoftplusScale",
+    ) -> None:
+        given = locals()
+        with name_scope(name) as scope:
+            loc, scale = tensors(loc=loc, scale=scale)
+            turned = apply("Softplus", scale, name="softplus_scale")
+        super().__init__(loc, turned, validate_args, allow_nan_stats, scope)
+        self._remember(given)
+
+
+class NormalWithSoftplusScale(_SoftplusScale, Normal):
+    """A normal distribution whose scale is the softplus of what is given."""
+
+
+class LaplaceWithSoftplusScale(_SoftplusScale, Laplace):
+    """A Laplace distribution whose scale is the softplus of what is given."""
+
+    __init__ = with_defaults(_SoftplusScale.__init__, name="LaplaceWithSoftplusScale")
+
+
+class StudentTWithAbsDfSoftplusScale(StudentT):
+    """Student's t with `floor(abs(df))` degrees of freedom, and the softplus of what is given as its scale."""
+
+    def __init__(
+        self,
+        df: Any,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "StudentTWithAbsDfSoftplusScale",
+    ) -> None:
+        given = locals()
+        with name_scope(name) as scope:
+            df, loc, scale = tensors(df=df, loc=loc, scale=scale)
+            whole = apply("Floor", apply("Abs", df))
+            turned = apply("Softplus", scale, name="softplus_scale")
+        super().__init__(whole, loc, turned, validate_args, allow_nan_stats, scope)
+        self._remember(given)
 
 
 def _another(seed: int | None) -> int | None:

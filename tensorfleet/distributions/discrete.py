@@ -12,10 +12,15 @@ from tensorfleet.arguments import with_defaults
 from tensorfleet.distributions.base import (
     NOT_REPARAMETERIZED,
     Distribution,
-    checked,
     counted,
     number,
     tensors,
+)
+from tensorfleet.distributions.checks import (
+    after,
+    embed_check_integer_casting_closed,
+    embed_check_nonnegative_integer_form,
+    get_logits_and_probs,
 )
 from tensorfleet.distributions.divergence import RegisterKL
 from tensorfleet.graph.apply import apply
@@ -31,31 +36,6 @@ from tensorfleet.shapes import TensorShape
 _LAST = np.array([-1], np.int32)
 
 
-def _one_of(logits: Any, probs: Any) -> None:
-    if (logits is None) == (probs is None):
-        raise ValueError("Must pass probs or logits, but not both.")
-
-
-def _from_sigmoid(logits: Any, probs: Any) -> tuple[Tensor, Tensor]:
-    """(logits, probs) of coins, from the one that is given."""
-    _one_of(logits, probs)
-    if probs is None:
-        (logits,) = tensors(logits=logits)
-        return logits, apply("Sigmoid", logits)
-    (probs,) = tensors(probs=probs)
-    return apply("Log", probs) - apply("Log1p", apply("Neg", probs)), probs
-
-
-def _from_softmax(logits: Any, probs: Any) -> tuple[Tensor, Tensor]:
-    """(logits, probs) of classes, from the one that is given."""
-    _one_of(logits, probs)
-    if probs is None:
-        (logits,) = tensors(logits=logits)
-        return logits, find("nn.softmax")(logits)
-    (probs,) = tensors(probs=probs)
-    return apply("Log", probs), probs
-
-
 class Bernoulli(Distribution):
     """Coins that show 1 with probability `probs`, or `sigmoid(logits)`."""
 
@@ -69,12 +49,16 @@ class Bernoulli(Distribution):
         name: str = "Bernoulli",
     ) -> None:
         given = locals()
-        with name_scope(name):
-            self._logits, self._probs = _from_sigmoid(logits, probs)
-        self._start(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, given)
+        with name_scope(name) as scope:
+            self._logits, self._probs = get_logits_and_probs(
+                logits, probs, validate_args=validate_args, name=scope
+            )
+        self._start(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, given, scope)
 
     logits = readonly("_logits", "The logarithm of the odds of 1.")
     probs = readonly("_probs", "The probability of 1.")
+
+    _alike = ("logits",)
 
     def _batched(self) -> tuple:
         return (self._logits,)
@@ -85,6 +69,8 @@ class Bernoulli(Distribution):
         return cast(drawn < self._probs, self._dtype)
 
     def _log_prob(self, event: Tensor) -> Tensor:
+        if self._validate_args:
+            event = embed_check_integer_casting_closed(event, target_dtype=dtypes.bool_)
         event = cast(event, self._logits.dtype.base_dtype)
         logits = self._logits * ones_like(event)
         event = event * ones_like(logits)
@@ -127,9 +113,9 @@ class _Classes(Distribution):
         name: str = "Categorical",
     ) -> None:
         given = locals()
-        with name_scope(name):
-            self._logits, self._probs = _from_softmax(logits, probs)
-        self._start(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, given)
+        with name_scope(name) as scope:
+            self._logits, self._probs = get_logits_and_probs(logits, probs, True, validate_args, scope)
+        self._start(dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, given, scope)
 
     logits = readonly("_logits", "The logarithms of the classes' weights.")
     probs = readonly("_probs", "The probabilities of the classes.")
@@ -163,7 +149,13 @@ class Categorical(_Classes):
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         return cast(self._draw(count, seed), self._dtype)
 
+    def _checked(self, classes: Tensor) -> Tensor:
+        if self._validate_args:
+            return embed_check_integer_casting_closed(classes, target_dtype=dtypes.int32)
+        return classes
+
     def _log_prob(self, classes: Tensor) -> Tensor:
+        classes = self._checked(classes)
         whole = find("broadcast_dynamic_shape")(shape_of(classes), self.batch_shape_tensor())
         labels = find("broadcast_to")(cast(classes, dtypes.int32), whole)
         logits = find("broadcast_to")(
@@ -176,6 +168,7 @@ class Categorical(_Classes):
         return found
 
     def _cdf(self, classes: Tensor) -> Tensor:
+        classes = self._checked(classes)
         below = find("sequence_mask")(cast(classes, dtypes.int32), self.event_size)  # the class itself not
         return apply("Sum", self._probs * cast(below, self._probs.dtype.base_dtype), _LAST)
 
@@ -230,11 +223,11 @@ class Multinomial(_Classes):
         name: str = "Multinomial",
     ) -> None:
         given = locals()
-        with name_scope(name):
-            self._logits, self._probs = _from_softmax(logits, probs)
+        with name_scope(name) as scope:
+            self._logits, self._probs = get_logits_and_probs(logits, probs, True, validate_args, scope)
             (total,) = tensors(self._logits.dtype.base_dtype, total_count=total_count)
-            self._total = checked(validate_args, [lambda: find("assert_non_negative")(total)], total)
-        self._start(self._probs.dtype.base_dtype, NOT_REPARAMETERIZED, given)
+            self._total = embed_check_nonnegative_integer_form(total) if validate_args else total
+        self._start(self._probs.dtype.base_dtype, NOT_REPARAMETERIZED, given, scope)
 
     total_count = readonly("_total", "The number of draws.")
 
@@ -260,6 +253,8 @@ class Multinomial(_Classes):
         return apply("Sum", ones * used, np.array([1], np.int32))
 
     def _log_prob(self, counts: Tensor) -> Tensor:
+        if self._validate_args:
+            counts = checked_counts(counts, self._total, "counts must sum to `self.total_count`")
         core = apply("Sum", counts * find("nn.log_softmax")(self._logits), _LAST)
         return core + log_combinations(self._total, counts)
 
@@ -273,6 +268,12 @@ class Multinomial(_Classes):
         p = self._probs * ones_like(self._total)[..., None]
         outer = apply("Neg", self._total[..., None, None] * p[..., None] * p[..., None, :])
         return find("matrix_set_diag")(outer, self._variance())
+
+
+def checked_counts(counts: Tensor, total: Tensor, text: str) -> Tensor:
+    """Counts, which must be whole numbers, not negative, and `total` together."""
+    counts = embed_check_nonnegative_integer_form(counts)
+    return after([find("assert_equal")(total, apply("Sum", counts, _LAST), message=text)], counts)
 
 
 def log_combinations(total: Tensor, counts: Tensor) -> Tensor:
@@ -296,14 +297,14 @@ class Poisson(Distribution):
         given = locals()
         if (rate is None) == (log_rate is None):
             raise ValueError("Must specify exactly one of `rate` and `log_rate`.")
-        with name_scope(name):
+        with name_scope(name) as scope:
             if rate is None:
                 (self._log_rate,) = tensors(log_rate=log_rate)
                 self._rate = apply("Exp", self._log_rate)
             else:
                 (self._rate,) = tensors(rate=rate)
                 self._log_rate = apply("Log", self._rate)
-        self._start(self._rate.dtype.base_dtype, NOT_REPARAMETERIZED, given)
+        self._start(self._rate.dtype.base_dtype, NOT_REPARAMETERIZED, given, scope)
 
     rate = readonly("_rate", "The mean.")
     log_rate = readonly("_log_rate", "The logarithm of the mean.")

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tensorfleet.api import find
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 
 _DIVERGENCES: dict[tuple[type, type], Callable] = {}
 
 
-def _registered(a: type, b: type) -> Callable | None:
+def _registered_kl(a: type, b: type) -> Callable | None:
     for first in a.__mro__:
         for second in b.__mro__:
             if (first, second) in _DIVERGENCES:
@@ -23,14 +25,29 @@ def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
     """How much information is lost when `distribution_b` stands for `distribution_a`, in nats."""
-    found = _registered(type(distribution_a), type(distribution_b))
+    found = _registered_kl(type(distribution_a), type(distribution_b))
     if found is None:
         raise NotImplementedError(
             f"No KL(distribution_a || distribution_b) registered for distribution_a type "
             f"{type(distribution_a).__name__} and distribution_b type {type(distribution_b).__name__}"
         )
     with name_scope("KullbackLeibler"):
-        return found(distribution_a, distribution_b, name=name)
+        value = found(distribution_a, distribution_b, name=name)
+        if allow_nan_stats:
+            return value
+        text = (
+            f"KL calculation between {distribution_a.name} and {distribution_b.name} returned NaN values (and was "
+            "called with allow_nan_stats=False). Values:"
+        )
+        known = find("reduce_all")(apply("LogicalNot", apply("IsNan", value)))
+        with find("control_dependencies")([find("Assert")(known, [text, value])]):
+            return apply("Identity", value, name="checked_kl")
+
+
+def cross_entropy(ref: Any, other: Any, allow_nan_stats: bool = True, name: str | None = None) -> Tensor:
+    """The mean of `-other.log_prob` under `ref`."""
+    with name_scope(name, "cross_entropy"):
+        return ref.entropy() + kl_divergence(ref, other, allow_nan_stats=allow_nan_stats)
 
 
 class RegisterKL:

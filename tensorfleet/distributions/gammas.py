@@ -15,8 +15,9 @@ from tensorfleet.distributions.base import (
     number,
     tensors,
 )
+from tensorfleet.distributions.checks import after, embed_check_nonnegative_integer_form
 from tensorfleet.distributions.continuous import _another, positive, to_count
-from tensorfleet.distributions.discrete import Multinomial, log_combinations
+from tensorfleet.distributions.discrete import Multinomial, checked_counts, log_combinations
 from tensorfleet.distributions.divergence import RegisterKL
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
@@ -27,14 +28,30 @@ from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 _LAST = np.array([-1], np.int32)
+_POSITIVE = "Concentration parameter must be positive."
 
 
-def _or_nan(allowed: bool, exists: Tensor, value: Tensor, message: str) -> Tensor:
-    """A moment where it exists; elsewhere NaN, or an error when that is not allowed."""
-    if allowed:
-        return apply("Select", exists, value, number(float("nan"), value) * ones_like(value))
-    with find("control_dependencies")([find("Assert")(find("reduce_all")(exists), [message])]):
-        return apply("Identity", value)
+def _weights(alpha: Tensor) -> list:
+    """The checks of the weights of classes."""
+    flat = "Concentration parameter must have >=1 dimensions."
+    few = "Concentration parameter must have event_size >= 2."
+    return [
+        *positive(alpha, message=_POSITIVE),
+        lambda: find("assert_rank_at_least")(alpha, 1, message=flat),
+        lambda: find("assert_less")(np.int32(1), shape_of(alpha)[-1], message=few),
+    ]
+
+
+def _or_nan(allowed: bool, value: Tensor, *above_one: tuple[Tensor, str]) -> Tensor:
+    """A moment where parameters are above 1; elsewhere NaN, or an error when that is not allowed."""
+    one = number(1, value)
+    if not allowed:
+        return after([find("assert_less")(one, p, message=text) for p, text in above_one], value)
+    ones = ones_like(value)
+    exists = [p * ones > one for p, _ in above_one]
+    for more in exists[1:]:
+        exists[0] = apply("LogicalAnd", exists[0], more)
+    return apply("Select", exists[0], value, number(float("nan"), value) * ones)
 
 
 class Gamma(Distribution):
@@ -49,13 +66,14 @@ class Gamma(Distribution):
         name: str = "Gamma",
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             alpha, beta = tensors(concentration=concentration, rate=rate)
             self._concentration = checked(validate_args, positive(alpha), alpha)
             self._rate = checked(validate_args, positive(beta), beta)
-        self._start(alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
+        self._start(alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
 
     concentration = readonly("_concentration", "The shape parameter.")
+    _alike = ("concentration", "rate")
     rate = readonly("_rate", "The inverse of the scale.")
 
     def _batched(self) -> tuple:
@@ -67,10 +85,12 @@ class Gamma(Distribution):
         )
 
     def _log_prob(self, x: Tensor) -> Tensor:
+        x = checked(self._validate_args, positive(x), x)
         a, b = self._concentration, self._rate
         return (a - number(1, a)) * apply("Log", x) - b * x - (apply("Lgamma", a) - a * apply("Log", b))
 
     def _cdf(self, x: Tensor) -> Tensor:
+        x = checked(self._validate_args, positive(x), x)
         return apply("Igamma", self._concentration, self._rate * x)
 
     def _entropy(self) -> Tensor:
@@ -89,8 +109,8 @@ class Gamma(Distribution):
     def _mode(self) -> Tensor:
         one = number(1, self._concentration)
         value = (self._concentration - one) / self._rate
-        exists = self._concentration * ones_like(value) > one
-        return _or_nan(self._allow_nan_stats, exists, value, "mode not defined when any concentration <= 1")
+        text = "mode not defined when any concentration <= 1"
+        return _or_nan(self._allow_nan_stats, value, (self._concentration, text))
 
 
 @RegisterKL(Gamma, Gamma)
@@ -118,12 +138,13 @@ class Beta(Distribution):
         name: str = "Beta",
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             a, b = tensors(concentration1=concentration1, concentration0=concentration0)
-            self._a = checked(validate_args, positive(a), a)
-            self._b = checked(validate_args, positive(b), b)
-        self._start(a.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
+            self._a = checked(validate_args, positive(a, message=_POSITIVE), a)
+            self._b = checked(validate_args, positive(b, message=_POSITIVE), b)
+        self._start(a.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
 
+    _alike = ("concentration1", "concentration0")
     concentration1 = readonly("_a", "What pulls towards one.")
     concentration0 = readonly("_b", "What pulls towards zero.")
 
@@ -143,6 +164,8 @@ class Beta(Distribution):
 
     def _log_prob(self, x: Tensor) -> Tensor:
         one = number(1, x)
+        below = lambda: find("assert_less")(x, one, message="sample must be less than `1`.")  # noqa: E731
+        x = checked(self._validate_args, [*positive(x, message="sample must be positive"), below], x)
         core = (self._a - one) * apply("Log", x) + (self._b - one) * apply("Log1p", apply("Neg", x))
         return core - _lbeta(self._a, self._b)
 
@@ -166,10 +189,8 @@ class Beta(Distribution):
     def _mode(self) -> Tensor:
         one, two = number(1, self._a), number(2, self._a)
         value = (self._a - one) / (self.total_concentration - two)
-        ones = ones_like(value)
-        exists = apply("LogicalAnd", self._a * ones > one, self._b * ones > one)
-        text = "Mode undefined for concentration1 <= 1 or concentration0 <= 1."
-        return _or_nan(self._allow_nan_stats, exists, value, text)
+        texts = (f"Mode undefined for concentration{i} <= 1." for i in (1, 0))
+        return _or_nan(self._allow_nan_stats, value, *zip((self._a, self._b), texts, strict=True))
 
 
 @RegisterKL(Beta, Beta)
@@ -196,10 +217,10 @@ class Dirichlet(Distribution):
         name: str = "Dirichlet",
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             (alpha,) = tensors(concentration=concentration)
-            self._concentration = checked(validate_args, positive(alpha), alpha)
-        self._start(alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
+            self._concentration = checked(validate_args, _weights(alpha), alpha)
+        self._start(alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
 
     concentration = readonly("_concentration", "The weights of the classes.")
 
@@ -229,6 +250,10 @@ class Dirichlet(Distribution):
         return drawn / apply("Sum", drawn, _LAST, keep_dims=True)
 
     def _log_prob(self, x: Tensor) -> Tensor:
+        if self._validate_args:
+            text = "sample last-dimension must sum to `1`"
+            whole = find("assert_near")(number(1, x), apply("Sum", x, _LAST), message=text)
+            x = after([find("assert_positive")(x, message="samples must be positive"), whole], x)
         core = apply("Sum", (self._concentration - number(1, x)) * apply("Log", x), _LAST)
         return core - find("lbeta")(self._concentration)
 
@@ -256,7 +281,10 @@ class Dirichlet(Distribution):
         k = find("cast")(self._event()[0], self._dtype)
         value = (self._concentration - one) / (self.total_concentration[..., None] - k)
         text = "Mode undefined when any concentration <= 1"
-        return _or_nan(self._allow_nan_stats, self._concentration > one, value, text)
+        if not self._allow_nan_stats:
+            return _or_nan(False, value, (self._concentration, text))
+        least = apply("Min", self._concentration, _LAST, keep_dims=True)
+        return _or_nan(True, value, (least, text))
 
 
 @RegisterKL(Dirichlet, Dirichlet)
@@ -280,8 +308,9 @@ class DirichletMultinomial(Dirichlet):
     ) -> None:
         given = locals()
         super().__init__(concentration, validate_args, allow_nan_stats, name)
-        (self._total,) = tensors(self._dtype, total_count=total_count)
-        self._given = {k: v for k, v in given.items() if k not in ("self", "__class__")}
+        (total,) = tensors(self._dtype, total_count=total_count)
+        self._total = embed_check_nonnegative_integer_form(total) if validate_args else total
+        self._remember(given)
         self._reparameterization_type = NOT_REPARAMETERIZED
 
     total_count = readonly("_total", "The number of draws.")
@@ -291,6 +320,9 @@ class DirichletMultinomial(Dirichlet):
         return Multinomial(self._total, probs=probs).sample(seed=_another(seed))
 
     def _log_prob(self, counts: Tensor) -> Tensor:
+        if self._validate_args:
+            text = "counts last-dimension must sum to `self.total_count`"
+            counts = checked_counts(counts, self._total, text)
         together = find("lbeta")(self._concentration + counts) - find("lbeta")(self._concentration)
         return together + log_combinations(self._total, counts)
 
@@ -307,3 +339,40 @@ class DirichletMultinomial(Dirichlet):
         total, weight = self._total[..., None, None], self.total_concentration[..., None, None]
         outer = apply("Neg", mean[..., None] * mean[..., None, :])
         return find("matrix_set_diag")(outer * total * (total + weight) / (one + weight), self._variance())
+
+
+class GammaWithSoftplusConcentrationRate(Gamma):
+    """A gamma distribution whose parameters are softpluses of what is given."""
+
+    def __init__(
+        self,
+        concentration: Any,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "GammaWithSoftplusConcentrationRate",
+    ) -> None:
+        given = locals()
+        with name_scope(name) as scope:
+            alpha, beta = (apply("Softplus", t) for t in tensors(concentration=concentration, rate=rate))
+        super().__init__(alpha, beta, validate_args, allow_nan_stats, scope)
+        self._remember(given)
+
+
+class BetaWithSoftplusConcentration(Beta):
+    """A beta distribution whose parameters are softpluses of what is given."""
+
+    def __init__(
+        self,
+        concentration1: Any,
+        concentration0: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "BetaWithSoftplusConcentration",
+    ) -> None:
+        given = locals()
+        with name_scope(name) as scope:
+            both = tensors(concentration1=concentration1, concentration0=concentration0)
+            a, b = (apply("Softplus", t) for t in both)
+        super().__init__(a, b, validate_args, allow_nan_stats, scope)
+        self._remember(given)

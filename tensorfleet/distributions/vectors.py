@@ -42,7 +42,7 @@ class MultivariateNormalDiag(Distribution):
         name: str = "MultivariateNormalDiag",
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             named = {"loc": loc, "scale_diag": scale_diag, "scale": scale_identity_multiplier}
             named = {k: v for k, v in named.items() if v is not None}
             made = dict(zip(named, tensors(**named), strict=True))
@@ -58,7 +58,7 @@ class MultivariateNormalDiag(Distribution):
                 )
             self._scale = scale + zeros_like(like)
             self._loc = made.get("loc", zeros_like(like)) + zeros_like(self._scale)
-        self._start(self._loc.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
+        self._start(self._loc.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
 
     loc = readonly("_loc", "The mean.")
     scale_diag = readonly("_scale", "The standard deviations.")

@@ -255,7 +255,9 @@ class _Walk:
         nexts = [t._op._inputs[0] for t in loop.nexts]
         movable = [i for i in range(count) if _trainable(loop.exits[i])]
         starts = {i for i in movable if self._reaches(loop.enters[i]._op._inputs[0])}
-        wanted = [t for out, t in loop.invariants.items() if t._op.type == "Enter" and _trainable(t)]
+        wanted = [
+            t for out, t in loop.invariants.items() if t._op.type in ("Enter", "RefEnter") and _trainable(t)
+        ]
         wanted = [t for t in wanted if self._reaches(t._op._inputs[0])]
         inner = {i: _Walk(nexts, [loop.switches[i][1]], [], self.scope, loop) for i in movable}
         feeds = {i: {j for j in movable if inner[i].touches(nexts[j])} for i in movable}

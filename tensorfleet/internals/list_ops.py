@@ -14,6 +14,7 @@ from tensorfleet.shapes import TensorShape, as_shape
 _HERE = "python.ops.list_ops."
 
 
+@export(_HERE + "_build_element_shape")
 def _shape_tensor(shape: Any) -> Any:
     """A shape, as far as it is known, as the ops take it."""
     if isinstance(shape, Tensor):

@@ -160,7 +160,8 @@ _MODULES = {
     "saved_model.tag_constants": "saved_model.tag_constants",
     "data.experimental": """
         data.experimental.ops.batching data.experimental.ops.cardinality data.experimental.ops.counter
-        data.experimental.ops.distribute data.experimental.ops.enumerate_ops data.experimental.ops.error_ops
+        data.experimental.ops.distribute data.experimental.ops.distribute_options
+        data.experimental.ops.enumerate_ops data.experimental.ops.error_ops
         data.experimental.ops.get_single_element data.experimental.ops.grouping
         data.experimental.ops.interleave_ops data.experimental.ops.iterator_ops
         data.experimental.ops.map_defun data.experimental.ops.matching_files

@@ -10,6 +10,7 @@ from tensorfleet import nest
 from tensorfleet.api import export, find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import UnconnectedGradients
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.references import Reference
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.variables.base import Variable
@@ -95,16 +96,16 @@ class GradientTape:
         return Reference(source) in self._watched or self._follows(source)
 
     def _follows(self, source: Any) -> bool:
-        """Whether a tensor was computed from something watched."""
-        stack, seen = [source], set()
+        """Whether a tensor was made of one that is watched."""
+        stack = list(source.op.inputs) if isinstance(source, Tensor) else []
+        seen = set()
         while stack:
-            op = stack.pop().op
-            if op in seen:
-                continue
-            seen.add(op)
-            if any(Reference(t) in self._watched for t in op.inputs):
+            tensor = stack.pop()
+            if Reference(tensor) in self._watched:
                 return True
-            stack += op.inputs
+            if tensor.op not in seen:
+                seen.add(tensor.op)
+                stack.extend(tensor.op.inputs)
         return False
 
 

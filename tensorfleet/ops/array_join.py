@@ -411,6 +411,9 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     items = list(values) if isinstance(values, (list, tuple)) else values
     if isinstance(items, list):
         rank = next((v.shape.rank for v in items if isinstance(v, Tensor)), None)
+        if rank is None and isinstance(items[0], (list, tuple, np.ndarray)):
+            first = items[0] = to_tensor(items[0])
+            rank = first.shape.rank
         if rank is not None and not -rank - 1 <= axis < rank + 1:
             raise ValueError(f"axis = {axis} not in [{-rank - 1}, {rank + 1})")
     return apply("Pack", items, axis=axis, name=name)

@@ -212,7 +212,7 @@ def _holds_arrays(structure: Any) -> bool:
 
 
 def _same_structure(a: Any, b: Any) -> None:
-    if (a is None) != (b is None):
+    if a is None or b is None:
         which = "true_fn" if a is None else "false_fn"
         raise ValueError(f"{which} must have a return value.")
     nest.assert_same_structure(a, b)

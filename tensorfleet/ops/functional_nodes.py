@@ -78,20 +78,22 @@ def _while(xp: Any, args: list, *, cond: Any, body: Any, op: Operation, check: A
     test, step = find_function(op.graph, cond), find_function(op.graph, body)
     if len(test.outputs) != 1:
         _refuse(f"Expected a single scalar return value from WhileOp cond, got {len(test.outputs)} tensors.")
-    if len(step.outputs) != len(args):
-        _refuse(f"While loop body returned {len(step.outputs)} arguments. Expected: {len(args)}.")
+    own = len(args) - len(step.captures)
+    if len(step.outputs) != own:
+        _refuse(f"While loop body returned {len(step.outputs)} arguments. Expected: {own}.")
+    values, around = args[:own], args[own:]
     if _known(args):
-        values: Sequence[Any] = args
         while _truth(np, call_body(np, test, values, check)[0]):
-            values = call_body(np, step, values, check)
-        return tuple(values)
+            values = list(call_body(np, step, [*values, *around], check))
+        return (*values, *around)
     import jax
 
-    return jax.lax.while_loop(
+    last = jax.lax.while_loop(
         lambda given: _truth(xp, call_body(xp, test, given, _unchecked)[0]),
-        lambda given: tuple(xp.asarray(v) for v in call_body(xp, step, given, _unchecked)),
-        tuple(xp.asarray(a) for a in args),
+        lambda given: tuple(xp.asarray(v) for v in call_body(xp, step, [*given, *around], _unchecked)),
+        tuple(xp.asarray(a) for a in values),
     )
+    return (*last, *around)
 
 
 for _name in ("If", "StatelessIf"):
@@ -158,10 +160,15 @@ def If(cond: Any, inputs: Any, then_branch: Any, else_branch: Any, name: str | N
 
 @export("python.ops.functional_ops.While")
 def While(input_: Any, cond: Any, body: Any, name: str | None = None, hostmem: Any = None) -> list:
-    """Applies one function to values as long as another says so of them."""
+    """Applies one function to values as long as another says so of them.
+
+    What the first function takes from around it stays the same in all rounds.
+    """
     tensors = [to_tensor(x) for x in input_]
-    made = apply_op("While", tensors, cond=_named(cond, tensors), body=_named(body, tensors), name=name)
-    return made.outputs
+    test, step = _named(cond, tensors), body._body([t.dtype.base_dtype for t in tensors])
+    kernels_of(step)
+    made = apply_op("While", [*tensors, *step.captures], cond=test, body=step.name, name=name)
+    return made.outputs[: len(tensors)]
 
 
 @export("python.ops.functional_ops.For")
@@ -197,13 +204,13 @@ def _listed(results: Any) -> list:
 def remote_call(target: Any, args: Any, Tout: Any, f: Any, name: str | None = None) -> list:
     """The results of a function, computed on a device."""
     with device(target):
-        return _listed(f(*args, name=name))
+        return _listed(f(*args, name=name or "RemoteCall"))
 
 
 @export("python.ops.functional_ops.partitioned_call")
 def partitioned_call(args: Any, f: Any, tout: Any = None, **_: Any) -> list:
     """The results of a function."""
-    return _listed(f(*args))
+    return _listed(f(*args, name="PartitionedCall"))
 
 
 @export("python.ops.functional_ops.symbolic_gradient")

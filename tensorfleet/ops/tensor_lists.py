@@ -242,6 +242,10 @@ def _scattered(elements: list, tensor: Any, indices: Any) -> list:
     places = np.asarray(indices).tolist()
     if any(i < 0 for i in places):
         raise errors.invalid("Indices in TensorListScatter must all be non-negative.")
+    if len(places) != len(tensor):
+        raise errors.invalid(
+            f"Invalid number of rows in input tensor. Expected: {len(places)} Actual: {len(tensor)}"
+        )
     elements = elements + [None] * (max(places, default=-1) + 1 - len(elements))
     for i, value in zip(places, np.asarray(tensor), strict=True):
         elements[i] = value

@@ -19,6 +19,11 @@ from tensorfleet.testing.test_case import TestCase
 class DatasetTestBase(TestCase):
     """Assertions about what datasets give."""
 
+    def assert_op_cancelled(self, op: Any) -> None:
+        """Running something fails because it was cancelled."""
+        with self.assertRaises(errors.CancelledError):
+            self.evaluate(op)
+
     def assertValuesEqual(self, expected: Any, actual: Any) -> None:
         """Two elements are equal; sparse ones in their parts."""
         if isinstance(expected, SparseTensorValue):

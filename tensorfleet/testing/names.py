@@ -49,6 +49,14 @@ publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.sample_ops"), "python.framework.test_ops"
 )
 publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.saved_datasets"),
+    "python.data.experimental.kernel_tests.serialization.dataset_serialization_test_base",
+)
+publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.reader_datasets"),
+    "python.data.experimental.kernel_tests.reader_dataset_ops_test_base",
+)
+publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.randomness"), "python.kernel_tests.random.util"
 )
 publish_lazily(

@@ -49,7 +49,7 @@ def test_elements_have_the_structure_they_are_made_with():
     assert made.output_types == {"a": tf.float32} and made.output_classes == {"a": tf.Tensor}
     assert (
         made.output_shapes["a"].as_list() == [1]
-        and repr(made) == "<Dataset shapes: {a: (1,)}, types: {a: tf.float32}>"
+        and repr(made) == "<DatasetV1Adapter shapes: {a: (1,)}, types: {a: tf.float32}>"
     )
     with pytest.raises(ValueError, match="not compatible"):
         Dataset.from_tensor_slices(([1, 2], [1, 2, 3]))

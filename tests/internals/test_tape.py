@@ -86,3 +86,16 @@ def test_a_tape_knows_the_variables_that_were_used():
         tape.watch(c)
         _ = a * b
     assert tape.watched_variables() == (c,)
+
+
+def test_a_tape_follows_what_is_made_of_what_it_watches():
+    with tf.python.eager.backprop.GradientTape(persistent=True) as tape:
+        x = tf.constant(3.0)
+        tape.watch(x)
+        y = x * x
+        z = y * 2.0
+        other = tf.constant(1.0) * 2.0
+        w = z * other
+    with tf.Session() as sess:
+        assert sess.run(tape.gradient(z, y)) == 2
+    assert tape.gradient(w, other) is None

@@ -494,3 +494,19 @@ def test_a_merge_made_by_hand_has_a_gradient(taken, slope):
     merged, _ = tf.raw_ops.Merge(inputs=[no * 2, yes * yes * yes])
     with tf.Session() as session:
         assert session.run(tf.gradients(merged, x)[0]) == slope
+
+
+def test_a_branch_must_return_something():
+    with pytest.raises(ValueError, match="true_fn must have a return value"):
+        tf.cond(tf.constant(True), lambda: None, lambda: None)
+
+
+def test_rows_gathered_in_a_loop_give_the_variable_its_gradient():
+    table = tf.get_variable("table", initializer=np.ones([3, 2], np.float32))
+    total = tf.while_loop(
+        lambda i, c: i < 2, lambda i, c: (i + 1, c + tf.reduce_sum(tf.gather(table, [i]))), [0, 0.0]
+    )[1]
+    (gradient,) = tf.gradients(total, table)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(gradient).tolist() == [[1, 1], [1, 1], [0, 0]]

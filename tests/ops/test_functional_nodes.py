@@ -141,3 +141,29 @@ def test_a_name_chosen_for_a_function_is_kept():
     f(tf.constant(1.0))
     names = [g.signature.name for g in tf.get_default_graph().as_graph_def().library.function]
     assert "Doubled" in names
+
+
+def test_a_loop_takes_values_from_around_it(session):
+    around = tf.placeholder(tf.float32, [])
+
+    @Defun(tf.float32, tf.float32)
+    def step(n, x):
+        return n + 1.0, x + n + around
+
+    @Defun(tf.float32, tf.float32)
+    def below_ten(n, x):
+        return n < 10.0
+
+    results = functional_ops.While([1.0, 0.0], below_ten, step)
+    assert len(results) == 2
+    assert [session.run(results, {around: a}) for a in (1.0, 0.0)] == [[10, 54], [10, 45]]
+
+
+def test_a_function_whose_name_is_no_node_name_can_be_called_elsewhere(session):
+    @Defun(tf.float32)
+    def _hidden(x):
+        return x * 2.0
+
+    (y,) = functional_ops.remote_call("/cpu:0", [3.0], [tf.float32], _hidden)
+    assert session.run(y) == 6
+    assert session.run(functional_ops.partitioned_call([4.0], _hidden)) == [8]

@@ -147,3 +147,16 @@ def test_gradients_go_through_pieces():
     made = lists.tensor_list_split(x, [None], [1, 2])
     whole = lists.tensor_list_concat(made, tf.float32, [None])
     assert _run(tf.gradients(whole * whole, x)[0]).tolist() == [4, 6, 10]
+
+
+def test_as_many_rows_are_scattered_as_there_are_places():
+    made = tf.raw_ops.TensorListScatterV2(
+        tensor=[1.0, 2.0], indices=[1, 0, 2], element_shape=tf.constant([], tf.int32), num_elements=-1
+    )
+    with (
+        tf.Session() as sess,
+        pytest.raises(
+            tf.errors.InvalidArgumentError, match="number of rows in input tensor. Expected: 3 Actual: 2"
+        ),
+    ):
+        sess.run(tf.raw_ops.TensorListLength(input_handle=made))

@@ -1,0 +1,132 @@
+"""Small parts of `tensorflow.python.ops` that its own tests and old libraries reach for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.api import export, find, publish, publish_module
+from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.shapes import as_shape
+
+_RAGGED = "python.ops.ragged.ragged_util."
+
+publish(
+    find("image.non_max_suppression_overlaps"), "python.ops.image_ops_impl.non_max_suppression_with_overlaps"
+)
+
+
+@export("python.ops.gradients_util.IsTrainable")
+def is_trainable(tensor_or_dtype: Any) -> bool:
+    """Whether gradients flow through tensors of a type."""
+    kind = tensor_or_dtype.dtype if isinstance(tensor_or_dtype, Tensor) else dtypes.as_dtype(tensor_or_dtype)
+    base = kind.base_dtype
+    return base.is_floating or base.is_complex or base in (dtypes.resource, dtypes.variant)
+
+
+@export("python.ops.resource_variable_ops.shape_safe_assign_variable_handle")
+def shape_safe_assign_variable_handle(
+    handle: Any, shape: Any, value: Any, name: str | None = None
+) -> Operation:
+    """The operation that gives a variable a value, which must fit its shape."""
+    made = to_tensor(value)
+    as_shape(shape).assert_is_compatible_with(made.shape)
+    return apply_op("AssignVariableOp", handle, made, name=name)
+
+
+# -- ragged tensors --------------------------------------------------------------------------------------
+
+
+@export("python.ops.array_ops.convert_to_int_tensor", _RAGGED + "convert_to_int_tensor")
+def convert_to_int_tensor(tensor: Any, name: str, dtype: Any = dtypes.int32) -> Tensor:
+    """A tensor of whole numbers as one of a type."""
+    made = to_tensor(tensor, name=name, preferred=dtype)
+    if not made.dtype.base_dtype.is_integer:
+        raise TypeError(f"{name} must be an integer tensor; dtype={made.dtype}")
+    return find("cast")(made, dtype)
+
+
+@export("python.ops.array_ops.get_positive_axis", _RAGGED + "get_positive_axis")
+def get_positive_axis(axis: Any, ndims: int | None) -> int:
+    """An axis counted from the front."""
+    if not isinstance(axis, int):
+        raise TypeError(f"axis must be an int; got {type(axis).__name__}")
+    if ndims is None:
+        if axis < 0:
+            raise ValueError("axis may only be negative if ndims is statically known.")
+        return axis
+    if not -ndims <= axis < ndims:
+        raise ValueError(f"axis={axis} out of bounds: expected {-ndims}<=axis<{ndims}")
+    return axis % ndims
+
+
+@export(_RAGGED + "assert_splits_match")
+def assert_splits_match(nested_splits_lists: Any) -> list:
+    """The operations that fail unless lists of splits are the same."""
+    text = "Inputs must have identical ragged splits"
+    first, *others = nested_splits_lists
+    for splits in others:
+        if len(splits) != len(first):
+            raise ValueError(text)
+    return [
+        find("assert_equal")(a, b, message=text)
+        for splits in others
+        for a, b in zip(first, splits, strict=True)
+    ]
+
+
+@export(_RAGGED + "lengths_to_splits")
+def lengths_to_splits(lengths: Any) -> Tensor:
+    """Where rows of these lengths begin, and where the last one ends."""
+    ends = find("cumsum")(lengths)
+    return apply("ConcatV2", [to_tensor([0], ends.dtype), ends], 0)
+
+
+@export(_RAGGED + "repeat_ranges")
+def repeat_ranges(params: Any, splits: Any, repeats: Any) -> Tensor:
+    """The ranges of values between splits, each as often as it is told."""
+    with name_scope("repeat_ranges"):
+        params, splits = to_tensor(params), to_tensor(splits)
+        starts, sizes = splits[:-1], splits[1:] - splits[:-1]
+        times = find("cast")(to_tensor(repeats), dtypes.int32)
+        if times.shape.rank == 0:
+            times = find("fill")(apply("Shape", starts), times)
+        starts, sizes = (find("repeat")(t, times) for t in (starts, sizes))
+        ranges = find("ragged.range")(starts, starts + sizes)
+        return find("gather")(params, ranges.values)
+
+
+# -- feature columns -------------------------------------------------------------------------------------
+
+publish_module("python.feature_column.sequence_feature_column", "feature_column", "contrib.feature_column")
+_COLUMNS = "python.feature_column.utils."
+
+
+@export(_COLUMNS + "assert_key_is_string")
+def assert_key_is_string(key: Any) -> None:
+    """Raises unless a column's key is a text."""
+    if not isinstance(key, str):
+        raise ValueError(f"key must be a string. Got: type {type(key)}. Given key: {key}.")
+
+
+@export(_COLUMNS + "assert_string_or_int")
+def assert_string_or_int(dtype: Any, prefix: str) -> None:
+    """Raises unless a column holds texts or whole numbers."""
+    if dtype != dtypes.string and not dtype.is_integer:
+        raise ValueError(f"{prefix} dtype must be string or integer. dtype: {dtype}.")
+
+
+@export(_COLUMNS + "sequence_length_from_sparse_tensor")
+def sequence_length_from_sparse_tensor(sp_tensor: Any, num_elements: int = 1) -> Tensor:
+    """How long the sequence of each example is, of which every step takes so many columns."""
+    with name_scope(None, "sequence_length") as scope:
+        rows, columns = sp_tensor.indices[:, 0], sp_tensor.indices[:, 1]
+        steps = columns // np.int64(num_elements) + np.int64(1)
+        count = sp_tensor.dense_shape[0]
+        longest = find("unsorted_segment_max")(steps, rows, count)
+        return apply("Maximum", longest, np.int64(0), name=scope)
