@@ -76,6 +76,19 @@ def _put_up(stores: Sequence[Any]) -> Board | None:
             store.lock.release()
 
 
+def _forked() -> None:
+    """Leaves the boards to the process that forked this one: it goes on writing to them."""
+    global _lock
+    _lock = threading.RLock()
+    for board in _up.values():
+        board.leave()
+    _up.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 class Board:
     """The values of some variables, as their server shows them."""
 
@@ -135,11 +148,15 @@ class Board:
             if self.descriptor < 0:
                 return
             _up.pop(tuple(map(id, self._stores)), None)
-            for store in self._stores:
-                store.boards = tuple(entry for entry in store.boards if entry[0] is not self)
             self._counts[:] = _DOWN
-            os.close(self.descriptor)
-            self.descriptor = -1
+            self.leave()
+
+    def leave(self) -> None:
+        """Has nothing more to do with its memory."""
+        for store in self._stores:
+            store.boards = tuple(entry for entry in store.boards if entry[0] is not self)
+        os.close(self.descriptor)
+        self.descriptor = -1
 
 
 class Reader:

@@ -176,3 +176,15 @@ def test_no_descriptor_is_left(stores):
     made.take_down()
     del made
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_forked_process_does_not_write_to_it(stores, board):
+    reader = reader_of(board)
+    child = os.fork()
+    if not child:
+        changed(stores[1], np.float32(-1.0))
+        os._exit(0 if not stores[1].boards and board_of(stores) is not board else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert reader.read()[1] == 7.0
+    changed(stores[1], np.float32(8.0))
+    assert reader.read()[1] == 8.0
