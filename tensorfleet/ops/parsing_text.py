@@ -91,7 +91,7 @@ def csv_table(
     found, columns = [], None
     for i, (dtype, default) in enumerate(given):
         if buffer is not None and dtype.name != "string":
-            made, unread = decimals(buffer.every(width, i), dtype.np_dtype)
+            made, unread = decimals(buffer.some(slice(i, None, width)), dtype.np_dtype)
             if not len(unread):
                 found.append(made)
                 continue
