@@ -15,6 +15,7 @@ from tensorfleet.ops.string_buffers import WORD_MASKS, Buffer, by_length, parts
 from tensorfleet.ops.string_memory import InMemory
 
 _K0, _K1, _K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
+_MANY = 2048  # strings whose words are worth to be fetched before they are needed
 _MURMUR = np.uint64(0xC6A4A7935BD1E995)
 
 
@@ -53,10 +54,10 @@ class _Short:
 class _Long:
     """Some strings that take the same steps of a hash, where they are."""
 
-    def __init__(self, source: InMemory | Buffer, rows: np.ndarray) -> None:
+    def __init__(self, source: InMemory | Buffer, rows: np.ndarray | slice) -> None:
         self._source = source
         self._starts, self._lengths = source.starts[rows], source.lengths[rows]
-        self.n = self._lengths.view(np.uint64)
+        self.n = self._lengths.astype(np.uint64)
 
     def __len__(self) -> int:
         return len(self.n)
@@ -83,23 +84,26 @@ def _each(strings: Strings | Sequence[bytes] | np.ndarray, alike: Callable, func
     found = np.empty(many.size, np.uint64)
     if not many.size:
         return found
-    columns = many.columns()
+    columns = many.columns() if many.size >= _MANY else None
     with np.errstate(over="ignore"):
         if columns is None:
             for places, source in many.sources():
-                there = found[places]
-                for way, rows in by_length(alike(source.lengths)):
+                ways, there = alike(source.lengths), found[places]
+                if (ways == ways[0]).all():
+                    there[:] = function(_Long(source, slice(None)), int(ways[0]))
+                    continue
+                for way, rows in by_length(ways):
                     there[rows] = function(_Long(source, rows), way)
             return found
         for places, lengths in parts(many.lengths):
             some, there = columns[:, places], found[places]
-            groups = list(by_length(_SHORT_WAYS.take(lengths)))
-            for _, rows in groups:
-                if len(groups) > 1:
-                    data = _Short(some[:, rows], lengths[rows])
-                    there[rows] = function(data, int(alike(lengths[rows[:1]])[0]))
-                else:
-                    there[:] = function(_Short(some, lengths), int(alike(lengths[:1])[0]))
+            ways = _SHORT_WAYS[lengths]
+            if (ways == ways[0]).all():
+                there[:] = function(_Short(some, lengths), int(alike(lengths[:1])[0]))
+                continue
+            for _, rows in by_length(ways):
+                data = _Short(some[:, rows], lengths[rows])
+                there[rows] = function(data, int(alike(lengths[rows[:1]])[0]))
     return found
 
 

@@ -21,7 +21,6 @@ from tensorfleet.ops.string_buffers import (
     WIDEST,
     WORD_MASKS,
     Buffer,
-    lengths_of,
     parts,
     texts_of,
 )
@@ -31,13 +30,14 @@ from tensorfleet.ops.string_memory import AT_ONCE, InMemory, in_memory
 class _Forms:
     """The strings of a tensor, one behind the other: at least one of objects and buffer is there."""
 
-    __slots__ = ("buffer", "columns", "lengths", "objects")
+    __slots__ = ("buffer", "columns", "lengths", "objects", "sources")
 
     def __init__(self, objects: np.ndarray | None, buffer: Buffer | None) -> None:
         self.objects = objects
         self.buffer = buffer
         self.lengths: np.ndarray | None = None if buffer is None else buffer.lengths
         self.columns: np.ndarray | None = None
+        self.sources: list[tuple[slice, InMemory | Buffer]] | None = None
 
 
 class Strings:
@@ -91,8 +91,8 @@ class Strings:
         """How long each string is."""
         forms = self._forms
         if forms.lengths is None:
-            assert forms.objects is not None
-            forms.lengths = lengths_of(forms.objects)
+            found = [source.lengths for _, source in self.sources()]
+            forms.lengths = np.concatenate(found) if len(found) > 1 else found[0].copy()
         return forms.lengths
 
     @property
@@ -101,6 +101,7 @@ class Strings:
         forms = self._forms
         if forms.buffer is None:
             forms.buffer = self._apart()
+            forms.sources = None
         return forms.buffer
 
     def apart(self) -> Buffer:
@@ -111,10 +112,11 @@ class Strings:
         return found
 
     def _apart(self) -> Buffer:
-        columns = self.columns()
-        return (
-            Buffer.of(self.objects.tolist()) if columns is None else Buffer.of_columns(columns, self.lengths)
-        )
+        # Of few, to join them is faster; of many it is to fetch their words.
+        columns = self.columns() if self.size > AT_ONCE else self._forms.columns
+        if columns is None:
+            return Buffer.of(self.objects.tolist())
+        return Buffer.of_columns(columns, self.lengths)
 
     def columns(self) -> np.ndarray | None:
         """The strings as numbers of eight bytes: a row for each eight, zeros behind the ends. None when some are long.
@@ -148,8 +150,11 @@ class Strings:
         forms = self._forms
         if forms.buffer is not None:
             return [(at, forms.buffer.some(at)) for at, _ in parts(forms.buffer.starts)]
-        assert forms.objects is not None
-        return [(at, in_memory(some) or Buffer.of(some.tolist())) for at, some in parts(forms.objects)]
+        if forms.sources is None:
+            assert forms.objects is not None
+            some = parts(forms.objects)
+            forms.sources = [(at, in_memory(s) or Buffer.of(s.tolist())) for at, s in some]
+        return forms.sources
 
     def reshaped(self, shape: Sequence[int]) -> Strings:
         """The same strings in another shape."""
@@ -190,11 +195,11 @@ def _fill(columns: np.ndarray, source: InMemory | Buffer) -> None:
         np.bitwise_and(word, WORD_MASKS.take(source.lengths - 8 * i, mode="clip"), row)
 
 
-def together(value: Any) -> Strings | None:
-    """The strings of a tensor, to be worked on all at once; None when one by one is faster."""
+def together(value: Any, least: int = MANY) -> Strings | None:
+    """The strings of a tensor, to be worked on all at once; None when they are objects, and fewer than `least`."""
     if type(value) is Strings:
         return value
-    return Strings.of(value) if isinstance(value, np.ndarray) and value.size >= MANY else None
+    return Strings.of(value) if isinstance(value, np.ndarray) and value.size >= least else None
 
 
 def strings_in(buffer: Buffer, shape: Sequence[int]) -> Strings | np.ndarray:

@@ -35,6 +35,7 @@ from tensorfleet.shapes import TensorShape, unknown_shape
 
 
 _DENSE = 16  # a table with so many places for each value costs less than sorting the values
+_MANY_STRINGS = 4096  # of which each takes longer in a dictionary
 _FEW_OTHERS = 64  # values among which others are found without sorting all together
 
 
@@ -82,7 +83,7 @@ def _first_seen_strings(x: Strings) -> tuple | None:
 
 def _first_seen(x: Any, axis: int) -> tuple:
     """The distinct values in the order they first occur, each value's number, and how often it occurs."""
-    many = together(x) if x.ndim == 1 and x.dtype == object else None
+    many = together(x, _MANY_STRINGS) if x.ndim == 1 and x.dtype == object else None
     if many is not None and (found := _first_seen_strings(many)) is not None:
         return found
     x = np.asarray(x)

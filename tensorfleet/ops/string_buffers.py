@@ -94,6 +94,10 @@ class Buffer:
         """Some of the strings, in the same buffer."""
         return Buffer(self.data, self.starts[which], self.lengths[which])
 
+    def text(self, i: int) -> bytes:
+        """One of the strings."""
+        return self.data[self.starts[i] : self.starts[i] + self.lengths[i]].tobytes()
+
     def whole_words(self, places: np.ndarray) -> np.ndarray:
         """Eight bytes each from some places on."""
         return self.words(places)
@@ -105,9 +109,12 @@ class Buffer:
         every = np.ndarray((self.data.size - size + 1,), kind, self.data, strides=(1,))
         return every[places]
 
-    def table(self, rows: np.ndarray, length: int) -> np.ndarray:
-        """Some strings of one length as the rows of a table of bytes."""
-        return self.words(self.starts[rows], f"V{length}").view(np.uint8).reshape(len(rows), length)
+    def rows(self, length: int) -> np.ndarray:
+        """The strings, all of this length, as the rows of a table of bytes: in place, if they are equally far apart."""
+        step = int(self.starts[1] - self.starts[0]) if len(self.starts) > 1 else length
+        if (np.diff(self.starts) == step).all() and step > 0:
+            return np.ndarray((len(self.starts), length), np.uint8, self.data, int(self.starts[0]), (step, 1))
+        return self.words(self.starts, f"V{length}").view(np.uint8).reshape(-1, length)
 
     def letters(self, width: int) -> np.ndarray:
         """The first bytes of all strings: a row for each position, zeros behind their ends."""
@@ -130,6 +137,14 @@ def texts_of(buffer: Buffer) -> np.ndarray:
     for length, rows in groups:
         made[rows] = _objects(buffer.words(buffer.starts[rows], f"V{length}")) if length else b""
     return made
+
+
+def strings_of(table: np.ndarray) -> np.ndarray:
+    """The rows of a table of bytes as objects."""
+    count, size = table.shape
+    if not table.size:
+        return np.full(count, b"", object)
+    return _objects(np.ascontiguousarray(table).view(f"V{size}").reshape(-1))
 
 
 def _objects(table: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ A string tensor is an array of `bytes`; what is said in characters is UTF-8.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +28,7 @@ from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _WORDS = np.array([[b" Hello ", b""], ["日本é".encode(), b"\xffZ"]], object)
 _NONE = np.zeros((0, 2), object)
+_MANY_PARTS = 2048  # of which each takes longer to be cut out of an object
 _UNIT = "unit: string(BYTE|UTF8_CHAR) = BYTE"
 
 
@@ -166,17 +168,23 @@ def _substr(ctx: Any, strings: Any, pos: Any, length: Any, *, unit: bytes) -> An
             shape = np.broadcast_shapes(shape, np.shape(pos))
         except ValueError:
             raise invalid("Input and pos must have shapes that broadcast together") from None
-    many = together(strings) if unit == b"BYTE" and shape == np.shape(strings) else None
+    many = together(strings, _MANY_PARTS) if unit == b"BYTE" and shape == np.shape(strings) else None
     if many is not None and (part := _parts_together(many, pos, length)) is not None:
         return part
     cut = _bytes_from if unit == b"BYTE" else _characters_from
     given = [np.asarray(a) for a in (strings, pos, length)]
-    texts, starts, lengths = (a if a.shape == shape else np.broadcast_to(a, shape) for a in given)
-    made = np.empty(texts.size, object)
-    rows = zip(texts.ravel().tolist(), starts.ravel().tolist(), lengths.ravel().tolist(), strict=True)
-    for i, (text, start, count) in enumerate(rows):
-        made[i] = cut(text, start, count, i)
-    return made.reshape(shape)
+    if given[1].size == 1:
+        texts, start, count = given[0].ravel().tolist(), given[1].item(), given[2].item()
+        if unit == b"BYTE" and -(shortest := min(map(len, texts), default=0)) <= start <= shortest:
+            end = None if count < 0 or start < 0 <= start + count else start + count
+            made = [text[start:end] for text in texts]
+        else:
+            made = [cut(text, start, count, i) for i, text in enumerate(texts)]
+    else:
+        spread = [a if a.shape == shape else np.broadcast_to(a, shape) for a in given]
+        rows = zip(*(a.ravel().tolist() for a in spread), itertools.count())
+        made = [cut(*row) for row in rows]
+    return np.fromiter(made, object, len(made)).reshape(shape)
 
 
 def _parts_together(texts: Strings, pos: Any, length: Any) -> Any:

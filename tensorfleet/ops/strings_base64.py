@@ -22,6 +22,7 @@ _TEXTS = np.array([[b"", b"a", b"\0b"], [b"\xff\xfe?", b"four", b"letters"]], ob
 _LETTERS = (string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_").encode()
 _TO_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 _NO_LETTER = 255
+_MANY = 1024  # of which each takes longer alone
 _SIX_BITS = bytes(_LETTERS.find(i) & _NO_LETTER for i in range(256))
 
 
@@ -35,7 +36,7 @@ _SIX_BITS = bytes(_LETTERS.find(i) & _NO_LETTER for i in range(256))
     examples=[case(_TEXTS, pad=True), case(_TEXTS), case(np.zeros((0, 2), object), pad=True)],
 )
 def _encode(ctx: Any, strings: Any, *, pad: bool) -> Any:
-    many = together(strings)
+    many = together(strings, _MANY)
     columns = None if many is None else many.columns()
     if many is None or columns is None:
         return each(lambda s: _encoded(s, pad), strings)
@@ -120,7 +121,7 @@ def _to_letters(values: np.ndarray) -> None:
     examples=[case(np.array([b"YQ", b"YWI=", b"", b"__79"], object))],
 )
 def _decode(ctx: Any, strings: Any) -> Any:
-    many = together(strings)
+    many = together(strings, _MANY)
     columns = None if many is None else many.columns()
     made = None if many is None or columns is None else _decoded_together(columns, many.lengths)
     return each(_decoded, strings) if made is None or many is None else strings_in(made, many.shape)

@@ -28,6 +28,7 @@ from tensorfleet.shapes import TensorShape
 _TEXTS = np.array([b"a b  c", b"", b" d"], object)
 _WHITESPACE = b" \t\n\r\v\f"
 _SPACE = np.array(b" ", object)
+_MANY = 512  # of which each takes longer alone
 
 
 # -- apart -------------------------------------------------------------------------------------------
@@ -123,7 +124,7 @@ def _places_of(some: np.ndarray, ordered: np.ndarray) -> np.ndarray:
 )
 def _string_split(ctx: Any, texts: Any, delimiter: Any, *, skip_empty: bool) -> tuple:
     separators = _check(texts, delimiter, "delimiter")
-    many = together(texts)
+    many = together(texts, _MANY)
     made = None if many is None else _cut_together(many, separators, not skip_empty, False)
     if made is not None:
         return made
@@ -157,7 +158,7 @@ def _bytes_of(text: bytes) -> list[bytes]:
 )
 def _string_split_v2(ctx: Any, texts: Any, sep: Any, *, maxsplit: int) -> tuple:
     separator = _check(texts, sep, "sep")
-    many = together(texts) if maxsplit == -1 and len(separator) < 2 else None
+    many = together(texts, _MANY) if maxsplit == -1 and len(separator) < 2 else None
     made = None if many is None else _cut_together(many, separator or _WHITESPACE, bool(separator), True)
     if made is not None:
         return made
