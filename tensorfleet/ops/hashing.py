@@ -155,7 +155,7 @@ def _farm_of_0(data: _Alike) -> np.ndarray:
     return np.full(len(data), _K2, np.uint64)
 
 
-def _farm_to_3(data: _Short) -> np.ndarray:
+def _farm_to_3(data: _Alike) -> np.ndarray:
     letters = data.word(0)
     a, c = letters & np.uint64(0xFF), data.last(1)
     b = letters >> (data.n >> np.uint64(1) << np.uint64(3)) & np.uint64(0xFF)
@@ -163,7 +163,7 @@ def _farm_to_3(data: _Short) -> np.ndarray:
     return _mixed((y * _K2) ^ (z * _K0)) * _K2
 
 
-def _farm_to_7(data: _Short) -> np.ndarray:
+def _farm_to_7(data: _Alike) -> np.ndarray:
     first = data.word(0) & np.uint64(0xFFFFFFFF)
     return _pair(data.n + (first << np.uint64(3)), data.last(4), _times(data))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -131,7 +132,7 @@ def texts_of(buffer: Buffer) -> np.ndarray:
     lengths, made = buffer.lengths, np.empty(len(buffer.lengths), object)
     groups = list(by_length(lengths)) if lengths.max(initial=0) <= _LONGEST_MADE else []
     if len(groups) * _FEW > len(lengths) or not groups:
-        letters, ends = memoryview(buffer.data), buffer.starts + lengths
+        letters, ends = buffer.data.data, buffer.starts + lengths
         made[:] = [bytes(letters[a:b]) for a, b in zip(buffer.starts.tolist(), ends.tolist(), strict=True)]
         return made
     for length, rows in groups:
@@ -231,7 +232,7 @@ def _letter_by_letter(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.n
 def spelled(size: np.ndarray, negative: np.ndarray, behind: int = 0) -> Buffer:
     """Whole numbers (uint64) written out, each with its sign and a point before so many of its digits."""
     largest = int(size.max())
-    left = size.astype(np.uint32 if largest < 1 << 32 else np.uint64)
+    left: Any = size.astype(np.uint32 if largest < 1 << 32 else np.uint64)
     most = max(len(str(largest)), behind + 1)
     digits = np.full(len(size), behind + 1)
     for ten in _TENS[behind + 1 : most].astype(left.dtype):

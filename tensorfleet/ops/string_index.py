@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tensorfleet.ops.packed_strings import Strings
@@ -83,7 +85,7 @@ class StringIndex:
 
     def _find(self, found: np.ndarray, columns: np.ndarray, lengths: np.ndarray) -> None:
         place = _places(columns, self._bits)
-        left = slice(None)
+        left: Any = slice(None)
         while True:
             key = self._slots[place]
             same = self._lengths[key] == lengths

@@ -191,14 +191,14 @@ class HostItem(_Item):
 
     def _move(self, args: list) -> tuple:
         """Moves strings in the form they have."""
+        moved = self._moved
+        assert moved is not None
 
         def move(array: np.ndarray) -> tuple:
             given = list(args)
             given[moved] = array
             return self.kernel.call(np, given)
 
-        moved = self._moved
-        assert moved is not None
         return args[moved].moved(move)
 
     def _told(self, error: errors.OpError, values: list) -> errors.OpError:
