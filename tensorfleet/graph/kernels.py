@@ -16,12 +16,12 @@ class Kernel:
     """One operation's kernel with its attributes bound and its list inputs known.
 
     `call(xp, values)` gives a tuple with one array per output (for updating ops: the new values of the
-    variables first).
+    variables first). With `packed`, strings may come back in another form than arrays.
     """
 
-    __slots__ = ("attrs", "checks", "function", "groups", "op", "single")
+    __slots__ = ("attrs", "checks", "function", "groups", "op", "single", "unpacks")
 
-    def __init__(self, op: Operation) -> None:
+    def __init__(self, op: Operation, packed: bool = False) -> None:
         spec = op.spec
         self.op = op
         self.function: Callable = spec.kernel
@@ -34,6 +34,7 @@ class Kernel:
             spec.outputs[0].number_attr or spec.outputs[0].type_list_attr
         )
         self.single = declared
+        self.unpacks = spec.packed and not packed
 
     def in_numpy(self) -> Callable | None:
         """A shorter way to the one result on numpy arrays, for the kernels that allow it."""
@@ -49,11 +50,11 @@ class Kernel:
             result = self.function(first, *values, check=check or raise_now, **self.attrs)
         else:
             result = self.function(first, *values, **self.attrs)
-        if type(result) is tuple:
-            return result
-        if result is None:
-            return ()
-        return (result,) if not isinstance(result, list) else tuple(result)
+        if type(result) is not tuple:
+            if result is None:
+                return ()
+            result = (result,) if not isinstance(result, list) else tuple(result)
+        return tuple(map(np.asarray, result)) if self.unpacks else result
 
 
 def _groups(op: Operation) -> list | None:

@@ -117,6 +117,10 @@ class OpSpec:
     stateful: bool = False
     #: numpy runs it far slower than XLA: compile at the first run
     heavy: bool = False
+    #: a host op whose kernel takes strings also as `ops.packed_strings.Strings`, and may give them so
+    packed: bool = False
+    #: the input (by position) whose elements the op only moves, whatever they are
+    moves: int | None = None
     #: the kernel takes `check=` to report data-dependent errors (see runtime/checks)
     checks: bool = False
     #: sample arguments for the table-driven tests
@@ -145,6 +149,7 @@ def op(
     updates: Sequence[str] = (),
     reads: Sequence[str] = (),
     rows: str | None = None,
+    moves: str | None = None,
     examples: Sequence[Any] = (),
     **flags: Any,
 ) -> Callable[[Callable], Callable]:
@@ -172,6 +177,7 @@ def op(
             updates=tuple(order[u] for u in updates),
             reads=tuple(order[r] for r in reads),
             rows=None if rows is None else order[rows],
+            moves=None if moves is None else order[moves],
             checks="check" in code.co_varnames[n : n + code.co_kwonlyargcount],
             examples=examples,
             **flags,

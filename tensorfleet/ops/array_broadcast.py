@@ -36,6 +36,7 @@ def _broadcast_to_shape(op: Operation) -> TensorShape:
     "input: T, shape: Tidx[1] -> output: T",
     "T: type; Tidx: index = int32",
     shape=_broadcast_to_shape,
+    moves="input",
     static=["shape"],
     examples=[
         case(_SOME, np.array([2, 2, 3], np.int32)),

@@ -237,6 +237,7 @@ def _one(axis: Any) -> int:
     "split_dim: int32, value: T -> output: num_split * T",
     "num_split: int >= 1; T: type",
     shape=_split_shape,
+    moves="value",
     static=["split_dim"],
     examples=[case(np.int32(0), _A, num_split=2), case(np.int32(-1), _A, num_split=3)],
 )
@@ -293,6 +294,7 @@ def _fill_in(sizes: list[int | None], total: int | None) -> list[int | None]:
     "value: T, size_splits: Tlen, split_dim: int32 -> output: num_split * T",
     "num_split: int >= 1; T: type; Tlen: {int8, int32, int64} = int64",
     shape=_split_v_shape,
+    moves="value",
     static=["size_splits", "split_dim"],
     examples=[
         case(_A, np.array([1, 2], np.int32), np.int32(1), num_split=2),
@@ -470,6 +472,7 @@ def _unpack_shape(op: Operation) -> list[TensorShape]:
     "value: T -> output: num * T",
     "num: int; T: type; axis: int = 0",
     shape=_unpack_shape,
+    moves="value",
     examples=[
         case(_A, num=2),
         case(_A, num=3, axis=-1),

@@ -262,6 +262,7 @@ def _tile_shape(op: Operation) -> TensorShape:
     "input: T, multiples: Tmultiples[1] -> output: T",
     "T: type; Tmultiples: index = int32",
     shape=_tile_shape,
+    moves="input",
     static=["multiples"],
     examples=[
         case(_X, np.array([2, 3], np.int32)),
@@ -327,6 +328,7 @@ def _axes(axes: tuple[int, ...], rank: int, error: Any) -> list[int]:
     "tensor: T, axis: Tidx[1] -> output: T",
     f"Tidx: index = int32; T: {_REVERSIBLE}",
     shape=_reverse_v2_shape,
+    moves="tensor",
     static=["axis"],
     examples=[
         case(_X, np.array([1], np.int32)),

@@ -209,6 +209,7 @@ def _reshape_shape(op: Operation) -> TensorShape:
     "tensor: T, shape: Tshape -> output: T",
     "T: type; Tshape: index = int32",
     shape=_reshape_shape,
+    moves="tensor",
     static=["shape"],
     examples=[
         case(_SOME, np.array([3, 2], np.int32)),
@@ -299,6 +300,7 @@ def _squeeze_shape(op: Operation) -> TensorShape:
     "input: T -> output: T",
     "T: type; squeeze_dims: list(int) = []",
     shape=_squeeze_shape,
+    moves="input",
     examples=[
         case(_SOME[None]),
         case(np.ones((1, 2, 1)), squeeze_dims=[-1]),
@@ -360,6 +362,7 @@ def _insert_axis(axis: int, rank: int, error: Any) -> int:
     "input: T, dim: Tdim -> output: T",
     "T: type; Tdim: index = int32",
     shape=_expand_shape,
+    moves="input",
     static=["dim"],
     examples=[case(_SOME, np.int32(0)), case(_SOME, np.int64(-1)), case(np.array(b"s", object), np.int32(0))],
 )

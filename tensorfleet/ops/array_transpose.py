@@ -49,6 +49,7 @@ _TRANSPOSE_CASES = [
     "x: T, perm: Tperm[1] -> y: T",
     "T: type; Tperm: index = int32",
     shape=_transpose_shape,
+    moves="x",
     static=["perm"],
     examples=[*_TRANSPOSE_CASES, case(np.array([[b"a", b"b"]], object), np.array([1, 0], np.int32))],
 )

@@ -90,6 +90,7 @@ def _default_shape(op: Operation) -> TensorShape:
     "input: dtype -> output: dtype",
     "dtype: type; shape: shape",
     shape=_default_shape,
+    moves="input",
 )
 def _placeholder_with_default(xp: Any, x: Any) -> Any:
     return x
@@ -106,7 +107,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     return apply("PlaceholderWithDefault", input, shape=as_shape(shape), name=name)
 
 
-@op("Identity", "input: T -> output: T", "T: type", shape=same_as_input, examples=_SAMPLES)
+@op("Identity", "input: T -> output: T", "T: type", shape=same_as_input, moves="input", examples=_SAMPLES)
 def _identity(xp: Any, x: Any) -> Any:
     return x
 
@@ -125,7 +126,7 @@ def identity(input: Any, name: str | None = None) -> Any:
     return apply("Identity", input, name=name)
 
 
-@op("StopGradient", "input: T -> output: T", "T: type", shape=same_as_input, examples=_SAMPLES)
+@op("StopGradient", "input: T -> output: T", "T: type", shape=same_as_input, moves="input", examples=_SAMPLES)
 def _stop_gradient(xp: Any, x: Any) -> Any:
     return x
 
@@ -135,6 +136,7 @@ def _stop_gradient(xp: Any, x: Any) -> Any:
     "input: T -> output: T",
     "T: type; message: string = ''",
     shape=same_as_input,
+    moves="input",
     examples=[case(np.array([1.5]), grad=False)],
 )
 def _prevent_gradient(xp: Any, x: Any) -> Any:
@@ -155,7 +157,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     return apply("StopGradient", input, name=name)
 
 
-@op("Snapshot", "input: T -> output: T", "T: type", shape=same_as_input, examples=_SAMPLES)
+@op("Snapshot", "input: T -> output: T", "T: type", shape=same_as_input, moves="input", examples=_SAMPLES)
 def _snapshot(xp: Any, x: Any) -> Any:
     return x
 

@@ -95,6 +95,7 @@ def _gather_v2_shape(op: Operation) -> TensorShape:
     "params: Tparams, indices: Tindices, axis: Taxis[0] -> output: Tparams",
     "batch_dims: int = 0; Tparams: type; Tindices: {int16, int32, int64}; Taxis: index",
     shape=_gather_v2_shape,
+    moves="params",
     static=["axis"],
     examples=[
         case(_X, np.array([3, 0, 3], np.int32), np.int32(0)),
@@ -112,6 +113,7 @@ def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int
     "params: Tparams, indices: Tindices -> output: Tparams",
     "validate_indices: bool = true; Tparams: type; Tindices: index",
     shape=lambda op: _gather_shape(op._inputs[0].shape, op._inputs[1].shape, 0),
+    moves="params",
     examples=[case(_X, np.array([1, 1], np.int32)), case(_X, np.int64(2))],
 )
 def _gather_v1(xp: Any, params: Any, indices: Any, *, check: Any) -> Any:
@@ -274,6 +276,7 @@ def _gather_nd(xp: Any, params: Any, indices: Any, check: Any) -> Any:
     "params: Tparams, indices: Tindices[1+] -> output: Tparams",
     "Tparams: type; Tindices: {int16, int32, int64}; bad_indices_policy: string = ''",
     shape=lambda op: _gather_nd_shape(op._inputs[0].shape, op._inputs[1].shape),
+    moves="params",
     examples=[
         case(_X, np.array([[3, 0], [1, 2]], np.int32)),
         case(_X, np.array([[2], [0]])),

@@ -6,58 +6,108 @@ Strings of about one length are hashed together: each step of a hash is one oper
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from tensorfleet.ops.string_buffers import Buffer, by_length, parts
-from tensorfleet.ops.string_memory import InMemory, in_memory
+from tensorfleet.ops.packed_strings import Strings
+from tensorfleet.ops.string_buffers import WORD_MASKS, Buffer, by_length, parts
+from tensorfleet.ops.string_memory import InMemory
 
 _K0, _K1, _K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
+_MANY = 2048  # strings whose words are worth to be fetched before they are needed
 _MURMUR = np.uint64(0xC6A4A7935BD1E995)
 
 
-class _Alike:
-    """Some strings that take the same steps of a hash: where they start, and how long they are."""
+class _Short:
+    """Some strings that take the same steps of a hash and have as many whole words, as columns of words."""
 
-    def __init__(self, source: InMemory | Buffer, rows: np.ndarray | slice) -> None:
-        self.source = source
-        self.starts, self.lengths = source.starts[rows], source.lengths[rows]
-        self.n = self.lengths.astype(np.uint64)
+    def __init__(self, columns: np.ndarray, lengths: np.ndarray) -> None:
+        self._columns = columns
+        self._whole = int(lengths[0]) >> 3
+        self.n = lengths.view(np.uint64)
+        self._over: Any = None
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return len(self.n)
+
+    def word(self, at: int) -> np.ndarray:
+        """The eight bytes from a multiple of eight on, as a number: zeros behind the end."""
+        return self._columns[at >> 3]
+
+    def before_end(self, count: int) -> np.ndarray:
+        """The eight bytes that begin so far from the end, a multiple of eight."""
+        first = self._whole - (count >> 3)
+        if self._over is None:
+            over = (self.n & np.uint64(7)) << np.uint64(3)
+            self._over = over, np.uint64(64) - over
+        low, high = self._over
+        made = self._columns[first] >> low
+        made |= self._columns[first + 1] << high
+        return made
+
+    def last(self, count: int) -> np.ndarray:
+        """The last bytes of strings that are one word."""
+        return self._columns[0] >> ((self.n - np.uint64(count)) << np.uint64(3))
+
+
+class _Long:
+    """Some strings that take the same steps of a hash, where they are."""
+
+    def __init__(self, source: InMemory | Buffer, rows: np.ndarray | slice) -> None:
+        self._source = source
+        self._starts, self._lengths = source.starts[rows], source.lengths[rows]
+        self.n = self._lengths.astype(np.uint64)
+
+    def __len__(self) -> int:
+        return len(self.n)
 
     def word(self, at: int) -> np.ndarray:
         """The eight bytes from a multiple of eight on, as a number; what is behind the end is anything."""
-        return self.source.whole_words(self.starts + at)
+        return self._source.whole_words(self._starts + at)
 
-    def before_end(self, count: int, kind: str = "<u8") -> np.ndarray:
-        """The bytes that begin so far from the end, as a number."""
-        return self.source.words(self.starts + (self.lengths - count), kind).astype(np.uint64)
+    def before_end(self, count: int) -> np.ndarray:
+        """The eight bytes that begin so far from the end, as a number."""
+        return self._source.words(self._starts + (self._lengths - count))
 
-    def last_two(self) -> tuple[np.ndarray, np.ndarray]:
-        """The last sixteen bytes, as two numbers."""
-        both = self.source.words(self.starts + (self.lengths - 16), "<c16").view(np.uint64)
-        return both[::2], both[1::2]
+    def last(self, count: int) -> np.ndarray:
+        """The last bytes of strings that are one word."""
+        return (self.word(0) & WORD_MASKS[self._lengths]) >> ((self.n - np.uint64(count)) << np.uint64(3))
 
 
-def _each(strings: Sequence[bytes] | np.ndarray, alike: Callable, function: Callable) -> np.ndarray:
+_Alike = _Short | _Long
+
+
+def _each(strings: Strings | Sequence[bytes] | np.ndarray, alike: Callable, function: Callable) -> np.ndarray:
     """The hash of each string; `alike` numbers the ways to hash a length, `function` takes strings of one way."""
-    vector = strings if isinstance(strings, np.ndarray) else np.fromiter(strings, object, len(strings))
-    found = np.empty(len(vector), np.uint64)
+    many = strings if isinstance(strings, Strings) else Strings.of(np.fromiter(strings, object, len(strings)))
+    found = np.empty(many.size, np.uint64)
+    if not many.size:
+        return found
+    columns = many.columns() if many.size >= _MANY else None
     with np.errstate(over="ignore"):
-        for places, some in parts(vector):
-            source = in_memory(some) or Buffer.of(some.tolist())
-            ways, there = alike(source.lengths), found[places]
+        if columns is None:
+            for places, source in many.sources():
+                ways, there = alike(source.lengths), found[places]
+                if (ways == ways[0]).all():
+                    there[:] = function(_Long(source, slice(None)), int(ways[0]))
+                    continue
+                for way, rows in by_length(ways):
+                    there[rows] = function(_Long(source, rows), way)
+            return found
+        for places, lengths in parts(many.lengths):
+            some, there = columns[:, places], found[places]
+            ways = _SHORT_WAYS[lengths]
             if (ways == ways[0]).all():
-                there[:] = function(_Alike(source, slice(None)), int(ways[0]))
+                there[:] = function(_Short(some, lengths), int(alike(lengths[:1])[0]))
                 continue
-            for way, rows in by_length(ways):
-                there[rows] = function(_Alike(source, rows), way)
+            for _, rows in by_length(ways):
+                data = _Short(some[:, rows], lengths[rows])
+                there[rows] = function(data, int(alike(lengths[rows[:1]])[0]))
     return found
 
 
-def fingerprint64(strings: Sequence[bytes] | np.ndarray) -> np.ndarray:
+def fingerprint64(strings: Strings | Sequence[bytes] | np.ndarray) -> np.ndarray:
     """FarmHash's 64-bit fingerprint of each string."""
     return _each(strings, _farm_ways, _farm)
 
@@ -81,6 +131,8 @@ def _pair(u: np.ndarray, v: np.ndarray, multiplier: np.ndarray | np.uint64) -> n
 
 
 _SHORT = np.searchsorted([1, 4, 8, 17, 33, 65], np.arange(66), "right")
+# Both how the fingerprint is made and how many whole words there are, as one number.
+_SHORT_WAYS = (_SHORT * 16 + (np.arange(66) >> 3)).astype(np.uint8)
 
 
 def _farm_ways(lengths: np.ndarray) -> np.ndarray:
@@ -105,7 +157,7 @@ def _farm_of_0(data: _Alike) -> np.ndarray:
 
 def _farm_to_3(data: _Alike) -> np.ndarray:
     letters = data.word(0)
-    a, c = letters & np.uint64(0xFF), data.before_end(1, "u1")
+    a, c = letters & np.uint64(0xFF), data.last(1)
     b = letters >> (data.n >> np.uint64(1) << np.uint64(3)) & np.uint64(0xFF)
     y, z = a + (b << np.uint64(8)), data.n + (c << np.uint64(2))
     return _mixed((y * _K2) ^ (z * _K0)) * _K2
@@ -113,7 +165,7 @@ def _farm_to_3(data: _Alike) -> np.ndarray:
 
 def _farm_to_7(data: _Alike) -> np.ndarray:
     first = data.word(0) & np.uint64(0xFFFFFFFF)
-    return _pair(data.n + (first << np.uint64(3)), data.before_end(4, "<u4"), _times(data))
+    return _pair(data.n + (first << np.uint64(3)), data.last(4), _times(data))
 
 
 def _farm_to_16(data: _Alike) -> np.ndarray:
@@ -125,16 +177,14 @@ def _farm_to_16(data: _Alike) -> np.ndarray:
 def _farm_to_32(data: _Alike) -> np.ndarray:
     m = _times(data)
     a, b = data.word(0) * _K1, data.word(8)
-    d, c = data.last_two()
-    c, d = c * m, d * _K2
+    c, d = data.before_end(8) * m, data.before_end(16) * _K2
     return _pair(_rotated(a + b, 43) + _rotated(c, 30) + d, a + _rotated(b + _K2, 18) + c, m)
 
 
 def _farm_to_64(data: _Alike) -> np.ndarray:
     m = _times(data)
     a, b = data.word(0) * _K2, data.word(8)
-    d, c = data.last_two()
-    c, d = c * m, d * _K2
+    c, d = data.before_end(8) * m, data.before_end(16) * _K2
     y = _rotated(a + b, 43) + _rotated(c, 30) + d
     z = _pair(y, a + _rotated(b + _K2, 18) + c, m)
     e, f = data.word(16) * m, data.word(24)
@@ -192,7 +242,7 @@ def _by_words(lengths: np.ndarray) -> np.ndarray:
     return lengths >> 3
 
 
-def murmur64(strings: Sequence[bytes] | np.ndarray, seed: int = 0xDECAFCAFFE) -> np.ndarray:
+def murmur64(strings: Strings | Sequence[bytes] | np.ndarray, seed: int = 0xDECAFCAFFE) -> np.ndarray:
     """The 64-bit Murmur hash of each string."""
     return _each(strings, _by_words, lambda data, words: _murmur(data, words, np.uint64(seed)))
 
@@ -212,7 +262,7 @@ def _tail(data: _Alike, words: int) -> np.ndarray:
     return data.word(8 * words) & ((np.uint64(1) << bits) - np.uint64(1))
 
 
-def siphash64(strings: Sequence[bytes] | np.ndarray, key: tuple[int, int]) -> np.ndarray:
+def siphash64(strings: Strings | Sequence[bytes] | np.ndarray, key: tuple[int, int]) -> np.ndarray:
     """The SipHash-2-4 of each string under a key of two words."""
     return _each(strings, _by_words, lambda data, words: _siphash(data, words, key))
 

@@ -118,6 +118,7 @@ def _found_shape(op: Operation) -> TensorShape:
     "Tin: type; Tout: type",
     shape=_found_shape,
     host=True,
+    packed=True,
     stateful=True,
 )
 def _find(ctx: Any, table: Table, keys: Any, default: Any) -> Any:

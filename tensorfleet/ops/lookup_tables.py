@@ -14,8 +14,8 @@ from tensorfleet import dtypes, errors
 from tensorfleet.dtypes import DType
 from tensorfleet.ops.basic import zeros_of
 from tensorfleet.ops.hashing import murmur64
-from tensorfleet.ops.string_buffers import MANY
-from tensorfleet.ops.string_index import LONGEST, StringIndex
+from tensorfleet.ops.packed_strings import Strings, together
+from tensorfleet.ops.string_index import StringIndex
 
 
 def invalid(message: str) -> Exception:
@@ -110,7 +110,7 @@ class Table:
 
 
 def _dtype(value: Any) -> DType:
-    return dtypes.as_dtype(np.asarray(value).dtype)
+    return dtypes.as_dtype(value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype)
 
 
 class StaticTable(Table):
@@ -143,22 +143,24 @@ class StaticTable(Table):
         """The values of keys; FailedPreconditionError before the table is filled."""
         if not self.initialized:
             raise errors.FailedPreconditionError(None, None, "Table not initialized.")
-        index = self._indexed() if np.size(keys) >= MANY else None
-        if index is None:
+        many = together(keys) if self.key_dtype == dtypes.string else None
+        index = None if many is None else self._indexed()
+        if index is None or many is None:
             return super().find(keys, default)
         strings, values = index
-        places = strings.find(np.asarray(keys).ravel())
+        places = strings.find(many)
         found = values[places]  # the last one where there is none
-        found[places < 0] = np.asarray(default, values.dtype).item()
+        missing = places < 0
+        if missing.any():
+            found[missing] = np.asarray(default, values.dtype).item()
         return found.reshape(np.shape(keys))
 
     def _indexed(self) -> tuple[StringIndex, np.ndarray] | None:
         """The keys, if they are some short strings, and their values."""
         if not self._asked:
-            strings = self.key_dtype == dtypes.string
-            if strings and 0 < max(map(len, self.entries), default=0) <= LONGEST:
-                keys, values = self.export()
-                self._index = StringIndex(keys.tolist()), values
+            keys, values = self.export()
+            index = StringIndex.of(Strings.of(keys)) if len(keys) else None
+            self._index = None if index is None else (index, values)
             self._asked = True
         return self._index
 

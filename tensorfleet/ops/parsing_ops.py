@@ -12,6 +12,7 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops import parsing_wire as wire
 from tensorfleet.ops.common import vector_of
+from tensorfleet.ops.packed_strings import Strings, together
 from tensorfleet.shapes import TensorShape
 
 KINDS = {"string": wire.BYTES, "float32": wire.FLOATS, "int64": wire.INTS}
@@ -30,14 +31,14 @@ def _first(found: list[tuple[int, str]]) -> None:
 class Batch:
     """Serialized Examples and where their features are."""
 
-    def __init__(self, records: list[bytes], names: list[bytes] | None) -> None:
+    def __init__(self, records: Strings | list[bytes], names: list[bytes] | None) -> None:
         self.size = len(records)
         self.names = names  # None for a single Example, whose errors have no name
         try:
             self.groups, self.alone = wire.sort_out(records)
         except wire.Malformed as e:
-            (at,) = e.args
-            text = repr(records[at][:100])[1:].strip("'\"")
+            at, record = e.args
+            text = repr(record[:100])[1:].strip("'\"")
             told = f"Could not parse example input, value: '{text}'"
             raise InvalidArgumentError(None, None, f"{told} (record {at} of {len(records)})") from None
 
@@ -210,6 +211,11 @@ def flat_strings(value: Any) -> list[bytes]:
     return np.asarray(value, object).ravel().tolist()
 
 
+def records_of(value: Any) -> Strings | list[bytes]:
+    """The records of a vector."""
+    return together(value) or flat_strings(value)
+
+
 def key_list(tensors: list) -> list[bytes]:
     """The keys that scalar string tensors hold."""
     return [k for t in tensors for k in flat_strings(t)]
@@ -241,6 +247,7 @@ def _parsed_shapes(op: Operation) -> list[TensorShape]:
     f"Nsparse: int; Ndense: int; sparse_types: list({TYPES}); Tdense: list({TYPES}); dense_shapes: list(shape)",
     shape=_parsed_shapes,
     host=True,
+    packed=True,
 )
 def _parse_example(
     ctx: Any,
@@ -258,7 +265,7 @@ def _parse_example(
     if named and len(named) != np.size(serialized):
         text = f"Expected len(names) == len(serialized) if names non-empty, got {len(named)} and {np.size(serialized)}"
         raise InvalidArgumentError(None, None, text)
-    batch = Batch(flat_strings(serialized), named)
+    batch = Batch(records_of(serialized), named)
     dense = zip(key_list(dense_keys), Tdense, dense_shapes, defaults, strict=True)
     dense_values = [_dense_or_padded(batch, *each) for each in dense]
     sparse = [batch.sparse(k, t) for k, t in zip(key_list(sparse_keys), sparse_types, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from itertools import pairwise
@@ -19,6 +20,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.tensor_proto import array_of, parsed, serialized
 from tensorfleet.ops.common import SCALAR, UNKNOWN, same_as_input
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.packed_strings import together
 from tensorfleet.ops.parsing_wire import objects
 from tensorfleet.ops.string_buffers import MANY, ZEROS, Buffer, decimals
 from tensorfleet.shapes import TensorShape
@@ -91,7 +93,7 @@ def csv_table(
     found, columns = [], None
     for i, (dtype, default) in enumerate(given):
         if buffer is not None and dtype.name != "string":
-            made, unread = decimals(buffer.every(width, i), dtype.np_dtype)
+            made, unread = decimals(buffer.some(slice(i, None, width)), dtype.np_dtype)
             if not len(unread):
                 found.append(made)
                 continue
@@ -267,6 +269,7 @@ _RAW = (
     f"out_type: {_RAW}; little_endian: bool = true",
     shape=lambda op: op._inputs[0].shape.concatenate(TensorShape([None])),
     host=True,
+    packed=True,
     examples=[
         case(np.array([b"abcd", b"efgh"], object), out_type=dtypes.int32),
         case(np.array(b"\0\1", object), out_type=dtypes.int16, little_endian=False),
@@ -278,24 +281,27 @@ def _decode_raw(ctx: Any, text: Any, *, out_type: DType, little_endian: bool) ->
 
 def raw_values(text: Any, out_type: DType, little_endian: bool) -> np.ndarray:
     """The numbers that strings of equal length hold."""
-    strings = _flat(text)
-    shape = np.shape(text)
-    size = out_type.np_dtype.itemsize
-    if not strings:
+    shape, size = np.shape(text), out_type.np_dtype.itemsize
+    if not math.prod(shape):
         return np.zeros((*shape, 0), out_type.np_dtype)
-    length = len(strings[0])
-    joined = b"".join(strings)
-    if len(joined) != length * len(strings) or set(map(len, strings)) != {length}:
-        at = next(i for i, s in enumerate(strings) if len(s) != length)
+    many = together(text)
+    buffer = Buffer.of(_flat(text)) if many is None else many.buffer
+    length = int(buffer.lengths[0])
+    if (buffer.lengths != length).any():
+        at = int(np.argmax(buffer.lengths != length))
         raise _invalid(
             f"DecodeRaw requires input strings to all be the same size, but element {at} has size {length} != "
-            f"{len(strings[at])}"
+            f"{buffer.lengths[at]}"
         )
     if length % size:
         raise _invalid(
             f"Input to DecodeRaw has length {length} that is not a multiple of {size}, the size of {_c_name(out_type)}"
         )
-    made = np.frombuffer(joined, out_type.np_dtype).reshape(*shape, length // size)
+    made = buffer.rows(length).reshape(*shape, length)
+    if size > 1:
+        made = np.ascontiguousarray(made).view(out_type.np_dtype)
+    elif out_type.np_dtype != np.uint8:
+        made = made.view(out_type.np_dtype)
     return made if little_endian or size == 1 else _swapped(made)
 
 

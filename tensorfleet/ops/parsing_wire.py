@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.ops.packed_strings import Strings
+from tensorfleet.ops.string_buffers import by_length, lengths_of, strings_of
+
 MISSING, BYTES, FLOATS, INTS = 0, 1, 2, 3
 _FIXED32, _FIXED64, _LENGTH, _VARINT = 5, 1, 2, 0
 Spans = list[tuple[int, int]]
@@ -271,15 +274,14 @@ class Layout:
         """Which kind of values a feature has; MISSING when there is none."""
         return self.features.get(key, (MISSING,))[0]
 
-    def take(self, key: bytes, rows: np.ndarray, records: Sequence[bytes]) -> np.ndarray:
+    def take(self, key: bytes, rows: np.ndarray) -> np.ndarray:
         """The values of a feature in records of this layout, one row each. `rows` are their bytes."""
         kind, spans = self.features[key]
         if kind == BYTES:
-            if len(spans) == 1:
-                ((a, b),) = spans
-                return objects([r[a:b] for r in records])[:, None]
-            flat = objects([r[a:b] for r in records for a, b in spans])
-            return flat.reshape(len(records), len(spans))
+            made = np.empty((len(rows), len(spans)), object)
+            for i, (a, b) in enumerate(spans):
+                made[:, i] = strings_of(rows[:, a:b])
+            return made
         if len(spans) == 1:
             ((a, b),) = spans
             part = rows[:, a:b]
@@ -296,17 +298,16 @@ class Layout:
 class Group:
     """Records of one layout, and their positions in the batch."""
 
-    __slots__ = ("layout", "positions", "records", "rows")
+    __slots__ = ("layout", "positions", "rows")
 
-    def __init__(self, positions: np.ndarray, layout: Layout, rows: np.ndarray, records: list[bytes]) -> None:
+    def __init__(self, positions: np.ndarray, layout: Layout, rows: np.ndarray) -> None:
         self.positions = positions
         self.layout = layout
         self.rows = rows
-        self.records = records
 
     def take(self, key: bytes) -> np.ndarray:
         """The values of a feature, one row per record."""
-        return self.layout.take(key, self.rows, self.records)
+        return self.layout.take(key, self.rows)
 
 
 # Fewer records of one length than this are read one by one.
@@ -315,42 +316,53 @@ _MOST_LENGTHS, _MOST_LAYOUTS = 512, 4
 _known: dict[int, list[Layout]] = {}
 
 
-def sort_out(records: Sequence[bytes]) -> tuple[list[Group], list[tuple[int, bytes, dict[bytes, Feature]]]]:
+def sort_out(
+    records: Strings | list[bytes],
+) -> tuple[list[Group], list[tuple[int, bytes, dict[bytes, Feature]]]]:
     """Serialized Examples as groups of one layout, and the rest as (position, record, features) each.
 
     The first record that is no Example raises `Malformed` with its position as argument.
     """
-    by_length: dict[int, list[int]] = {}
-    for i, record in enumerate(records):
-        by_length.setdefault(len(record), []).append(i)
     groups: list[Group] = []
     alone: list[int] = []
-    for length, positions in by_length.items():
-        if len(positions) < _WORTH_IT or not length:
-            alone += positions
-        else:
-            chosen = [records[i] for i in positions] if len(by_length) > 1 else list(records)
-            alone += _alike(length, np.array(positions), chosen, groups)
+    if len(records) < _WORTH_IT:
+        alone += range(len(records))
+    else:
+        lengths = records.lengths if isinstance(records, Strings) else lengths_of(records)
+        for length, positions in by_length(lengths):
+            if len(positions) < _WORTH_IT or not length:
+                alone += positions.tolist()
+            else:
+                alone += _alike(length, positions, _bytes_of(records, positions, length), groups)
     rest = []
     for i in sorted(alone):
+        record = records.buffer.text(i) if isinstance(records, Strings) else records[i]
         try:
-            rest.append((i, records[i], scan(records[i])))
+            rest.append((i, record, scan(record)))
         except Malformed:
-            raise Malformed(i) from None
+            raise Malformed(i, record) from None
     return groups, rest
 
 
-def _alike(length: int, positions: np.ndarray, records: list[bytes], groups: list[Group]) -> list[int]:
+def _bytes_of(records: Strings | list[bytes], positions: np.ndarray, length: int) -> np.ndarray:
+    """Records of one length as a matrix of bytes."""
+    if isinstance(records, Strings):
+        letters = records.buffer.words(records.buffer.starts[positions], f"V{length}")
+        return letters.view(np.uint8).reshape(-1, length)
+    chosen = [records[i] for i in positions.tolist()]
+    return np.frombuffer(b"".join(chosen), np.uint8).reshape(-1, length)
+
+
+def _alike(length: int, positions: np.ndarray, rows: np.ndarray, groups: list[Group]) -> list[int]:
     """Adds the groups among records of one length; the positions of those in none."""
     known = _known.get(length, [])
-    rows = np.frombuffer(b"".join(records), np.uint8).reshape(len(records), length)
     tried = new = 0
-    while len(records) >= _WORTH_IT:
+    while len(rows) >= _WORTH_IT:
         if tried < len(known):
             layout = known[tried]
         elif new < _MOST_LAYOUTS:
             try:
-                layout = Layout(records[0])
+                layout = Layout(rows[0].tobytes())
             except Malformed:
                 break
             _remember(length, layout)
@@ -360,14 +372,11 @@ def _alike(length: int, positions: np.ndarray, records: list[bytes], groups: lis
         tried += 1
         same = layout.matches(rows)
         if same.all():
-            groups.append(Group(positions, layout, rows, records))
+            groups.append(Group(positions, layout, rows))
             return []
         if same.any():
-            chosen, left = np.flatnonzero(same), np.flatnonzero(~same)
-            groups.append(
-                Group(positions[chosen], layout, rows[chosen], [records[i] for i in chosen.tolist()])
-            )
-            positions, rows, records = positions[left], rows[left], [records[i] for i in left.tolist()]
+            groups.append(Group(positions[same], layout, rows[same]))
+            positions, rows = positions[~same], rows[~same]
     return positions.tolist()
 
 

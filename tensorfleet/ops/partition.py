@@ -26,13 +26,16 @@ from tensorfleet.ops.common import (
     vector_of,
 )
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.packed_strings import Strings, together
 from tensorfleet.ops.sparse_kernels import union_of
+from tensorfleet.ops.string_index import first_of_each
 from tensorfleet.shapes import TensorShape, unknown_shape
 
 # -- unique ------------------------------------------------------------------------------------------
 
 
 _DENSE = 16  # a table with so many places for each value costs less than sorting the values
+_MANY_STRINGS = 4096  # of which each takes longer in a dictionary
 _FEW_OTHERS = 64  # values among which others are found without sorting all together
 
 
@@ -68,8 +71,22 @@ def _first_seen_packed(x: np.ndarray, low: int) -> tuple[np.ndarray, np.ndarray,
     return x[is_first], index, np.bincount(index)
 
 
-def _first_seen(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _first_seen_strings(x: Strings) -> tuple | None:
+    """The same for many strings; None when some are long."""
+    met = first_of_each(x)
+    if met is None:
+        return None
+    is_first = met == np.arange(x.size)
+    index = (np.cumsum(is_first) - 1)[met]
+    return *x.moved(lambda array: (array[is_first],)), index, np.bincount(index)
+
+
+def _first_seen(x: Any, axis: int) -> tuple:
     """The distinct values in the order they first occur, each value's number, and how often it occurs."""
+    many = together(x, _MANY_STRINGS) if x.ndim == 1 and x.dtype == object else None
+    if many is not None and (found := _first_seen_strings(many)) is not None:
+        return found
+    x = np.asarray(x)
     if x.ndim == 1 and x.dtype.kind in "iu" and x.size:
         low, high = int(x.min()), int(x.max())
         if high - low < _DENSE * x.size:
@@ -92,13 +109,13 @@ def _first_seen(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray, np.nd
     return np.take(x, first[order], axis=axis), rank[inverse.reshape(-1)], counts[order]
 
 
-def _unique(x: np.ndarray, axis: Any, kind: DType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _unique(x: Any, axis: Any, kind: DType) -> tuple:
     if np.size(axis) == 0 and x.ndim != 1:
         raise invalid("unique expects a 1D vector.")
     at = int(np.asarray(axis).ravel()[0]) if np.size(axis) else 0
     if not -x.ndim <= at < x.ndim:
         raise invalid(f"axis has to be between [0, {x.ndim})")
-    y, idx, count = _first_seen(np.asarray(x), at % x.ndim)
+    y, idx, count = _first_seen(x, at % x.ndim)
     return y, idx.astype(kind.np_dtype), count.astype(kind.np_dtype)
 
 
@@ -130,6 +147,7 @@ _WORDS = np.array([b"b", b"a", b"b"], object)
     "T: type; out_idx: index = int32",
     shape=_unique_shape,
     host=True,
+    packed=True,
     examples=[case(_NUMBERS), case(_WORDS, out_idx="int64"), case(np.array([], np.float32))],
 )
 def _unique_v1(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
@@ -142,6 +160,7 @@ def _unique_v1(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
     "T: type; Taxis: index = int64; out_idx: index = int32",
     shape=_unique_shape,
     host=True,
+    packed=True,
     examples=[
         case(_NUMBERS, np.array([], np.int64)),
         case(np.array([[1, 2], [1, 2], [0, 1]]), np.array([0])),
@@ -157,6 +176,7 @@ def _unique_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tuple:
     "T: type; out_idx: index = int32",
     shape=_unique_shape,
     host=True,
+    packed=True,
     examples=[case(_NUMBERS), case(_WORDS)],
 )
 def _unique_with_counts(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
@@ -169,6 +189,7 @@ def _unique_with_counts(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
     "T: type; Taxis: index = int64; out_idx: index = int32",
     shape=_unique_shape,
     host=True,
+    packed=True,
     examples=[case(np.array([[1, 1, 2], [3, 3, 4]]), np.array([1]))],
 )
 def _unique_with_counts_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tuple:

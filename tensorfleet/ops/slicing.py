@@ -64,6 +64,7 @@ def _slice_shape(op: Operation) -> TensorShape:
     "input: T, begin: Index[1], size: Index[1] -> output: T",
     "T: type; Index: index",
     shape=_slice_shape,
+    moves="input",
     static=["begin", "size"],
     examples=[
         case(_X, _i32(0, 1, 2), _i32(1, 2, 2)),
@@ -289,6 +290,7 @@ def _plan(op: Operation, dims: Sequence[int], begin: Any, end: Any, strides: Any
     "input: T, begin: Index[1], end: Index[1], strides: Index[1] -> output: T",
     _ATTRS16,
     shape=_strided_shape,
+    moves="input",
     static=["begin", "end", "strides"],
     examples=[
         case(_X, _i32(0, 1), _i32(0, 3), _i32(1, 1), begin_mask=1, end_mask=1),

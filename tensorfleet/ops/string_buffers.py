@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from tensorfleet.ops.string_memory import AT_ONCE, InMemory, in_memory
+from tensorfleet.ops.string_memory import AT_ONCE, in_memory
 
 # Fewer strings than this are done sooner one by one.
 MANY = 256
 _LONGEST = 24  # letters of a number that is read in the buffer
 ZEROS = bytes(_LONGEST)
-_WIDEST = 8  # words of a string that is packed
+WIDEST = 8  # words of a string that is short
+WORD_MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)  # of so many bytes
+_FEW = 16  # strings of a length: fewer are made one by one
+_LONGEST_MADE = 1 << 10
 _EXACT = 1 << 53
 _TENS = 10 ** np.arange(20, dtype=np.uint64)
+_SPELLED_ZEROS = np.uint64(0x3030303030303030)
+_NEIGHBOURS = [
+    (np.uint64(0x00FF00FF00FF00FF), np.uint64(10), np.uint64(8)),
+    (np.uint64(0x0000FFFF0000FFFF), np.uint64(100), np.uint64(16)),
+    (np.uint64(0x00000000FFFFFFFF), np.uint64(10000), np.uint64(32)),
+]
 _POWERS = 10.0 ** np.arange(23)
 
 
@@ -49,44 +59,45 @@ def parts(texts: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
 
 
 class Buffer:
-    """Strings one behind the other, and `ZEROS` behind the last: where each begins, and how long it is."""
+    """Strings in one array, and `ZEROS` behind the last: where each begins, and how long it is.
 
-    def __init__(self, data: bytes | np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> None:
+    If it is `apart`, they are there in order, and between them are zeros: at least one.
+    """
+
+    def __init__(
+        self, data: bytes | np.ndarray, starts: np.ndarray, lengths: np.ndarray, apart: bool = False
+    ) -> None:
         self.data = np.frombuffer(data, np.uint8)
         self.starts = starts
         self.lengths = lengths
+        self.apart = apart
 
     @classmethod
-    def of(cls, texts: Sequence[bytes] | np.ndarray) -> Buffer:
-        """The buffer of some strings: a list, or a vector, which is best of `AT_ONCE` strings at most."""
-        if isinstance(texts, np.ndarray):
-            there = in_memory(texts)
-            packed = None if there is None else cls._packed(there)
-            return cls.of(texts.tolist()) if packed is None else packed
+    def of(cls, texts: Sequence[bytes]) -> Buffer:
+        """The buffer of a list of strings."""
         data = b"\0".join([*texts, ZEROS])
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 0)  # sooner than to ask each for its length
         if len(ends) == len(texts) + len(ZEROS):
             starts = np.append(0, ends[: len(texts)] + 1)[: len(texts)]
-            return cls(data, starts, ends[: len(texts)] - starts)
+            return cls(data, starts, ends[: len(texts)] - starts, True)
         lengths = lengths_of(texts)
-        return cls(b"".join([*texts, ZEROS]), np.cumsum(lengths) - lengths, lengths)
+        return cls(data, np.cumsum(lengths + 1) - lengths - 1, lengths, True)
 
     @classmethod
-    def _packed(cls, there: InMemory) -> Buffer | None:
-        """Strings that all have room for the longest, and anything behind their ends; None when that is a long one."""
-        count, last = len(there.lengths), there.lengths >> 3
-        width = int(last.max()) + 1
-        if width > _WIDEST:
-            return None
+    def of_columns(cls, columns: np.ndarray, lengths: np.ndarray) -> Buffer:
+        """The buffer of short strings, given as columns of words that have a zero behind the longest."""
+        width, count = columns.shape
         data = np.zeros(count * width + len(ZEROS) // 8, np.uint64)
-        table = data[: count * width].reshape(count, width)
-        for i in range(width):
-            table[:, i] = there.whole_words(there.starts + (np.minimum(last, i) << 3))
-        return cls(data.view(np.uint8), np.arange(count) * (8 * width), there.lengths.copy())
+        data[: count * width].reshape(count, width)[:] = columns.T
+        return cls(data.view(np.uint8), np.arange(0, 8 * width * count, 8 * width), lengths, True)
 
-    def every(self, step: int, start: int) -> Buffer:
+    def some(self, which: slice) -> Buffer:
         """Some of the strings, in the same buffer."""
-        return Buffer(self.data, self.starts[start::step], self.lengths[start::step])
+        return Buffer(self.data, self.starts[which], self.lengths[which])
+
+    def text(self, i: int) -> bytes:
+        """One of the strings."""
+        return self.data[self.starts[i] : self.starts[i] + self.lengths[i]].tobytes()
 
     def whole_words(self, places: np.ndarray) -> np.ndarray:
         """Eight bytes each from some places on."""
@@ -99,30 +110,88 @@ class Buffer:
         every = np.ndarray((self.data.size - size + 1,), kind, self.data, strides=(1,))
         return every[places]
 
-    def table(self, rows: np.ndarray, length: int) -> np.ndarray:
-        """Some strings of one length as the rows of a table of bytes."""
-        return self.words(self.starts[rows], f"V{length}").view(np.uint8).reshape(len(rows), length)
+    def rows(self, length: int) -> np.ndarray:
+        """The strings, all of this length, as the rows of a table of bytes: in place, if they are equally far apart."""
+        step = int(self.starts[1] - self.starts[0]) if len(self.starts) > 1 else length
+        if (np.diff(self.starts) == step).all() and step > 0:
+            return np.ndarray((len(self.starts), length), np.uint8, self.data, int(self.starts[0]), (step, 1))
+        return self.words(self.starts, f"V{length}").view(np.uint8).reshape(-1, length)
 
     def letters(self, width: int) -> np.ndarray:
         """The first bytes of all strings: a row for each position, zeros behind their ends."""
+        if not width:
+            return np.zeros((0, len(self.starts)), np.uint8)
         table = self.words(self.starts, f"V{width}").view(np.uint8).reshape(-1, width).T.copy()
         if len(self.lengths) and self.lengths.min() < width:
             table *= np.arange(width)[:, None] < self.lengths
         return table
 
 
-def objects_of(table: np.ndarray) -> np.ndarray:
-    """The rows of a table of bytes, or a vector of `V` elements, as strings."""
-    if table.dtype == np.uint8:
-        table = np.ascontiguousarray(table).view(f"V{table.shape[1]}").ravel()
+def texts_of(buffer: Buffer) -> np.ndarray:
+    """The strings of a buffer as objects."""
+    lengths, made = buffer.lengths, np.empty(len(buffer.lengths), object)
+    groups = list(by_length(lengths)) if lengths.max(initial=0) <= _LONGEST_MADE else []
+    if len(groups) * _FEW > len(lengths) or not groups:
+        letters, ends = buffer.data.data, buffer.starts + lengths
+        made[:] = [bytes(letters[a:b]) for a, b in zip(buffer.starts.tolist(), ends.tolist(), strict=True)]
+        return made
+    for length, rows in groups:
+        made[rows] = _objects(buffer.words(buffer.starts[rows], f"V{length}")) if length else b""
+    return made
+
+
+def strings_of(table: np.ndarray) -> np.ndarray:
+    """The rows of a table of bytes as objects."""
+    count, size = table.shape
+    if not table.size:
+        return np.full(count, b"", object)
+    return _objects(np.ascontiguousarray(table).view(f"V{size}").reshape(-1))
+
+
+def _objects(table: np.ndarray) -> np.ndarray:
     size = table.dtype.itemsize
     # Numpy makes strings of its own kind faster, but leaves out zeros at the end.
-    ends = np.ndarray(len(table), np.uint8, table, size - 1, (size,)) if len(table) else table
-    return table.view(f"S{size}").astype(object) if len(table) and ends.all() else table.astype(object)
+    ends = np.ndarray(len(table), np.uint8, table, size - 1, (size,))
+    return table.view(f"S{size}").astype(object) if ends.all() else table.astype(object)
 
 
 def decimals(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers that strings spell, and which of them are not read: those that are more than a few digits.
+    """The numbers that strings spell, and which of them are not read: those that are more than a few digits."""
+    if dtype.kind == "f" or buffer.lengths.max(initial=0) > 8:
+        return _letter_by_letter(buffer, dtype)
+    value, read = _eight_digits(buffer.words(buffer.starts), buffer.lengths)
+    limit = np.iinfo(dtype).max
+    made, rest = value.astype(dtype), np.flatnonzero(~read | (value > limit) if limit < 10**8 else ~read)
+    if len(rest):
+        made[rest], unread = _letter_by_letter(
+            Buffer(buffer.data, buffer.starts[rest], buffer.lengths[rest]), dtype
+        )
+        rest = rest[unread]
+    return made, rest
+
+
+def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers of at most eight digits, and which of the strings are such numbers."""
+    bits = lengths.astype(np.uint64) << np.uint64(3)
+    # The digits to the upper end of their word, and zeros before them.
+    words <<= np.uint64(64) - bits
+    words |= _SPELLED_ZEROS >> bits
+    wrong = words + np.uint64(0x4646464646464646)  # from ":" on
+    words -= _SPELLED_ZEROS
+    wrong |= words
+    read = (wrong & np.uint64(0x8080808080808080) == 0) & (lengths > 0)
+    # Of each two neighbours, then pairs, then fours, the first counts ten, a hundred, ten thousand times.
+    for mask, times, by in _NEIGHBOURS:
+        low = words & mask
+        low *= times
+        words >>= by
+        words &= mask
+        words += low
+    return words, read
+
+
+def _letter_by_letter(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers that strings spell, and which of them are not read.
 
     A number is read as a whole one and divided by a power of ten. Both are exact, so the result is the nearest there is.
     """
@@ -160,26 +229,29 @@ def decimals(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     return value.astype(dtype), np.flatnonzero(~read)
 
 
-def spelled(size: np.ndarray, negative: np.ndarray, behind: int = 0) -> np.ndarray:
+def spelled(size: np.ndarray, negative: np.ndarray, behind: int = 0) -> Buffer:
     """Whole numbers (uint64) written out, each with its sign and a point before so many of its digits."""
-    made = np.empty(len(size), object)
-    digits = np.maximum(np.searchsorted(_TENS, size, "right"), behind + 1)
-    for sign in (0, 1):
-        for count in np.unique(digits[negative == sign]).tolist():
-            rows = np.flatnonzero((digits == count) & (negative == sign))
-            made[rows] = _written(size[rows], count, behind, sign)
-    return made
-
-
-def _written(left: np.ndarray, count: int, behind: int, sign: int) -> np.ndarray:
-    """Numbers of so many digits, as an array of strings."""
-    width = sign + count + (behind > 0)
-    table = np.full((width, len(left)), ord("-"), np.uint8)
-    places = [i for i in range(sign, width) if not behind or i != width - behind - 1]
-    for place in reversed(places):
-        rest = left // np.uint64(10)
-        table[place] = left - rest * np.uint64(10) + np.uint64(48)
+    largest = int(size.max())
+    left: Any = size.astype(np.uint32 if largest < 1 << 32 else np.uint64)
+    most = max(len(str(largest)), behind + 1)
+    digits = np.full(len(size), behind + 1)
+    for ten in _TENS[behind + 1 : most].astype(left.dtype):
+        digits += left >= ten
+    width = 1 + most + (behind > 0)  # there is room for a sign
+    table = np.empty((width, len(size)), np.uint8)
+    ten = left.dtype.type(10)
+    for place in range(width - 1, 0, -1):
+        if behind and place == width - behind - 1:
+            table[place] = ord(".")
+            continue
+        rest = left // ten
+        left -= rest * ten
+        np.add(left, 48, table[place], casting="unsafe")
         left = rest
-    if behind:
-        table[width - behind - 1] = ord(".")
-    return objects_of(table.T)
+    data = np.zeros(table.size + len(ZEROS), np.uint8)
+    lengths = digits + (behind > 0)
+    rows = np.flatnonzero(negative)
+    table[width - 1 - lengths[rows], rows] = ord("-")
+    lengths += negative
+    data[: table.size].reshape(-1, width)[:] = table.T
+    return Buffer(data, np.arange(width, table.size + 1, width) - lengths, lengths)

@@ -5,9 +5,9 @@ A string tensor is an array of `bytes`; what is said in characters is UTF-8.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,22 +21,14 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.elementwise import bracketed
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.packed_strings import Strings, strings_in, together
 from tensorfleet.ops.public import op_function
-from tensorfleet.ops.string_buffers import (
-    MANY,
-    Buffer,
-    decimals,
-    lengths_of,
-    objects_of,
-    parts,
-    spelled,
-)
-from tensorfleet.ops.string_memory import in_memory
+from tensorfleet.ops.string_buffers import MANY, Buffer, decimals, spelled
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _WORDS = np.array([[b" Hello ", b""], ["日本é".encode(), b"\xffZ"]], object)
 _NONE = np.zeros((0, 2), object)
-_LONGEST_PART = 64  # bytes that are cut out of all strings at once
+_MANY_PARTS = 2048  # of which each takes longer to be cut out of an object
 _UNIT = "unit: string(BYTE|UTF8_CHAR) = BYTE"
 
 
@@ -58,6 +50,7 @@ def _elementwise(name: str, attrs: str = "", output: str = "string", **example: 
         attrs,
         shape=same_as_input,
         host=True,
+        packed=True,
         examples=[case(_WORDS, **example), case(_NONE, **example), case(np.array(b"aB", object), **example)],
     )
 
@@ -117,13 +110,11 @@ def _character_starts(s: bytes) -> list[int]:
 
 @_elementwise("StringLength", _UNIT, "int32", unit=b"UTF8_CHAR")
 def _length(ctx: Any, strings: Any, *, unit: bytes) -> Any:
-    array = np.asarray(strings, object)
-    if unit == b"BYTE":
-        return lengths_of(array.ravel()).astype(np.int32).reshape(array.shape)
-    lengths = np.empty(array.size, np.int32)
-    for places, some in parts(array.ravel()):
-        lengths[places] = _characters_in(Buffer.of(some))
-    return lengths.reshape(array.shape)
+    many = together(strings)
+    if many is None:
+        return each(len if unit == b"BYTE" else lambda s: len(_character_starts(s)), strings, np.int32)
+    lengths = many.lengths if unit == b"BYTE" else _characters_in(many.buffer)
+    return lengths.astype(np.int32).reshape(many.shape)
 
 
 def _characters_in(buffer: Buffer) -> np.ndarray:
@@ -161,6 +152,7 @@ def _part_shape(op: Operation) -> TensorShape:
     f"T: index; {_UNIT}",
     shape=_part_shape,
     host=True,
+    packed=True,
     examples=[
         case(np.array([b"hello", b"world"], object), np.array([1, -3], np.int32), np.array([2, 9], np.int32)),
         case(np.array("日本é".encode(), object), np.array(1), np.array(1), unit=b"UTF8_CHAR"),
@@ -170,45 +162,44 @@ def _part_shape(op: Operation) -> TensorShape:
 def _substr(ctx: Any, strings: Any, pos: Any, length: Any, *, unit: bytes) -> Any:
     if np.shape(pos) != np.shape(length):
         raise invalid(f"pos and len should have the same shape, got: {np.shape(pos)} vs. {np.shape(length)}")
-    try:
-        texts, starts, lengths = np.broadcast_arrays(np.asarray(strings, object), pos, length)
-    except ValueError:
-        raise invalid("Input and pos must have shapes that broadcast together") from None
-    if unit == b"BYTE" and np.size(pos) == 1 and (part := _same_part(texts, pos, length)) is not None:
+    shape = np.shape(strings)
+    if np.shape(pos) not in ((), shape):
+        try:
+            shape = np.broadcast_shapes(shape, np.shape(pos))
+        except ValueError:
+            raise invalid("Input and pos must have shapes that broadcast together") from None
+    many = together(strings, _MANY_PARTS) if unit == b"BYTE" and shape == np.shape(strings) else None
+    if many is not None and (part := _parts_together(many, pos, length)) is not None:
         return part
     cut = _bytes_from if unit == b"BYTE" else _characters_from
-    made = np.empty(texts.size, object)
-    rows = zip(texts.ravel().tolist(), starts.ravel().tolist(), lengths.ravel().tolist(), strict=True)
-    for i, (text, start, count) in enumerate(rows):
-        made[i] = cut(text, start, count, i)
-    return made.reshape(texts.shape)
+    given = [np.asarray(a) for a in (strings, pos, length)]
+    if given[1].size == 1:
+        texts, start, count = given[0].ravel().tolist(), given[1].item(), given[2].item()
+        if unit == b"BYTE" and -(shortest := min(map(len, texts), default=0)) <= start <= shortest:
+            end = None if count < 0 or start < 0 <= start + count else start + count
+            made = [text[start:end] for text in texts]
+        else:
+            made = [cut(text, start, count, i) for i, text in enumerate(texts)]
+    else:
+        spread = [a if a.shape == shape else np.broadcast_to(a, shape) for a in given]
+        rows = zip(*(a.ravel().tolist() for a in spread), itertools.count())
+        made = [cut(*row) for row in rows]
+    return np.fromiter(made, object, len(made)).reshape(shape)
 
 
-def _same_part(texts: np.ndarray, pos: Any, length: Any) -> np.ndarray | None:
-    """The part that is at the same place in all strings; None when some are too short."""
-    start, count = np.asarray(pos).item(), np.asarray(length).item()
-    if texts.size >= MANY and 0 < count <= _LONGEST_PART:
-        made = _parts_within(texts.ravel(), start, count)
-        if made is not None:
-            return made.reshape(texts.shape)
-    to_the_end = count < 0 or start < 0 <= start + count
-    made = each(itemgetter(slice(start, None if to_the_end else start + count)), texts)
-    if start > 0 and count and all(made.flat):  # nothing is left of a string that is too short
-        return made
-    shortest = min(map(len, texts.flat), default=0)
-    return made if -shortest <= start <= shortest else None
-
-
-def _parts_within(texts: np.ndarray, start: int, count: int) -> np.ndarray | None:
-    """Parts of so many bytes; None when some string ends before."""
-    made = np.empty(len(texts), object)
-    for places, some in parts(texts):
-        source = in_memory(some) or Buffer.of(some.tolist())
-        begin = start if start >= 0 else source.lengths + start
-        if np.min(begin) < 0 or (begin + count > source.lengths).any():
-            return None
-        made[places] = objects_of(source.words(source.starts + begin, f"V{count}"))
-    return made
+def _parts_together(texts: Strings, pos: Any, length: Any) -> Any:
+    """Parts of all strings; None when some are too short."""
+    buffer = texts.buffer
+    starts, wanted = (
+        a.ravel() if a.size == 1 else np.broadcast_to(a, texts.shape).ravel()
+        for a in (np.asarray(pos), np.asarray(length))
+    )
+    begin = np.where(starts < 0, starts + buffer.lengths, starts)
+    left = buffer.lengths - begin
+    if min(begin.min(), left.min()) < 0:
+        return None
+    counts = np.where(wanted < 0, left, np.minimum(wanted, left))
+    return strings_in(Buffer(buffer.data, buffer.starts + begin, counts), texts.shape)
 
 
 def _bytes_from(text: bytes, start: int, count: int, at: int) -> bytes:
@@ -257,17 +248,17 @@ def _number(s: bytes, dtype: np.dtype) -> Any:
     )
 
 
-def _plain_numbers(texts: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """The numbers that the strings of a vector spell as Python spells them; None when some do not."""
-    if len(texts) < MANY:
-        return _spelled(texts.tolist(), dtype)
-    made = np.empty(len(texts), dtype)
-    for places, some in parts(texts):
-        made[places], unread = decimals(Buffer.of(some), dtype)
-        rest = _spelled(some[unread].tolist(), dtype)
+def _plain_numbers(texts: Any, dtype: np.dtype) -> np.ndarray | None:
+    """The numbers that strings spell as Python spells them; None when some do not."""
+    many = together(texts)
+    if many is None:
+        return _spelled(np.ravel(texts).tolist(), dtype)
+    made, unread = decimals(many.buffer, dtype)
+    if len(unread):
+        rest = _spelled(many.objects[unread].tolist(), dtype)
         if rest is None:
             return None
-        made[places][unread] = rest
+        made[unread] = rest
     return made
 
 
@@ -289,6 +280,7 @@ def _spelled(texts: list, dtype: np.dtype) -> np.ndarray | None:
     "out_type: {float, double, int32, int64, uint32, uint64} = float",
     shape=same_as_input,
     host=True,
+    packed=True,
     examples=[
         case(np.array([[b"1.5"], [b" -2e3 "]], object)),
         case(np.array([b"7", b"-8"], object), out_type="int64"),
@@ -296,11 +288,11 @@ def _spelled(texts: list, dtype: np.dtype) -> np.ndarray | None:
     ],
 )
 def _to_number(ctx: Any, strings: Any, *, out_type: dtypes.DType) -> Any:
-    kind, array = out_type.np_dtype, np.asarray(strings, object)
+    kind = out_type.np_dtype
     with np.errstate(over="ignore"):
-        made = _plain_numbers(array.ravel(), kind)
+        made = _plain_numbers(strings, kind)
         if made is not None:
-            return made.reshape(array.shape)
+            return made.reshape(np.shape(strings))
         return each(lambda s: _number(s, kind), strings, kind)
 
 
@@ -326,6 +318,7 @@ _TEXTUAL = (
     "fill: string = ''",
     shape=same_as_input,
     host=True,
+    packed=True,
     examples=[
         case(np.array([[1.5, -2.25]])),
         case(np.array([1.5, 1e20], np.float32), shortest=True),
@@ -350,9 +343,9 @@ def _as_string(
     if (
         template in ("%d", "%f")
         and flat.size >= MANY
-        and (written := _digits_of(flat, array.dtype)) is not None
+        and (buffer := _digits_of(flat, array.dtype)) is not None
     ):
-        return written.reshape(array.shape)
+        return strings_in(buffer, array.shape)
     if kind in "iufV":
         # One text for all of them, which is then cut: many times faster than a text for each.
         together = f"{template}\n".encode() * flat.size % tuple(flat.tolist())
@@ -361,7 +354,7 @@ def _as_string(
     return written.reshape(array.shape)
 
 
-def _digits_of(flat: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+def _digits_of(flat: np.ndarray, dtype: np.dtype) -> Buffer | None:
     """Whole numbers, or those of at most 24 bits with six digits behind the point; None when some are too large."""
     if dtype.kind in "iu":
         wide = flat.astype(np.uint64) if dtype.kind == "u" else np.abs(flat.astype(np.int64)).view(np.uint64)

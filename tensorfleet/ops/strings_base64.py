@@ -14,15 +14,16 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.string_buffers import MANY, Buffer, by_length, objects_of, parts
+from tensorfleet.ops.packed_strings import strings_in, together
+from tensorfleet.ops.string_buffers import Buffer
 from tensorfleet.ops.strings import each, invalid
 
 _TEXTS = np.array([[b"", b"a", b"\0b"], [b"\xff\xfe?", b"four", b"letters"]], object)
 _LETTERS = (string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_").encode()
 _TO_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 _NO_LETTER = 255
+_MANY = 1024  # of which each takes longer alone
 _SIX_BITS = bytes(_LETTERS.find(i) & _NO_LETTER for i in range(256))
-_LETTER_OF = _LETTERS * 4
 
 
 @op(
@@ -31,16 +32,15 @@ _LETTER_OF = _LETTERS * 4
     "pad: bool = false",
     shape=same_as_input,
     host=True,
+    packed=True,
     examples=[case(_TEXTS, pad=True), case(_TEXTS), case(np.zeros((0, 2), object), pad=True)],
 )
 def _encode(ctx: Any, strings: Any, *, pad: bool) -> Any:
-    array = np.asarray(strings, object)
-    if array.size < MANY:
-        return each(lambda s: _encoded(s, pad), array)
-    made = np.empty(array.size, object)
-    for places, some in parts(array.ravel()):
-        made[places] = _encoded_together(Buffer.of(some), pad)
-    return made.reshape(array.shape)
+    many = together(strings, _MANY)
+    columns = None if many is None else many.columns()
+    if many is None or columns is None:
+        return each(lambda s: _encoded(s, pad), strings)
+    return strings_in(_encoded_together(columns, many.lengths, pad), many.shape)
 
 
 def _encoded(s: bytes, pad: bool) -> bytes:
@@ -48,20 +48,68 @@ def _encoded(s: bytes, pad: bool) -> bytes:
     return made if pad else made.rstrip(b"=")
 
 
-def _encoded_together(buffer: Buffer, pad: bool) -> np.ndarray:
-    made = np.empty(len(buffer.lengths), object)
-    for length, rows in by_length(buffer.lengths):
-        groups = -(-length // 3)
-        table = np.zeros((len(rows), groups, 3), np.uint8)
-        table.reshape(len(rows), -1)[:, :length] = buffer.table(rows, length) if length else 0
-        a, b, c = (table[..., i].astype(np.uint32) for i in range(3))
-        bits = a >> 2 | (a & 3) << 12 | (b & 0xF0) << 4 | (b & 15) << 18 | (c & 0xC0) << 10 | (c & 63) << 24
-        letters = np.frombuffer(bytearray(bits.astype("<u4").tobytes().translate(_LETTER_OF)), np.uint8)
-        written = letters.reshape(len(rows), 4 * groups)
-        kept = 4 * groups if pad else length + groups
-        written[:, length + groups :] = ord("=")
-        made[rows] = objects_of(written[:, :kept]) if length else b""
+def _encoded_together(columns: np.ndarray, lengths: np.ndarray, pad: bool) -> Buffer:
+    """Three words of all strings after the other: six bytes each become eight letters."""
+    count, width = len(lengths), -(-len(columns) // 3)
+    groups = np.zeros((count + 1, 4 * width), np.uint64)
+    for i in range(width):
+        words = columns[3 * i : 3 * i + 3]
+        for j in range(len(words) + 1):
+            groups[:count, 4 * i + j] = _spread(_six_bytes(words, j))
+    letters = groups.view(np.uint8)
+    _to_letters(letters)
+    kept = (4 * lengths + 2) // 3
+    starts = np.arange(0, 32 * width * count, 32 * width)
+    if pad:
+        for missing in (1, 2):
+            rows = np.flatnonzero(-lengths % 3 >= missing)
+            letters.reshape(-1)[starts[rows] + kept[rows] + (missing - 1)] = ord("=")
+        kept += -lengths % 3
+    return Buffer(letters.reshape(-1), starts, kept)
+
+
+def _six_bytes(words: np.ndarray, part: int) -> np.ndarray:
+    """The first, second, third or fourth six bytes of three words; words that are not there are zero."""
+    made = words[part] << np.uint64(16 * part) if part < len(words) else np.zeros_like(words[0])
+    if part:
+        made |= words[part - 1] >> np.uint64(64 - 16 * part)
     return made
+
+
+# What each six bits of three bytes in a half word are masked with, and by how much they then move up.
+_BITS = [(0x3, 12), (0xFC, -2), (0xF00, 10), (0xF000, -4), (0x3F0000, 8), (0xC00000, -6)]
+
+
+def _both(mask: int) -> np.uint64:
+    """A mask of either half of a word."""
+    return np.uint64(mask << 32 | mask)
+
+
+def _spread(six: np.ndarray) -> np.ndarray:
+    """Eight times six bits out of the lower six bytes of each word, a byte for each."""
+    halves = (six & np.uint64(0xFFFFFF000000)) << np.uint64(8)
+    halves |= six & np.uint64(0xFFFFFF)
+    return _moved(halves, _BITS)
+
+
+def _moved(words: np.ndarray, moves: list[tuple[int, int]]) -> np.ndarray:
+    made = np.zeros_like(words)
+    for mask, by in moves:
+        part = words & _both(mask)
+        if by > 0:
+            part <<= np.uint64(by)
+        else:
+            part >>= np.uint64(-by)
+        made |= part
+    return made
+
+
+def _to_letters(values: np.ndarray) -> None:
+    """Numbers below 64 become the letters of base64, in place."""
+    above = [values > limit for limit in (25, 51, 61, 62)]
+    values += np.uint8(ord("A"))
+    for more, step in zip(above, (6, 256 - 75, 256 - 13, 49), strict=True):
+        values += more * np.uint8(step)
 
 
 @op(
@@ -69,38 +117,45 @@ def _encoded_together(buffer: Buffer, pad: bool) -> np.ndarray:
     "input: string -> output: string",
     shape=same_as_input,
     host=True,
+    packed=True,
     examples=[case(np.array([b"YQ", b"YWI=", b"", b"__79"], object))],
 )
 def _decode(ctx: Any, strings: Any) -> Any:
-    array = np.asarray(strings, object)
-    if array.size < MANY:
-        return each(_decoded, array)
-    made = np.empty(array.size, object)
-    for places, some in parts(array.ravel()):
-        together = _decoded_together(Buffer.of(some))
-        made[places] = each(_decoded, some) if together is None else together
-    return made.reshape(array.shape)
+    many = together(strings, _MANY)
+    columns = None if many is None else many.columns()
+    made = None if many is None or columns is None else _decoded_together(columns, many.lengths)
+    return each(_decoded, strings) if made is None or many is None else strings_in(made, many.shape)
 
 
-def _decoded_together(buffer: Buffer) -> np.ndarray | None:
+def _decoded_together(columns: np.ndarray, lengths: np.ndarray) -> Buffer | None:
     """What strings without padding stand for; None when some have it, or are wrong."""
-    made = np.empty(len(buffer.lengths), object)
-    for length, rows in by_length(buffer.lengths):
-        if not length:
-            made[rows] = b""
-            continue
-        if length % 4 == 1:
-            return None
-        groups = -(-length // 4)
-        table = np.full((len(rows), 4 * groups), ord("A"), np.uint8)
-        table[:, :length] = buffer.table(rows, length)
-        bits = np.frombuffer(table.tobytes().translate(_SIX_BITS), "<u4")
-        if (bits.view(np.uint8) == _NO_LETTER).any():
-            return None
-        whole = (bits & 63) << 26 | (bits & 0x3F00) << 12 | bits >> 2 & 0xFC000 | bits >> 16 & 0x3F00
-        plain = whole.astype(">u4").view(np.uint8).reshape(len(rows), groups, 4)[..., :3]
-        made[rows] = objects_of(plain.reshape(len(rows), -1)[:, : length * 3 // 4])
-    return made
+    if (lengths & 3 == 1).any():
+        return None
+    letters = np.frombuffer(columns.tobytes().translate(_SIX_BITS), np.uint8)
+    outside = letters == _NO_LETTER
+    if (
+        np.count_nonzero(outside) != letters.size - lengths.sum()
+    ):  # what is behind the ends is no letter either
+        return None
+    bits = (letters * ~outside).view(np.uint64).reshape(columns.shape)
+    count, width = len(lengths), -(-3 * len(columns) // 4)
+    words = np.zeros((count + 1, width), np.uint64)
+    for i, row in enumerate(bits):
+        six = _gathered(row)
+        at, over = divmod(48 * i, 64)
+        words[:count, at] |= six << np.uint64(over)
+        if over > 16:
+            words[:count, at + 1] |= six >> np.uint64(64 - over)
+    starts = np.arange(0, 8 * width * count, 8 * width)
+    return Buffer(
+        np.append(words.reshape(-1), np.zeros(2, np.uint64)).view(np.uint8), starts, lengths * 3 // 4
+    )
+
+
+def _gathered(letters: np.ndarray) -> np.ndarray:
+    """The six bits in each byte of a word, in its lower six bytes."""
+    halves = _moved(letters, [(mask << by if by > 0 else mask >> -by, -by) for mask, by in _BITS])
+    return halves & np.uint64(0xFFFFFF) | halves >> np.uint64(8) & np.uint64(0xFFFFFF000000)
 
 
 def _decoded(s: bytes) -> bytes:

@@ -15,16 +15,16 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import same_as_input, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.hashing import fingerprint64, murmur64, siphash64
+from tensorfleet.ops.packed_strings import together
 from tensorfleet.shapes import TensorShape
 
 _WORDS = np.array([[b"a", b"", b"hello"], [b"x" * 20, b"y" * 50, b"z" * 200]], object)
 
 
 def _buckets(strings: Any, hashed: Callable, count: int) -> np.ndarray:
-    array = np.asarray(strings, object)
-    found, divisor = hashed(array.ravel()), np.uint64(count)
+    found, divisor = hashed(together(strings) or np.ravel(strings)), np.uint64(count)
     found -= found // divisor * divisor  # numpy divides by one number faster than it finds the rest
-    return found.view(np.int64).reshape(array.shape)
+    return found.view(np.int64).reshape(np.shape(strings))
 
 
 def _bucket_op(name: str, argument: str, attrs: str = "", **example: Any) -> Callable:
@@ -34,6 +34,7 @@ def _bucket_op(name: str, argument: str, attrs: str = "", **example: Any) -> Cal
         f"num_buckets: int >= 1{attrs}",
         shape=same_as_input,
         host=True,
+        packed=True,
         examples=[
             case(_WORDS, num_buckets=2**62, **example),
             case(np.zeros((0, 2), object), num_buckets=5, **example),

@@ -21,7 +21,8 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.string_buffers import MANY
+from tensorfleet.ops.packed_strings import Strings, strings_in, together
+from tensorfleet.ops.string_buffers import Buffer
 from tensorfleet.ops.strings import each, invalid
 
 _POSIX = {
@@ -238,23 +239,32 @@ def _text(s: bytes) -> str:
 
 
 def _matches(strings: Any, pattern: bytes) -> np.ndarray:
-    match, array = compiled(pattern).fullmatch, np.asarray(strings, object)
-    if array.size >= MANY and (made := _matched_together(array, pattern)) is not None:
+    match, many = compiled(pattern).fullmatch, together(strings)
+    if many is not None and (made := _matched_together(many, pattern)) is not None:
         return made
+    array = np.asarray(strings, object)
     found = (match(t) is not None for t in _texts(array))
     return np.fromiter(found, np.bool_, array.size).reshape(array.shape)
 
 
-def _matched_together(strings: np.ndarray, pattern: bytes) -> np.ndarray | None:
+def _matched_together(strings: Strings, pattern: bytes) -> np.ndarray | None:
     """Whether each of many strings matches, asked of all as one; None when that might not be the same."""
-    regex, data = _compiled_apart(pattern, True), b"\0".join([b"", *strings.ravel().tolist(), b""])
-    if regex is None or not data.isascii() or data.count(b"\0") != strings.size + 1:
+    regex = _compiled_apart(pattern, True)
+    buffer = None if regex is None else _without_zeros(strings)
+    if regex is None or buffer is None:
         return None
-    starts = np.flatnonzero(np.frombuffer(data, np.uint8) == 0)
-    found = [match.start() for match in regex.finditer(data.decode())]
-    made = np.zeros(strings.size, np.bool_)
-    made[np.searchsorted(starts, found)] = True
-    return made.reshape(strings.shape)
+    data = b"\0" + buffer.data.tobytes()
+    if not data.isascii():
+        return None
+    made = np.zeros(len(data), np.bool_)
+    made[list(map(re.Match.start, regex.finditer(data.decode())))] = True
+    return made[buffer.starts].reshape(strings.shape)
+
+
+def _without_zeros(strings: Strings) -> Buffer | None:
+    """Strings with zeros between them, if there are none inside of them."""
+    buffer = strings.apart()
+    return buffer if np.count_nonzero(buffer.data) == buffer.lengths.sum() else None
 
 
 def _texts(strings: np.ndarray) -> Iterator[str]:
@@ -268,20 +278,26 @@ def _replaced(strings: Any, pattern: bytes, rewrite: bytes, everywhere: bool) ->
     regex, (template, whole) = compiled(pattern), _rewrite(rewrite)
     missing = any(isinstance(piece, int) and piece > regex.groups for piece in template)
     if missing or not (whole or everywhere):
-        return np.array(strings, object)  # names a group that is not there, or nothing at all
-    array = np.asarray(strings, object)
-    made = _rewritten_together(array, pattern, template) if everywhere and array.size >= MANY else None
-    return each(lambda s: _rewritten(s, regex, template, everywhere), array) if made is None else made
+        return strings  # names a group that is not there, or nothing at all
+    many = together(strings) if everywhere else None
+    made = None if many is None else _rewritten_together(many, pattern, template)
+    return each(lambda s: _rewritten(s, regex, template, everywhere), strings) if made is None else made
 
 
-def _rewritten_together(strings: np.ndarray, pattern: bytes, template: list) -> np.ndarray | None:
+def _rewritten_together(strings: Strings, pattern: bytes, template: list) -> Any:
     """Many strings rewritten as one, with zeros between them; None when that might not be the same."""
-    regex, data = _compiled_apart(pattern), b"\0".join(strings.ravel().tolist())
     rewrite = "".join([f"\\g<{p}>" if isinstance(p, int) else p.replace("\\", "\\\\") for p in template])
-    if regex is None or "\0" in rewrite or data.count(b"\0") != strings.size - 1:
+    regex = None if "\0" in rewrite else _compiled_apart(pattern)
+    buffer = None if regex is None else _without_zeros(strings)
+    if regex is None or buffer is None:
         return None
-    made = regex.sub(rewrite, _text(data)).encode(errors="surrogateescape").split(b"\0")
-    return np.fromiter(made, object, strings.size).reshape(strings.shape)
+    text = _text(b"\0" + buffer.data.tobytes())
+    made = np.frombuffer(regex.sub(rewrite, text).encode(errors="surrogateescape"), np.uint8)
+    # As many zeros as before are between them.
+    zeros = np.flatnonzero(made == 0)
+    before = buffer.starts - (np.cumsum(buffer.lengths) - buffer.lengths)
+    starts = zeros[before] + 1
+    return strings_in(Buffer(made, starts, zeros[before + 1] - starts), strings.shape)
 
 
 def _rewrite(rewrite: bytes) -> tuple[list[str | int], bool]:
@@ -346,6 +362,7 @@ _AB = np.array([b"ab", b"b\n", b"", "日a".encode()], object)
     "pattern: string",
     shape=same_as_input,
     host=True,
+    packed=True,
     examples=[case(_AB, pattern=b"a.*"), case(_AB, pattern=b"..")],
 )
 def _static_match(ctx: Any, strings: Any, *, pattern: bytes) -> Any:
@@ -365,6 +382,7 @@ def _scalar(value: Any, what: str) -> bytes:
     "input: string, pattern: string[0] -> output: bool",
     shape=same_as_input,
     host=True,
+    packed=True,
     examples=[case(_AB, np.array(b"[ab]+", object))],
 )
 def _match(ctx: Any, strings: Any, pattern: Any) -> Any:
@@ -385,6 +403,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
     "pattern: string; rewrite: string; replace_global: bool = true",
     shape=same_as_input,
     host=True,
+    packed=True,
     examples=[
         case(_AB, pattern=b"(a)", rewrite=rb"<\1>"),
         case(_AB, pattern=b"x*", rewrite=b"-"),
@@ -401,6 +420,7 @@ def _static_replace(ctx: Any, strings: Any, *, pattern: bytes, rewrite: bytes, r
     "replace_global: bool = true",
     shape=same_as_input,
     host=True,
+    packed=True,
     examples=[case(_AB, np.array(b"b", object), np.array(rb"[\0]", object))],
 )
 def _replace(ctx: Any, strings: Any, pattern: Any, rewrite: Any, *, replace_global: bool) -> Any:

@@ -18,15 +18,17 @@ from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.common import UNKNOWN, check_prefix, static_value
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.packed_strings import Strings, strings_in, together
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.sparse_arrange import sparse_reshape, sparse_shapes
-from tensorfleet.ops.string_buffers import MANY
+from tensorfleet.ops.string_buffers import Buffer
 from tensorfleet.ops.strings import invalid
 from tensorfleet.shapes import TensorShape
 
 _TEXTS = np.array([b"a b  c", b"", b" d"], object)
 _WHITESPACE = b" \t\n\r\v\f"
 _SPACE = np.array(b" ", object)
+_MANY = 512  # of which each takes longer alone
 
 
 # -- apart -------------------------------------------------------------------------------------------
@@ -57,39 +59,52 @@ def as_sparse(rows: list[list[bytes]]) -> tuple:
     return _in_rows(np.fromiter(chain.from_iterable(rows), object, int(counts.sum())), counts)
 
 
-def _in_rows(values: np.ndarray, counts: np.ndarray) -> tuple:
+def _in_rows(values: Any, counts: np.ndarray) -> tuple:
     """(indices, values, dense shape) of strings of which each row has so many."""
     total = len(values)
     indices = np.empty((total, 2), np.int64)
     indices[:, 0] = np.repeat(np.arange(len(counts)), counts)
-    indices[:, 1] = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    indices[:, 1] = np.arange(total)
+    indices[:, 1] -= np.repeat(np.cumsum(counts) - counts, counts)
     return indices, values, np.array([len(counts), counts.max(initial=0)], np.int64)
 
 
-def _cut_together(texts: list[bytes], separators: bytes, empty: bool, whole: bool) -> tuple | None:
-    """Many strings cut at any of the separators; None when a zero is among the letters.
+def _cut_together(texts: Strings, separators: bytes, empty: bool, whole: bool) -> tuple | None:
+    """Many strings cut at any of the separators; None when that is no letter, or a zero.
 
     `empty` keeps what is empty between two separators, `whole` strings that are empty altogether.
     """
-    data = b"\0".join([*texts, b""])  # which ends each of them
-    if not separators or b"\0" in separators or data.count(b"\0") != len(texts):
+    if not separators or b"\0" in separators:
         return None
-    letters = np.frombuffer(data, np.uint8)
-    cut = letters == 0
-    for separator in separators:
-        cut |= letters == separator
+    buffer = texts.apart()
+    cut = buffer.data == separators[0]
+    for separator in separators[1:]:
+        cut |= buffer.data == separator
+    last = buffer.starts + buffer.lengths
+    cut[last] = True
     ends = np.flatnonzero(cut)
-    pieces = data.translate(bytes.maketrans(separators, bytes(len(separators)))).split(b"\0")
-    values = np.fromiter(pieces, object, len(ends))
-    rows = np.flatnonzero(letters[ends] == 0)  # the last piece of each string
+    rows = _places_of(last, ends)  # the last piece of each string
     counts = np.diff(rows, prepend=-1)
-    full = np.diff(ends, prepend=-1) > 1
+    starts = np.empty_like(ends)
+    starts[1:] = ends[:-1]
+    starts += 1
+    starts[rows - counts + 1] = buffer.starts
+    ends -= starts
+    full = ends > 0
     if empty:
-        full |= True
-        full[rows] &= (counts > 1) | (ends[rows] - np.append(-1, ends[rows][:-1]) > 1) | whole
+        full[:] = True
+        full[rows] = (counts > 1) | (buffer.lengths > 0) | whole
     if not full.all():
-        values, counts = values[full], np.add.reduceat(full, rows - counts + 1, dtype=np.int64)
-    return _in_rows(values, counts)
+        counts = np.add.reduceat(full, rows - counts + 1, dtype=np.int64)
+        starts, ends = starts[full], ends[full]
+    return _in_rows(strings_in(Buffer(buffer.data, starts, ends), ends.shape), counts)
+
+
+def _places_of(some: np.ndarray, ordered: np.ndarray) -> np.ndarray:
+    """Where numbers are among others, both in order."""
+    marks = np.zeros(int(ordered[-1]) + 1, np.bool_)
+    marks[some] = True
+    return np.flatnonzero(marks[ordered])
 
 
 @op(
@@ -98,6 +113,7 @@ def _cut_together(texts: list[bytes], separators: bytes, empty: bool, whole: boo
     "skip_empty: bool = true",
     shape=_vector_and_scalar,
     host=True,
+    packed=True,
     examples=[
         case(_TEXTS, _SPACE),
         case(_TEXTS, _SPACE, skip_empty=False),
@@ -108,11 +124,11 @@ def _cut_together(texts: list[bytes], separators: bytes, empty: bool, whole: boo
 )
 def _string_split(ctx: Any, texts: Any, delimiter: Any, *, skip_empty: bool) -> tuple:
     separators = _check(texts, delimiter, "delimiter")
-    if len(texts) >= MANY:
-        made = _cut_together(texts.tolist(), separators, not skip_empty, False)
-        if made is not None:
-            return made
-    rows = [_cut(t, separators) if t else [] for t in texts.tolist()]
+    many = together(texts, _MANY)
+    made = None if many is None else _cut_together(many, separators, not skip_empty, False)
+    if made is not None:
+        return made
+    rows = [_cut(t, separators) if t else [] for t in np.asarray(texts).tolist()]
     return as_sparse([[w for w in r if w] if b"" in r else r for r in rows] if skip_empty else rows)
 
 
@@ -132,6 +148,7 @@ def _bytes_of(text: bytes) -> list[bytes]:
     "maxsplit: int = -1",
     shape=_vector_and_scalar,
     host=True,
+    packed=True,
     examples=[
         case(_TEXTS, np.array(b"", object)),
         case(_TEXTS, _SPACE),
@@ -141,11 +158,11 @@ def _bytes_of(text: bytes) -> list[bytes]:
 )
 def _string_split_v2(ctx: Any, texts: Any, sep: Any, *, maxsplit: int) -> tuple:
     separator = _check(texts, sep, "sep")
-    if len(texts) >= MANY and maxsplit == -1 and len(separator) < 2:
-        made = _cut_together(texts.tolist(), separator or _WHITESPACE, bool(separator), True)
-        if made is not None:
-            return made
-    return as_sparse([_pieces(t, separator, maxsplit) for t in texts.tolist()])
+    many = together(texts, _MANY) if maxsplit == -1 and len(separator) < 2 else None
+    made = None if many is None else _cut_together(many, separator or _WHITESPACE, bool(separator), True)
+    if made is not None:
+        return made
+    return as_sparse([_pieces(t, separator, maxsplit) for t in np.asarray(texts).tolist()])
 
 
 def _pieces(text: bytes, separator: bytes, most: int) -> list[bytes]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.graph.kernels import Kernel
+from tensorfleet.ops.packed_strings import Strings
 from tensorfleet.ops.read_places import place_read
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.resources import release
@@ -65,7 +66,8 @@ class _Item:
         self.name = self.op.name
         self.device = part.device
         self.blocks = self.op.spec.blocks
-        self.kernel = Kernel(self.op)
+        self.packed = self.op.spec.packed
+        self.kernel = Kernel(self.op, self.packed)
         # A reference to a variable is no value; another is a handle, as a resource is.
         self.outs = [
             None if t.dtype._is_ref_dtype and variable_of(t) is not None else slots.of(t)
@@ -94,10 +96,18 @@ class _Item:
         for a in self.args:
             if type(a) is int:
                 a = values[a]
-                if type(a) is not np.ndarray and not isinstance(a, np.generic) and hasattr(a, "__array__"):
-                    a = np.asarray(a)
             elif isinstance(a, _Read):
-                a = np.asarray(a())
+                a = a()
+            else:
+                found.append(a)
+                continue
+            if (
+                type(a) is not np.ndarray
+                and not isinstance(a, np.generic)
+                and not (self.packed and type(a) is Strings)
+                and hasattr(a, "__array__")
+            ):
+                a = np.asarray(a)
             found.append(a)
         return found
 
@@ -138,6 +148,9 @@ class HostItem(_Item):
             if type(self.args[i]) is int and (t.dtype.name == "resource" or t.dtype._is_ref_dtype)
         ]
 
+        moves = self.op.spec.moves
+        self._moved = None if moves is None else self.op.input_list(moves)[0]
+        self.packed = self.packed or moves is not None
         self._shared = bool(self.op._attrs.get("shared_name"))
         self._lookup: list[Any] | None = [None, -1, None] if self.op.type in _LOOKUPS else None
 
@@ -165,6 +178,9 @@ class HostItem(_Item):
             elif not isinstance(args[i], np.ndarray):
                 args[i] = _boxed(args[i])
         try:
+            if self._moved is not None and type(args[self._moved]) is Strings:
+                self.finish(values, self._move(args))
+                return
             if self.blocks:  # it waits, and computes nothing itself
                 self.finish(values, self.kernel.call(first, args))
                 return
@@ -173,14 +189,30 @@ class HostItem(_Item):
         except Exception as e:
             raise self._told(errors.about(self.op, e), values) from e
 
+    def _move(self, args: list) -> tuple:
+        """Moves strings in the form they have."""
+        moved = self._moved
+        assert moved is not None
+
+        def move(array: np.ndarray) -> tuple:
+            given = list(args)
+            given[moved] = array
+            return self.kernel.call(np, given)
+
+        return args[moved].moved(move)
+
     def _told(self, error: errors.OpError, values: list) -> errors.OpError:
         """Adds to what is wrong with a record where it was read from."""
         if isinstance(error, errors.InvalidArgumentError) and self.op.type in _PARSING:
             slots = self._slots._of
-            known = lambda t: values[slots[t]] if t in slots else None  # noqa: E731
+            known = lambda t: _array(values[slots[t]]) if t in slots else None  # noqa: E731
             place = place_read(self.op, known, error.message)
             error._message += f" ({place})" if place else ""
         return error
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value) if type(value) is Strings else value
 
 
 def _boxed(resource: Any) -> np.ndarray:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
+from tensorfleet import dtypes, errors
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.interrupting import Call, Interrupted
+from tensorfleet.ops.packed_strings import Strings
 from tensorfleet.passes.plan import Part, Plan
 from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem
 from tensorfleet.runtime.indices import IndexItem
@@ -391,6 +392,7 @@ class Program:
             for j in part.after:
                 self.followers[j].append(i)
         self.fetch_slots = [self._fetch(t, plan, slots, resources) for t in plan.fetches]
+        self._strings = any(t.dtype.base_dtype == dtypes.string for t in plan.fetches)
         self.template: list = [None] * len(slots)
         for tensor, value in plan.constants.items():
             if tensor in slots._of:
@@ -473,6 +475,8 @@ class Program:
         else:
             pool.run(self, ctx, values)
         found = [values[s] if isinstance(s, int) else s.read() for s in self.fetch_slots]
+        if self._strings:
+            found = [np.asarray(v) if type(v) is Strings else v for v in found]
         if self._instead:
             return [n if v is None else v for v, n in zip(found, self._instead, strict=True)]
         return found

@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.dtypes import DType
+from tensorfleet.ops.packed_strings import Strings, together
 from tensorfleet.runtime import lending
 from tensorfleet.runtime.devices import load_jax
 
@@ -49,7 +50,7 @@ class VariableStore:
             return self.value
 
     def hand_out(self) -> Any:
-        """The current value as an array, for somebody who may be in another process; None before initialization.
+        """The current value as an array (or `Strings`), for somebody who may be in another process; None before initialization.
 
         A large one that is wanted again, before it has changed or not long after, moves to where it can be lent: that is
         one copy for all who want it.
@@ -57,8 +58,8 @@ class VariableStore:
         with self.gate:
             value = self.value
         if type(value) is not np.ndarray:
-            if value is None:
-                return None
+            if value is None or type(value) is Strings:
+                return value
             value = np.asarray(value)
         if (
             value.nbytes < lending.LEAST
@@ -78,7 +79,12 @@ class VariableStore:
         return value
 
     def swap(self, value: Any) -> None:
-        """Makes `value` current. The caller holds the lock."""
+        """Makes `value` current. The caller holds the lock.
+
+        Many strings keep the forms in which those who read them have worked on them.
+        """
+        if type(value) is np.ndarray and value.dtype.hasobject and self.dtype.name == "string":
+            value = together(value) or value
         self.value = value
         self.touched()
 
