@@ -105,13 +105,10 @@ class _OldMethods(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """`d.keys()[0]`: a view has no elements by number."""
-        whole = node.value
         self.generic_visit(node)
-        views = ("keys", "values", "items")
-        if isinstance(whole, ast.Call) and isinstance(whole.func, ast.Attribute) and whole is node.value:
-            if whole.func.attr in views and not whole.args and not whole.keywords:
-                name = ast.Constant(whole.func.attr)
-                node.value = _call("__old_method__", whole, whole.func.value, name)
+        match node.value:
+            case ast.Call(ast.Attribute(owner, "keys" | "values" | "items" as name), [], []):
+                node.value = _call("__old_method__", node.value, owner, ast.Constant(name))
         return node
 
 
