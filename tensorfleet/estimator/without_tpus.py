@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -173,6 +174,13 @@ class _RunsBesides(SessionRunHook):
         return SessionRunArgs(self._fetches)
 
 
+class ExportSavedModelApiVersion(enum.Enum):
+    """How a model for a TPU is exported."""
+
+    V1 = 1
+    V2 = 2
+
+
 class TPUEstimator(Estimator):
     """A `tf.estimator.Estimator` whose functions are told a batch size: `params["batch_size"]`, that of the mode.
 
@@ -195,7 +203,7 @@ class TPUEstimator(Estimator):
         export_to_cpu: bool = True,
         warm_start_from: Any = None,
         embedding_config_spec: Any = None,
-        export_saved_model_api_version: Any = None,
+        export_saved_model_api_version: Any = ExportSavedModelApiVersion.V1,
     ) -> None:
         if not isinstance(config, RunConfig):
             raise ValueError("`config` must be provided with type `tpu_config.RunConfig`")
