@@ -287,7 +287,9 @@ class CrossShardOptimizer(Optimizer):
         super().__init__(False, name)
         self._opt = opt
 
-    def compute_gradients(self, loss: Any, var_list: Any = None, **kwargs: Any) -> list:
+    def compute_gradients(  # type: ignore[override]
+        self, loss: Any, var_list: Any = None, **kwargs: Any
+    ) -> list:
         """The gradients that the optimizer itself computes."""
         logging.warning(
             "CrossShardOptimizer should be used within a tpu_shard_context, but got unset number_of_shards. Assuming 1."
