@@ -63,7 +63,7 @@ _LEARN_MODULES = {
         models.linear_regression_zero_init
     """,
     "learn_data": """
-        read_batch_features io.read_batch_features infer_real_valued_columns_from_input
+        read_batch_features io.read_batch_features io.numpy_input_fn io.pandas_input_fn infer_real_valued_columns_from_input
         preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
     """,
 }
@@ -76,6 +76,8 @@ _INSIDE = {
     "experiment": "Experiment",
     "metric_spec": "MetricSpec",
     "export_strategy": "ExportStrategy",
+    "learn_io.numpy_io": "io.numpy_input_fn",
+    "learn_io.pandas_io": "io.pandas_input_fn",
     "learn_runner": "learn_runner.run",
     "utils.saved_model_export_utils": "make_export_strategy",
     "utils.input_fn_utils": "utils.input_fn_utils.InputFnOps utils.input_fn_utils.build_parsing_serving_input_fn",

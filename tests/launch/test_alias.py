@@ -78,6 +78,7 @@ def test_names_are_imported_from_modules():
         "from tensorflow.contrib.learn.python.learn.datasets import base, mnist",
         "from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2, tensorflow_server_pb2",
         "from tensorflow.contrib.layers.python.layers.utils import collect_named_outputs",
+        "from tensorflow.contrib.learn.python.learn.learn_io.numpy_io import numpy_input_fn",
         "from tensorflow.contrib.tpu.python.tpu import tpu_config, tpu_estimator, tpu_optimizer",
         "from tensorflow.examples.tutorials.mnist.input_data import read_data_sets",
         "from tensorflow.python.estimator.util import fn_args",
