@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from collections.abc import Callable
@@ -103,12 +104,16 @@ def _module_of(package: types.ModuleType, name: str) -> types.ModuleType:
     for depth, part in enumerate(["", *path]):
         module = _child(module, part) if part else module
         if "__getattr__" not in module.__dict__:
-            module.__getattr__ = _lazy_getter(module, ".".join(path[:depth]))  # type: ignore[method-assign]
+            inner = ".".join(path[:depth])
+            module.__getattr__ = _lazy_getter(module, inner)  # type: ignore[method-assign]
+            module.__dir__ = functools.partial(_names_in, module, inner)  # type: ignore[method-assign]
     return module
 
 
 def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
+        if name == "__all__":  # for `from ... import *`
+            return [public for public in _names_in(module, path) if not public.startswith("_")]
         full = f"{path}.{name}" if path else name
         source = full if full in _LAZY else _lent(path, name)
         found = None
@@ -129,6 +134,19 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
         return value
 
     return get
+
+
+def _names_in(module: types.ModuleType, path: str) -> list[str]:
+    """What a module has, loaded or not."""
+    found = set(vars(module))
+    for place in (path, *filter(None, _BORROWS.get(path, ()))):
+        start = f"{place}." if place else ""
+        found.update(
+            rest
+            for name in (*_LAZY, *_NAMES)
+            if name.startswith(start) and "." not in (rest := name[len(start) :])
+        )
+    return sorted(found - {""})
 
 
 def _lent(module: str, name: str) -> str | None:

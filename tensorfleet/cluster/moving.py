@@ -41,11 +41,20 @@ def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
     return ClusterSpec(jobs)
 
 
-def end_if_needless(cluster: ClusterSpec, job: str) -> None:
-    """Ends this process when it was started as a parameter server of a script whose cluster has none."""
+def end_if_needless(cluster: ClusterSpec, job: str, index: int) -> None:
+    """Ends this process when it was started as a task that the script's cluster does not have.
+
+    That is a parameter server where it has none, or one more of a job than it has.
+    """
     placed = json.loads(os.environ.get(PLACED) or "{}")
-    if job == "ps" and job in placed and cluster.jobs and job not in cluster.jobs:
+    if not 0 <= index < len(placed.get(job, [])):
+        return
+    if job == "ps" and cluster.jobs and job not in cluster.jobs:
         _say(f"the script's cluster has {' and '.join(cluster.jobs)}, and no ps: this task is not needed.")
+        raise SystemExit(0)
+    if job in cluster.jobs and all(cluster.job_tasks(job)) and index > max(cluster.task_indices(job)):
+        count = cluster.num_tasks(job)
+        _say(f"the script's cluster has {count} of job {job}: this task, {job}/{index}, is not needed.")
         raise SystemExit(0)
 
 

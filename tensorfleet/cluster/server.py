@@ -450,7 +450,7 @@ def _server_def(given: Any, job: str | None, index: int | None, protocol: str | 
     if not made.job_name or made.task_index < 0:
         raise ValueError("A server needs a job name and a task index: pass job_name and task_index.")
     cluster = ClusterSpec(made.cluster)
-    moving.end_if_needless(cluster, made.job_name)
+    moving.end_if_needless(cluster, made.job_name, made.task_index)
     if made.job_name not in cluster.jobs or made.task_index not in cluster.task_indices(made.job_name):
         raise errors.InvalidArgumentError(
             None,

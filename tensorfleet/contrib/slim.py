@@ -300,6 +300,22 @@ def get_tensor_aliases(tensor: Any) -> list[str]:
     return getattr(tensor, "aliases", None) or [tensor.name.removesuffix(":0")]
 
 
+@export("contrib.slim.utils.append_tensor_alias", "contrib.layers.utils.append_tensor_alias")
+def append_tensor_alias(tensor: Any, alias: str) -> Any:
+    """The tensor, which has one more alias."""
+    tensor.aliases = [*(getattr(tensor, "aliases", None) or []), alias.removesuffix("/")]
+    return tensor
+
+
+@export("contrib.slim.utils.collect_named_outputs", "contrib.layers.utils.collect_named_outputs")
+def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
+    """The outputs, which have an alias and are in the collections from now on."""
+    if collections:
+        append_tensor_alias(outputs, alias)
+        find("add_to_collections")(collections, outputs)
+    return outputs
+
+
 @export("contrib.slim.utils.last_dimension", "contrib.layers.utils.last_dimension")
 def last_dimension(shape: Any, min_rank: int = 1) -> Any:
     """The size of a shape's last axis."""

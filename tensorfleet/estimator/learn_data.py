@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api import find
+from tensorfleet.estimator import input_functions
 
 _CAPITALS = r"[A-Z][A-Z]+(?![a-z])"
 _PART_OF_CAMEL_CASE = r"[A-Z][a-z]+(?=[A-Z])"
@@ -170,3 +171,41 @@ class VocabularyProcessor:
         """The texts of rows, as far as the words are known."""
         for row in documents:
             yield " ".join(self.vocabulary_.reverse(int(number)) for number in row)
+
+
+def numpy_input_fn(
+    x: Any,
+    y: Any = None,
+    batch_size: int = 128,
+    num_epochs: int | None = 1,
+    shuffle: bool = True,
+    queue_capacity: int = 1000,
+    num_threads: int = 1,
+) -> Any:
+    """An input function over arrays, as `tf.estimator.inputs` has it; in any order unless told otherwise."""
+    return input_functions.numpy_input_fn(
+        x, y, batch_size, num_epochs, shuffle, queue_capacity=queue_capacity, num_threads=num_threads
+    )
+
+
+def pandas_input_fn(
+    x: Any,
+    y: Any = None,
+    batch_size: int = 128,
+    num_epochs: int | None = 1,
+    shuffle: bool = True,
+    queue_capacity: int = 1000,
+    num_threads: int = 1,
+    target_column: str = "target",
+) -> Any:
+    """An input function over a table, as `tf.estimator.inputs` has it; in any order unless told otherwise."""
+    return input_functions.pandas_input_fn(
+        x,
+        y,
+        batch_size,
+        num_epochs,
+        shuffle,
+        queue_capacity=queue_capacity,
+        num_threads=num_threads,
+        target_column=target_column,
+    )

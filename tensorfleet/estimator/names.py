@@ -35,6 +35,13 @@ _MODULES = {
         export.ServingInputReceiver export.TensorServingInputReceiver export.build_parsing_serving_input_receiver_fn
         export.build_raw_serving_input_receiver_fn experimental.build_raw_supervised_input_receiver_fn
     """,
+    "without_tpus": "tpu.RunConfig tpu.TPUConfig tpu.InputPipelineConfig tpu.TPUEstimator tpu.TPUEstimatorSpec",
+}
+# Names of `tf.contrib.tpu`, and the modules inside of it that have them too.
+_TPU = {
+    "python.tpu.tpu_config": "RunConfig TPUConfig InputPipelineConfig",
+    "python.tpu.tpu_estimator": "TPUEstimator TPUEstimatorSpec",
+    "python.tpu.tpu_optimizer": "CrossShardOptimizer",
 }
 # Names of `tf.contrib.learn`, and the modules of it that have them too.
 _LEARN_MODULES = {
@@ -56,7 +63,7 @@ _LEARN_MODULES = {
         models.linear_regression_zero_init
     """,
     "learn_data": """
-        read_batch_features io.read_batch_features infer_real_valued_columns_from_input
+        read_batch_features io.read_batch_features io.numpy_input_fn io.pandas_input_fn infer_real_valued_columns_from_input
         preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
     """,
 }
@@ -69,6 +76,8 @@ _INSIDE = {
     "experiment": "Experiment",
     "metric_spec": "MetricSpec",
     "export_strategy": "ExportStrategy",
+    "learn_io.numpy_io": "io.numpy_input_fn",
+    "learn_io.pandas_io": "io.pandas_input_fn",
     "learn_runner": "learn_runner.run",
     "utils.saved_model_export_utils": "make_export_strategy",
     "utils.input_fn_utils": "utils.input_fn_utils.InputFnOps utils.input_fn_utils.build_parsing_serving_input_fn",
@@ -89,6 +98,10 @@ def _find_learn(full: str) -> Any:
     return getattr(importlib.import_module(f"tensorfleet.estimator.{_LEARN[name]}"), last)
 
 
+def _find_tpu(full: str) -> Any:
+    return getattr(importlib.import_module("tensorfleet.estimator.without_tpus"), full.rpartition(".")[2])
+
+
 def _find_task_type(full: str) -> Any:
     return importlib.import_module("tensorfleet.estimator.run_config").TaskType
 
@@ -98,6 +111,9 @@ def _find_distribute_config(full: str) -> Any:
 
 
 publish_lazily(_find, *(f"estimator.{name}" for name in _HOME))
+for _module, _names in _TPU.items():
+    for _name in _names.split():
+        publish_lazily(_find_tpu, f"contrib.tpu.{_name}", f"contrib.tpu.{_module}.{_name}")
 publish_lazily(_find_distribute_config, "contrib.distribute.DistributeConfig")
 publish_lazily(_find_task_type, "python.estimator.run_config.TaskType")
 publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))

@@ -15,7 +15,7 @@ from tensorfleet.estimator.run_config import CHIEF, EVALUATOR, MASTER, PS, WORKE
 from tensorfleet.estimator.saving import for_checkpoints
 from tensorfleet.estimator.spec import checked_hooks
 from tensorfleet.graph.scopes import GraphKeys
-from tensorfleet.platform import logging
+from tensorfleet.platform import logging, status
 from tensorfleet.train.checkpoint_state import checkpoint_exists
 from tensorfleet.train.hooks import SecondOrStepTimer
 from tensorfleet.train.hooks_saving import CheckpointSaverListener
@@ -178,18 +178,22 @@ def _run_server(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec
 def _run_evaluator(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
     if eval_spec.start_delay_secs:
         logging.info("Waiting %f secs before starting eval.", eval_spec.start_delay_secs)
-        time.sleep(eval_spec.start_delay_secs)
+        status.pause(eval_spec.start_delay_secs)
     evaluator = _Evaluator(estimator, eval_spec, train_spec.max_steps)
     patience = for_checkpoints()
     while not evaluator.finished:
         began = time.monotonic()
-        found = evaluator.evaluate()
+        last = status.is_alone()  # nobody is left to write another checkpoint
+        found = evaluator.evaluate(last)
+        if last:
+            logging.info("Training has ended, and so does its evaluation.")
+            return
         patience.look(evaluator.seen, f"a new checkpoint to evaluate in {estimator.model_dir}")
         # Without a pause of its own it looks for checkpoints once a second.
         rest = began + (eval_spec.throttle_secs or (0 if found else 1)) - time.monotonic()
         if rest > 0 and not evaluator.finished:
             logging.info("Waiting %f secs before starting next eval run.", rest)
-            time.sleep(rest)
+            status.pause(rest)
 
 
 _RUNS: dict[str, Callable[[Estimator, TrainSpec, EvalSpec], None]] = {
@@ -239,8 +243,11 @@ class _Evaluator:
         self._told = -_REMIND_EVERY
         self.finished = False  # a checkpoint of the last step was evaluated
 
-    def evaluate(self) -> tuple[dict, list] | None:
-        """The metrics of the latest checkpoint and what the exporters gave; None when there is no new one."""
+    def evaluate(self, last: bool = False) -> tuple[dict, list] | None:
+        """The metrics of the latest checkpoint and what the exporters gave; None when there is no new one.
+
+        With `last` there will be no newer one, whatever its step.
+        """
         path = self._estimator.latest_checkpoint()
         if not path:
             self._remind("Estimator is not trained yet. Will start an evaluation when a checkpoint is ready.")
@@ -249,7 +256,7 @@ class _Evaluator:
             self._remind("No new checkpoint ready for evaluation. Skip the current evaluation pass.")
             return None
         try:
-            metrics, exported = self._evaluate(path)
+            metrics, exported = self._evaluate(path, last)
         except (errors.OpError, ValueError):
             if checkpoint_exists(path):
                 raise
@@ -258,12 +265,12 @@ class _Evaluator:
         self.seen, self._told = path, -_REMIND_EVERY
         return metrics, exported
 
-    def _evaluate(self, path: str) -> tuple[dict, list]:
+    def _evaluate(self, path: str, last: bool) -> tuple[dict, list]:
         spec = self.spec
         metrics = self._estimator.evaluate(
             spec.input_fn, steps=spec.steps, hooks=spec.hooks, checkpoint_path=path, name=spec.name
         )
-        self.finished = bool(self._max_steps and metrics[GraphKeys.GLOBAL_STEP] >= self._max_steps)
+        self.finished = last or bool(self._max_steps and metrics[GraphKeys.GLOBAL_STEP] >= self._max_steps)
         folder = os.path.join(self._estimator.model_dir, "export")
         exported = [
             exporter.export(

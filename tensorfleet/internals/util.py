@@ -153,7 +153,7 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
         found = one.decorated_target
 
 
-@export("python.util.function_utils.fn_args")
+@export("python.util.function_utils.fn_args", "python.estimator.util.fn_args")
 def fn_args(fn: Any) -> tuple[str, ...]:
     """The names of a function's arguments, without `self` and those that a partial application gives."""
     if isinstance(fn, functools.partial):
@@ -164,6 +164,13 @@ def fn_args(fn: Any) -> tuple[str, ...]:
         fn, bound = type(fn).__call__, True
     names = inspect.getfullargspec(unwrap(fn)[1]).args
     return tuple(names[1:] if bound else names)
+
+
+@export("python.util.all_util.remove_undocumented")
+def remove_undocumented(
+    module_name: str, allowed_exception_list: Any = None, doc_string_modules: Any = None
+) -> None:
+    """Leaves a module as it is: what libraries do with it only hides names."""
 
 
 @export("python.util.function_utils.has_kwargs")

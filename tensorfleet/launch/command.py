@@ -149,6 +149,12 @@ def _tasks(
     else:
         others = 1 if workers is None and not jobs else workers or 0
         counts = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}
+    wanted, counts = counts, planning.without_servers(Path(wishes.script), counts)
+    if counts != wanted:
+        print(
+            f"tensorfleet: {wishes.script} has one job, and no parameter servers: workers only.",
+            file=sys.stderr,
+        )
     wanted, counts = counts, planning.with_chief(Path(wishes.script), counts)
     if counts != wanted:
         job = "master" if counts.get("master") else "chief"

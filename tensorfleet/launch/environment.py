@@ -21,7 +21,19 @@ _MANAGERS = {
     "size": r"SLURM_(NTASKS|NPROCS|NNODES|JOB_NUM_NODES)|OMPI_COMM_WORLD_SIZE|PMI_SIZE",
     "nodes": r"SLURM_(JOB_|STEP_)?NODELIST",
     "node": r"SLURMD_NODENAME",
+    # As PaddlePaddle's clusters tell their tasks, to programs for TensorFlow as well.
+    "training_role": r"(PADDLE_)?TRAINING_ROLE",
+    "task_index": r"(PADDLE_)?(TRAINER|PSERVER)_(ID|INDEX)",
+    "ps_hosts": r"(PADDLE_)?PSERVERS?_(IP_PORT_LIST|ENDPOINTS)",
+    "worker_hosts": r"(PADDLE_)?TRAINERS?_(IP_PORT_LIST|ENDPOINTS)",
+    "ps_count": r"(PADDLE_)?PSERVERS(_NUM)?",
+    "worker_count": r"(PADDLE_)?TRAINERS(_NUM)?",
+    "own_address": r"(PADDLE_)?CURRENT_ENDPOINT",
+    "own_host": r"POD_IP",
+    "own_port": r"PADDLE_PORT",
 }
+# Either says a task's job.
+_JOB = {"job_name", "training_role"}
 _DEPTH = 3
 
 
@@ -34,7 +46,7 @@ def variables_of(script: Path) -> dict[str, str]:
     for tree in modules(script, _DEPTH):
         found.update({name: role for name in _read_in(tree) if (role := _role_of(name))})
     known = set(found.values())
-    tells = {"job_name", "task_index"} <= known or "rank" in known or {"nodes", "node"} <= known
+    tells = names_task(found) or "rank" in known or {"nodes", "node"} <= known
     return found if tells else {}
 
 
@@ -49,7 +61,8 @@ def makes_cluster(script: Path) -> bool:
 
 def names_task(variables: dict[str, str]) -> bool:
     """Whether variables say a task's job and number themselves."""
-    return {"job_name", "task_index"} <= set(variables.values())
+    known = set(variables.values())
+    return bool(_JOB & known) and bool({"task_index", "own_address", "own_port"} & known)
 
 
 def refuses_flags(script: Path) -> bool:
@@ -66,7 +79,12 @@ def of_task(jobs: dict[str, list[str]], job: str, index: int) -> dict[str, str]:
     """What the roles of variables stand for in one task. Its machine has a name of its own, as under a manager."""
     tasks = [(name, i) for name, where in jobs.items() for i in range(len(where))]
     rank = tasks.index((job, index)) if (job, index) in tasks else len(tasks)
+    own = jobs[job][index] if rank < len(tasks) else ""
     return {
+        "training_role": "PSERVER" if job == "ps" else "TRAINER",
+        "own_address": own,
+        "own_host": own.rpartition(":")[0],
+        "own_port": own.rpartition(":")[2],
         "cluster": json.dumps(jobs),
         "rank": str(rank),
         "size": str(len(tasks)),

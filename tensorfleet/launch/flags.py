@@ -23,6 +23,7 @@ SPELLINGS = {
     "task_index": r"(task|worker|replica|node)_?(index|idx|id)|task_?(num|number)|task",
     "ps_count": rf"{_HOW_MANY}_(of_)?{_JOBS['ps']}(_{_WHERE})?|{_JOBS['ps']}_({_WHERE}_)?{_HOW_MANY}",
     "worker_count": rf"{_HOW_MANY}_(of_)?{_JOBS['worker']}(_{_WHERE})?|{_JOBS['worker']}_({_WHERE}_)?{_HOW_MANY}",
+    "hosts": r"(cluster_?)?(hosts|host_?list|addresses)",
 }
 # What a task is told by a flag that is there or not.
 SWITCHES = {f"is_{job}": rf"(is_?)?{name}" for job, name in _JOBS.items()}
@@ -80,7 +81,8 @@ def roles(
     """Which flag tells a task what: one for each role that the script has a flag for.
 
     `names` gives the flag of a role where the script's own spelling is not among the customary ones, `jobs` the
-    cluster's: where the tasks of a job with a name of its own are, and how many, are roles too.
+    cluster's: where the tasks of a job with a name of its own are, and how many, are roles too. A list of hosts
+    without more is of one job, and is none where there are lists for several.
     """
     found: dict[str, Flag] = {}
     for role, name in (names or {}).items():
@@ -96,7 +98,15 @@ def roles(
         fitting = [flag for name, flag in flags.items() if re.fullmatch(pattern, _plain(name))]
         if fitting and fitting[0].is_number == role.endswith("_count"):
             found[role] = fitting[0]
+    if any(role.endswith("_hosts") for role in found) or "task_index" not in found:
+        found.pop("hosts", None)
     return {role: found[role] for role in (*SPELLINGS, *others, *SWITCHES) if role in found}
+
+
+def has_one_job(script: Path) -> bool:
+    """Whether all tasks of a script are of one job: it is told their addresses, and no job."""
+    told = roles(flags_of(script))
+    return "hosts" in told and not {"job_name", "is_ps"} & told.keys()
 
 
 def _roles_of_others(jobs: list[str]) -> dict[str, str]:

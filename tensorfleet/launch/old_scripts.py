@@ -1,7 +1,7 @@
 """Scripts of Python 2's days run as they are: their names, modules and methods, and their meaning of `/`.
 
 A file that Python 3 can parse keeps Python 3's meaning, and finds `xrange`, `cPickle`, `dict.iteritems` or an
-iterator's `next()` besides. One that it cannot parse is a program in Python 2: it is translated, `/` of integers
+iterator's `next()` besides; what `map`, `filter` and `zip` give has a length and elements as well, and so have `keys()`. One that it cannot parse is a program in Python 2: it is translated, `/` of integers
 rounds down, and `range`, `map`, `zip` and `keys()` give lists. All this concerns the script and the modules that are its own, never installed packages.
 """
 
@@ -29,7 +29,9 @@ import numpy as np
 from tensorfleet.launch.python2 import PARTS, parse
 
 _OLD_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys"}
-_HAS_OLD_METHODS = re.compile(r"\.\s*(iteritems|itervalues|iterkeys|has_key|next\s*\(\s*\))")
+_HAS_OLD_METHODS = re.compile(
+    r"\.\s*(iteritems|itervalues|iterkeys|has_key|next\s*\(\s*\)|(keys|values|items)\s*\(\s*\)\s*\[)"
+)
 _OLD_MODULES = {
     "cPickle": "pickle",
     "Queue": "queue",
@@ -100,6 +102,14 @@ class _OldMethods(ast.NodeTransformer):
         if len(node.args) not in self._calls.get(method.attr, ()):
             return node
         return _call("__old_method__", node, method.value, ast.Constant(method.attr), *node.args)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """`d.keys()[0]`: a view has no elements by number."""
+        self.generic_visit(node)
+        match node.value:
+            case ast.Call(ast.Attribute(owner, "keys" | "values" | "items" as name), [], []):
+                node.value = _call("__old_method__", node.value, owner, ast.Constant(name))
+        return node
 
 
 class _OldMeaning(_OldMethods):
@@ -178,6 +188,55 @@ def _list_of(function: Callable[..., Any]) -> Callable[..., list[Any]]:
     return lambda *arguments: list(function(*arguments))
 
 
+class _Lazy:
+    """What `map`, `filter` and `zip` give: an iterator, and a list as soon as it is used like one."""
+
+    _function: Callable[..., Any]
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._elements: Any = self._function(*arguments, **options)
+
+    def __iter__(self) -> Any:
+        while not isinstance(self._elements, list):  # which it may become under way, as by `list`
+            try:
+                yield next(self._elements)
+            except StopIteration:
+                return
+        yield from self._elements
+
+    def __next__(self) -> Any:
+        return next(self._elements)
+
+    def __bool__(self) -> bool:
+        return True  # without a look at the elements
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _METHODS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if not isinstance(self._elements, list):
+            self._elements = list(self._elements)
+        return getattr(self._elements, name)
+
+
+def _through(name: str) -> Callable[..., Any]:
+    return lambda self, *arguments: self.__getattr__(name)(*arguments)
+
+
+_METHODS = {name for name in dir(list) if not name.startswith("_")} | {
+    "__len__",
+    "__getitem__",
+    "__setitem__",
+    "__add__",
+}
+for _name in _METHODS:
+    if _name.startswith("__"):
+        setattr(_Lazy, _name, _through(_name))
+
+
+def _lazy(function: Callable[..., Any]) -> type:
+    return type(function.__name__, (_Lazy,), {"_function": staticmethod(function)})
+
+
 def _reload(module: ModuleType) -> ModuleType:
     return module if module is sys else importlib.reload(module)
 
@@ -200,12 +259,13 @@ _NAMES: dict[str, Any] = {
     "reload": _reload,
 }
 _LISTS = {function.__name__: _list_of(function) for function in (range, map, filter, zip)}
+_SEQUENCES: dict[str, Any] = {function.__name__: _lazy(function) for function in (map, filter, zip)}
 _HELPERS = {"__old_method__": _old_method, "__old_division__": _old_division}
 
 
 def names_for(source: str, is_old: bool) -> dict[str, Any]:
     """What a script's module has before its first line."""
-    names = {**_NAMES, **(_LISTS if is_old else {})}
+    names = {**_NAMES, **(_LISTS if is_old else _SEQUENCES)}
     helpers = _HELPERS if is_old or _HAS_OLD_METHODS.search(source) else {}
     return {**{name: value for name, value in names.items() if name in source}, **helpers}
 
@@ -274,6 +334,8 @@ class OldModules(MetaPathFinder):
             return ModuleSpec(fullname, _OldModule())
         file = importer.get("__file__")
         spec = PathFinder.find_spec(fullname, [os.path.dirname(os.path.abspath(file))]) if file else None
+        if spec is not None and spec.origin == os.path.abspath(file or ""):
+            return None  # a module named after the package that it asks for
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
             spec.loader = ScriptLoader(fullname, str(spec.origin))
         return spec

@@ -25,6 +25,7 @@ from tensorfleet.launch.flags import (
     Flag,
     cluster_in,
     flags_of,
+    has_one_job,
     job_names,
     positions_of,
     reads_tf_config,
@@ -105,7 +106,7 @@ Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
 def is_for_clusters(script: Path) -> bool:
     """Whether a script expects to be told which task of a cluster it is."""
     found = {*roles(flags_of(script)), *positions_of(script).values()}
-    needs_job = len(cluster_in(script)) != 1
+    needs_job = len(cluster_in(script)) != 1 and not has_one_job(script)
     told = "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
     by_variables = (variables_of(script) or hosts_in(script)) and makes_cluster(script)
     return told or reads_tf_config(script) or bool(by_variables)
@@ -125,6 +126,8 @@ def is_known_to_clients(script: Path) -> bool:
 
 def jobs_of(script: Path) -> dict[str, int]:
     """How many tasks of each job a script for clusters is started with, if nothing else is asked for."""
+    if has_one_job(script):
+        return {"worker": 2}
     takes_addresses = {"ps_hosts", "worker_hosts"} & roles(flags_of(script)).keys()
     listed = {job: len(hosts) for job, hosts in hosts_in(script).items()}
     return ({} if takes_addresses else cluster_in(script) or listed) or {"ps": 1, "worker": 2}
@@ -141,6 +144,13 @@ def with_chief(script: Path, counts: dict[str, int]) -> dict[str, int]:
     else:
         return counts
     return {**counts, job: 1, "worker": counts["worker"] - 1}
+
+
+def without_servers(script: Path, counts: dict[str, int]) -> dict[str, int]:
+    """The tasks to start: no parameter servers where a script has one job, and could not tell them from workers."""
+    return (
+        {**counts, "ps": 0} if counts.get("ps") and counts.get("worker") and has_one_job(script) else counts
+    )
 
 
 def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] | None = None) -> list[Task]:
@@ -185,6 +195,7 @@ def _task(
     addresses = {j: [p.address for p in places] for j, places in cluster.items() if places}
     values: dict[str, str | list[str]] = {
         **{f"{j}_hosts": addresses.get(j, []) for j in ("ps", "worker", "chief", *addresses)},
+        "hosts": addresses.get(job, []),
         "job_name": forms.jobs.get(job, job),
         "task_index": str(index),
         **{f"{j}_count": str(len(addresses.get(j, []))) for j in ("ps", "worker", *addresses)},

@@ -75,6 +75,12 @@ class Policy:
         return [label for label, task in self.tasks.items() if task.running]
 
     @property
+    def one_is_left(self) -> bool:
+        """Whether all tasks that are not there for others have ended, but for one."""
+        workers = [task.running for task in self.tasks.values() if not task.serves]
+        return len(workers) > 1 and sum(workers) == 1
+
+    @property
     def stopping(self) -> bool:
         """Whether tasks have been told to end."""
         return self._stopping is not None

@@ -21,7 +21,7 @@ from tensorfleet.launch.plan import Task
 from tensorfleet.launch.policy import Policy, Send, Start
 from tensorfleet.launch.process import Guardian, Running
 from tensorfleet.launch.registry import Entry
-from tensorfleet.platform.status import STATUS
+from tensorfleet.platform.status import ALONE, STATUS
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _REDRAW = 0.5
@@ -60,6 +60,7 @@ class Run:
             self._statuses = {
                 label: log_path(log_dir, label).with_suffix(".status").absolute() for label in here
             }
+        self._alone = (log_dir or Path()).absolute() / "alone.status"
         self._tasks = {task.label: self._with_status(task) for task in tasks}
         self._script = script
         self._log_dir = log_dir
@@ -96,7 +97,7 @@ class Run:
                 running.send(signal.SIGKILL)
             guardian.close()
             self._entry.remove()
-            for path in self._statuses.values():
+            for path in (*self._statuses.values(), *([self._alone] if self._statuses else [])):
                 path.unlink(missing_ok=True)
         self._explain()
         return self._policy.exit_code
@@ -104,7 +105,8 @@ class Run:
     def _with_status(self, task: Task) -> Task:
         """A task that tells where it is in a file."""
         path = self._statuses.get(task.label)
-        return replace(task, environment={**task.environment, STATUS: str(path)}) if path else task
+        told = {STATUS: str(path), ALONE: str(self._alone)}
+        return replace(task, environment={**task.environment, **told}) if path else task
 
     def _print_the_rest(self) -> None:
         """Lines that came while the last task ended."""
@@ -153,6 +155,8 @@ class Run:
         if state == "failed" and actions[:1] != [Start(label)]:
             self._failed.append(label)
         self._entry.update(label, running.pid, running.task.address, state)
+        if self._statuses and self._policy.one_is_left:
+            self._alone.touch()
         return actions
 
     def _do(self, action: Start | Send, guardian: Guardian) -> None:

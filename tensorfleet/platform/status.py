@@ -1,4 +1,4 @@
-"""Tells the launcher of a run the newest loss among a task's summaries, for the line below everything."""
+"""What tasks and the launcher of their run tell each other: the newest loss, and that the others have ended."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import time
 from typing import Any
 
 STATUS = "TENSORFLEET_STATUS"  # the file in which to say so; set by the launcher
+ALONE = "TENSORFLEET_ALONE"  # the file that is there when all workers but one have ended; set by the launcher
 _EVERY = 0.5  # seconds
+_LOOK_EVERY = 0.2
 _next = 0.0
 
 
@@ -36,3 +38,16 @@ def told(path: Any) -> tuple[int, float] | None:
         return int(step), float(loss)
     except (OSError, ValueError):
         return None
+
+
+def is_alone() -> bool:
+    """Whether every other worker of this run has ended."""
+    path = os.environ.get(ALONE)
+    return bool(path) and os.path.exists(path or "")
+
+
+def pause(seconds: float) -> None:
+    """Sleeps, but no longer than others of the run work."""
+    end = time.monotonic() + seconds
+    while not is_alone() and (rest := end - time.monotonic()) > 0:
+        time.sleep(min(rest, _LOOK_EVERY))

@@ -258,3 +258,13 @@ def test_texts_become_rows_of_numbers():
         [1, 2, 0],
     ]
     assert list(learn.preprocessing.tokenizer(["aB CDe it's"])) == [["aB", "CDe", "it's"]]
+
+
+def test_input_functions_over_arrays_are_under_their_old_names_and_shuffle():
+    x = np.arange(20, dtype=np.float32)
+    read = tf.contrib.learn.io.numpy_input_fn({"x": x}, 2 * x, batch_size=20)
+    features, labels = read()
+    with tf.train.MonitoredSession() as sess:
+        seen, doubled = sess.run([features["x"], labels])
+    assert sorted(seen) == list(x) and seen.tolist() != x.tolist()
+    assert doubled.tolist() == (2 * seen).tolist()

@@ -77,7 +77,11 @@ def test_names_are_imported_from_modules():
         "from tensorflow.contrib.slim.python.slim.learning import train",
         "from tensorflow.contrib.learn.python.learn.datasets import base, mnist",
         "from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2, tensorflow_server_pb2",
+        "from tensorflow.contrib.layers.python.layers.utils import collect_named_outputs",
+        "from tensorflow.contrib.learn.python.learn.learn_io.numpy_io import numpy_input_fn",
+        "from tensorflow.contrib.tpu.python.tpu import tpu_config, tpu_estimator, tpu_optimizer",
         "from tensorflow.examples.tutorials.mnist.input_data import read_data_sets",
+        "from tensorflow.python.estimator.util import fn_args",
         "from tensorflow.python.framework import constant_op, dtypes, errors, ops, tensor_util",
         "from tensorflow.python.ops import gen_math_ops, init_ops, nn_ops, standard_ops, state_ops",
         "from tensorflow.python.training import moving_averages, optimizer, saver, server_lib",
@@ -87,6 +91,23 @@ def test_names_are_imported_from_modules():
 )
 def test_customary_imports_work(statement):
     exec(statement, {})
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("tensorflow.contrib.distributions", "Bernoulli"),
+        ("tensorflow.contrib.rnn", "LSTMCell"),
+        ("tensorflow.keras.layers", "Dense"),
+        ("tensorflow.python.ops.rnn_cell", "GRUCell"),
+    ],
+)
+def test_all_names_of_a_module_are_imported_by_a_star(module, name):
+    names = {}
+    exec(f"from {module} import *", names)
+    assert names[name] is getattr(importlib.import_module(module), name)
+    assert name in dir(importlib.import_module(module))
+    assert "print" not in names
 
 
 def test_modules_of_ops_lend_every_public_name():

@@ -49,6 +49,20 @@ def test_a_word_of_the_manager_before_the_names(script):
     assert told(path, *names) == [("ps", "0"), ("worker", "0"), ("worker", "1")]
 
 
+def test_paddles_names_for_roles_and_addresses(script):
+    path = script(
+        "import os\nrole = os.getenv('TRAINING_ROLE')\nnumber = int(os.getenv('PADDLE_TRAINER_ID', '0'))\n"
+        "servers = os.getenv('PADDLE_PSERVERS_IP_PORT_LIST').split(',')\n"
+        "trainers, own = os.getenv('PADDLE_TRAINER_ENDPOINTS'), (os.getenv('POD_IP'), os.getenv('PADDLE_PORT'))\n"
+        "server = tf.train.Server({'ps': servers}, 'ps' if role == 'PSERVER' else 'worker', number)\n"
+    )
+    assert is_for_clusters(path)
+    names = ("TRAINING_ROLE", "PADDLE_TRAINER_ID", "PADDLE_PORT")
+    assert told(path, *names) == [("PSERVER", "0", "2"), ("TRAINER", "0", "3"), ("TRAINER", "1", "4")]
+    lists = ("PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_TRAINER_ENDPOINTS", "POD_IP")
+    assert told(path, *lists)[0] == ("h:2", "h:3,h:4", "h")
+
+
 def test_slurm_gives_each_task_a_machine(script):
     path = script(
         "import os\nfrom tensorflow.train import Server\n"

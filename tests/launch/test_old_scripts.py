@@ -84,6 +84,42 @@ def test_a_program_in_python_3_finds_the_names_besides(expression, value):
     assert names_after(f"x = {expression}\n")["x"] == value
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("len(map(int, '123'))", 3),
+        ("zip('ab', 'cd')[1]", ("b", "d")),
+        ("filter(None, [0, 1, 2])[1:]", [2]),
+        ("map(int, '12') + [3]", [1, 2, 3]),
+        ("{'a': 1}.keys()[0]", "a"),
+        ("{'a': 1}.items()[-1]", ("a", 1)),
+        ("next(map(int, '12'))", 1),
+        ("dict(zip('ab', 'cd'))", {"a": "c", "b": "d"}),
+        ("list(zip('ab', 'cd', strict=True))", [("a", "c"), ("b", "d")]),
+        ("__import__('numpy').array(map(int, '12')).tolist()", [1, 2]),
+        ("next(iter(zip(__import__('itertools').count(), 'ab')))", (0, "a")),
+    ],
+)
+def test_what_gave_lists_once_is_one_when_used_like_one(expression, value):
+    assert names_after(f"x = {expression}\n")["x"] == value
+
+
+def test_an_endless_iterator_is_not_looked_at_before_its_elements_are_asked_for():
+    source = "import itertools\nnumbers = map(str, itertools.count())\nx = bool(numbers), next(numbers), next(numbers)\n"
+    assert names_after(source)["x"] == (True, "0", "1")
+
+
+def test_a_module_named_after_a_package_that_is_missing_is_not_that_package(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "__init__.py").write_text("")
+    (tmp_path / "parts" / "absent.py").write_text(
+        "try:\n    import absent\nexcept ImportError:\n    absent = None\n"
+    )
+    (tmp_path / "main.py").write_text("from parts.absent import absent\nprint('found', absent)\n")
+    done = launching.run(tmp_path, "main.py")
+    assert done.stdout == "found None\n", done.stderr
+
+
 def test_names_may_be_declared_global_after_their_first_use():
     source = (
         "flag = 1\ndef main():\n    'about main'\n    import json as tool\n    if flag:\n        global tool, flag\n"

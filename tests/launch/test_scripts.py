@@ -70,6 +70,28 @@ def test_a_script_that_makes_all_servers_itself_runs_once(tmp_path):
     assert "five_servers.py makes the servers of its cluster itself, and runs once." in done.stderr
 
 
+def test_a_list_of_hosts_is_of_one_job(tmp_path):
+    done = cluster(tmp_path, "one_list_of_hosts")
+    assert lines_of(done, "worker/0")[-1] == "the sum over 2 tasks is 3"
+    assert "one_list_of_hosts.py has one job, and no parameter servers: workers only." in done.stderr
+    assert "[ps/0]" not in done.stdout
+
+
+def test_a_worker_that_the_written_cluster_does_not_have_is_not_needed(tmp_path):
+    done = cluster(tmp_path, "fewer_workers")
+    assert lines_of(done, "worker/0")[-1] == "worked: True"
+    (said,) = lines_of(done, "worker/1")
+    assert said.endswith("the script's cluster has 1 of job worker: this task, worker/1, is not needed.")
+
+
+def test_an_evaluator_without_a_last_step_ends_with_the_training(tmp_path):
+    jobs = ("--ps", "1", "--chief", "--workers", "0", "--evaluator")
+    done = run(tmp_path, "run", *jobs, script("patient_evaluator"), "--", str(tmp_path / "model"))
+    assert done.code == 0, done.stdout + done.stderr
+    assert lines_of(done, "evaluator/0")[-1] == "evaluator 0 is done"
+    assert list((tmp_path / "model" / "eval").glob("events*"))
+
+
 def test_tasks_that_a_script_forks_end_by_themselves(tmp_path):
     done = run(tmp_path, script("forked_tasks"))
     assert done.code == 0, done.stdout + done.stderr
