@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tensorfleet.ops import conv_phases, winograd
+from tensorfleet.ops import conv_folded, conv_phases, winograd
 from tensorfleet.ops.windows import (
     Window,
     channel_axis,
@@ -30,6 +30,9 @@ from tensorfleet.ops.windows import (
 
 # Patches made at a time: small enough to stay in cache, big enough to keep the matrix product efficient.
 CHUNK_BYTES = 3 << 20
+# The same where one product is made of all points of Winograd's method, and where nothing is repeated for each tap.
+POINTS_BYTES = 8 << 20
+MANY_BYTES = 32 << 20
 # Above this for a single example, patches are never made: work goes tap by tap, or to XLA's convolution.
 LARGE_EXAMPLE_BYTES = 24 << 20
 # With fewer channels than this, XLA's convolution is faster than Winograd's method.
@@ -256,8 +259,10 @@ def _forward(xp, x, w, win):
         return _dot(take(xp, x, win, (0,) * x.ndim), w)
     narrow = min(x.shape[-1], w.shape[-1]) < XLA_CHANNELS
     if xp is not np and not narrow and winograd.suits(win, w.shape[-1], x.dtype):
-        points = winograd.example_bytes(win) // 2  # more at a time: these products have few columns
-        return _map_examples(xp, lambda x: winograd.forward(xp, x, w, win), points, x)
+        bytes_ = winograd.example_bytes(win, 1)
+        return _map_examples(xp, lambda x: winograd.forward(xp, x, w, win), bytes_, x, MANY_BYTES)
+    if xp is not np and conv_folded.suits(win, w.shape[-1]):
+        return _folded(xp, x, w, win)
     if xp is not np and x.ndim == 5:
         return _by_planes(xp, x, w, win)
     if xp is not np and win.is_padded:
@@ -270,6 +275,12 @@ def _forward(xp, x, w, win):
         padded = pad(xp, x, win)
         return sum(_dot(take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
     return _map_examples(xp, lambda x: _dot(_patches(xp, x, win), w), example, x)
+
+
+def _folded(xp, x, w, win):
+    count = conv_folded.neighbours(win, w.shape[-1])
+    image, filters = conv_folded.image(xp, x, win, count), conv_folded.filters(xp, w, win, count)
+    return conv_folded.result(_xla_forward(image, filters, conv_folded.window(win, count)), win, count)
 
 
 def _by_planes(xp, x, w, win):
@@ -312,9 +323,16 @@ def _filter_gradient(xp, x, dy, win):
     if _is_pointwise(win):
         return _dot_rows(take(xp, x, win, (0,) * x.ndim), dy)
     if xp is not np and winograd.suits(win, dy.shape[-1], x.dtype):
-        bytes_ = winograd.example_bytes(win)
-        points = _sum_examples(xp, lambda x, dy: winograd.filter_points(xp, x, dy, win), bytes_, x, dy)
+        bytes_ = winograd.example_bytes(win, math.prod(win.size[1:-2]))
+        points = _sum_examples(
+            xp, lambda x, dy: winograd.filter_points(xp, x, dy, win), bytes_, x, dy, POINTS_BYTES
+        )
         return winograd.filter_gradient(xp, points, win)
+    if xp is not np and x.shape[-1] == 1 and conv_folded.suits(win, dy.shape[-1]):
+        count = conv_folded.neighbours(win, dy.shape[-1])
+        image, gradient = conv_folded.image(xp, x, win, count), conv_folded.gradient(xp, dy, win, count)
+        folded = _filter_gradient(xp, image, gradient, conv_folded.window(win, count))
+        return conv_folded.filter_gradient(folded, win, count).reshape(-1, dy.shape[-1])
     if xp is not np and x.ndim == 4 and x.shape[-1] < FEW_CHANNELS:
         return _xla_filter_gradient(xp, x, dy, win).reshape(-1, dy.shape[-1])
     if example > LARGE_EXAMPLE_BYTES:
@@ -353,9 +371,9 @@ def _is_pointwise(win):
 # --- A few examples at a time -------------------------------------------------------------------------
 
 
-def _chunk_size(examples, example_bytes):
+def _chunk_size(examples, example_bytes, at_once):
     """Examples per chunk: what fits, preferably so that it divides their number."""
-    fits = max(1, min(examples, CHUNK_BYTES // max(example_bytes, 1)))
+    fits = max(1, min(examples, at_once // max(example_bytes, 1)))
     return next((n for n in range(fits, fits // 2, -1) if examples % n == 0), fits)
 
 
@@ -366,9 +384,9 @@ def _split(arrays, chunk):
     return chunks, tuple(a[whole:] for a in arrays)
 
 
-def _map_examples(xp, f, example_bytes, x):
+def _map_examples(xp, f, example_bytes, x, at_once=CHUNK_BYTES):
     """f(x) for an f that treats examples separately, called on a chunk of them at a time."""
-    size = _chunk_size(x.shape[0], example_bytes)
+    size = _chunk_size(x.shape[0], example_bytes, at_once)
     if x.shape[0] <= size:
         return f(x)
     (chunks,), (rest,) = _split((x,), size)
@@ -384,9 +402,9 @@ def _map_examples(xp, f, example_bytes, x):
     return parts[0] if len(parts) == 1 else xp.concatenate(parts)
 
 
-def _sum_examples(xp, f, example_bytes, x, dy):
+def _sum_examples(xp, f, example_bytes, x, dy, at_once=CHUNK_BYTES):
     """f(x, dy) for an f that sums over examples, called on a chunk of them at a time."""
-    size = _chunk_size(x.shape[0], example_bytes)
+    size = _chunk_size(x.shape[0], example_bytes, at_once)
     if x.shape[0] <= size:
         return f(x, dy)
     chunks, rest = _split((x, dy), size)
