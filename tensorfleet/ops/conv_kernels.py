@@ -31,10 +31,12 @@ from tensorfleet.ops.windows import (
 # Patches made at a time: small enough to stay in cache, big enough to keep the matrix product efficient.
 CHUNK_BYTES = 3 << 20
 # The same where one product is made of all points of Winograd's method, and where nothing is repeated for each tap.
-POINTS_BYTES = 8 << 20
+POINTS_BYTES = 12 << 20
 MANY_BYTES = 32 << 20
 # Above this for a single example, patches are never made: work goes tap by tap, or to XLA's convolution.
 LARGE_EXAMPLE_BYTES = 24 << 20
+# With no more columns than this, patches are made quickly.
+FEW_COLUMNS = 64
 # With fewer channels than this, XLA's convolution is faster than Winograd's method.
 XLA_CHANNELS = 32
 # With fewer channels than this (colours), XLA's convolution is the faster gradient of the filter.
@@ -280,7 +282,12 @@ def _forward(xp, x, w, win):
 def _folded(xp, x, w, win):
     count = conv_folded.neighbours(win, w.shape[-1])
     image, filters = conv_folded.image(xp, x, win, count), conv_folded.filters(xp, w, win, count)
-    return conv_folded.result(_xla_forward(image, filters, conv_folded.window(win, count)), win, count)
+    narrow = conv_folded.window(win, count)
+    if math.prod(filters.shape[:-1]) > FEW_COLUMNS:
+        return conv_folded.result(_xla_forward(image, filters, narrow), win, count)
+    bytes_ = _patch_bytes(narrow, image.dtype)
+    y = _map_examples(xp, lambda x: _dot(_patches(xp, x, narrow), filters), bytes_, image, POINTS_BYTES)
+    return conv_folded.result(y, win, count)
 
 
 def _by_planes(xp, x, w, win):
