@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from tensorfleet.ops import conv_folded, conv_phases, winograd
+from tensorfleet.ops.conv_chunks import map_examples, sum_examples
 from tensorfleet.ops.windows import (
     Window,
     channel_axis,
@@ -28,9 +29,7 @@ from tensorfleet.ops.windows import (
     windowed_shape,
 )
 
-# Patches made at a time: small enough to stay in cache, big enough to keep the matrix product efficient.
-CHUNK_BYTES = 3 << 20
-# The same where one product is made of all points of Winograd's method, and where nothing is repeated for each tap.
+# How much is made at a time where one product is made of all points of Winograd's method, and where nothing is repeated for each tap.
 POINTS_BYTES = 12 << 20
 MANY_BYTES = 32 << 20
 # Above this for a single example, patches are never made: work goes tap by tap, or to XLA's convolution.
@@ -262,7 +261,7 @@ def _forward(xp, x, w, win):
     narrow = min(x.shape[-1], w.shape[-1]) < XLA_CHANNELS
     if xp is not np and not narrow and winograd.suits(win, w.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, 1)
-        return _map_examples(xp, lambda x: winograd.forward(xp, x, w, win), bytes_, x, MANY_BYTES)
+        return map_examples(xp, lambda x: winograd.forward(xp, x, w, win), bytes_, x, MANY_BYTES)
     if xp is not np and conv_folded.suits(win, w.shape[-1]):
         return _folded(xp, x, w, win)
     if xp is not np and x.ndim == 5:
@@ -276,7 +275,7 @@ def _forward(xp, x, w, win):
     if example > LARGE_EXAMPLE_BYTES:
         padded = pad(xp, x, win)
         return sum(_dot(take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
-    return _map_examples(xp, lambda x: _dot(_patches(xp, x, win), w), example, x)
+    return map_examples(xp, lambda x: _dot(_patches(xp, x, win), w), example, x)
 
 
 def _folded(xp, x, w, win):
@@ -286,26 +285,41 @@ def _folded(xp, x, w, win):
     if math.prod(filters.shape[:-1]) > FEW_COLUMNS:
         return conv_folded.result(_xla_forward(image, filters, narrow), win, count)
     bytes_ = _patch_bytes(narrow, image.dtype)
-    y = _map_examples(xp, lambda x: _dot(_patches(xp, x, narrow), filters), bytes_, image, POINTS_BYTES)
+    y = map_examples(xp, lambda x: _dot(_patches(xp, x, narrow), filters), bytes_, image, POINTS_BYTES)
     return conv_folded.result(y, win, count)
 
 
 def _by_planes(xp, x, w, win):
-    """A 3-D convolution as one of planes: what a window sees of planes behind each other become more channels."""
+    """A 3-D convolution as one of planes."""
+    planes, flat = _planes(xp, x, win)
+    filters = xp.moveaxis(w, 0, 2).reshape(*w.shape[1:3], planes.shape[-1], w.shape[-1])
+    return _forward(xp, planes, filters, flat).reshape(*win.out_shape[:-1], w.shape[-1])
+
+
+def _planes(xp, x, win):
+    """What windows see of planes behind each other become more channels of one plane; and the windows over these."""
     deep = win.along(1, x.shape)
     padded = pad(xp, x, deep)
     seen_planes = _join(xp, [take(xp, padded, deep, tap) for tap in deep.taps()])
     planes = seen_planes.reshape(-1, *seen_planes.shape[2:])
-    filters = xp.moveaxis(w, 0, 2).reshape(*w.shape[1:3], planes.shape[-1], w.shape[-1])
     rest = {k: (v[0], *v[2:]) for k, v in vars(win).items()}
-    flat = Window(**rest).with_batch(planes.shape[0]).with_channels(planes.shape[-1])
-    return _forward(xp, planes, filters, flat).reshape(*win.out_shape[:-1], w.shape[-1])
+    return planes, Window(**rest).with_batch(planes.shape[0]).with_channels(planes.shape[-1])
+
+
+def _filter_gradient_by_planes(xp, x, dy, win):
+    planes, flat = _planes(xp, x, win)
+    dw = _filter_gradient(xp, planes, dy.reshape(-1, *dy.shape[2:]), flat)
+    parts = dw.reshape(*win.size[2:-1], win.size[1], -1)
+    return xp.moveaxis(parts, 2, 0).reshape(-1, dy.shape[-1])
 
 
 def _input_gradient(xp, w, dy, win):
     example = _patch_bytes(win, dy.dtype)
     turned = _turned_window(win, dy.shape[-1])
     if xp is not np and winograd.suits(turned, w.shape[-2], dy.dtype):
+        return _forward(xp, dy, _turned(xp, w), turned)
+    plain = set(win.stride) == set(win.dilation) == {1} and min(min(pair) for pair in turned.pads) >= 0
+    if xp is not np and dy.ndim == 5 and plain:
         return _forward(xp, dy, _turned(xp, w), turned)
     if conv_phases.suits(xp, win) and not _is_pointwise(win):
         return conv_phases.input_gradient(xp, w, dy, win)
@@ -321,7 +335,7 @@ def _input_gradient(xp, w, dy, win):
         cols = _dot(dy, w.T).reshape(*rows.out_shape[:-1], len(taps), win.in_shape[-1])
         return scatter(xp, ((tap, cols[..., i, :]) for i, tap in enumerate(taps)), rows)
 
-    return _map_examples(xp, spread, example, dy)
+    return map_examples(xp, spread, example, dy)
 
 
 def _filter_gradient(xp, x, dy, win):
@@ -331,7 +345,7 @@ def _filter_gradient(xp, x, dy, win):
         return _dot_rows(take(xp, x, win, (0,) * x.ndim), dy)
     if xp is not np and winograd.suits(win, dy.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, math.prod(win.size[1:-2]))
-        points = _sum_examples(
+        points = sum_examples(
             xp, lambda x, dy: winograd.filter_points(xp, x, dy, win), bytes_, x, dy, POINTS_BYTES
         )
         return winograd.filter_gradient(xp, points, win)
@@ -342,10 +356,12 @@ def _filter_gradient(xp, x, dy, win):
         return conv_folded.filter_gradient(folded, win, count).reshape(-1, dy.shape[-1])
     if xp is not np and x.ndim == 4 and x.shape[-1] < FEW_CHANNELS:
         return _xla_filter_gradient(xp, x, dy, win).reshape(-1, dy.shape[-1])
+    if xp is not np and x.ndim == 5 and x.shape[0]:
+        return _filter_gradient_by_planes(xp, x, dy, win)
     if example > LARGE_EXAMPLE_BYTES:
         padded = pad(xp, x, win)
         return xp.concatenate([_dot_rows(take(xp, padded, win, tap), dy) for tap in win.taps()])
-    return _sum_examples(xp, lambda x, dy: _dot_rows(_patches(xp, x, win), dy), example, x, dy)
+    return sum_examples(xp, lambda x, dy: _dot_rows(_patches(xp, x, win), dy), example, x, dy)
 
 
 def _patches(xp, x, win):
@@ -373,57 +389,6 @@ def _patch_bytes(win, dtype):
 
 def _is_pointwise(win):
     return math.prod(win.size) == 1 and not win.is_padded
-
-
-# --- A few examples at a time -------------------------------------------------------------------------
-
-
-def _chunk_size(examples, example_bytes, at_once):
-    """Examples per chunk: what fits, preferably so that it divides their number."""
-    fits = max(1, min(examples, at_once // max(example_bytes, 1)))
-    return next((n for n in range(fits, fits // 2, -1) if examples % n == 0), fits)
-
-
-def _split(arrays, chunk):
-    """Whole chunks on a new leading axis, and the examples left over."""
-    whole = arrays[0].shape[0] // chunk * chunk
-    chunks = tuple(a[:whole].reshape(-1, chunk, *a.shape[1:]) for a in arrays)
-    return chunks, tuple(a[whole:] for a in arrays)
-
-
-def _map_examples(xp, f, example_bytes, x, at_once=CHUNK_BYTES):
-    """f(x) for an f that treats examples separately, called on a chunk of them at a time."""
-    size = _chunk_size(x.shape[0], example_bytes, at_once)
-    if x.shape[0] <= size:
-        return f(x)
-    (chunks,), (rest,) = _split((x,), size)
-    if xp is np:
-        parts = [f(chunk) for chunk in chunks]
-    else:
-        from jax import lax
-
-        y = lax.map(f, chunks)
-        parts = [y.reshape(-1, *y.shape[2:])]
-    if rest.shape[0]:
-        parts.append(f(rest))
-    return parts[0] if len(parts) == 1 else xp.concatenate(parts)
-
-
-def _sum_examples(xp, f, example_bytes, x, dy, at_once=CHUNK_BYTES):
-    """f(x, dy) for an f that sums over examples, called on a chunk of them at a time."""
-    size = _chunk_size(x.shape[0], example_bytes, at_once)
-    if x.shape[0] <= size:
-        return f(x, dy)
-    chunks, rest = _split((x, dy), size)
-    if xp is np:
-        total = sum(f(*chunk) for chunk in zip(*chunks, strict=True))
-    else:
-        from jax import eval_shape, lax
-
-        first = eval_shape(f, *(c[0] for c in chunks))
-        zero = xp.zeros(first.shape, first.dtype)
-        total, _ = lax.scan(lambda total, chunk: (total + f(*chunk), None), zero, chunks)
-    return total + f(*rest) if rest[0].shape[0] else total
 
 
 # --- XLA's own convolution ----------------------------------------------------------------------------

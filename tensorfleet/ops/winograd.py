@@ -3,8 +3,8 @@
 Along the last spatial axis the outputs fall into *tiles* of a few neighbours. A tile's outputs and the
 inputs they see are polynomials, of which only the values at six *points* are multiplied: combinations of
 inputs times combinations of taps, then combinations of the products. Tiles of 2 for 5 taps take 6
-products in place of 10, tiles of 4 for 3 taps take 6 in place of 12. Across the other axes the taps stay
-what they are, columns of a matrix product. With these points float32 loses no more than the plain sum.
+products in place of 10, tiles of 4 for 3 taps take 6 in place of 12. Across the other axes it stays
+a convolution. With these points float32 loses no more than the plain sum.
 
 Everything is channels-last and traced; `win` is the Window of the convolution.
 """
