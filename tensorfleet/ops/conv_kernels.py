@@ -14,7 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tensorfleet.ops import conv_phases, winograd
+from tensorfleet.ops import conv_folded, conv_phases, winograd
+from tensorfleet.ops.conv_chunks import map_examples, sum_examples
 from tensorfleet.ops.windows import (
     Window,
     channel_axis,
@@ -28,10 +29,13 @@ from tensorfleet.ops.windows import (
     windowed_shape,
 )
 
-# Patches made at a time: small enough to stay in cache, big enough to keep the matrix product efficient.
-CHUNK_BYTES = 3 << 20
+# How much is made at a time where one product is made of all points of Winograd's method, and where nothing is repeated for each tap.
+POINTS_BYTES = 12 << 20
+MANY_BYTES = 32 << 20
 # Above this for a single example, patches are never made: work goes tap by tap, or to XLA's convolution.
 LARGE_EXAMPLE_BYTES = 24 << 20
+# With no more columns than this, patches are made quickly.
+FEW_COLUMNS = 64
 # With fewer channels than this, XLA's convolution is faster than Winograd's method.
 XLA_CHANNELS = 32
 # With fewer channels than this (colours), XLA's convolution is the faster gradient of the filter.
@@ -256,8 +260,10 @@ def _forward(xp, x, w, win):
         return _dot(take(xp, x, win, (0,) * x.ndim), w)
     narrow = min(x.shape[-1], w.shape[-1]) < XLA_CHANNELS
     if xp is not np and not narrow and winograd.suits(win, w.shape[-1], x.dtype):
-        points = winograd.example_bytes(win) // 2  # more at a time: these products have few columns
-        return _map_examples(xp, lambda x: winograd.forward(xp, x, w, win), points, x)
+        bytes_ = winograd.example_bytes(win, 1)
+        return map_examples(xp, lambda x: winograd.forward(xp, x, w, win), bytes_, x, MANY_BYTES)
+    if xp is not np and conv_folded.suits(win, w.shape[-1]):
+        return _folded(xp, x, w, win)
     if xp is not np and x.ndim == 5:
         return _by_planes(xp, x, w, win)
     if xp is not np and win.is_padded:
@@ -269,25 +275,51 @@ def _forward(xp, x, w, win):
     if example > LARGE_EXAMPLE_BYTES:
         padded = pad(xp, x, win)
         return sum(_dot(take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
-    return _map_examples(xp, lambda x: _dot(_patches(xp, x, win), w), example, x)
+    return map_examples(xp, lambda x: _dot(_patches(xp, x, win), w), example, x)
+
+
+def _folded(xp, x, w, win):
+    count = conv_folded.neighbours(win, w.shape[-1])
+    image, filters = conv_folded.image(xp, x, win, count), conv_folded.filters(xp, w, win, count)
+    narrow = conv_folded.window(win, count)
+    if math.prod(filters.shape[:-1]) > FEW_COLUMNS:
+        return conv_folded.result(_xla_forward(image, filters, narrow), win, count)
+    bytes_ = _patch_bytes(narrow, image.dtype)
+    y = map_examples(xp, lambda x: _dot(_patches(xp, x, narrow), filters), bytes_, image, POINTS_BYTES)
+    return conv_folded.result(y, win, count)
 
 
 def _by_planes(xp, x, w, win):
-    """A 3-D convolution as one of planes: what a window sees of planes behind each other become more channels."""
+    """A 3-D convolution as one of planes."""
+    planes, flat = _planes(xp, x, win)
+    filters = xp.moveaxis(w, 0, 2).reshape(*w.shape[1:3], planes.shape[-1], w.shape[-1])
+    return _forward(xp, planes, filters, flat).reshape(*win.out_shape[:-1], w.shape[-1])
+
+
+def _planes(xp, x, win):
+    """What windows see of planes behind each other become more channels of one plane; and the windows over these."""
     deep = win.along(1, x.shape)
     padded = pad(xp, x, deep)
     seen_planes = _join(xp, [take(xp, padded, deep, tap) for tap in deep.taps()])
     planes = seen_planes.reshape(-1, *seen_planes.shape[2:])
-    filters = xp.moveaxis(w, 0, 2).reshape(*w.shape[1:3], planes.shape[-1], w.shape[-1])
     rest = {k: (v[0], *v[2:]) for k, v in vars(win).items()}
-    flat = Window(**rest).with_batch(planes.shape[0]).with_channels(planes.shape[-1])
-    return _forward(xp, planes, filters, flat).reshape(*win.out_shape[:-1], w.shape[-1])
+    return planes, Window(**rest).with_batch(planes.shape[0]).with_channels(planes.shape[-1])
+
+
+def _filter_gradient_by_planes(xp, x, dy, win):
+    planes, flat = _planes(xp, x, win)
+    dw = _filter_gradient(xp, planes, dy.reshape(-1, *dy.shape[2:]), flat)
+    parts = dw.reshape(*win.size[2:-1], win.size[1], -1)
+    return xp.moveaxis(parts, 2, 0).reshape(-1, dy.shape[-1])
 
 
 def _input_gradient(xp, w, dy, win):
     example = _patch_bytes(win, dy.dtype)
     turned = _turned_window(win, dy.shape[-1])
     if xp is not np and winograd.suits(turned, w.shape[-2], dy.dtype):
+        return _forward(xp, dy, _turned(xp, w), turned)
+    plain = set(win.stride) == set(win.dilation) == {1} and min(min(pair) for pair in turned.pads) >= 0
+    if xp is not np and dy.ndim == 5 and plain:
         return _forward(xp, dy, _turned(xp, w), turned)
     if conv_phases.suits(xp, win) and not _is_pointwise(win):
         return conv_phases.input_gradient(xp, w, dy, win)
@@ -303,7 +335,7 @@ def _input_gradient(xp, w, dy, win):
         cols = _dot(dy, w.T).reshape(*rows.out_shape[:-1], len(taps), win.in_shape[-1])
         return scatter(xp, ((tap, cols[..., i, :]) for i, tap in enumerate(taps)), rows)
 
-    return _map_examples(xp, spread, example, dy)
+    return map_examples(xp, spread, example, dy)
 
 
 def _filter_gradient(xp, x, dy, win):
@@ -312,15 +344,24 @@ def _filter_gradient(xp, x, dy, win):
     if _is_pointwise(win):
         return _dot_rows(take(xp, x, win, (0,) * x.ndim), dy)
     if xp is not np and winograd.suits(win, dy.shape[-1], x.dtype):
-        bytes_ = winograd.example_bytes(win)
-        points = _sum_examples(xp, lambda x, dy: winograd.filter_points(xp, x, dy, win), bytes_, x, dy)
+        bytes_ = winograd.example_bytes(win, math.prod(win.size[1:-2]))
+        points = sum_examples(
+            xp, lambda x, dy: winograd.filter_points(xp, x, dy, win), bytes_, x, dy, POINTS_BYTES
+        )
         return winograd.filter_gradient(xp, points, win)
+    if xp is not np and x.shape[-1] == 1 and conv_folded.suits(win, dy.shape[-1]):
+        count = conv_folded.neighbours(win, dy.shape[-1])
+        image, gradient = conv_folded.image(xp, x, win, count), conv_folded.gradient(xp, dy, win, count)
+        folded = _filter_gradient(xp, image, gradient, conv_folded.window(win, count))
+        return conv_folded.filter_gradient(folded, win, count).reshape(-1, dy.shape[-1])
     if xp is not np and x.ndim == 4 and x.shape[-1] < FEW_CHANNELS:
         return _xla_filter_gradient(xp, x, dy, win).reshape(-1, dy.shape[-1])
+    if xp is not np and x.ndim == 5 and x.shape[0]:
+        return _filter_gradient_by_planes(xp, x, dy, win)
     if example > LARGE_EXAMPLE_BYTES:
         padded = pad(xp, x, win)
         return xp.concatenate([_dot_rows(take(xp, padded, win, tap), dy) for tap in win.taps()])
-    return _sum_examples(xp, lambda x, dy: _dot_rows(_patches(xp, x, win), dy), example, x, dy)
+    return sum_examples(xp, lambda x, dy: _dot_rows(_patches(xp, x, win), dy), example, x, dy)
 
 
 def _patches(xp, x, win):
@@ -348,57 +389,6 @@ def _patch_bytes(win, dtype):
 
 def _is_pointwise(win):
     return math.prod(win.size) == 1 and not win.is_padded
-
-
-# --- A few examples at a time -------------------------------------------------------------------------
-
-
-def _chunk_size(examples, example_bytes):
-    """Examples per chunk: what fits, preferably so that it divides their number."""
-    fits = max(1, min(examples, CHUNK_BYTES // max(example_bytes, 1)))
-    return next((n for n in range(fits, fits // 2, -1) if examples % n == 0), fits)
-
-
-def _split(arrays, chunk):
-    """Whole chunks on a new leading axis, and the examples left over."""
-    whole = arrays[0].shape[0] // chunk * chunk
-    chunks = tuple(a[:whole].reshape(-1, chunk, *a.shape[1:]) for a in arrays)
-    return chunks, tuple(a[whole:] for a in arrays)
-
-
-def _map_examples(xp, f, example_bytes, x):
-    """f(x) for an f that treats examples separately, called on a chunk of them at a time."""
-    size = _chunk_size(x.shape[0], example_bytes)
-    if x.shape[0] <= size:
-        return f(x)
-    (chunks,), (rest,) = _split((x,), size)
-    if xp is np:
-        parts = [f(chunk) for chunk in chunks]
-    else:
-        from jax import lax
-
-        y = lax.map(f, chunks)
-        parts = [y.reshape(-1, *y.shape[2:])]
-    if rest.shape[0]:
-        parts.append(f(rest))
-    return parts[0] if len(parts) == 1 else xp.concatenate(parts)
-
-
-def _sum_examples(xp, f, example_bytes, x, dy):
-    """f(x, dy) for an f that sums over examples, called on a chunk of them at a time."""
-    size = _chunk_size(x.shape[0], example_bytes)
-    if x.shape[0] <= size:
-        return f(x, dy)
-    chunks, rest = _split((x, dy), size)
-    if xp is np:
-        total = sum(f(*chunk) for chunk in zip(*chunks, strict=True))
-    else:
-        from jax import eval_shape, lax
-
-        first = eval_shape(f, *(c[0] for c in chunks))
-        zero = xp.zeros(first.shape, first.dtype)
-        total, _ = lax.scan(lambda total, chunk: (total + f(*chunk), None), zero, chunks)
-    return total + f(*rest) if rest[0].shape[0] else total
 
 
 # --- XLA's own convolution ----------------------------------------------------------------------------

@@ -8,7 +8,8 @@ import operator
 
 import numpy as np
 
-from tensorfleet.ops.conv_kernels import _from_last, _sum_examples, _to_last, _widen, conv_window
+from tensorfleet.ops.conv_chunks import sum_examples
+from tensorfleet.ops.conv_kernels import _from_last, _to_last, _widen, conv_window
 from tensorfleet.ops.memory import stored
 from tensorfleet.ops.windows import look_up, pad, scatter, take
 
@@ -82,4 +83,4 @@ def depthwise_conv2d_backprop_filter(
         return xp.stack([xp.stack([(view * part).sum(windows) for view in views]) for part in parts], -1)
 
     example = (math.prod(x.shape[1:]) + math.prod(dy.shape[1:])) * x.dtype.itemsize
-    return _sum_examples(xp, summed, example, x, dy).reshape(tuple(filter_shape)).astype(dtype)
+    return sum_examples(xp, summed, example, x, dy).reshape(tuple(filter_shape)).astype(dtype)

@@ -16,6 +16,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import COMPLEX, INTS, REAL, bracketed, conj, conjugate, wide
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.memory import stored
 from tensorfleet.ops.openblas import product
 from tensorfleet.ops.public import op_function
 from tensorfleet.shapes import TensorShape, broadcast_shape
@@ -23,6 +24,7 @@ from tensorfleet.shapes import TensorShape, broadcast_shape
 _A, _B = REAL.astype(np.float64), np.arange(6.0).reshape(3, 2) / 4 - 0.5
 _C = COMPLEX.reshape(1, 3)
 _TINY = 4  # rows and columns of matrices that are multiplied number by number
+_ALIASED = 1 << 10  # bytes; of columns whose numbers lie a multiple of this apart, few fit into the cache
 
 
 def _product(xp: Any, a: Any, b: Any) -> Any:
@@ -33,6 +35,17 @@ def _product(xp: Any, a: Any, b: Any) -> Any:
         # XLA would call its product for each of them; this is one loop over all.
         return sum(a[..., :, k, None] * b[..., k, None, :] for k in range(inner))
     return xp.matmul(a, b)
+
+
+def _product_by_columns(xp: Any, a: Any, b: Any) -> Any:
+    """The product of the transposed `a` and `b`, traced: XLA takes long to gather columns of its left factor."""
+    inner, rows = a.shape[-2:]
+    left, columns = xp.swapaxes(a, -1, -2), b.shape[-1]
+    if a.dtype.kind != "f" or a.dtype.itemsize < 4 or a.shape[:-2] != b.shape[:-2]:
+        return _product(xp, left, b)
+    if columns <= min(inner, rows) // 4:
+        return xp.swapaxes(stored(xp, _product(xp, xp.swapaxes(b, -1, -2), a)), -1, -2)
+    return _product(xp, stored(xp, left) if rows * a.dtype.itemsize % _ALIASED == 0 else left, b)
 
 
 def _matmul_shape(op: Operation) -> TensorShape:
@@ -76,6 +89,8 @@ def _matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) ->
     if left.shape[1] != right.shape[0]:
         text = f"Matrix size-incompatible: In[0]: {bracketed(a.shape)}, In[1]: {bracketed(b.shape)}"
         raise errors.invalid(text)
+    if transpose_a and not transpose_b and not is_numpy(xp):
+        return _product_by_columns(xp, a, b)
     return _product(xp, left, right)
 
 

@@ -3,16 +3,19 @@
 Along the last spatial axis the outputs fall into *tiles* of a few neighbours. A tile's outputs and the
 inputs they see are polynomials, of which only the values at six *points* are multiplied: combinations of
 inputs times combinations of taps, then combinations of the products. Tiles of 2 for 5 taps take 6
-products in place of 10, tiles of 4 for 3 taps take 6 in place of 12. Across the other axes the taps stay
-what they are, columns of a matrix product. With these points float32 loses no more than the plain sum.
+products in place of 10, tiles of 4 for 3 taps take 6 in place of 12. Across the other axes it stays
+a convolution. With these points float32 loses no more than the plain sum.
 
 Everything is channels-last and traced; `win` is the Window of the convolution.
 """
 
 import functools
 import itertools
+import math
 
 import numpy as np
+
+from tensorfleet.ops.memory import stored
 
 # The last point is infinity. Of all small sets tried this one rounds least.
 POINTS = (0, 1, -1, 0.5, -2)
@@ -34,20 +37,30 @@ def suits(win, out_channels, dtype):
     )
 
 
-def example_bytes(win):
-    """What one example takes while it is worked on, all points together."""
+def example_bytes(win, taps):
+    """What one example takes while it is worked on, all points together, with so many taps of the other axes side by side."""
     rows = np.prod(win.out_shape[1:-2]) * _tiles(win)
-    return int(rows * np.prod(win.size[1:-2]) * win.in_shape[-1]) * (len(POINTS) + 1) * 4
+    return int(rows * taps * win.in_shape[-1]) * (len(POINTS) + 1) * 4
 
 
 def forward(xp, x, w, win):
     """The convolution of `x` with the filter `w` [..., width, in, out]."""
-    products = [
-        rows @ taps for rows, taps in zip(_input_rows(xp, x, win), _filter_points(xp, w), strict=True)
-    ]
-    tiles = xp.stack(list(_combine(_matrices(win.size[-2])[0], products)), 1)
+    others = [(0, 0)] * (x.ndim - 2)
+    points, filters = _input_points(xp, x, win, others), _filter_points(xp, w)
+    products = [_along_others(p, f, win) for p, f in zip(points, filters, strict=True)]
+    tiles = stored(xp, xp.stack(list(_combine(_matrices(win.size[-2])[0], products)), -2))
     shape = (x.shape[0], *win.out_shape[1:-2], _tiles(win) * _tile(win), w.shape[-1])
     return tiles.reshape(shape)[..., : win.out_shape[-2], :]
+
+
+def _along_others(x, w, win):
+    """The convolution of one point along the axes before the last one: XLA's, which never stores what windows see."""
+    from jax import lax
+
+    spatial = "DHW"[5 - x.ndim :]
+    layouts = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
+    padding = [*win.pads[1:-2], (0, 0)]
+    return lax.conv_general_dilated(x, w, win.stride[1:-1], padding, dimension_numbers=layouts)
 
 
 def filter_points(xp, x, dy, win):
@@ -55,16 +68,21 @@ def filter_points(xp, x, dy, win):
     size = _tile(win)
     missing = _tiles(win) * size - dy.shape[-2]
     dy = xp.pad(dy, [(0, 0)] * (dy.ndim - 2) + [(0, missing), (0, 0)])
-    outputs = [dy[..., i::size, :].reshape(-1, dy.shape[-1]) for i in range(size)]
-    at_points = _combine(_matrices(win.size[-2])[0].T, outputs)
-    return xp.stack([rows.T @ d for rows, d in zip(_input_rows(xp, x, win), at_points, strict=True)])
+    at_points = _combine(_matrices(win.size[-2])[0].T, [dy[..., i::size, :] for i in range(size)])
+    # One product for all points: XLA does these side by side.
+    left = stored(xp, xp.stack(list(at_points)))
+    right = stored(xp, xp.stack([_patches(xp, p, win) for p in _input_points(xp, x, win, win.pads[:-2])]))
+    rows = (len(POINTS) + 1, math.prod(left.shape[1:-1]))
+    left = left.reshape(*rows, left.shape[-1])
+    right = right.reshape(*rows, math.prod(right.shape[-2:]))
+    return xp.einsum("pro,pri->poi", left, right)
 
 
 def filter_gradient(xp, points, win):
     """The gradient of the filter as a matrix [taps * channels in, channels out]."""
     evaluate = _matrices(win.size[-2])[1].astype(np.float32)
-    points = points.reshape(len(POINTS) + 1, -1, win.in_shape[-1], points.shape[-1])
-    return xp.einsum("pk,phco->hkco", evaluate, points).reshape(-1, points.shape[-1])
+    points = points.reshape(len(POINTS) + 1, points.shape[1], -1, win.in_shape[-1])
+    return xp.einsum("pk,pohc->hkco", evaluate, points).reshape(-1, points.shape[1])
 
 
 def _tile(win):
@@ -75,32 +93,29 @@ def _tiles(win):
     return -(-win.out_shape[-2] // _tile(win))
 
 
-def _input_rows(xp, x, win):
-    """For each point a matrix [tiles, taps of the other axes * channels] of the input's combinations."""
+def _input_points(xp, x, win, others):
+    """The input's combinations at each point, [examples, ..., tiles, channels]; `others` pads the axes before the last."""
     size, count = _tile(win), _tiles(win)
     low, high = win.pads[-2]
     needed = count * size + win.size[-2] - 1
-    pads = [*win.pads[:-2], (low, max(high, needed - low - x.shape[-2])), (0, 0)]
-    x = xp.pad(x, pads)
+    x = xp.pad(x, [*others, (low, max(high, needed - low - x.shape[-2])), (0, 0)])
     seen = [x[..., i : i + (count - 1) * size + 1 : size, :] for i in range(len(POINTS) + 1)]
-    for at_point in _combine(_matrices(win.size[-2])[2], seen):
-        yield _patches(xp, at_point, win).reshape(-1, np.prod(win.size[1:-2], dtype=int) * x.shape[-1])
+    return [stored(xp, at_point) for at_point in _combine(_matrices(win.size[-2])[2], seen)]
 
 
 def _patches(xp, x, win):
-    """What each window sees along the axes before the last one."""
+    """What each window sees along the axes before the last one: [examples, ..., tiles, taps, channels]."""
     parts = []
     for tap in itertools.product(*map(range, win.size[1:-2])):
         inner = (slice(t, t + n) for t, n in zip(tap, win.out_shape[1:-2], strict=True))
         parts.append(x[(slice(None), *inner)])
-    return xp.concatenate(parts, -1)
+    return xp.stack(parts, -2)
 
 
 def _filter_points(xp, w):
-    """For each point the matrix [taps of the other axes * channels in, channels out]."""
+    """For each point the filter along the axes before the last one, [..., 1, channels in, channels out]."""
     evaluate = _matrices(w.shape[-3])[1].astype(np.float32)
-    points = xp.einsum("pk,...kco->p...co", evaluate, w)
-    return points.reshape(len(POINTS) + 1, -1, w.shape[-1])
+    return xp.einsum("pk,...kco->p...co", evaluate, w)[..., None, :, :]
 
 
 def _combine(matrix, parts):

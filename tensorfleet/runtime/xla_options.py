@@ -19,6 +19,8 @@ _WORTH_SHARING = 12_000_000
 # small sums always in XLA's own loops.
 _LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 _PRODUCTS_ONLY = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
+# Its convolutions, unlike XLA's own, use one thread.
+_NO_CONVOLUTIONS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 
 _unknown: set[str] = set()  # options that this version of XLA does not have
 
@@ -31,7 +33,7 @@ def compile_for_cpu(jax: Any, traced: Any, largest: int, owns: bool) -> tuple[An
     """
     small = largest < _WORTH_DIVIDING
     lowered, device = _lower(jax, traced, small and not owns and not _has_large_product(traced.jaxpr))
-    options = {}
+    options = {_LIBRARY: _NO_CONVOLUTIONS}
     if small and not _has_large_product(traced.jaxpr, ("conv_general_dilated",)):
         options[_LIBRARY] = _PRODUCTS_ONLY if _has_avx512() else ""
     return _compile(lowered, _has_barrier(traced.jaxpr), small, options), device

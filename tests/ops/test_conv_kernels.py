@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tensorfleet.ops import conv_chunks
 from tensorfleet.ops import conv_kernels as conv
 from tensorfleet.ops import depthwise_kernels as depthwise
 from tensorfleet.ops.windows import output_size
@@ -82,7 +83,7 @@ def by_loops(x, w, dy, strides, dilations, padding):
 def way(request, monkeypatch):
     """Every way to compute: all patches at once, in chunks with a rest, and without patches."""
     if request.param != "patches":
-        monkeypatch.setattr(conv, "CHUNK_BYTES", 1)
+        monkeypatch.setattr(conv_chunks, "CHUNK_BYTES", 1)
         monkeypatch.setattr(conv, "XLA_CHANNELS", 0)
     if request.param == "tap by tap":
         monkeypatch.setattr(conv, "LARGE_EXAMPLE_BYTES", 0)
@@ -147,7 +148,7 @@ def test_examples_left_over_from_the_last_chunk_count(monkeypatch):
     x, w = DRAW.randn(7, 4, 4, 5), DRAW.randn(3, 3, 5, 2)
     attrs = attributes((1, 1), (1, 1), "SAME")
     whole = [k(np, *a, **attrs) for k, a in every_kernel(x, w, x[..., :2])]
-    monkeypatch.setattr(conv, "CHUNK_BYTES", 3 * 16 * 45 * 8)
+    monkeypatch.setattr(conv_chunks, "CHUNK_BYTES", 3 * 16 * 45 * 8)
     for expected, (kernel, args) in zip(whole, every_kernel(x, w, x[..., :2]), strict=True):
         np.testing.assert_allclose(both_lives(kernel, *args, **attrs), expected, atol=1e-9)
 
