@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.ops.matmul import _matmul
+from tests.support.kernels import both_lives
 from tests.support.sessions import run
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
@@ -106,3 +108,15 @@ def test_einsum_refuses_what_does_not_parse():
         tf.einsum("ij,jk->ik", A)
     with pytest.raises(ValueError, match="Unknown output labels"):
         tf.einsum("ij->k", A)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.complex64])
+@pytest.mark.parametrize(
+    ("inner", "rows", "columns"), [(40, 30, 3), (8, 256, 9), (8, 255, 9), (1, 1, 1), (0, 4, 3)]
+)
+def test_a_transposed_left_factor_gives_the_same_compiled(inner, rows, columns, dtype):
+    draw = np.random.RandomState(5)
+    a = draw.randint(-9, 9, (inner, rows)).astype(dtype)
+    b = draw.randint(-9, 9, (inner, columns)).astype(dtype)
+    got = both_lives(_matmul, a, b, transpose_a=True, transpose_b=False)
+    np.testing.assert_array_equal(got, a.T @ b)
