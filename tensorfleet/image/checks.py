@@ -11,8 +11,8 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
-from tensorfleet.ops.array_join import unstack
 from tensorfleet.ops.array_shape import expand_dims, shape, squeeze
+from tensorfleet.ops.array_stack import unstack
 from tensorfleet.ops.basic import identity
 from tensorfleet.ops.cast import cast, saturate_cast
 from tensorfleet.ops.checks import Assert

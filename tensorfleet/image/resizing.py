@@ -13,8 +13,8 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.image.checks import Conditions, at_least_3d, batched, dimensions
 from tensorfleet.image.geometry import pad_to_bounding_box
 from tensorfleet.ops import images_resize
-from tensorfleet.ops.array_join import stack
 from tensorfleet.ops.array_shape import expand_dims, squeeze
+from tensorfleet.ops.array_stack import stack
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.math_binary import maximum, minimum
 from tensorfleet.ops.math_unary import floor

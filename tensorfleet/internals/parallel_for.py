@@ -20,7 +20,7 @@ from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
-from tensorfleet.ops.array_join import stack
+from tensorfleet.ops.array_stack import stack
 from tensorfleet.ops.basic import group, identity
 from tensorfleet.ops.branches import vectorized_map
 from tensorfleet.ops.gather import gather

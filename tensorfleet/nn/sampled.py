@@ -12,8 +12,8 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.nn.embedding import embedding_lookup, parts_of
 from tensorfleet.ops.array_build import ones, ones_like, zeros_like
-from tensorfleet.ops.array_join import stack
 from tensorfleet.ops.array_shape import shape
+from tensorfleet.ops.array_stack import stack
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.nn_losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
 from tensorfleet.ops.nn_sampling import compute_accidental_hits, log_uniform_candidate_sampler

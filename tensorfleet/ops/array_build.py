@@ -400,8 +400,8 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
     if indexing not in ("xy", "ij"):
         raise ValueError("indexing parameter must be either 'xy' or 'ij'")
     with name_scope(name, "meshgrid", list(args)):
-        from tensorfleet.ops.array_join import stack
         from tensorfleet.ops.array_shape import reshape, size
+        from tensorfleet.ops.array_stack import stack
 
         n = len(args)
         grids: list[Any] = [

@@ -12,11 +12,11 @@ from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
-from tensorfleet.ops.array_join import stack
 from tensorfleet.ops.array_shape import dense_gradient, invalid, known_rank
 from tensorfleet.ops.array_shape import rank as rank_of
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.array_shape import size as size_of
+from tensorfleet.ops.array_stack import stack
 from tensorfleet.ops.basic import zeros_of
 from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, shape_given_by, static_value
 from tensorfleet.ops.examples import case

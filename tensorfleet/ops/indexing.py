@@ -13,9 +13,10 @@ from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array_join import concat, stack
+from tensorfleet.ops.array_join import concat
 from tensorfleet.ops.array_shape import reshape
 from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.ops.array_stack import stack
 from tensorfleet.ops.common import UNKNOWN
 from tensorfleet.ops.slicing import strided_slice
 from tensorfleet.shapes import TensorShape

@@ -14,7 +14,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops import queue_ops  # noqa: F401  (the operations these classes build)
-from tensorfleet.ops.array_join import stack
+from tensorfleet.ops.array_stack import stack
 from tensorfleet.ops.common import static_value
 from tensorfleet.ops.gather import gather
 from tensorfleet.ops.random_ops import get_seed

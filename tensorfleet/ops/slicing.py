@@ -13,10 +13,10 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.array_build import ones_like
-from tensorfleet.ops.array_join import stack
 from tensorfleet.ops.array_shape import bracketed, dense_gradient, invalid, known_rank
 from tensorfleet.ops.array_shape import rank as rank_of
 from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.ops.array_stack import stack
 from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, shape_given_by, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape, unknown_shape

@@ -9,7 +9,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, device, get_collection, name_scope
-from tensorfleet.ops.array_join import stack
+from tensorfleet.ops.array_stack import stack
 from tensorfleet.ops.basic import group
 from tensorfleet.ops.indexing import boolean_mask
 from tensorfleet.variables.variable import Variable, is_variable_initialized
