@@ -23,9 +23,11 @@ from tensorfleet.io.crc import crc32c, mask
 from tensorfleet.io.slices import TensorSlice
 from tensorfleet.io.table import write_table
 from tensorfleet.io.varint import write_varint
-from tensorfleet.io.whole_files import sync_folder, whole_file
+from tensorfleet.io.whole_files import start_to_disk, sync_folder, whole_file
 from tensorfleet.platform.gfile import _errors_about as file_errors
 from tensorfleet.platform.gfile import local_path
+
+_LARGE = 1 << 20  # bytes that the system begins to put on disk at once
 
 
 def data_file(prefix: str, shard: int, shards: int) -> str:
@@ -111,7 +113,10 @@ class BundleWriter:
                 # As bytes: neither the checksum nor the file knows all of our types.
                 flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 self._file.write(flat.data)
-                size, crc = flat.nbytes, crc32c(flat)
+                size = flat.nbytes
+                if size >= _LARGE:
+                    start_to_disk(self._file, self._offset, size)
+                crc = crc32c(flat)
         entry: Any = BundleEntryProto(offset=self._offset, size=size, crc32c=mask(crc))
         entry.dtype = kind.as_datatype_enum
         set_shape(entry, array.shape)

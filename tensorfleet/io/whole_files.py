@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import uuid
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from tensorfleet.platform.gfile import _errors_about as file_errors
@@ -37,3 +39,23 @@ def sync_folder(path: str) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+_START_WRITING = 2  # SYNC_FILE_RANGE_WRITE
+
+
+def start_to_disk(file: Any, start: int, size: int) -> None:
+    """Has the system begin to put some bytes of a file on disk, where it can be asked to, so that `fsync` has less to wait for."""
+    call = _sync_file_range()
+    if call is not None:
+        call(file.fileno(), start, size, _START_WRITING)  # if it cannot, fsync will do it
+
+
+@cache
+def _sync_file_range() -> Any:
+    try:
+        found = ctypes.CDLL(None).sync_file_range
+    except (OSError, AttributeError):  # only Linux has it
+        return None
+    found.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    return found
