@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tensorfleet.runtime import boards
 from tensorfleet.runtime.boards import Reader, board_of
 from tensorfleet.runtime.resources import VariableStore
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not boards.are_possible(), reason="boards need x86 and Linux")
 
 
@@ -199,5 +201,7 @@ assert reader.read()[0] == 7.0
 changed(stores[0], np.float32(8.0))
 assert reader.read()[0] == 8.0
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
