@@ -256,20 +256,6 @@ def test_a_loop_ends_at_its_deadline():
         s.run(i, options=tf.RunOptions(timeout_in_ms=100))
 
 
-def test_the_second_gradient_of_a_loop_is_refused():
-    x = tf.constant(2.0)
-    y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, x])[1]
-    (g,) = tf.gradients(y, x)
-    with pytest.raises(TypeError, match="Second-order gradient for while loops not supported"):
-        tf.gradients(g, x)
-
-
-def test_back_prop_false_stops_gradients():
-    x = tf.constant(2.0)
-    y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, x], back_prop=False)[1]
-    assert tf.gradients(y, x) == [None]
-
-
 def test_sparse_tensors_are_loop_variables(session):
     sparse = tf.SparseTensor([[0, 1]], [2.0], [2, 2])
 
@@ -473,40 +459,6 @@ def test_loops_take_tensor_specs_as_invariants_and_updated_variables_as_values(s
     assert session.run(written[1]).tolist() == [10.0] * 3
 
 
-@pytest.mark.parametrize("x", [2.0, 0.5, -2.0])
-def test_branches_have_derivatives_of_any_order(x):
-    given = tf.placeholder(tf.float32, [])
-    inner = lambda: tf.cond(given > 1, lambda: given**3, lambda: given * tf.sin(given))  # noqa: E731
-    y = tf.cond(given > 0, inner, lambda: tf.constant(1.0))
-    orders = [tf.gradients(y, given)[0]]
-    orders += [tf.gradients(orders[0], given)[0]]
-    s, c = np.sin(x), np.cos(x)
-    wanted = {2.0: [12, 12], 0.5: [s + x * c, 2 * c - x * s], -2.0: [0, 0]}[x]
-    with tf.Session() as session:
-        for _ in range(2):
-            np.testing.assert_allclose(session.run(orders, {given: x}), wanted, rtol=1e-6)
-
-
-@pytest.mark.parametrize(("taken", "slope"), [(False, 2), (True, 27)])
-def test_a_merge_made_by_hand_has_a_gradient(taken, slope):
-    x = tf.constant(3.0)
-    no, yes = tf.raw_ops.Switch(data=x, pred=tf.constant(taken))
-    merged, _ = tf.raw_ops.Merge(inputs=[no * 2, yes * yes * yes])
-    with tf.Session() as session:
-        assert session.run(tf.gradients(merged, x)[0]) == slope
-
-
 def test_a_branch_must_return_something():
     with pytest.raises(ValueError, match="true_fn must have a return value"):
         tf.cond(tf.constant(True), lambda: None, lambda: None)
-
-
-def test_rows_gathered_in_a_loop_give_the_variable_its_gradient():
-    table = tf.get_variable("table", initializer=np.ones([3, 2], np.float32))
-    total = tf.while_loop(
-        lambda i, c: i < 2, lambda i, c: (i + 1, c + tf.reduce_sum(tf.gather(table, [i]))), [0, 0.0]
-    )[1]
-    (gradient,) = tf.gradients(total, table)
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        assert sess.run(gradient).tolist() == [[1, 1], [1, 1], [0, 0]]
