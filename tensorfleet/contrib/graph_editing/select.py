@@ -198,6 +198,18 @@ def get_backward_walk_ops(
     return _walk(seeds, inclusive, _allowed(within_ops, within_ops_fn), following)
 
 
+def _both_walks(
+    ahead: tuple[Any, bool],
+    back: tuple[Any, bool],
+    within: tuple[Any, Callable | None],
+    controls: tuple[Any, Any],
+) -> tuple[list, list]:
+    """What depends on some operations, and what others depend on."""
+    waits, waiting = controls
+    forward = get_forward_walk_ops(*ahead, *within, control_outputs=waiting)
+    return forward, get_backward_walk_ops(*back, *within, control_inputs=waits)
+
+
 def get_walks_intersection_ops(
     forward_seed_ops: Any,
     backward_seed_ops: Any,
@@ -210,12 +222,11 @@ def get_walks_intersection_ops(
     control_ios: Any = None,
 ) -> list[Operation]:
     """What lies on a way from some operations to others."""
-    waits, waiting = check_cios(control_inputs, control_outputs, control_ios)
-    forward = get_forward_walk_ops(
-        forward_seed_ops, forward_inclusive, within_ops, within_ops_fn, control_outputs=waiting
-    )
-    backward = get_backward_walk_ops(
-        backward_seed_ops, backward_inclusive, within_ops, within_ops_fn, control_inputs=waits
+    forward, backward = _both_walks(
+        (forward_seed_ops, forward_inclusive),
+        (backward_seed_ops, backward_inclusive),
+        (within_ops, within_ops_fn),
+        check_cios(control_inputs, control_outputs, control_ios),
     )
     both = set(backward)
     return [op for op in forward if op in both]
@@ -233,12 +244,11 @@ def get_walks_union_ops(
     control_ios: Any = None,
 ) -> list[Operation]:
     """What depends on some operations, and what others depend on."""
-    waits, waiting = check_cios(control_inputs, control_outputs, control_ios)
-    forward = get_forward_walk_ops(
-        forward_seed_ops, forward_inclusive, within_ops, within_ops_fn, control_outputs=waiting
-    )
-    backward = get_backward_walk_ops(
-        backward_seed_ops, backward_inclusive, within_ops, within_ops_fn, control_inputs=waits
+    forward, backward = _both_walks(
+        (forward_seed_ops, forward_inclusive),
+        (backward_seed_ops, backward_inclusive),
+        (within_ops, within_ops_fn),
+        check_cios(control_inputs, control_outputs, control_ios),
     )
     return util.concatenate_unique(forward, backward)
 
