@@ -39,10 +39,9 @@ class Posted:
             if self._asked < _OFTEN:
                 return None
             reader = self._find(session, deadline)
-        if reader is None or self._incarnation != at.incarnation or not at.is_open():
-            self._reader = None
+        if reader is None or not at.is_open():  # it is gone, or others use all connections to it
             return None
-        found = reader.read()
+        found = reader.read() if self._incarnation == at.incarnation else None
         if found is None:
             self._reader, self._asked = None, 0
         return found

@@ -204,6 +204,33 @@ def test_steps_leave_nothing_behind_in_the_server(server):
         assert not any(s.steps for s in server.worker._sessions.values())
 
 
+class Connections:
+    """A peer, as far as it is looked at before a board is read."""
+
+    incarnation, is_free, boards = 1, True, 0
+
+    def is_open(self):
+        return self.is_free
+
+    def call(self, kind, deadline, take, **fields):
+        self.boards += 1
+        return type("Shown", (), {"read": lambda self: ["values"]})()
+
+
+def test_a_board_is_kept_while_others_use_all_connections_and_forgotten_with_the_task_that_put_it_up():
+    at = Connections()
+    stage = posted.Posted(at, 1)
+    found = [stage.read("s", None) for _ in range(posted._OFTEN)]
+    assert found == [None] * (posted._OFTEN - 1) + [["values"]]
+    at.is_free = False
+    assert stage.read("s", None) is None
+    at.is_free = True
+    assert stage.read("s", None) == ["values"] and at.boards == 1
+    at.incarnation = 2
+    assert [stage.read("s", None) for _ in range(posted._OFTEN)] == [None] * posted._OFTEN
+    assert stage.read("s", None) == ["values"] and at.boards == 2
+
+
 @pytest.mark.parametrize(
     ("told", "count", "why"),
     [
