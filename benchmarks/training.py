@@ -68,7 +68,7 @@ def files(tf: Any, target: str, folder: str) -> dict[str, float]:
     """Seconds of a save and of a restore, the fastest of several."""
     for i in range(8):
         tf.get_variable(f"v{i}", [25 * 250_000], initializer=tf.random_uniform_initializer())
-    saver = tf.train.Saver(sharded=True, max_to_keep=1)
+    saver = tf.train.Saver(sharded=True)
     with tf.Session(target) as sess:
         sess.run(tf.global_variables_initializer())
         best = {"save": float("inf"), "restore": float("inf")}

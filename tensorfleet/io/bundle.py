@@ -23,11 +23,9 @@ from tensorfleet.io.crc import crc32c, mask
 from tensorfleet.io.slices import TensorSlice
 from tensorfleet.io.table import write_table
 from tensorfleet.io.varint import write_varint
-from tensorfleet.io.whole_files import start_to_disk, sync_folder, whole_file
+from tensorfleet.io.whole_files import sync_now, whole_file
 from tensorfleet.platform.gfile import _errors_about as file_errors
 from tensorfleet.platform.gfile import local_path
-
-_LARGE = 1 << 20  # bytes that the system begins to put on disk at once
 
 
 def data_file(prefix: str, shard: int, shards: int) -> str:
@@ -114,8 +112,6 @@ class BundleWriter:
                 flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 self._file.write(flat.data)
                 size = flat.nbytes
-                if size >= _LARGE:
-                    start_to_disk(self._file, self._offset, size)
                 crc = crc32c(flat)
         entry: Any = BundleEntryProto(offset=self._offset, size=size, crc32c=mask(crc))
         entry.dtype = kind.as_datatype_enum
@@ -137,11 +133,9 @@ class BundleWriter:
         return len(lengths) + 4 + sum(map(len, values)), crc
 
     def finish(self) -> None:
-        """Makes the checkpoint visible: its bytes are on disk, and the index comes last."""
+        """Makes the checkpoint visible, the index last."""
         try:
             with file_errors(self._prefix):
-                self._file.flush()
-                os.fsync(self._file.fileno())
                 self._file.close()
         except BaseException:
             self.discard()
@@ -190,8 +184,9 @@ def publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> Non
     """Makes files the data of the checkpoint `prefix`.
 
     Where there is a checkpoint of that name already, the new data must not take the place of the old before the
-    index does, or a crash in between would leave neither. So the data files are first numbered as if there were one
-    more, and get their usual names once the index leads to them.
+    index does, or a crash in between would leave neither. So the data files are first put on disk and numbered as if
+    there were one more, and get their usual names once the index leads to them. A checkpoint of a new name replaces
+    none: who deletes older ones sees to it that this one is on disk before.
     """
     with _TURNS[hash(prefix) % len(_TURNS)]:
         _publish(prefix, files, entries)
@@ -199,14 +194,16 @@ def publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> Non
 
 def _publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> None:
     count = len(files)
-    aside = _count_in_use(prefix) == count
+    replaced = os.path.exists(index_file(prefix))
+    aside = replaced and _count_in_use(prefix) == count
     used = count + 1 if aside else count
     places = [data_file(prefix, i, used) for i in range(count)]
     with file_errors(prefix):
         try:
             for source, place in zip(files, places, strict=True):
                 os.replace(source, place)
-            sync_folder(prefix)
+            if replaced:
+                sync_now(places)
             write_index(prefix, used, entries)
         except BaseException:
             for path in (*files, *places):
@@ -227,7 +224,7 @@ def _usual_names(prefix: str, places: list[str], entries: dict[bytes, Any]) -> l
             second = f"{place}.tempstate{uuid.uuid4().hex}"
             os.link(source, second)
             os.replace(second, place)
-        sync_folder(prefix)
+        sync_now(usual)
         write_index(prefix, len(places), entries)
     except (OSError, errors.OpError):  # a file system without links, or a full one: the checkpoint is whole
         return places
@@ -235,11 +232,9 @@ def _usual_names(prefix: str, places: list[str], entries: dict[bytes, Any]) -> l
 
 
 def _count_in_use(prefix: str) -> int | None:
-    """How many data files the checkpoint of that name has, if there is one that can be read."""
+    """How many data files the checkpoint of that name has, if it can be read."""
     from tensorfleet.io.bundle_reader import BundleReader
 
-    if not os.path.exists(index_file(prefix)):
-        return None
     try:
         return BundleReader(prefix).shards
     except errors.OpError:

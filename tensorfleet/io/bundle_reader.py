@@ -195,3 +195,13 @@ def _window(bounds: Sequence[tuple[int, int]]) -> tuple[slice, ...]:
 def _moved(bounds: Sequence[tuple[int, int]], base: Sequence[tuple[int, int]]) -> tuple[slice, ...]:
     """Bounds as seen from where `base` starts."""
     return tuple(slice(s - b, e - b) for (s, e), (b, _) in zip(bounds, base, strict=True))
+
+
+def is_complete(prefix: str) -> bool:
+    """Whether there is a checkpoint of that name, and its files are as long as its index says. Reads the index only."""
+    try:
+        reader = BundleReader(prefix)
+        sizes = [os.path.getsize(data_file(prefix, i, reader.shards)) for i in range(reader.shards)]
+        return all(e.offset + e.size <= sizes[e.shard_id] for e in reader.entries.values())
+    except (OSError, errors.OpError):
+        return os.path.isfile(prefix)  # the older format is one file

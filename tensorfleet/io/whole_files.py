@@ -3,59 +3,127 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
+import threading
 import uuid
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tensorfleet.platform import logging
 from tensorfleet.platform.gfile import _errors_about as file_errors
+
+_LONGEST = 600.0  # seconds to wait for a disk
+_LARGE = 1 << 20  # bytes that take a while to free
 
 
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[Any]:
-    """A file to write in; at the end its bytes are on disk and it takes the place of `path`."""
+    """A file to write in; at the end it becomes `path`. Where it takes the place of another, its bytes are on disk first."""
     temporary = f"{path}.tempstate{uuid.uuid4().hex}"
     with file_errors(path):
         try:
             with open(temporary, "wb") as f:
                 yield f
                 f.flush()
-                os.fsync(f.fileno())
+                if replaces := os.path.exists(path):
+                    os.fsync(f.fileno())
             os.replace(temporary, path)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.remove(temporary)
             raise
-        sync_folder(path)
+        if replaces:
+            sync_folder(path)
+
+
+def sync_file(path: str) -> None:
+    """Sees that the bytes of a file are on disk, whoever wrote them."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def sync_folder(path: str) -> None:
     """Sees that the names in the directory of `path` are on disk, where that can be asked for."""
     with contextlib.suppress(OSError):  # some file systems cannot
-        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_file(os.path.dirname(path) or ".")
 
 
-_START_WRITING = 2  # SYNC_FILE_RANGE_WRITE
+class _Behind:
+    """Files that are being put on disk while the program goes on, those of one call at a time."""
+
+    def __init__(self) -> None:
+        self._busy: threading.Thread | None = None
+        self._turn = threading.Lock()
+
+    def start(self, paths: Sequence[str]) -> None:
+        with self._turn:
+            self._wait()
+            self._busy = threading.Thread(target=_sync_all, args=(paths,), name="to_disk", daemon=True)
+            self._busy.start()
+
+    def wait(self) -> None:
+        with self._turn:
+            self._wait()
+
+    def _wait(self) -> None:
+        if self._busy is not None:
+            self._busy.join(_LONGEST)
+            if self._busy.is_alive():
+                logging.error("The disk has not taken the last checkpoint in %d seconds; going on.", _LONGEST)
+            self._busy = None
 
 
-def start_to_disk(file: Any, start: int, size: int) -> None:
-    """Has the system begin to put some bytes of a file on disk, where it can be asked to, so that `fsync` has less to wait for."""
-    call = _sync_file_range()
-    if call is not None:
-        call(file.fileno(), start, size, _START_WRITING)  # if it cannot, fsync will do it
+_behind = _Behind()
+os.register_at_fork(after_in_child=_behind.__init__)  # type: ignore[misc]
 
 
-@cache
-def _sync_file_range() -> Any:
+def sync_behind(paths: Sequence[str]) -> None:
+    """Has files put on disk while the program goes on. Those of an earlier call are waited for."""
+    if paths:
+        _behind.start(paths)
+
+
+def wait_for_disk() -> None:
+    """Waits until the files given to `sync_behind` are on disk."""
+    _behind.wait()
+
+
+def sync_now(paths: Sequence[str]) -> None:
+    """Puts files, and the names they have, on disk."""
+    for path in paths:
+        sync_file(path)
+    for folder in {os.path.dirname(path) for path in paths}:
+        sync_folder(os.path.join(folder, "."))
+
+
+def _sync_all(paths: Sequence[str]) -> None:
     try:
-        found = ctypes.CDLL(None).sync_file_range
-    except (OSError, AttributeError):  # only Linux has it
-        return None
-    found.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
-    return found
+        sync_now(paths)
+    except FileNotFoundError:
+        pass  # deleted meanwhile: nobody needs it on disk
+    except OSError as e:
+        logging.error(
+            "A checkpoint may be lost if this machine loses its power: %s: %s. The one before it is on disk; look at "
+            "the disk, then save again.",
+            paths[0],
+            e.strerror,
+        )
+
+
+def remove_files(paths: Sequence[str]) -> None:
+    """Deletes files; the room of those that were large is given back while the program goes on."""
+    freed = []
+    for path in paths:
+        if os.path.getsize(path) >= _LARGE:
+            freed.append(os.open(path, os.O_RDONLY))  # the bytes stay while somebody has them open
+        os.remove(path)
+    if freed:
+        threading.Thread(target=_close_all, args=(freed,), name="free_disk", daemon=True).start()
+
+
+def _close_all(files: Sequence[int]) -> None:
+    for file in files:
+        os.close(file)

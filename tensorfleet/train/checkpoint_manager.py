@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorfleet.api import export
 from tensorfleet.graph.scopes import get_default_graph, session_for
+from tensorfleet.io.whole_files import wait_for_disk
 from tensorfleet.platform import logging
 from tensorfleet.train.checkpoint import Checkpoint
 from tensorfleet.train.checkpoint_state import get_checkpoint_state, remove_checkpoint, write_state
@@ -105,4 +106,6 @@ class CheckpointManager:
             if self._hours is not None and stamp - self._hours * 3600.0 >= self._preserved:
                 self._preserved = stamp
                 continue
+            if len(self._kept) == 1:
+                wait_for_disk()  # with more, the one before the latest is on disk
             remove_checkpoint(path)

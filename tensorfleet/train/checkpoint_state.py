@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Sequence
 from glob import escape, glob
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.io.bundle import index_file
-from tensorfleet.io.whole_files import whole_file
+from tensorfleet.io.bundle_reader import is_complete
+from tensorfleet.io.whole_files import remove_files, sync_behind, whole_file
 from tensorfleet.platform import logging
 from tensorfleet.platform.gfile import local_path
 
@@ -137,7 +139,26 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
     state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
     for i, name in enumerate(state.all_model_checkpoint_paths):
         state.all_model_checkpoint_paths[i] = os.path.join(folder, name)
+    if os.stat(path).st_mtime < _machine_started():
+        _pass_over_what_was_lost(state)
     return state
+
+
+def _machine_started() -> float:
+    return time.time() - time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def _pass_over_what_was_lost(state: Any) -> None:
+    """Where the latest checkpoint did not come to disk before the machine went down, names the one before it."""
+    latest = state.model_checkpoint_path
+    for path in [latest, *reversed(state.all_model_checkpoint_paths)]:
+        if is_complete(local_path(path)):
+            if path != latest:
+                logging.error(
+                    "%s was not on disk yet when the machine went down; going on from %s", latest, path
+                )
+            state.model_checkpoint_path = path
+            return
 
 
 @export(
@@ -199,11 +220,19 @@ def remove_checkpoint(
     path = local_path(checkpoint_prefix)
     if not path:
         raise errors.InvalidArgumentError(None, None, "remove_checkpoint needs the path of a checkpoint.")
+    remove_files(_files(path, meta_graph_suffix))
+
+
+def start_to_disk(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
+    """Has a checkpoint put on disk while the program goes on; when this returns, the one before it is there."""
+    sync_behind(_files(local_path(checkpoint_prefix), meta_graph_suffix))
+
+
+def _files(path: str, meta_graph_suffix: str) -> list[str]:
+    """The files of a checkpoint, the index first: without it the others are no checkpoint."""
     data = glob(escape(path) + ".data-?????-of-?????")
-    # The index goes first: what is left is no checkpoint any more.
-    for name in [index_file(path), meta_graph_filename(path, meta_graph_suffix), *data, path]:
-        if os.path.isfile(name):
-            os.remove(name)
+    names = [index_file(path), meta_graph_filename(path, meta_graph_suffix), *data, path]
+    return [name for name in names if os.path.isfile(name)]
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:

@@ -21,6 +21,7 @@ from tensorfleet.graph.meta_graph import (
     register_proto_function,
 )
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
+from tensorfleet.io.whole_files import wait_for_disk
 from tensorfleet.platform import logging
 from tensorfleet.platform.compat import as_text
 from tensorfleet.platform.gfile import isdir, rmtree
@@ -177,7 +178,7 @@ class Saver:
         if not self._is_empty:
             saved = self._write(sess, save_path, path)
             if write_state:
-                self._record(saved, os.path.dirname(save_path), latest_filename, meta_graph_suffix)
+                self._record(saved, os.path.dirname(save_path), latest_filename)
         if write_meta_graph:
             with sess.graph.as_default():
                 self.export_meta_graph(
@@ -185,6 +186,10 @@ class Saver:
                     strip_default_attrs=strip_default_attrs,
                     save_debug_info=save_debug_info,
                 )
+        if saved is not None:
+            checkpoint_state.start_to_disk(saved, meta_graph_suffix)
+            if write_state and self._checkpoints_to_be_deleted:
+                self._delete(self._checkpoints_to_be_deleted.pop(0), meta_graph_suffix)
         return saved
 
     def _path(self, sess: Any, save_path: str, step: Any, latest_filename: str) -> str:
@@ -220,8 +225,8 @@ class Saver:
                 parts: Any = constant_value(op.inputs[1].op.inputs[2])
                 rmtree(os.path.dirname(path + as_text(parts.item())))
 
-    def _record(self, path: str, folder: str, latest_filename: str, suffix: str) -> None:
-        """Adds a checkpoint to the list, writes the list, and only then deletes what fell off it."""
+    def _record(self, path: str, folder: str, latest_filename: str) -> None:
+        """Adds a checkpoint to the list and writes the list; what falls off it is deleted later."""
         keep = self.saver_def.max_to_keep
         if keep > 0:
             self._last_checkpoints = [c for c in self._last_checkpoints if c[0] != path]
@@ -231,8 +236,6 @@ class Saver:
         checkpoint_state.write_state(
             folder, path, self.last_checkpoints, latest_filename, self._save_relative_paths
         )
-        if self._checkpoints_to_be_deleted:
-            self._delete(self._checkpoints_to_be_deleted.pop(0), suffix)
 
     def _delete(self, checkpoint: tuple[str, float], suffix: str) -> None:
         path, written = checkpoint
@@ -240,6 +243,8 @@ class Saver:
         if hours and written > self._next_checkpoint_time:
             self._next_checkpoint_time += hours * 3600
             return
+        if len(self._last_checkpoints) == 1:
+            wait_for_disk()  # with more, the one before the latest is on disk
         try:
             checkpoint_state.remove_checkpoint(path, _V2, suffix)
         except (errors.OpError, OSError) as e:
