@@ -60,15 +60,15 @@ class _Behind:
 
     def start(self, paths: Sequence[str]) -> None:
         with self._turn:
-            self._wait()
+            self._join()
             self._busy = threading.Thread(target=_sync_all, args=(paths,), name="to_disk", daemon=True)
             self._busy.start()
 
-    def wait(self) -> None:
+    def finish(self) -> None:
         with self._turn:
-            self._wait()
+            self._join()
 
-    def _wait(self) -> None:
+    def _join(self) -> None:
         if self._busy is not None:
             self._busy.join(_LONGEST)
             if self._busy.is_alive():
@@ -88,7 +88,7 @@ def sync_behind(paths: Sequence[str]) -> None:
 
 def wait_for_disk() -> None:
     """Waits until the files given to `sync_behind` are on disk."""
-    _behind.wait()
+    _behind.finish()
 
 
 def sync_now(paths: Sequence[str]) -> None:
