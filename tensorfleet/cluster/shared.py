@@ -15,21 +15,18 @@ from __future__ import annotations
 
 import array
 import fcntl
-import functools
 import itertools
-import mmap
 import os
 import socket
 import struct
 import sys
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorfleet import errors
-from tensorfleet.runtime import lending
+from tensorfleet.runtime import lending, mapping
 
 LEAST = 1 << 15  # smaller bodies go through the socket
 PLACE = struct.Struct("<BBQ")  # number of the segment, whether its descriptor comes along, its size
@@ -52,9 +49,9 @@ def is_possible(sock: Any) -> bool:
 class Segment:
     """One piece of shared memory."""
 
-    def __init__(self, descriptor: int, size: int, used: int) -> None:
-        self.memory = mmap.mmap(descriptor, size, mmap.MAP_SHARED | mmap.MAP_POPULATE)
-        self.size = size
+    def __init__(self, memory: Any, used: int) -> None:
+        self.memory = memory
+        self.size = len(memory)
         self.used = used
         self._laid_out: tuple[list, list] = [], []  # kinds of arrays, and where they were put
 
@@ -162,15 +159,8 @@ class Outbox(_Segments):
 
     def _make(self, number: int, wanted: int) -> int:
         step = max(1 << 16, 1 << (wanted.bit_length() - 3))  # room for a body that grows a little
-        size = -(-wanted // step) * step
-        descriptor = os.memfd_create("tensorfleet", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        try:
-            os.ftruncate(descriptor, size)
-            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-            self.segments[number] = Segment(descriptor, size, self.frames)
-        except BaseException:
-            os.close(descriptor)
-            raise
+        descriptor, memory = mapping.make(mapping.room(-(-wanted // step) * step))
+        self.segments[number] = Segment(memory, self.frames)
         return descriptor
 
 
@@ -200,7 +190,7 @@ class Inbox(_Segments):
         if fresh:
             if number >= _MOST:
                 raise _refused("too many segments")
-            self.segments[number] = self._map(size, lambda fd: Segment(fd, size, self.frames))
+            self.segments[number] = Segment(self.map_whole(size), self.frames)
         segment = self.segments.get(number)
         if segment is None or segment.size != size or _HEAD + total > size:
             raise _refused("a segment that was never shared")
@@ -212,7 +202,7 @@ class Inbox(_Segments):
         """Which tensors of a frame are lent, with their bytes: each is given back when nothing of it is held any more."""
         found = []
         for i, byte, fresh, number, size in LOAN.iter_unpack(told):
-            whole = lending.HEAD + size
+            whole = lending.room(size)
             if fresh:
                 self.lent[number] = [0, self.map_whole(whole)]
             used = self.lent.get(number)
@@ -224,11 +214,23 @@ class Inbox(_Segments):
         self.count()
         return found
 
-    def map_whole(self, size: int) -> mmap.mmap:
+    def map_whole(self, size: int) -> Any:
         """Memory of that size whose descriptor came next."""
-        return self._map(size, functools.partial(_whole, size))
+        if not self._descriptors:
+            raise _refused("shared memory without its descriptor")
+        descriptor = self._descriptors.pop(0)
+        try:
+            seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
+            real = os.fstat(descriptor).st_size
+            if not seals & fcntl.F_SEAL_SHRINK or real != size or mapping.room(size) != size:
+                raise _refused("shared memory that could be taken away")
+            return mapping.mapped(descriptor, size)
+        except (OSError, ValueError):
+            raise _refused("shared memory that cannot be mapped") from None
+        finally:
+            os.close(descriptor)
 
-    def _leased(self, memory: mmap.mmap, byte: int, total: int, start: int) -> np.ndarray:
+    def _leased(self, memory: Any, byte: int, total: int, start: int) -> np.ndarray:
         body = np.frombuffer(memory, np.uint8, total, start)
         body.flags.writeable = False
         leases, key = self._leases, next(self._numbers)
@@ -239,24 +241,6 @@ class Inbox(_Segments):
 
         leases[key] = weakref.ref(body, give_back)
         return body
-
-    def _map(self, size: int, make: Callable[[int], Any]) -> Any:
-        if not self._descriptors:
-            raise _refused("shared memory without its descriptor")
-        descriptor = self._descriptors.pop(0)
-        try:
-            seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
-            if not seals & fcntl.F_SEAL_SHRINK or os.fstat(descriptor).st_size != size:
-                raise _refused("shared memory that could be taken away")
-            return make(descriptor)
-        except (OSError, ValueError):
-            raise _refused("shared memory that cannot be mapped") from None
-        finally:
-            os.close(descriptor)
-
-
-def _whole(size: int, descriptor: int) -> mmap.mmap:
-    return mmap.mmap(descriptor, size, mmap.MAP_SHARED | mmap.MAP_POPULATE)
 
 
 def _refused(what: str) -> errors.OpError:

@@ -10,8 +10,6 @@ That writes are seen in the order they were made in is a promise of x86 processo
 
 from __future__ import annotations
 
-import fcntl
-import mmap
 import os
 import platform
 import sys
@@ -21,6 +19,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from tensorfleet.runtime import mapping
 
 MOST_BYTES = 1 << 20  # of all values: to copy more takes longer than to ask
 _MOST_BOARDS = 64  # in a process: each is two open files
@@ -102,14 +102,7 @@ class Board:
             size += -(-value.nbytes // _ALIGNMENT) * _ALIGNMENT
         self.size = size
         self._stores = list(stores)
-        self.descriptor = os.memfd_create("tensorfleet", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        try:
-            os.ftruncate(self.descriptor, size)
-            fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-            self._memory = mmap.mmap(self.descriptor, size, mmap.MAP_SHARED | mmap.MAP_POPULATE)
-        except BaseException:
-            os.close(self.descriptor)
-            raise
+        self.descriptor, self._memory = mapping.make(size)
         self._counts = np.frombuffer(self._memory, np.uint64, len(stores), _COUNTS)
         self._places = [
             np.ndarray(v.shape, v.dtype, self._memory, start) for v, start in zip(values, starts, strict=True)
@@ -162,7 +155,7 @@ class Board:
 class Reader:
     """A board that another process has put up."""
 
-    def __init__(self, memory: mmap.mmap, layout: list) -> None:
+    def __init__(self, memory: Any, layout: list) -> None:
         """`layout` has the type and shape of each value, and where it begins behind the head."""
         self._memory = memory
         self._layout = layout

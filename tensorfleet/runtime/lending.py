@@ -9,7 +9,6 @@ a copy, as always. A borrower that ends without a word may hold it still: that m
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import itertools
 import mmap
 import os
@@ -21,6 +20,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from tensorfleet.runtime import mapping
 
 LEAST = 1 << 18  # bytes; to copy fewer costs no more than to lend them
 HEAD = mmap.PAGESIZE
@@ -34,6 +35,11 @@ _count = 0
 _possible = False
 
 
+def room(size: int) -> int:
+    """How much memory a value of so many bytes takes."""
+    return mapping.room(HEAD + size)
+
+
 def begin() -> None:
     """This process serves others from now on: its large variables go where they can be lent."""
     global _possible
@@ -44,27 +50,14 @@ def begin() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-class _Memory(mmap.mmap):
-    """The memory of a home, which what lies in it leads to."""
-
-    home: Home
-
-
 class Home:
     """A piece of memory for one value."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.number = next(_numbers)
-        self.descriptor = os.memfd_create("tensorfleet", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        try:
-            os.ftruncate(self.descriptor, HEAD + size)
-            fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-            memory = _Memory(self.descriptor, HEAD + size, mmap.MAP_SHARED | mmap.MAP_POPULATE)
-        except BaseException:
-            os.close(self.descriptor)
-            raise
-        self._memory: _Memory | None = memory  # while it is spare; its array has it otherwise
+        self.descriptor, memory = mapping.make(room(size))
+        self._memory: Any = memory  # while it is spare; its array has it otherwise
         self._loans: dict[int, Loan] = {}
         self._lost = False
         weakref.finalize(memory, _closed, self.descriptor)
@@ -73,12 +66,12 @@ class Home:
         """An array in it, which leaves it as spare memory when nobody holds it any more."""
         assert self._memory is not None
         memory, self._memory = self._memory, None
-        memory.home = self
+        memory.home = self  # what lies in it leads here
         made = np.ndarray(shape, dtype, memory, HEAD)
         self._watch = weakref.ref(made, lambda _: self._left(memory))
         return made
 
-    def _left(self, memory: _Memory) -> None:
+    def _left(self, memory: Any) -> None:
         del self._watch, memory.home  # they lead to each other
         with _lock:
             if not self._lost and sum(h.size for h in _spare) + self.size <= _MOST_SPARE:
@@ -142,8 +135,8 @@ def _closed(descriptor: int) -> None:
 
 def home_of(value: Any) -> Home | None:
     """Where a value lies, if it can be lent."""
-    memory = _memory_of(value) if type(value) is np.ndarray else None
-    return memory.home if type(memory) is _Memory else None
+    found = getattr(_memory_of(value), "home", None) if type(value) is np.ndarray else None
+    return found if type(found) is Home else None
 
 
 def _memory_of(array: np.ndarray) -> Any:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import shared
 from tensorfleet.cluster.tensor_bytes import describe, layout_of
-from tensorfleet.runtime import boards
+from tensorfleet.runtime import boards, mapping
 from tensorfleet.runtime.boards import Reader, board_of
 from tensorfleet.runtime.resources import VariableStore
 
@@ -37,7 +36,7 @@ def reader_of(board):
     assert board.size == boards.head_of(len(board.values)) + total
     descriptor = board.opened()
     try:
-        memory = shared._whole(board.size, descriptor)
+        memory = mapping.mapped(descriptor, board.size)
     finally:
         os.close(descriptor)
     return Reader(memory, [(dtype, shape, start) for dtype, shape, start, _ in layout])
