@@ -238,7 +238,7 @@ class Server:
         finally:
             self._channels.discard(channel)
             channel.close()
-            if hello.get("control"):
+            if hello.get("control") and not self._stopping.is_set():  # or it was this end that closed it
                 self._client_gone(client)
 
     def _client_gone(self, client: str) -> None:
