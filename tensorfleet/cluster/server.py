@@ -19,6 +19,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.cluster import connection, farewell, moving, tls, wire
+from tensorfleet.cluster.asker import Asker
 from tensorfleet.cluster.listener import Listener
 from tensorfleet.cluster.peers import silence
 from tensorfleet.cluster.placing import task_name
@@ -26,7 +27,7 @@ from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import AGAIN, RUN_FIELDS, TRACED
 from tensorfleet.cluster.tensor_bytes import describe, malformed
 from tensorfleet.cluster.token import configured, token
-from tensorfleet.cluster.worker import Asker, Worker
+from tensorfleet.cluster.worker import Worker
 from tensorfleet.platform import logging
 from tensorfleet.runtime import lending
 from tensorfleet.runtime.devices import core_count, use_threads
@@ -277,12 +278,15 @@ class Server:
                     return False  # whoever asked has given up: while this process was stopped, say
                 handle, step, stage, total, timeout, how = RUN_FIELDS.unpack(frame.fields)
                 collector = Collector() if how & TRACED else None
-                asker = Asker(channel.is_closed)
+                asker = Asker(channel)
                 run = self.worker.run_again if how & AGAIN else self.worker.run
                 results = run(handle.decode(), step, stage, total, timeout, frame.tensors, collector, asker)
-                channel.handed = asker
-                told = json.dumps({"events": collector.events}).encode() if collector is not None else b""
-                channel.send(wire.OK, told, results)
+                if not asker.is_answered():
+                    channel.handed = asker
+                    told = json.dumps({"events": collector.events}).encode() if collector is not None else b""
+                    channel.send(wire.OK, told, results)
+                if asker.lost is not None:
+                    raise asker.lost
                 channel.after = stage
                 if not asker.taken:
                     channel.handed = None

@@ -9,6 +9,7 @@ from tensorfleet.cluster.thinning import is_full
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.passes.partition import elsewhere, standing
+from tensorfleet.runtime.host import HostItem
 from tensorfleet.runtime.program import SegmentItem
 from tensorfleet.runtime.resources import VariableStore
 
@@ -56,6 +57,17 @@ class RegisteredStage:
         self.plain = bool(told.get("plain")) and self.alone and not (self.given or self.push)
         #: whether what it takes from queues goes nowhere but into the reply
         self.returnable = not (self.keep or self.push or self.hold) and _only_takes(ops)
+        #: when it ends by taking an element from a queue, and that is all of the reply: the op, and which components those are
+        self.answers = None if self.keep or self.push or self.hold or self.thin else self._taken_last()
+
+    def _taken_last(self) -> tuple[Operation, list[int]] | None:
+        last = self.program.last_to_run()
+        if not isinstance(last, HostItem) or last.op.type not in ("QueueDequeue", "QueueDequeueV2"):
+            return None
+        wanted = [self.program.fetch_slots[i] for i in self.reply]
+        if not all(s in last.outs for s in wanted):
+            return None
+        return last.op, [last.outs.index(s) for s in wanted]
 
     def reads(self) -> list[VariableStore] | None:
         """For each value of the reply the variable that has it, if the stage does nothing but read them."""

@@ -11,11 +11,12 @@ import collections
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.cluster import wire
+from tensorfleet.cluster.asker import Asker
 from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import is_isolated
 from tensorfleet.cluster.stages import RegisteredStage
@@ -32,20 +33,6 @@ from tensorfleet.runtime.resources import ResourceManager
 
 _REPEATING_SECONDS = 1.0  # how long a stage goes on by itself before its client is heard again
 _REMEMBERED = 4096  # cancelled steps, in case a message about one is still on its way
-
-
-class Asker:
-    """Who asked for a stage: `is_gone` tells whether it has ended, and `taken` what queues have given for it."""
-
-    def __init__(self, is_gone: Callable[[], bool]) -> None:
-        self.is_gone = is_gone
-        self.taken: list[tuple[Any, Any]] = []
-
-    def give_back(self) -> None:
-        """Puts back what was taken: it has not got there."""
-        while self.taken:
-            queue, attempt = self.taken.pop()
-            queue.take_back(attempt)
 
 
 class _Step:
@@ -337,6 +324,9 @@ class Worker:
                 feeds[i] = full(feeds[i])
         if stage.held:
             feeds += self._held(session, number, stage.held)
+
+        if asker is not None and collector is None and stage.answers is not None:
+            asker.wants = stage.answers
 
         def began(ctx: Any) -> None:
             ctx.asker = asker

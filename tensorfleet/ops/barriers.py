@@ -14,8 +14,9 @@ from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, UNKNOWN, static_value, vector_of
-from tensorfleet.ops.queue_core import PriorityQueue, Take, own
+from tensorfleet.ops.queue_core import Take, own
 from tensorfleet.ops.queue_ops import agreed, complete
+from tensorfleet.ops.queue_orders import PriorityQueue
 from tensorfleet.ops.queues import shape_list, type_list
 from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape

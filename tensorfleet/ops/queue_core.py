@@ -11,13 +11,12 @@ so that a batch put in by `enqueue_many` and taken out by `dequeue_many` is neve
 from __future__ import annotations
 
 import contextlib
-import heapq
 import itertools
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,13 +80,15 @@ def give_way() -> None:
 class Attempt:
     """Something to be done to a queue: `advance` does what is possible now, with the queue's lock held."""
 
-    __slots__ = ("done", "error", "event")
+    __slots__ = ("answer", "done", "error", "event")
     verb = ""
 
     def __init__(self) -> None:
         self.done = False
         self.error: errors.OpError | None = None
         self.event: Signal | None = None
+        #: what the one who completes it, while others wait for it, may do for them before they wake
+        self.answer: Callable[[], None] | None = None
 
     def advance(self, queue: Any) -> int:
         """STUCK, MOVED or COMPLETE."""
@@ -207,6 +208,7 @@ class Queue:
         self._lock = threading.Lock()
         self._putting: deque[Attempt] = deque()
         self._taking: deque[Attempt] = deque()
+        self._answered: list[Attempt] = []  # complete, and not ended yet
         self.roster: Any = None  # who takes from it, if that matters
 
     # -- the order of the elements -------------------------------------------------------------------
@@ -254,9 +256,11 @@ class Queue:
             self._serve()
             if not attempt.done:
                 attempt.event = Signal()
-                return False
-        give_way()
-        return True
+            answered = self._to_answer()
+        _answer(answered)
+        if attempt.done:
+            give_way()
+        return attempt.done
 
     def _waited_for(self) -> bool:
         """Whether any attempt waits."""
@@ -270,13 +274,17 @@ class Queue:
             self._line(attempt).remove(attempt)
             attempt.undo(self)
             self._serve()
-            return True
+            answered = self._to_answer()
+        _answer(answered)
+        return True
 
     def take_back(self, attempt: Attempt) -> None:
         """Undoes an attempt that is complete, because nobody wants its outcome any more."""
         with self._lock:
             attempt.undo(self)
             self._serve()
+            answered = self._to_answer()
+        _answer(answered)
 
     def look(self) -> tuple[int, bool]:
         """How many elements there are and whether the queue is closed, between two attempts."""
@@ -289,6 +297,8 @@ class Queue:
             self.closed = True
             self._cancel(self._putting)
             self._serve()
+            answered = self._to_answer()
+        _answer(answered)
 
     def clear(self) -> None:
         """Drops everything: the container that held the queue is gone."""
@@ -312,6 +322,11 @@ class Queue:
             moved = self._advance(self._putting)
             moved = self._advance(self._taking) or moved
 
+    def _to_answer(self) -> list[Attempt]:
+        """The attempts that are complete and whose waiting has not been ended yet: for `_answer`, without the lock."""
+        found, self._answered = self._answered, []
+        return found
+
     def _advance(self, line: deque[Attempt]) -> bool:
         moved = False
         while line:
@@ -321,7 +336,12 @@ class Queue:
             moved = True
             if state == MOVED:
                 break  # now the other side may have something to do
-            line.popleft().finish()
+            complete = line.popleft()
+            if complete.answer is not None and complete.event is not None and complete.error is None:
+                complete.done = True
+                self._answered.append(complete)
+            else:
+                complete.finish()
         return moved
 
     # -- what is put in and taken out ----------------------------------------------------------------
@@ -385,6 +405,13 @@ class Queue:
         return np.stack([a[i] if row < 0 else a[i][row, ...] for a, row in elements])
 
 
+def _answer(attempts: Iterable[Attempt]) -> None:
+    for attempt in attempts:
+        assert attempt.answer is not None
+        attempt.answer()
+        attempt.finish()
+
+
 def _text(dims: Iterable[int | None] | None) -> str:
     if dims is None:
         return "<unknown>"
@@ -394,100 +421,3 @@ def _text(dims: Iterable[int | None] | None) -> str:
 def _mismatch(i: int, want: Iterable[int | None] | None, got: Iterable[int]) -> errors.OpError:
     text = f"Shape mismatch in tuple component {i}. Expected {_text(want)}, got {_text(got)}"
     return errors.invalid(text)
-
-
-class PaddingQueue(Queue):
-    """First in, first out; elements of a batch are padded with zeros to the longest of each dimension."""
-
-    kind = "PaddingFIFOQueue"
-
-    def _stack(self, elements: Sequence[Element], i: int) -> np.ndarray:
-        if self.shapes[i].is_fully_defined() or not elements:
-            return super()._stack(elements, i)
-        arrays = [a[i] if row < 0 else a[i][row, ...] for a, row in elements]
-        shape = [max(dims) for dims in zip(*(np.shape(a) for a in arrays), strict=True)]
-        empty = b"" if self.types[i].name == "string" else 0
-        out = np.full((len(arrays), *shape), empty, self.types[i].np_dtype)
-        for target, a in zip(out, arrays, strict=True):
-            target[tuple(slice(n) for n in np.shape(a))] = a
-        return out
-
-
-class ShuffleQueue(Queue):
-    """Gives elements in random order, out of at least `min_after` + 1 until the queue is closed."""
-
-    kind = "RandomShuffleQueue"
-
-    def __init__(
-        self,
-        name: str,
-        capacity: int,
-        types: Sequence[DType],
-        shapes: Sequence[TensorShape],
-        min_after: int,
-        seeds: tuple[int, int],
-    ) -> None:
-        super().__init__(name, capacity, types, shapes)
-        self.min_after = min_after
-        self.seeds = seeds
-        self._numbers = _random_words(seeds)
-
-    def _storage(self) -> Any:
-        return []
-
-    def pop(self) -> Any:
-        """Removes one at random; the last takes its place."""
-        elements = self.elements
-        i = next(self._numbers) % len(elements)
-        found = elements[i]
-        elements[i] = elements[-1]
-        elements.pop()
-        return found
-
-    def put_back(self, taken: Sequence[Any]) -> None:
-        """Undoes as many `pop`s, as far as that matters: the order is random anyway."""
-        self.elements.extend(taken)
-
-
-def _random_words(seeds: tuple[int, int]) -> Any:
-    """TensorFlow's stream of 32-bit numbers for these seeds."""
-    from tensorfleet.ops import philox
-
-    state = philox.initial_state(*seeds) if any(seeds) else philox.random_state()
-    for start in itertools.count(0, 64):
-        words = philox.blocks(np, state, np.arange(start, start + 64, dtype=np.uint64))
-        yield from words.ravel().tolist()
-
-
-class PriorityQueue(Queue):
-    """Gives the element with the smallest first component; of equal ones, the one put in first.
-
-    What comes while several are waited for may have to go before those that are there.
-    """
-
-    kind = "PriorityQueue"
-    at_once = True
-
-    def __init__(
-        self, name: str, capacity: int, types: Sequence[DType], shapes: Sequence[TensorShape]
-    ) -> None:
-        super().__init__(name, capacity, types, shapes)
-        self._order = itertools.count()
-
-    def _storage(self) -> Any:
-        return []
-
-    def push(self, element: Element) -> None:
-        arrays, row = element
-        priority = int(arrays[0] if row < 0 else arrays[0][row])
-        heapq.heappush(self.elements, (priority, next(self._order), element))
-
-    def pop(self) -> Any:
-        return heapq.heappop(self.elements)
-
-    def put_back(self, taken: Sequence[Any]) -> None:
-        for entry in taken:
-            heapq.heappush(self.elements, entry)
-
-    def elements_of(self, taken: Sequence[Any]) -> Sequence[Element]:
-        return [element for _, _, element in taken]

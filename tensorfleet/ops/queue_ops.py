@@ -12,17 +12,8 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, static_value
-from tensorfleet.ops.queue_core import (
-    Attempt,
-    Close,
-    PaddingQueue,
-    PriorityQueue,
-    Put,
-    Queue,
-    ShuffleQueue,
-    Take,
-    private_name,
-)
+from tensorfleet.ops.queue_core import Attempt, Close, Put, Queue, Take, private_name
+from tensorfleet.ops.queue_orders import PaddingQueue, PriorityQueue, ShuffleQueue
 from tensorfleet.ops.queue_roster import Roster
 from tensorfleet.shapes import TensorShape
 
@@ -166,6 +157,9 @@ for _version, _handle in _HANDLES.items():
 
 def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
     """Brings an attempt to its end, waiting if need be; one that is cancelled leaves no trace."""
+    asker = getattr(ctx.step, "asker", None) if isinstance(attempt, Take) else None
+    if asker is not None and asker.wants[0] is ctx.op:
+        attempt.answer = lambda: asker.answer_with(queue, attempt)
     if not queue.submit(attempt):
         try:
             ctx.step.wait(attempt.event, what)
@@ -177,8 +171,7 @@ def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
                 raise
     if attempt.error is not None:
         raise attempt.error
-    asker = getattr(ctx.step, "asker", None)
-    if asker is not None and isinstance(attempt, Take) and asker.is_gone():
+    if asker is not None and not asker.is_answered() and asker.is_gone():
         queue.take_back(attempt)
         raise errors.CancelledError(
             None, None, f"{attempt.verb} operation was cancelled: its client has gone"
@@ -188,7 +181,7 @@ def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
 def _handed_out(ctx: Any, queue: Queue, attempt: Take) -> None:
     """Notes what was taken for another process, which may end before it gets there."""
     asker = getattr(ctx.step, "asker", None)
-    if asker is not None:
+    if asker is not None and not asker.is_answered():
         asker.taken.append((queue, attempt))
 
 

@@ -409,6 +409,10 @@ class Program:
         # Nothing to wait for either: such a step needs no cancelling.
         self.inline = self.sequential and not any(map(_may_last, self.items))
 
+    def last_to_run(self) -> Any:
+        """The item that runs when all others have, if there is one."""
+        return self._work[-1] if self.sequential and not self.turn and self._work else None
+
     def _turns(self) -> list[int]:
         """The order of the items, if there are calls of functions that do not need each other; else nothing."""
         calls = [i for i, item in enumerate(self.items) if _is_call(item)]

@@ -1,12 +1,15 @@
 """A task's decisions, without sockets: what is late, and what belongs to a step that is over."""
 
+import threading
 import time
 
 import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster.worker import Asker, Worker
+from tensorfleet.cluster.asker import Asker
+from tensorfleet.cluster.worker import Worker
+from tensorfleet.runtime.trace import Collector
 from tests.support.waiting import in_background, until
 
 HANDLE = "0" * 16
@@ -26,33 +29,122 @@ STAGE = {
 }
 
 
-def test_an_element_for_a_client_that_has_gone_stays_in_the_queue():
+class Line:
+    """The connection of a client that waits for an answer, or has gone."""
+
+    def __init__(self, gone=False, broken=False):
+        self.gone, self.broken = gone, broken
+        self.handed = None
+        self.sent = []
+
+    def is_closed(self):
+        return self.gone
+
+    def send(self, kind, fields, values):
+        if self.broken:
+            raise BrokenPipeError("nobody reads")
+        self.sent.append((threading.current_thread(), [np.asarray(v).tolist() for v in values]))
+
+
+@pytest.fixture
+def queue():
+    """A worker with a queue: stage 0 puts 7 in, 1 takes, 2 counts, 3 takes twice and tells the second, 4 puts 8 in."""
     with tf.Graph().as_default() as graph:
         q = tf.FIFOQueue(10, tf.int32, shapes=[[]], name="q")
         q.enqueue(7, name="put")
         q.dequeue(name="take")
         q.size(name="size")
+        with tf.control_dependencies([q.dequeue(name="first")]):
+            q.dequeue(name="second")
+        q.enqueue(8, name="more")
     made = Worker("/job:ps/replica:0/task:0", tf.ConfigProto())
     nodes = np.frombuffer(graph.as_graph_def().SerializeToString(), np.uint8)
+    does = ["put"], ["take"], ["size"], ["first", "second"], ["more"]
+    replies = [], ["take:0"], ["size:0"], ["second:0"], []
     stages = [
-        {**STAGE, "id": i, "ops": ["q", name], "targets": [name], "awaited": [], "reply": reply}
-        for i, (name, reply) in enumerate((("put", []), ("take", ["take:0"]), ("size", ["size:0"])))
+        {**STAGE, "id": i, "ops": ["q", *ops], "targets": ops, "awaited": [], "reply": reply}
+        for i, (ops, reply) in enumerate(zip(does, replies, strict=True))
     ]
     told = {"session": HANDLE, "create": True, "known": [], "stages": stages}
     made.register("client", told, [nodes, np.zeros(0, np.uint8)])
-    taking = in_background(made.run, HANDLE, 1, 1, 1, 0, [], None, Asker(lambda: True))
+    yield made
+    made.close()
+
+
+def taking(made, line, stage=1):
+    """A client that waits for an element in another thread."""
+    asker = Asker(line)
+    result = in_background(made.run, HANDLE, 1, stage, 1, 0, [], None, asker)
     until(lambda: made.session(HANDLE).steps and next(iter(made.session(HANDLE).steps.values())).contexts)
     time.sleep(0.2)
-    made.run(HANDLE, 2, 0, 1, 0, [])
+    return asker, result
+
+
+def test_an_element_for_a_client_that_has_gone_stays_in_the_queue(queue):
+    _, result = taking(queue, Line(gone=True))
+    queue.run(HANDLE, 2, 0, 1, 0, [])
     with pytest.raises(tf.errors.CancelledError):
-        taking.result(60)
-    assert made.run(HANDLE, 3, 2, 1, 0, []) == [1]
-    asker = Asker(lambda: False)
-    assert made.run(HANDLE, 4, 1, 1, 0, [], None, asker) == [7]
+        result.result(60)
+    assert queue.run(HANDLE, 3, 2, 1, 0, []) == [1]
+    asker = Asker(Line())
+    assert queue.run(HANDLE, 4, 1, 1, 0, [], None, asker) == [7]
     asker.give_back()  # the reply has not arrived
-    assert made.run(HANDLE, 5, 2, 1, 0, []) == [1]
-    assert made.run(HANDLE, 6, 1, 1, 0, [], None, Asker(lambda: False)) == [7]
-    made.close()
+    assert queue.run(HANDLE, 5, 2, 1, 0, []) == [1]
+    assert queue.run(HANDLE, 6, 1, 1, 0, [], None, Asker(Line())) == [7]
+
+
+def test_who_waits_for_an_element_is_answered_by_whoever_puts_it_in(queue):
+    line = Line()
+    asker, result = taking(queue, line)
+    queue.run(HANDLE, 2, 0, 1, 0, [])
+    assert line.sent == [(threading.current_thread(), [7])]
+    assert result.result(60) == [7]
+    assert asker.is_answered()
+    assert line.handed is asker
+    asker.give_back()  # it was never read
+    assert queue.run(HANDLE, 3, 2, 1, 0, []) == [1]
+
+
+def test_an_element_that_is_there_is_not_answered_early(queue):
+    line = Line()
+    queue.run(HANDLE, 2, 0, 1, 0, [])
+    asker = Asker(line)
+    assert queue.run(HANDLE, 3, 1, 1, 0, [], None, asker) == [7]
+    assert not asker.is_answered()
+    assert not line.sent
+
+
+def test_an_answer_that_does_not_get_away_is_known_to_be_lost(queue):
+    asker, result = taking(queue, Line(broken=True))
+    queue.run(HANDLE, 2, 0, 1, 0, [])  # it is none of the putter's business
+    assert result.result(60) == [7]
+    assert asker.is_answered()
+    assert isinstance(asker.lost, ConnectionError)
+    asker.give_back()
+    assert queue.run(HANDLE, 3, 2, 1, 0, []) == [1]
+
+
+def test_only_what_a_stage_takes_in_the_end_is_its_answer(queue):
+    line = Line()
+    _, result = taking(queue, line, stage=3)
+    queue.run(HANDLE, 2, 0, 1, 0, [])
+    until(lambda: queue.run(HANDLE, 3, 2, 1, 0, []) == [0])
+    time.sleep(0.2)
+    assert not line.sent
+    queue.run(HANDLE, 4, 4, 1, 0, [])
+    assert result.result(60) == [8]
+    assert [values for _, values in line.sent] == [[8]]
+
+
+def test_a_traced_stage_answers_for_itself(queue):
+    line = Line()
+    asker = Asker(line)
+    result = in_background(queue.run, HANDLE, 1, 1, 1, 0, [], Collector(), asker)
+    until(lambda: queue.session(HANDLE).steps)
+    time.sleep(0.2)
+    queue.run(HANDLE, 2, 0, 1, 0, [])
+    assert result.result(60) == [7]
+    assert not line.sent
 
 
 @pytest.fixture

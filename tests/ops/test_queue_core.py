@@ -9,16 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorfleet import dtypes, errors
-from tensorfleet.ops.queue_core import (
-    Close,
-    PaddingQueue,
-    PriorityQueue,
-    Put,
-    Queue,
-    ShuffleQueue,
-    Signal,
-    Take,
-)
+from tensorfleet.ops.queue_core import Close, Put, Queue, Signal, Take
+from tensorfleet.ops.queue_orders import PaddingQueue, PriorityQueue, ShuffleQueue
 from tensorfleet.shapes import TensorShape
 
 SCALAR = TensorShape(())

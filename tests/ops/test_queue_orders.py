@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import tensorfleet as tf
 from tensorfleet import dtypes
-from tensorfleet.ops.queue_core import PaddingQueue, PriorityQueue, Put, Take
+from tensorfleet.ops.queue_core import Put, Take
+from tensorfleet.ops.queue_orders import PaddingQueue, PriorityQueue
 from tensorfleet.shapes import TensorShape
 
 PATIENCE = 60

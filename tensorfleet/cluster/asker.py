@@ -1,0 +1,61 @@
+"""Who asked for a stage: whether it is still there, what was taken from queues for it, and an answer that need not wait.
+
+A stage that ends by taking an element from a queue waits in a thread of its connection. Whoever puts the element in could wake that thread, which
+would answer; it is quicker to answer at once, from the thread that is running anyway.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet.cluster import wire
+
+_MOST = 1 << 12  # bytes that a connection takes without making whoever sends them wait
+
+
+class Asker:
+    """The other end of a connection, which waits for a stage to end."""
+
+    def __init__(self, channel: wire.Channel) -> None:
+        self._channel = channel
+        self.taken: list[tuple[Any, Any]] = []
+        #: the operation with which the stage ends, if it takes an element from a queue, and which components are the answer
+        self.wants: tuple[Any, Sequence[int]] = None, ()
+        self._turn = threading.Lock()
+        self._is_over = False
+        self._answered = False
+        #: why the answer did not get away
+        self.lost: ConnectionError | None = None
+
+    def is_gone(self) -> bool:
+        """Whether nobody waits any more."""
+        return self._channel.is_closed()
+
+    def give_back(self) -> None:
+        """Puts back what was taken: it has not got there."""
+        while self.taken:
+            queue, attempt = self.taken.pop()
+            queue.take_back(attempt)
+
+    def answer_with(self, queue: Any, attempt: Any) -> None:
+        """Answers with an element that was taken, unless the thread that waited for it has noticed already."""
+        components = queue.single(attempt.taken)
+        values = [components[i] for i in self.wants[1]]
+        with self._turn:
+            if self._is_over or sum(v.nbytes for v in values) > _MOST or self.is_gone():
+                return
+            self._answered = True
+            self.taken.append((queue, attempt))
+            self._channel.handed = self
+            try:
+                self._channel.send(wire.OK, b"", values)
+            except OSError as e:
+                self.lost = ConnectionError(str(e))
+
+    def is_answered(self) -> bool:
+        """Whether an answer was sent. From now on only the stage itself answers."""
+        with self._turn:
+            self._is_over = True
+            return self._answered
