@@ -55,7 +55,11 @@ class Asker:
                 self.lost = ConnectionError(str(e))
 
     def is_answered(self) -> bool:
-        """Whether an answer was sent. From now on only the stage itself answers."""
+        """Whether an answer was sent. If not, only the stage itself answers from now on."""
         with self._turn:
             self._is_over = True
             return self._answered
+
+    def is_answered_by(self, op: Any) -> bool:
+        """Whether what this operation took was sent as the answer."""
+        return op is self.wants[0] and self.is_answered()

@@ -171,7 +171,7 @@ def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
                 raise
     if attempt.error is not None:
         raise attempt.error
-    if asker is not None and not asker.is_answered() and asker.is_gone():
+    if asker is not None and not asker.is_answered_by(ctx.op) and asker.is_gone():
         queue.take_back(attempt)
         raise errors.CancelledError(
             None, None, f"{attempt.verb} operation was cancelled: its client has gone"
@@ -181,7 +181,7 @@ def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
 def _handed_out(ctx: Any, queue: Queue, attempt: Take) -> None:
     """Notes what was taken for another process, which may end before it gets there."""
     asker = getattr(ctx.step, "asker", None)
-    if asker is not None and not asker.is_answered():
+    if asker is not None and not asker.is_answered_by(ctx.op):
         asker.taken.append((queue, attempt))
 
 
