@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 from tensorfleet import dtypes, errors
 from tensorfleet.dtypes import DType
-from tensorfleet.io.bundle import data_file, fixed_length, index_file, shape_of
+from tensorfleet.io.bundle import AT_A_TIME, data_file, fixed_length, index_file, shape_of
 from tensorfleet.io.crc import crc32c, mask
 from tensorfleet.io.slices import TensorSlice
 from tensorfleet.io.table import read_table
@@ -111,18 +111,20 @@ class BundleReader:
     def _load(self, entry: Any) -> np.ndarray:
         path = data_file(self.prefix, entry.shard_id, self.shards)
         content = np.empty(entry.size, np.uint8)
+        crc = 0
         with file_errors(path), open(path, "rb", buffering=0) as f:
             f.seek(entry.offset)
             view = content.data
             done = 0
-            while done < entry.size and (got := f.readinto(view[done:])):
+            while done < entry.size and (got := f.readinto(view[done : done + AT_A_TIME])):
+                crc = crc32c(content[done : done + got], crc)
                 done += got
         if done < entry.size:
             raise errors.OutOfRangeError(None, None, f"Read fewer bytes than requested from {path}")
         dtype, shape = dtypes.as_dtype(entry.dtype), shape_of(entry)
         if dtype in (dtypes.string, dtypes.variant):
             return self._strings(entry, content.tobytes(), shape)
-        self._compare(entry, crc32c(content))
+        self._compare(entry, crc)
         expected = int(np.prod(shape, dtype=np.int64)) * dtype.np_dtype.itemsize
         if expected != entry.size:
             raise errors.DataLossError(
