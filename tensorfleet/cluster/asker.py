@@ -12,7 +12,9 @@ from typing import Any
 
 from tensorfleet.cluster import wire
 
-_MOST = 1 << 12  # bytes that a connection takes without making whoever sends them wait
+_MOST = (
+    1 << 12
+)  # bytes that a connection with room takes at once: nobody waits for somebody else's client to read
 
 
 class Asker:
@@ -44,7 +46,8 @@ class Asker:
         components = queue.single(attempt.taken)
         values = [components[i] for i in self.wants[1]]
         with self._turn:
-            if self._is_over or sum(v.nbytes for v in values) > _MOST or self.is_gone():
+            fits = sum(v.nbytes for v in values) <= _MOST and self._channel.has_room()
+            if self._is_over or not fits or self.is_gone():
                 return
             self._answered = True
             self.taken.append((queue, attempt))

@@ -18,6 +18,7 @@ import contextlib
 import fcntl
 import json
 import os
+import select
 import socket
 import struct
 import sys
@@ -178,6 +179,12 @@ class Channel:
         except OSError:
             pass
         return False
+
+    def has_room(self) -> bool:
+        """Whether a short frame can be sent without waiting for the other side to read."""
+        poll = select.poll()
+        poll.register(self.sock.fileno(), select.POLLOUT)
+        return bool(poll.poll(0))
 
     def is_unread(self) -> bool:
         """Whether the other side has ended without reading all that was sent to it, as far as the system can tell."""

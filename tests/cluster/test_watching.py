@@ -1,5 +1,6 @@
 """Looking for a moment before going to sleep."""
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -126,3 +127,15 @@ def test_a_frame_that_comes_much_later_is_received_all_the_same(channels: tuple)
     later.start()
     assert here.receive().fields == b"text"
     later.join()
+
+
+def test_a_connection_has_room_until_nobody_reads_it() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        channel = wire.Channel(here)
+        assert channel.has_room()
+        here.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                here.send(bytes(1 << 12))
+        assert not channel.has_room()

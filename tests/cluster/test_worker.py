@@ -32,13 +32,16 @@ STAGE = {
 class Line:
     """The connection of a client that waits for an answer, or has gone."""
 
-    def __init__(self, gone=False, broken=False):
-        self.gone, self.broken = gone, broken
+    def __init__(self, gone=False, broken=False, full=False):
+        self.gone, self.broken, self.full = gone, broken, full
         self.handed = None
         self.sent = []
 
     def is_closed(self):
         return self.gone
+
+    def has_room(self):
+        return not self.full
 
     def send(self, kind, fields, values):
         if self.broken:
@@ -122,6 +125,15 @@ def test_an_answer_that_does_not_get_away_is_known_to_be_lost(queue):
     assert isinstance(asker.lost, ConnectionError)
     asker.give_back()
     assert queue.run(HANDLE, 3, 2, 1, 0, []) == [1]
+
+
+def test_nobody_waits_for_the_client_of_another_to_read(queue):
+    line = Line(full=True)
+    asker, result = taking(queue, line)
+    queue.run(HANDLE, 2, 0, 1, 0, [])
+    assert result.result(60) == [7]  # the stage answers itself
+    assert not asker.is_answered()
+    assert not line.sent
 
 
 def test_only_what_a_stage_takes_in_the_end_is_its_answer(queue):
