@@ -21,6 +21,7 @@ _MANAGERS = {
     "size": r"SLURM_(NTASKS|NPROCS|NNODES|JOB_NUM_NODES)|OMPI_COMM_WORLD_SIZE|PMI_SIZE",
     "nodes": r"SLURM_(JOB_|STEP_)?NODELIST",
     "node": r"SLURMD_NODENAME",
+    "pod": r"(\w+_)?POD_NAME",  # of a set of pods: job and number
     # As PaddlePaddle's clusters tell their tasks, to programs for TensorFlow as well.
     "training_role": r"(PADDLE_)?TRAINING_ROLE",
     "task_index": r"(PADDLE_)?(TRAINER|PSERVER)_(ID|INDEX)",
@@ -46,7 +47,7 @@ def variables_of(script: Path) -> dict[str, str]:
     for tree in modules(script, _DEPTH):
         found.update({name: role for name in _read_in(tree) if (role := _role_of(name))})
     known = set(found.values())
-    tells = names_task(found) or "rank" in known or {"nodes", "node"} <= known
+    tells = names_task(found) or {"rank", "pod"} & known or {"nodes", "node"} <= known
     return found if tells else {}
 
 
@@ -86,6 +87,7 @@ def of_task(jobs: dict[str, list[str]], job: str, index: int) -> dict[str, str]:
         "own_host": own.rpartition(":")[0],
         "own_port": own.rpartition(":")[2],
         "cluster": json.dumps(jobs),
+        "pod": f"{job}-{index}",
         "rank": str(rank),
         "size": str(len(tasks)),
         "nodes": f"node[1-{len(tasks)}]" if len(tasks) > 1 else "node1",

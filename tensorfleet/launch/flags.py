@@ -22,7 +22,8 @@ SPELLINGS = {
     "job_name": r"(job|task|node)_?(name|type|mode|role)|job|role",
     "task_index": r"(task|worker|replica|node)_?(index|idx|id)|task_?(num|number)|task",
     "ps_count": rf"{_HOW_MANY}_(of_)?{_JOBS['ps']}(_{_WHERE})?|{_JOBS['ps']}_({_WHERE}_)?{_HOW_MANY}",
-    "worker_count": rf"{_HOW_MANY}_(of_)?{_JOBS['worker']}(_{_WHERE})?|{_JOBS['worker']}_({_WHERE}_)?{_HOW_MANY}",
+    "worker_count": rf"{_HOW_MANY}_(of_)?{_JOBS['worker']}(_{_WHERE})?|{_JOBS['worker']}_({_WHERE}_)?{_HOW_MANY}"
+    r"|(workers|slaves)_per_(url|host|machine)",
     "hosts": r"(cluster_?)?(hosts|host_?list|addresses)",
 }
 # What a task is told by a flag that is there or not.

@@ -1,0 +1,122 @@
+"""What a script does with its flags: those whose names say nothing are known by where their values go."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tensorfleet.launch.flags import Flag, flags_of, modules, name_of, role_of, roles, text_of
+
+_DEPTH = 3
+_STEPS = 6  # from name to name, at most
+_JOBS = {"ps", "worker"}
+_CLUSTER = r"cluster(_?(spec|def|config|conf|json|file|dict)){0,2}"
+# In which form a cluster is wanted in one argument, by what is done with it.
+_READERS = {"loads": "json", "safe_load": "json", "literal_eval": "json", "eval": "json", "open": "file"}
+
+
+def told_by_flags(
+    script: Path, names: dict[str, str] | None = None, jobs: Iterable[str] = ()
+) -> dict[str, Flag]:
+    """Which flag tells a task what: as `roles` knows them by their names, and where those say nothing by their use."""
+    flags = flags_of(script)
+    named = roles(flags, names, jobs)
+    free = {n: f for n, f in flags.items() if not f.is_switch and f not in named.values() and not role_of(n)}
+    used = {role: flags[name] for role, name in _by_use(script, free).items() if role not in named}
+    return {**named, **{role: f for role, f in used.items() if not (f.is_number and role.endswith("_hosts"))}}
+
+
+def _by_use(script: Path, flags: dict[str, Flag]) -> dict[str, str]:
+    """The flags that reach a `tf.train.Server` or its `ClusterSpec`, or are compared with a job's name, by roles.
+
+    A role that several flags may have is left out.
+    """
+    found: dict[str, set[str]] = {}
+    trees = list(modules(script, _DEPTH))
+    if not any(getattr(node, "attr", "") == "Server" for tree in trees for node in ast.walk(tree)):
+        return {}
+    for tree in trees:
+        module = _Module(tree, flags)
+        for role, node in _uses(tree):
+            if flag := module.flag_of(node):
+                found.setdefault(role, set()).add(flag)
+    for name in flags:
+        if re.fullmatch(_CLUSTER, name.replace("-", "_").lower()) and (form := _cluster_form(script, name)):
+            found.setdefault(f"cluster_{form}", set()).add(name)
+    single = {role: names.pop() for role, names in found.items() if len(names) == 1}
+    return {role: name for role, name in single.items() if list(single.values()).count(name) == 1}
+
+
+def _cluster_form(script: Path, flag: str) -> str | None:
+    """How the whole cluster is wanted in a flag: as "json", in a "file" with it, or as "bars" (`ps|a:1;b:2,worker|c:3`)."""
+    for tree in modules(script, _DEPTH):
+        module = _Module(tree, {flag: Flag(flag)})
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        for call in calls:
+            form = _READERS.get(name_of(call))
+            if form and call.args and module.flag_of(call.args[0]):
+                return form
+        if {"|", ";"} <= {text_of(a) for call in calls if name_of(call) == "split" for a in call.args}:
+            return "bars"
+    return None
+
+
+def _uses(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and name_of(node) == "Server" and (node.args or node.keywords):
+            given = dict(zip(("cluster", "job_name", "task_index"), node.args, strict=False))
+            given |= {keyword.arg or "": keyword.value for keyword in node.keywords}
+            yield from ((role, given[role]) for role in ("job_name", "task_index") if role in given)
+        elif isinstance(node, ast.Call) and name_of(node) == "ClusterSpec":
+            for jobs in node.args[:1]:
+                if isinstance(jobs, ast.Dict):
+                    pairs = zip(jobs.keys, jobs.values, strict=True)
+                    yield from ((f"{text_of(k)}_hosts", v) for k, v in pairs if text_of(k) in _JOBS)
+        elif isinstance(node, ast.Compare) and [text_of(n) for n in node.comparators] == ["ps"]:
+            yield "job_name", node.left
+
+
+class _Module:
+    """Where the values of a module's names come from."""
+
+    def __init__(self, tree: ast.Module, flags: Iterable[str]) -> None:
+        self._flags = {name.replace("-", "_"): name for name in flags}
+        self._given: dict[str, list[ast.expr]] = {}
+        functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    self._assigned(target, node.value)
+            elif isinstance(node, ast.Call) and name_of(node) in functions:
+                self._called(functions[name_of(node)], node)
+
+    def _assigned(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            for one, its in zip(target.elts, value.elts, strict=False):
+                self._assigned(one, its)
+        elif name := getattr(target, "id", "") or getattr(target, "attr", ""):
+            self._given.setdefault(name, []).append(value)
+
+    def _called(self, function: ast.FunctionDef, call: ast.Call) -> None:
+        names = [a.arg for a in function.args.args if a.arg != "self"]
+        for name, value in [*zip(names, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]:
+            self._given.setdefault(name or "", []).append(value)
+
+    def flag_of(self, node: ast.expr, steps: int = _STEPS) -> str | None:
+        """The flag whose value an expression is, or is made of: `int(args.n)`, `args.n.split(",")`, a name for that."""
+        if steps == 0:
+            return None
+        if isinstance(node, ast.Call):
+            inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            return self._first([*node.args[:1], *([inner] if inner else [])], steps)
+        if isinstance(node, ast.Subscript):
+            return self._flags.get(text_of(node.slice)) or None
+        name = getattr(node, "attr", "") or getattr(node, "id", "")
+        if isinstance(node, ast.Attribute) and name in self._flags:
+            return self._flags[name]
+        return self._first(self._given.get(name, []), steps)
+
+    def _first(self, nodes: list[ast.expr], steps: int) -> str | None:
+        return next((flag for node in nodes if (flag := self.flag_of(node, steps - 1))), None)
