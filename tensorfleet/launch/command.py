@@ -142,7 +142,7 @@ def _tasks(
         print(f"tensorfleet: {wishes.script} is written for a cluster: {_spoken(counts)}", file=sys.stderr)
     elif planning.starts_its_tasks(wishes):
         print(
-            f"tensorfleet: {wishes.script} makes the servers of its cluster itself, and runs once.",
+            f"tensorfleet: {wishes.script} makes the tasks of its cluster itself, and runs once.",
             file=sys.stderr,
         )
         return planning.plan_alone(wishes)

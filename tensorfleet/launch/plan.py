@@ -31,7 +31,7 @@ from tensorfleet.launch.flags import (
 )
 from tensorfleet.launch.hostnames import HOST, hosts_in
 from tensorfleet.launch.hosts import Host
-from tensorfleet.launch.uses import told_by_flags
+from tensorfleet.launch.uses import starts_copies, told_by_flags
 
 TOKEN = "TENSORFLEET_TOKEN"
 PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
@@ -108,14 +108,15 @@ def is_for_clusters(script: Path) -> bool:
     needs_job = len(cluster_in(script)) != 1 and not has_one_job(script)
     told = "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
     by_variables = (variables_of(script) or hosts_in(script)) and makes_cluster(script)
-    return told or reads_tf_config(script) or bool(by_variables)
+    return (told and not starts_copies(script)) or reads_tf_config(script) or bool(by_variables)
 
 
 def starts_its_tasks(wishes: Wishes) -> bool:
-    """Whether a script makes the servers of its cluster all by itself: nothing in it asks which task it is."""
+    """Whether a script makes its cluster all by itself: nothing asks which task it is, or it starts them as processes."""
     script = Path(wishes.script)
     told = wishes.flag_names or any("{" in argument for argument in wishes.arguments)
-    return not told and makes_cluster(script) and not is_for_clusters(script) and not asks_who_it_is(script)
+    alone = makes_cluster(script) and not is_for_clusters(script)
+    return not told and alone and (not asks_who_it_is(script) or starts_copies(script))
 
 
 def is_known_to_clients(script: Path) -> bool:

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tensorfleet.launch.flags import Flag, flags_of, modules, name_of, role_of, roles, text_of
+from tensorfleet.launch.flags import Flag, defined_by, flags_of, modules, name_of, role_of, roles, text_of
 
 _DEPTH = 3
 _STEPS = 6  # from name to name, at most
 _JOBS = {"ps", "worker"}
 _CLUSTER = r"cluster(_?(spec|def|config|conf|json|file|dict)){0,2}"
+_STARTING = {"system", "popen", "spawnl", "spawnv", "spawnvp", "execv", "execvp"}
+_COMMANDS = ("python", "--", "/")  # what a command line, or one more argument of it, begins with
 # In which form a cluster is wanted in one argument, by what is done with it.
 _READERS = {"loads": "json", "safe_load": "json", "literal_eval": "json", "eval": "json", "open": "file"}
 
@@ -26,6 +28,27 @@ def told_by_flags(
     free = {n: f for n, f in flags.items() if not f.is_switch and f not in named.values() and not role_of(n)}
     used = {role: flags[name] for role, name in _by_use(script, free).items() if role not in named}
     return {**named, **{role: f for role, f in used.items() if not (f.is_number and role.endswith("_hosts"))}}
+
+
+def starts_copies(script: Path) -> bool:
+    """Whether a script starts its tasks itself, as processes: a command line in it has the flags of a task."""
+    told = [flag.name for role, flag in told_by_flags(script).items() if role in ("job_name", "task_index")]
+    for tree in modules(script, 0):
+        nodes = list(ast.walk(tree))
+        calls = [node for node in nodes if isinstance(node, ast.Call)]
+        shown = {id(node.value) for node in nodes if isinstance(node, ast.Expr | ast.keyword)}
+        shown |= {id(node) for call in calls if next(defined_by(call), None) for node in call.args}
+        lines = [text_of(node) for node in nodes if id(node) not in shown]
+        words = {w.partition("=")[0] for line in lines if line.startswith(_COMMANDS) for w in line.split()}
+        if any(map(_starts_process, calls)):
+            return any(f"--{name}".startswith(word) for name in told for word in words if len(word) > 3)
+    return False
+
+
+def _starts_process(call: ast.Call) -> bool:
+    owner = getattr(call.func, "value", None)
+    by = getattr(owner, "id", "")
+    return name_of(call) == "Popen" or (by == "subprocess") or (by == "os" and name_of(call) in _STARTING)
 
 
 def _by_use(script: Path, flags: dict[str, Flag]) -> dict[str, str]:

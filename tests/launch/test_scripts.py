@@ -67,7 +67,7 @@ def test_machines_written_into_the_script_are_this_one(tmp_path):
 def test_a_script_that_makes_all_servers_itself_runs_once(tmp_path):
     done = cluster(tmp_path, "five_servers")
     assert done.stdout.count("total 60\n") == 1
-    assert "five_servers.py makes the servers of its cluster itself, and runs once." in done.stderr
+    assert "five_servers.py makes the tasks of its cluster itself, and runs once." in done.stderr
 
 
 def test_a_list_of_hosts_is_of_one_job(tmp_path):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, plan
+from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, plan, starts_its_tasks
 from tensorfleet.launch.uses import told_by_flags
 
 CLUSTER = {"ps": [Place("h:1")], "worker": [Place("h:2"), Place("h:3")]}
@@ -114,3 +114,22 @@ def test_a_cluster_that_is_wanted_in_a_file_is_in_one(script):
     name, content = done.stdout.strip().split(" ", 1)
     assert content == '{"worker": ["h:1"]}'
     assert not os.path.exists(name)  # it went with the process
+
+
+@pytest.mark.parametrize(
+    ("line", "alone"),
+    [
+        ("subprocess.Popen('python %s --task=%d' % (sys.argv[0], i), shell=True)", True),
+        ("subprocess.check_call([sys.executable, __file__, '--task_index', str(i)])", True),
+        ("os.system('nvidia-smi')", False),
+        ("sess.run('--task_index')", False),
+    ],
+)
+def test_a_script_that_starts_its_tasks_as_processes_runs_once(script, line, alone):
+    path = script(
+        "p.add_argument('--task_index')",
+        "tf.train.Server(tf.train.ClusterSpec({'worker': ['h:1', 'h:2']}), 'worker', args.task_index)",
+        line,
+    )
+    assert is_for_clusters(path) is not alone
+    assert starts_its_tasks(Wishes(str(path))) is alone
