@@ -48,9 +48,12 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
     try:
         exec(code, module.__dict__)
     except BaseException as error:
-        if not _is_after_the_end():
+        if _training_is_over(error):
+            print(f"tensorfleet: {error}", file=sys.stderr)
+        elif _is_after_the_end():
+            _note(error, path)
+        else:
             raise
-        _note(error, path)
 
 
 def _with_cluster_file(arguments: list[str]) -> list[str]:
@@ -71,6 +74,12 @@ def _be_found_as_python() -> None:
         and os.path.dirname(shutil.which("python") or "") != folder
     ):
         os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])
+
+
+def _training_is_over(error: BaseException) -> bool:
+    """Whether the script waited for a chief that has ended in good order. In TensorFlow it would wait for ever."""
+    roster = sys.modules.get("tensorfleet.ops.queue_roster")
+    return roster is not None and str(getattr(error, "message", "")).startswith(roster.OVER)
 
 
 def _is_after_the_end() -> bool:
