@@ -26,6 +26,7 @@ from tensorfleet.launch.flags import (
     cluster_in,
     has_one_job,
     job_names,
+    other_jobs,
     positions_of,
     reads_tf_config,
 )
@@ -130,7 +131,8 @@ def jobs_of(script: Path) -> dict[str, int]:
         return {"worker": 2}
     takes_addresses = {"ps_hosts", "worker_hosts"} & told_by_flags(script).keys()
     listed = {job: len(hosts) for job, hosts in hosts_in(script).items()}
-    return ({} if takes_addresses else cluster_in(script) or listed) or {"ps": 1, "worker": 2}
+    written = {} if takes_addresses else cluster_in(script) or listed
+    return written or other_jobs(script) or {"ps": 1, "worker": 2}
 
 
 def with_chief(script: Path, counts: dict[str, int]) -> dict[str, int]:
