@@ -58,6 +58,11 @@ _LEARN_MODULES = {
         Experiment ExportStrategy make_export_strategy learn_runner.run utils.make_export_strategy
         utils.saved_model_export_utils.make_export_strategy
     """,
+    "learn_monitors": """
+        monitors.BaseMonitor monitors.EveryN monitors.StopAtStep monitors.PrintTensor monitors.NanLoss
+        monitors.NanLossDuringTrainingError monitors.ValidationMonitor monitors.RunHookAdapterForMonitors
+        monitors.replace_monitors_with_hooks
+    """,
     "learn_models": """
         models.logistic_regression models.logistic_regression_zero_init models.linear_regression
         models.linear_regression_zero_init
@@ -75,6 +80,8 @@ _INSIDE = {
     "estimators.estimator": "Estimator",
     "experiment": "Experiment",
     "metric_spec": "MetricSpec",
+    "monitors": _LEARN_MODULES["learn_monitors"],
+    "preprocessing": "preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer",
     "export_strategy": "ExportStrategy",
     "learn_io.numpy_io": "io.numpy_input_fn",
     "learn_io.pandas_io": "io.pandas_input_fn",
