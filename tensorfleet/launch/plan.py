@@ -32,7 +32,7 @@ from tensorfleet.launch.flags import (
 )
 from tensorfleet.launch.hostnames import HOST, hosts_in
 from tensorfleet.launch.hosts import Host
-from tensorfleet.launch.uses import starts_copies, told_by_flags
+from tensorfleet.launch.uses import has_chief_of_its_own, starts_copies, told_by_flags
 
 TOKEN = "TENSORFLEET_TOKEN"
 PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
@@ -139,6 +139,8 @@ def with_chief(script: Path, counts: dict[str, int]) -> dict[str, int]:
     """The tasks to start: the first worker as what a script's chief is called, if that is a job of its own."""
     if not counts.get("worker") or {"master", "chief"} & {job for job, n in counts.items() if n}:
         return counts
+    if "job_name" in told_by_flags(script) and has_chief_of_its_own(script):
+        return {**counts, "chief": 1}
     if reads_tf_config(script) and has_master(script):
         job = "master"
     elif needs_chief(script):

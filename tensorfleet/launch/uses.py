@@ -30,6 +30,14 @@ def told_by_flags(
     return {**named, **{role: f for role, f in used.items() if not (f.is_number and role.endswith("_hosts"))}}
 
 
+def has_chief_of_its_own(script: Path) -> bool:
+    """Whether the cluster in a script has a chief at an address that is written out: no worker is that."""
+    dicts = [n for tree in modules(script, _DEPTH) for n in ast.walk(tree) if isinstance(n, ast.Dict)]
+    pairs = [pair for node in dicts for pair in zip(map(text_of, node.keys), node.values, strict=True)]
+    chiefs = [hosts for job, hosts in pairs if job == "chief" and isinstance(hosts, ast.List)]
+    return any(hosts.elts and all(map(text_of, hosts.elts)) for hosts in chiefs)
+
+
 def starts_copies(script: Path) -> bool:
     """Whether a script starts its tasks itself, as processes: a command line in it has the flags of a task."""
     told = [flag.name for role, flag in told_by_flags(script).items() if role in ("job_name", "task_index")]
@@ -58,7 +66,8 @@ def _by_use(script: Path, flags: dict[str, Flag]) -> dict[str, str]:
     """
     found: dict[str, set[str]] = {}
     trees = list(modules(script, _DEPTH))
-    if not any(getattr(node, "attr", "") == "Server" for tree in trees for node in ast.walk(tree)):
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    if not any(getattr(node, "attr", "") == "Server" or text_of(node) == "TF_CONFIG" for node in nodes):
         return {}
     for tree in trees:
         module = _Module(tree, flags)
@@ -92,13 +101,21 @@ def _uses(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
             given = dict(zip(("cluster", "job_name", "task_index"), node.args, strict=False))
             given |= {keyword.arg or "": keyword.value for keyword in node.keywords}
             yield from ((role, given[role]) for role in ("job_name", "task_index") if role in given)
-        elif isinstance(node, ast.Call) and name_of(node) == "ClusterSpec":
-            for jobs in node.args[:1]:
-                if isinstance(jobs, ast.Dict):
-                    pairs = zip(jobs.keys, jobs.values, strict=True)
-                    yield from ((f"{text_of(k)}_hosts", v) for k, v in pairs if text_of(k) in _JOBS)
+        elif isinstance(node, ast.Dict):
+            for key, value in zip(map(text_of, node.keys), node.values, strict=True):
+                if key in _JOBS:
+                    yield f"{key}_hosts", value
+                    yield from ((f"{key}_count", count) for count in _counted(value))
         elif isinstance(node, ast.Compare) and [text_of(n) for n in node.comparators] == ["ps"]:
             yield "job_name", node.left
+
+
+def _counted(addresses: ast.expr) -> list[ast.expr]:
+    """What says how many addresses there are in `["localhost:%d" % (2222 + i) for i in range(args.n)]`."""
+    if not isinstance(addresses, ast.ListComp) or len(addresses.generators) != 1:
+        return []
+    over = addresses.generators[0].iter
+    return over.args[-1:] if isinstance(over, ast.Call) and name_of(over) in ("range", "xrange") else []
 
 
 class _Module:

@@ -6,7 +6,15 @@ import sys
 
 import pytest
 
-from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, plan, starts_its_tasks
+from tensorfleet.launch.plan import (
+    Place,
+    Wishes,
+    is_for_clusters,
+    jobs_of,
+    plan,
+    starts_its_tasks,
+    with_chief,
+)
 from tensorfleet.launch.uses import told_by_flags
 
 CLUSTER = {"ps": [Place("h:1")], "worker": [Place("h:2"), Place("h:3")]}
@@ -133,3 +141,31 @@ def test_a_script_that_starts_its_tasks_as_processes_runs_once(script, line, alo
     )
     assert is_for_clusters(path) is not alone
     assert starts_its_tasks(Wishes(str(path))) is alone
+
+
+def test_what_counts_the_workers_is_their_number(script):
+    path = script(
+        "p.add_argument('--num_tasks', type=int)",
+        "cluster = {'worker': ['localhost:%d' % (2223 + i) for i in range(args.num_tasks)]}",
+        "os.environ['TF_CONFIG'] = json.dumps(cluster)",
+    )
+    assert names(path) == {"worker_count": "num_tasks"}
+    assert last_arguments(path, 1)[0] == ["--num_tasks=2"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "jobs"),
+    [
+        ("['localhost:2222']", {"ps": 1, "worker": 2, "chief": 1}),
+        ("[workers[0]]", {"ps": 1, "worker": 2}),
+    ],
+)
+def test_a_chief_at_an_address_of_its_own_is_started_beside_the_workers(script, hosts, jobs):
+    path = script(
+        "p.add_argument('--job_name')",
+        "p.add_argument('--task_index', type=int)",
+        f"cluster = {{'ps': ['localhost:2221'], 'chief': {hosts}, 'worker': workers}}",
+        "os.environ['TF_CONFIG'] = json.dumps({'cluster': cluster})",
+        "tf.estimator.train_and_evaluate(estimator, a, b)",
+    )
+    assert with_chief(path, jobs_of(path)) == jobs
