@@ -97,6 +97,13 @@ def _find(full: str) -> Any:
     return getattr(module, full.rpartition(".")[2])
 
 
+_TRAINING = "python.estimator.training"
+
+
+def _find_in_training(full: str) -> Any:
+    return getattr(importlib.import_module("tensorfleet.estimator.training"), full.rpartition(".")[2])
+
+
 def _find_learn(full: str) -> Any:
     name = full.removeprefix("contrib.learn.")
     last = name.rpartition(".")[2]
@@ -118,6 +125,9 @@ def _find_distribute_config(full: str) -> Any:
 
 
 publish_lazily(_find, *(f"estimator.{name}" for name in _HOME))
+publish_lazily(
+    _find_in_training, *(f"{_TRAINING}.{name}" for name in ("_DELAY_SECS_PER_WORKER", "_MAX_DELAY_SECS"))
+)
 for _module, _names in _TPU.items():
     for _name in _names.split():
         publish_lazily(_find_tpu, f"contrib.tpu.{_name}", f"contrib.tpu.{_module}.{_name}")
