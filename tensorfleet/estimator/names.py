@@ -104,6 +104,10 @@ def _find_in_training(full: str) -> Any:
     return getattr(importlib.import_module("tensorfleet.estimator.training"), full.rpartition(".")[2])
 
 
+def _find_in_canned(full: str) -> Any:
+    return getattr(importlib.import_module("tensorfleet.estimator.base_head"), full.rpartition(".")[2])
+
+
 def _find_learn(full: str) -> Any:
     name = full.removeprefix("contrib.learn.")
     last = name.rpartition(".")[2]
@@ -131,6 +135,11 @@ publish_lazily(
 for _module, _names in _TPU.items():
     for _name in _names.split():
         publish_lazily(_find_tpu, f"contrib.tpu.{_name}", f"contrib.tpu.{_module}.{_name}")
+publish_lazily(
+    _find_in_canned,
+    "python.estimator.canned.head._Head",
+    "python.estimator.canned.optimizers.get_optimizer_instance",
+)
 publish_lazily(_find_distribute_config, "contrib.distribute.DistributeConfig")
 publish_lazily(_find_task_type, "python.estimator.run_config.TaskType")
 publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))
