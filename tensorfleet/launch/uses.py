@@ -49,8 +49,18 @@ def starts_copies(script: Path) -> bool:
         lines = [text_of(node) for node in nodes if id(node) not in shown]
         words = {w.partition("=")[0] for line in lines if line.startswith(_COMMANDS) for w in line.split()}
         if any(map(_starts_process, calls)):
-            return any(f"--{name}".startswith(word) for name in told for word in words if len(word) > 3)
+            named = any(f"--{name}".startswith(word) for name in told for word in words if len(word) > 3)
+            return named or any(map(_is_own_command, nodes))
     return False
+
+
+def _is_own_command(node: ast.AST) -> bool:
+    """`["python", __file__]`, or with `sys.executable`: the beginning of a command that runs the script again."""
+    if not isinstance(node, ast.List) or len(node.elts) < 2:
+        return False
+    first, second = node.elts[:2]
+    python = text_of(first).startswith("python") or getattr(first, "attr", "") == "executable"
+    return python and getattr(second, "id", "") == "__file__"
 
 
 def _starts_process(call: ast.Call) -> bool:
