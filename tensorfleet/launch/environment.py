@@ -152,7 +152,10 @@ def has_master(script: Path) -> bool:
     given: list[tuple[ast.AST, ast.expr]] = [(n, n.value) for n in nodes if isinstance(n, ast.keyword)]
     given += [(target, n.value) for n in nodes if isinstance(n, ast.Assign) for target in n.targets]
     chiefs = [value for name, value in given if _names_chief(name) and not isinstance(value, ast.Name)]
-    if any("worker" in _texts(value) for value in chiefs):
+    others = [value for value in chiefs if "worker" in _texts(value)]
+    if others and all(isinstance(v, ast.Compare) and isinstance(v.ops[0], ast.NotEq) for v in others):
+        return any(text_of(node) == "master" for node in nodes)  # whoever is no worker
+    if others:
         return False
     questions: list[ast.AST] = [*chiefs] or [n for n in nodes if isinstance(n, ast.Compare) and _is_of_job(n)]
     return any("master" in _texts(q) and "worker" not in _texts(q) for q in questions)

@@ -322,6 +322,8 @@ def test_flags_with_a_list_by_default_get_one(tmp_path, define):
         ('if config["task"]["type"] in ["master", "worker"]: run()', {"ps": 1, "worker": 2}),
         ("if config.task_type == TaskType.MASTER: train()", {"ps": 1, "master": 1, "worker": 1}),
         ('if FLAGS.mode == "master": train()', {"ps": 1, "worker": 2}),
+        ('is_master = task.type != "worker"\nkind = "master"', {"ps": 1, "master": 1, "worker": 1}),
+        ('is_chief = task.type != "worker"', {"ps": 1, "worker": 2}),
     ],
 )
 def test_the_first_worker_is_the_master_of_a_script_without_another_chief(tmp_path, chief, jobs):
