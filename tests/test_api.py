@@ -18,7 +18,7 @@ from tensorfleet.summary import old_names
 ROOT = Path(tf.__file__).parent
 
 # Names of ours alone; those TensorFlow 1.15 kept outside its public API; what the table leaves out.
-OURS = ("fleet.", "python.", "core.", "contrib.", "examples.", "keras.", "distributions.", "xla.")
+OURS = ("fleet.", "python.", "core.", "contrib.", "examples.", "keras.", "distributions.", "xla.", "models.")
 OURS += ("linalg.LinearOperator",)
 UNLISTED = {"__version__", "__git_version__", "__compiler_version__", "compat.v1"}
 UNLISTED |= {"config.list_physical_devices"}  # its name since 2.1

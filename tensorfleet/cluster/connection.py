@@ -27,8 +27,8 @@ LOOPBACK = {"localhost", "127.0.0.1", "::1", "[::1]"}
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port of "host:port"."""
-    host, _, port = address.rpartition(":")
+    """Host and port of "host:port"; spaces around them do not count."""
+    host, port = (part.strip() for part in address.rpartition(":")[::2])
     if not host or not port.isdigit() or not 0 <= int(port) < 65536:
         raise errors.InvalidArgumentError(
             None, None, f'Could not interpret "{address}" as a host-port pair: write it as "host:port".'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import glob as globbing
 from collections.abc import Callable
 from typing import Any
@@ -199,8 +200,21 @@ def _dense(value: Any) -> Any:
     return value.values if isinstance(value, find("SparseTensor")) else value
 
 
+@_in("data_decoder", "DataDecoder")
+class DataDecoder(abc.ABC):
+    """What takes the items of an example out of the data of one record."""
+
+    @abc.abstractmethod
+    def decode(self, data: Any, items: Any) -> list:
+        """The items that are asked for."""
+
+    @abc.abstractmethod
+    def list_items(self) -> list[str]:
+        """The names of the items."""
+
+
 @_in("tfexample_decoder", "TFExampleDecoder")
-class TFExampleDecoder:
+class TFExampleDecoder(DataDecoder):
     """Decodes serialized `tf.train.Example`s: features by `keys_to_features`, items by `items_to_handlers`."""
 
     def __init__(self, keys_to_features: dict[str, Any], items_to_handlers: dict[str, ItemHandler]) -> None:

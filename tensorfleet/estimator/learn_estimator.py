@@ -15,6 +15,7 @@ from tensorfleet.estimator import canned
 from tensorfleet.estimator.estimator import Estimator as CoreEstimator
 from tensorfleet.estimator.input_functions import numpy_input_fn
 from tensorfleet.estimator.learn_model import receiver_of, spec_of
+from tensorfleet.estimator.learn_monitors import replace_monitors_with_hooks
 from tensorfleet.estimator.outputs import DEFAULT_KEY
 from tensorfleet.estimator.spec import ModeKeys
 from tensorfleet.graph.operation import Tensor
@@ -88,7 +89,8 @@ class Estimator:
     ) -> Any:
         """Trains on arrays or on an input function."""
         function = self._input(x, y, input_fn, batch_size, None, shuffle=True)
-        self._core.train(function, hooks=monitors, steps=steps, max_steps=max_steps)
+        hooks = replace_monitors_with_hooks(monitors, self)
+        self._core.train(function, hooks=hooks, steps=steps, max_steps=max_steps)
         return self
 
     def partial_fit(

@@ -58,6 +58,11 @@ _LEARN_MODULES = {
         Experiment ExportStrategy make_export_strategy learn_runner.run utils.make_export_strategy
         utils.saved_model_export_utils.make_export_strategy
     """,
+    "learn_monitors": """
+        monitors.BaseMonitor monitors.EveryN monitors.StopAtStep monitors.PrintTensor monitors.NanLoss
+        monitors.NanLossDuringTrainingError monitors.ValidationMonitor monitors.RunHookAdapterForMonitors
+        monitors.replace_monitors_with_hooks
+    """,
     "learn_models": """
         models.logistic_regression models.logistic_regression_zero_init models.linear_regression
         models.linear_regression_zero_init
@@ -75,6 +80,8 @@ _INSIDE = {
     "estimators.estimator": "Estimator",
     "experiment": "Experiment",
     "metric_spec": "MetricSpec",
+    "monitors": _LEARN_MODULES["learn_monitors"],
+    "preprocessing": "preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer",
     "export_strategy": "ExportStrategy",
     "learn_io.numpy_io": "io.numpy_input_fn",
     "learn_io.pandas_io": "io.pandas_input_fn",
@@ -88,6 +95,17 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names.sp
 def _find(full: str) -> Any:
     module = importlib.import_module(f"tensorfleet.estimator.{_HOME[full.removeprefix('estimator.')]}")
     return getattr(module, full.rpartition(".")[2])
+
+
+_TRAINING = "python.estimator.training"
+
+
+def _find_in_training(full: str) -> Any:
+    return getattr(importlib.import_module("tensorfleet.estimator.training"), full.rpartition(".")[2])
+
+
+def _find_in_canned(full: str) -> Any:
+    return getattr(importlib.import_module("tensorfleet.estimator.base_head"), full.rpartition(".")[2])
 
 
 def _find_learn(full: str) -> Any:
@@ -111,9 +129,17 @@ def _find_distribute_config(full: str) -> Any:
 
 
 publish_lazily(_find, *(f"estimator.{name}" for name in _HOME))
+publish_lazily(
+    _find_in_training, *(f"{_TRAINING}.{name}" for name in ("_DELAY_SECS_PER_WORKER", "_MAX_DELAY_SECS"))
+)
 for _module, _names in _TPU.items():
     for _name in _names.split():
         publish_lazily(_find_tpu, f"contrib.tpu.{_name}", f"contrib.tpu.{_module}.{_name}")
+publish_lazily(
+    _find_in_canned,
+    "python.estimator.canned.head._Head",
+    "python.estimator.canned.optimizers.get_optimizer_instance",
+)
 publish_lazily(_find_distribute_config, "contrib.distribute.DistributeConfig")
 publish_lazily(_find_task_type, "python.estimator.run_config.TaskType")
 publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))

@@ -20,7 +20,7 @@ from tensorfleet.train.checkpoint_state import checkpoint_exists
 from tensorfleet.train.hooks import SecondOrStepTimer
 from tensorfleet.train.hooks_saving import CheckpointSaverListener
 
-_DELAY_PER_WORKER, _LONGEST_DELAY = 5, 60  # seconds
+_DELAY_SECS_PER_WORKER, _MAX_DELAY_SECS = 5, 60  # scripts read them, under these names
 _REMIND_EVERY = 600.0
 
 
@@ -157,7 +157,9 @@ def _run_worker(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec
     if config.task_type == WORKER and config.train_distribute is None:
         # Workers that come one after the other disturb a model less that has just begun.
         longest = config.experimental_max_worker_delay_secs
-        delay = min(_LONGEST_DELAY if longest is None else longest, (config.task_id + 1) * _DELAY_PER_WORKER)
+        delay = min(
+            _MAX_DELAY_SECS if longest is None else longest, (config.task_id + 1) * _DELAY_SECS_PER_WORKER
+        )
         if delay > 0:
             logging.info("Waiting %d secs before starting training.", delay)
             time.sleep(delay)

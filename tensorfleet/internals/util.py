@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSet
 from typing import Any
 
@@ -171,6 +172,12 @@ def remove_undocumented(
     module_name: str, allowed_exception_list: Any = None, doc_string_modules: Any = None
 ) -> None:
     """Leaves a module as it is: what libraries do with it only hides names."""
+
+
+@export("python.util.all_util.make_all")
+def make_all(module_name: str, doc_string_modules: Any = None) -> list[str]:
+    """The public names of a module, for its `__all__`."""
+    return [name for name in dir(sys.modules[module_name]) if not name.startswith("_")]
 
 
 @export("python.util.function_utils.has_kwargs")

@@ -11,6 +11,7 @@ import threading
 
 # Set for launched tasks: the launcher's process id, or "stdin" where the launcher is at the end of an ssh.
 LAUNCHER = "TENSORFLEET_LAUNCHER"
+CLUSTER_FILE = "{cluster_file}"  # in a task's arguments: a file with the addresses of all tasks, in JSON
 _TOKEN = "TENSORFLEET_TOKEN"
 _PR_SET_PDEATHSIG = 1
 

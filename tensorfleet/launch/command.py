@@ -142,7 +142,7 @@ def _tasks(
         print(f"tensorfleet: {wishes.script} is written for a cluster: {_spoken(counts)}", file=sys.stderr)
     elif planning.starts_its_tasks(wishes):
         print(
-            f"tensorfleet: {wishes.script} makes the servers of its cluster itself, and runs once.",
+            f"tensorfleet: {wishes.script} makes the tasks of its cluster itself, and runs once.",
             file=sys.stderr,
         )
         return planning.plan_alone(wishes)
@@ -158,10 +158,12 @@ def _tasks(
     wanted, counts = counts, planning.with_chief(Path(wishes.script), counts)
     if counts != wanted:
         job = "master" if counts.get("master") else "chief"
-        print(
-            f"tensorfleet: {wishes.script} has a job {job}: the first worker is started as that.",
-            file=sys.stderr,
+        how = (
+            "the first worker is started as that"
+            if counts["worker"] < wanted["worker"]
+            else "it is started too"
         )
+        print(f"tensorfleet: {wishes.script} has a job {job}: {how}.", file=sys.stderr)
     ports = iter(free_ports(sum(counts.values())))
     places = {
         job: [planning.Place(f"{_LOOPBACK}:{next(ports)}") for _ in range(count)]

@@ -21,6 +21,7 @@ _MANAGERS = {
     "size": r"SLURM_(NTASKS|NPROCS|NNODES|JOB_NUM_NODES)|OMPI_COMM_WORLD_SIZE|PMI_SIZE",
     "nodes": r"SLURM_(JOB_|STEP_)?NODELIST",
     "node": r"SLURMD_NODENAME",
+    "pod": r"(\w+_)?POD_NAME",  # of a set of pods: job and number
     # As PaddlePaddle's clusters tell their tasks, to programs for TensorFlow as well.
     "training_role": r"(PADDLE_)?TRAINING_ROLE",
     "task_index": r"(PADDLE_)?(TRAINER|PSERVER)_(ID|INDEX)",
@@ -46,7 +47,7 @@ def variables_of(script: Path) -> dict[str, str]:
     for tree in modules(script, _DEPTH):
         found.update({name: role for name in _read_in(tree) if (role := _role_of(name))})
     known = set(found.values())
-    tells = names_task(found) or "rank" in known or {"nodes", "node"} <= known
+    tells = names_task(found) or {"rank", "pod"} & known or {"nodes", "node"} <= known
     return found if tells else {}
 
 
@@ -86,6 +87,7 @@ def of_task(jobs: dict[str, list[str]], job: str, index: int) -> dict[str, str]:
         "own_host": own.rpartition(":")[0],
         "own_port": own.rpartition(":")[2],
         "cluster": json.dumps(jobs),
+        "pod": f"{job}-{index}",
         "rank": str(rank),
         "size": str(len(tasks)),
         "nodes": f"node[1-{len(tasks)}]" if len(tasks) > 1 else "node1",
@@ -150,7 +152,10 @@ def has_master(script: Path) -> bool:
     given: list[tuple[ast.AST, ast.expr]] = [(n, n.value) for n in nodes if isinstance(n, ast.keyword)]
     given += [(target, n.value) for n in nodes if isinstance(n, ast.Assign) for target in n.targets]
     chiefs = [value for name, value in given if _names_chief(name) and not isinstance(value, ast.Name)]
-    if any("worker" in _texts(value) for value in chiefs):
+    others = [value for value in chiefs if "worker" in _texts(value)]
+    if others and all(isinstance(v, ast.Compare) and isinstance(v.ops[0], ast.NotEq) for v in others):
+        return any(text_of(node) == "master" for node in nodes)  # whoever is no worker
+    if others:
         return False
     questions: list[ast.AST] = [*chiefs] or [n for n in nodes if isinstance(n, ast.Compare) and _is_of_job(n)]
     return any("master" in _texts(q) and "worker" not in _texts(q) for q in questions)

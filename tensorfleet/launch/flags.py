@@ -22,7 +22,8 @@ SPELLINGS = {
     "job_name": r"(job|task|node)_?(name|type|mode|role)|job|role",
     "task_index": r"(task|worker|replica|node)_?(index|idx|id)|task_?(num|number)|task",
     "ps_count": rf"{_HOW_MANY}_(of_)?{_JOBS['ps']}(_{_WHERE})?|{_JOBS['ps']}_({_WHERE}_)?{_HOW_MANY}",
-    "worker_count": rf"{_HOW_MANY}_(of_)?{_JOBS['worker']}(_{_WHERE})?|{_JOBS['worker']}_({_WHERE}_)?{_HOW_MANY}",
+    "worker_count": rf"{_HOW_MANY}_(of_)?{_JOBS['worker']}(_{_WHERE})?|{_JOBS['worker']}_({_WHERE}_)?{_HOW_MANY}"
+    r"|(workers|slaves)_per_(url|host|machine)",
     "hosts": r"(cluster_?)?(hosts|host_?list|addresses)",
 }
 # What a task is told by a flag that is there or not.
@@ -253,7 +254,24 @@ _OTHER_NAMES = {"ps": r"ps|param(eter)?_?servers?|servers?", "worker": r"workers
 
 def job_names(script: Path) -> dict[str, str]:
     """What a script calls the jobs "ps" and "worker" in the cluster it makes, where it has other names for them."""
-    keys: set[str] = set()
+    keys = _jobs_named_in(script)
+    found = {job: [k for k in keys if re.fullmatch(p, k.lower())] for job, p in _OTHER_NAMES.items()}
+    return {job: own[0] for job, own in found.items() if len(own) == 1 and own != [job]}
+
+
+_MANY = re.compile(r"(actor|agent|explor|collect|rollout|slave|client|trainer|worker)\w*", re.IGNORECASE)
+
+
+def other_jobs(script: Path) -> dict[str, int]:
+    """How many tasks to start of each job in a cluster that has neither parameter servers nor workers by any name."""
+    keys = _jobs_named_in(script)
+    known = any(re.fullmatch(p, k.lower()) for k in keys for p in _OTHER_NAMES.values())
+    return {} if known or len(keys) < 2 else {key: 2 if _MANY.fullmatch(key) else 1 for key in keys}
+
+
+def _jobs_named_in(script: Path) -> list[str]:
+    """The jobs of the cluster that a script makes, as far as they are written out."""
+    keys: list[str] = []
     for tree in modules(script, _DEPTH):
         nodes = list(ast.walk(tree))
         names = {
@@ -267,9 +285,8 @@ def job_names(script: Path) -> dict[str, str]:
             n for n in nodes if isinstance(n, ast.Call) and name_of(n) in ("ClusterSpec", "Server") and n.args
         ]
         jobs = [_known(call.args[0], names) for call in calls]
-        keys |= {text_of(key) for job in jobs if isinstance(job, ast.Dict) for key in job.keys}
-    found = {job: [k for k in keys if re.fullmatch(p, k.lower())] for job, p in _OTHER_NAMES.items()}
-    return {job: own[0] for job, own in found.items() if len(own) == 1 and own != [job]}
+        keys += [text_of(key) for job in jobs if isinstance(job, ast.Dict) for key in job.keys]
+    return list(dict.fromkeys(filter(None, keys)))
 
 
 def _counts(cluster: ast.expr, names: dict[str, ast.expr]) -> dict[str, int]:

@@ -77,6 +77,7 @@ _NUMPY = {
     "round_": np.round,
     "mat": np.asmatrix,
     "asscalar": _asscalar,
+    "math": math,
 }
 _ABSTRACT = {name: getattr(collections.abc, name) for name in collections.abc.__all__}
 _OTHERS: list[tuple[ModuleType, dict[str, Any]]] = [

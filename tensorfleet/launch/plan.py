@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tensorfleet.launch.bootstrap import LAUNCHER
+from tensorfleet.launch.bootstrap import CLUSTER_FILE, LAUNCHER
 from tensorfleet.launch.environment import (
     asks_who_it_is,
     has_master,
@@ -24,15 +24,15 @@ from tensorfleet.launch.environment import (
 from tensorfleet.launch.flags import (
     Flag,
     cluster_in,
-    flags_of,
     has_one_job,
     job_names,
+    other_jobs,
     positions_of,
     reads_tf_config,
-    roles,
 )
 from tensorfleet.launch.hostnames import HOST, hosts_in
 from tensorfleet.launch.hosts import Host
+from tensorfleet.launch.uses import has_chief_of_its_own, starts_copies, told_by_flags
 
 TOKEN = "TENSORFLEET_TOKEN"
 PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
@@ -105,18 +105,19 @@ Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
 
 def is_for_clusters(script: Path) -> bool:
     """Whether a script expects to be told which task of a cluster it is."""
-    found = {*roles(flags_of(script)), *positions_of(script).values()}
+    found = {*told_by_flags(script), *positions_of(script).values()}
     needs_job = len(cluster_in(script)) != 1 and not has_one_job(script)
     told = "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
     by_variables = (variables_of(script) or hosts_in(script)) and makes_cluster(script)
-    return told or reads_tf_config(script) or bool(by_variables)
+    return (told and not starts_copies(script)) or reads_tf_config(script) or bool(by_variables)
 
 
 def starts_its_tasks(wishes: Wishes) -> bool:
-    """Whether a script makes the servers of its cluster all by itself: nothing in it asks which task it is."""
+    """Whether a script makes its cluster all by itself: nothing asks which task it is, or it starts them as processes."""
     script = Path(wishes.script)
     told = wishes.flag_names or any("{" in argument for argument in wishes.arguments)
-    return not told and makes_cluster(script) and not is_for_clusters(script) and not asks_who_it_is(script)
+    alone = makes_cluster(script) and not is_for_clusters(script)
+    return not told and alone and (not asks_who_it_is(script) or starts_copies(script))
 
 
 def is_known_to_clients(script: Path) -> bool:
@@ -128,15 +129,18 @@ def jobs_of(script: Path) -> dict[str, int]:
     """How many tasks of each job a script for clusters is started with, if nothing else is asked for."""
     if has_one_job(script):
         return {"worker": 2}
-    takes_addresses = {"ps_hosts", "worker_hosts"} & roles(flags_of(script)).keys()
+    takes_addresses = {"ps_hosts", "worker_hosts"} & told_by_flags(script).keys()
     listed = {job: len(hosts) for job, hosts in hosts_in(script).items()}
-    return ({} if takes_addresses else cluster_in(script) or listed) or {"ps": 1, "worker": 2}
+    written = {} if takes_addresses else cluster_in(script) or listed
+    return written or other_jobs(script) or {"ps": 1, "worker": 2}
 
 
 def with_chief(script: Path, counts: dict[str, int]) -> dict[str, int]:
     """The tasks to start: the first worker as what a script's chief is called, if that is a job of its own."""
     if not counts.get("worker") or {"master", "chief"} & {job for job, n in counts.items() if n}:
         return counts
+    if "job_name" in told_by_flags(script) and has_chief_of_its_own(script):
+        return {**counts, "chief": 1}
     if reads_tf_config(script) and has_master(script):
         job = "master"
     elif needs_chief(script):
@@ -168,7 +172,7 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
     script = Path(wishes.script)
     variables = variables_of(script)
     silent = names_task(variables) and refuses_flags(script) and not wishes.flag_names
-    told = {} if silent else roles(flags_of(script), wishes.flag_names, cluster)
+    told = {} if silent else told_by_flags(script, wishes.flag_names, cluster)
     places = {} if {"job_name", "is_ps", "task_index"} & told.keys() else positions_of(script)
     knows = {"job_name", "is_ps", "task_index"} & {*told, *places.values(), *variables.values()}
     by_host = {} if knows else hosts_in(script)
@@ -199,6 +203,9 @@ def _task(
         "job_name": forms.jobs.get(job, job),
         "task_index": str(index),
         **{f"{j}_count": str(len(addresses.get(j, []))) for j in ("ps", "worker", *addresses)},
+        "cluster_json": json.dumps(addresses),
+        "cluster_bars": ",".join(f"{j}|{';'.join(where)}" for j, where in addresses.items()),
+        "cluster_file": CLUSTER_FILE,
         **{f"is_{kind}": str(job == kind) for kind in ("ps", "worker", "chief")},
     }
     if job == "worker" and index == 0 and "chief" not in addresses:

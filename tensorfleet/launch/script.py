@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import os
 import re
 import shutil
 import sys
+import tempfile
 import threading
 import tokenize
 import traceback
@@ -15,6 +17,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
 
 from tensorfleet.launch import alias, old_scripts
+from tensorfleet.launch.bootstrap import CLUSTER_FILE
 from tensorfleet.launch.hostnames import take_host
 
 # What Python says about statements that were right in Python 2.
@@ -35,7 +38,7 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
     take_host()
     if not Path(path).is_file():
         _give_up(2, f"tensorfleet: no such script: {path} (in {os.getcwd()})")
-    sys.argv = [path, *arguments]
+    sys.argv = [path, *_with_cluster_file(arguments)]
     sys.path.insert(0, str(Path(path).resolve().parent))
     _show_errors_of(path)
     module = ModuleType("__main__")
@@ -45,9 +48,22 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
     try:
         exec(code, module.__dict__)
     except BaseException as error:
-        if not _is_after_the_end():
+        if _training_is_over(error):
+            print(f"tensorfleet: {error}", file=sys.stderr)
+        elif _is_after_the_end():
+            _note(error, path)
+        else:
             raise
-        _note(error, path)
+
+
+def _with_cluster_file(arguments: list[str]) -> list[str]:
+    """The arguments, with a file of the cluster's tasks where one stands for it; it goes with this process."""
+    if not any(CLUSTER_FILE in argument for argument in arguments):
+        return arguments
+    with tempfile.NamedTemporaryFile("w", prefix="cluster-", suffix=".json", delete=False) as file:
+        file.write(os.environ.get("CLUSTER_SPEC", "{}"))
+    atexit.register(Path(file.name).unlink, missing_ok=True)
+    return [argument.replace(CLUSTER_FILE, file.name) for argument in arguments]
 
 
 def _be_found_as_python() -> None:
@@ -58,6 +74,12 @@ def _be_found_as_python() -> None:
         and os.path.dirname(shutil.which("python") or "") != folder
     ):
         os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])
+
+
+def _training_is_over(error: BaseException) -> bool:
+    """Whether the script waited for a chief that has ended in good order. In TensorFlow it would wait for ever."""
+    roster = sys.modules.get("tensorfleet.ops.queue_roster")
+    return roster is not None and str(getattr(error, "message", "")).startswith(roster.OVER)
 
 
 def _is_after_the_end() -> bool:

@@ -76,7 +76,9 @@ def _gather_in_batches(xp: Any, params: Any, indices: Any, axis: int, batch: int
     rows = indices.reshape((b, 1, _product(indices.shape[batch:])))
     if not is_numpy(xp):
         rows = xp.clip(rows, 0, max(count - 1, 0))
-    picked = params.reshape((b, m, count, r))[np.arange(b)[:, None, None], np.arange(m)[None, :, None], rows]
+    picked = xp.asarray(params).reshape((b, m, count, r))[
+        np.arange(b)[:, None, None], np.arange(m)[None, :, None], rows
+    ]
     return picked.reshape((*dims[:axis], *indices.shape[batch:], *dims[axis + 1 :]))
 
 
@@ -268,7 +270,7 @@ def _gather_nd(xp: Any, params: Any, indices: Any, check: Any) -> Any:
     columns = index_columns(xp, indices, dims, "param shape", check)
     if is_numpy(xp):
         return np.asarray(params[columns], params.dtype)
-    return params.at[columns].get(mode="clip")
+    return xp.asarray(params).at[columns].get(mode="clip")  # params may be known while the indices are traced
 
 
 @op(

@@ -94,6 +94,7 @@ def _crop_and_resize(
     extrapolation_value: float,
     check: Any,
 ) -> Any:
+    image = xp.asarray(image)  # it may be known while the boxes are traced
     batch, height, width, _ = image.shape
     rows, columns = ints(crop_size)
     if min(rows, columns) <= 0:
@@ -202,6 +203,7 @@ def _crop_grad_image(
     examples=[case(np.ones((3, 3, 2, 3), np.float32), _IMAGE, _BOXES, _WHICH, grad=False)],
 )
 def _crop_grad_boxes(xp: Any, dy: Any, image: Any, boxes: Any, box_ind: Any, *, check: Any) -> Any:
+    image = xp.asarray(image)
     batch, height, width, _ = image.shape
     _, rows, columns, _ = dy.shape
     which = _check_boxes(xp, boxes, box_ind, batch, check)[:, None, None]

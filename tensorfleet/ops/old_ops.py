@@ -80,7 +80,7 @@ def _inplace(name: str, act: Any) -> None:
             made = np.array(x)
             act(made, np.asarray(i), v)
             return made
-        at = x.at[i]
+        at = xp.asarray(x).at[i]
         return {"InplaceAdd": at.add, "InplaceSub": at.subtract, "InplaceUpdate": at.set}[name](v)
 
     op(

@@ -36,7 +36,7 @@ def scatter_into(xp: Any, current: Any, indices: Any, updates: Any, how: str, ch
     columns = index_columns(xp, indices, dims, "shape", check)
     if is_numpy(xp):
         return _scatter_numpy(current, columns, updates, how)
-    place = current.at[columns]
+    place = xp.asarray(current).at[columns]
     if how == "sub":
         return place.add(-updates)
     if how == "add" and current.dtype == bool:

@@ -385,7 +385,7 @@ def _assigned(xp: Any, current: Any, begin: Any, end: Any, strides: Any, value: 
         out = np.array(current)
         out[index] = rows
         return out
-    return current.at[index].set(rows)
+    return xp.asarray(current).at[index].set(rows)
 
 
 @op(

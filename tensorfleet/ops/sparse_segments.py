@@ -85,7 +85,7 @@ def _add_rows(xp: Any, data: Any, rows: Any, places: Any, count: int) -> Any:
             order = np.argsort(places, kind="stable")
             rows, places = rows[order], places[order]
         return in_groups(data, places, count, np.add, 0, rows)
-    return xp.zeros((count, *data.shape[1:]), data.dtype).at[places].add(data[rows], mode="drop")
+    return xp.zeros((count, *data.shape[1:]), data.dtype).at[places].add(xp.asarray(data)[rows], mode="drop")
 
 
 def _divisor(xp: Any, ids: Any, count: int, kind: str, like: Any) -> Any:

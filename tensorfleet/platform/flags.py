@@ -29,7 +29,7 @@ class _Flags:
     def __getattr__(self, name: str) -> Any:
         values = self.__dict__["_values"]
         if not name.startswith("__") and name in values and not values.is_parsed():
-            values(sys.argv)
+            values([_completed(argument, values) for argument in sys.argv])
         return getattr(values, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -58,6 +58,15 @@ class _Flags:
 
     def __len__(self) -> int:
         return len(self.__dict__["_values"])
+
+
+def _completed(argument: str, values: _absl.FlagValues) -> str:
+    """An argument with its flag's whole name: before absl the beginning was enough, if of one flag only."""
+    name, equals, value = argument.removeprefix("--").partition("=")
+    if not argument.startswith("--") or not name or name in values:
+        return argument
+    fitting = [flag for flag in values if flag.startswith(name)]
+    return f"--{fitting[0]}{equals}{value}" if len(fitting) == 1 else argument
 
 
 FLAGS: Any = _Flags(_absl.FLAGS)  # type: ignore[no-redef]

@@ -8,12 +8,14 @@
 
 A token carries the global step. A replica adds its gradient together with its local step; a gradient that
 was computed for a step that is over is stale, and the accumulator drops it; it counts those of each replica.
-When replicas have gone and the others wait in vain, the queue of tokens ends the waiting with an error.
+When replicas have gone and the others wait in vain, the queue of tokens lends one, or ends the waiting with an error.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -29,6 +31,7 @@ from tensorfleet.ops.basic import group, no_op
 from tensorfleet.ops.queue_ops import FIRST_AND_LAST, REPLICAS
 from tensorfleet.ops.queues import FIFOQueue
 from tensorfleet.platform import logging
+from tensorfleet.protos import RunOptions
 from tensorfleet.train.coordinator import Coordinator
 from tensorfleet.train.optimizer import Optimizer
 from tensorfleet.train.queue_runner import QueueRunner, repeater
@@ -38,6 +41,7 @@ from tensorfleet.variables.lists import global_variables, report_uninitialized_v
 from tensorfleet.variables.variable import ResourceVariable, Variable
 
 _REPORT_SECONDS = 30.0
+_FAREWELL_MS = 2000
 
 
 @export("train.SyncReplicasOptimizer", "python.training.sync_replicas_optimizer.SyncReplicasOptimizer")
@@ -307,9 +311,16 @@ class _Updates(QueueRunner):
             self._runs_per_session[sess] = 1
         name = f"QueueRunnerThread-{self.name}-{self.enqueue_ops[0].name}"
         thread = threading.Thread(target=self._update, args=(sess, coord), name=name, daemon=True)
+        atexit.register(self._at_exit, sess)
         if start:
             thread.start()
         return [thread]
+
+    def _at_exit(self, sess: Any) -> None:
+        """A program that ends in good order has ended the training, also when it stopped nothing itself."""
+        if self._runs_per_session.get(sess) and not hasattr(sys, "last_value"):
+            with contextlib.suppress(Exception):
+                self.say_farewell(sess, RunOptions(timeout_in_ms=_FAREWELL_MS))
 
     def _release(self, sess: Any, coord: Coordinator) -> None:
         """When the training stops in good order: replicas that wait for the next update see that there is none."""
@@ -319,10 +330,10 @@ class _Updates(QueueRunner):
         with contextlib.suppress(Exception):
             self.say_farewell(sess)
 
-    def say_farewell(self, sess: Any) -> None:
+    def say_farewell(self, sess: Any, options: RunOptions | None = None) -> None:
         """Lets each replica make one more step, and tells who waits after that that the training is over."""
         for put in self.farewell:
-            sess.run(put)
+            sess.run(put, options=options)
 
     def _update(self, sess: Any, coord: Coordinator | None) -> None:
         try:
@@ -334,6 +345,7 @@ class _Updates(QueueRunner):
         except Exception as e:
             if coord is None or not coord.should_stop():
                 self._failed(sess, coord, e)
+        atexit.unregister(self._at_exit)
         with self._lock:
             self._runs_per_session[sess] = 0
 

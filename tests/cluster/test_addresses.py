@@ -9,6 +9,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.cluster import connection
+from tensorfleet.cluster.connection import split_address
 from tensorfleet.cluster.token import token
 from tensorfleet.platform import logging
 
@@ -181,3 +182,7 @@ def test_a_blank_token_in_the_environment_is_an_error(monkeypatch):
     monkeypatch.setenv("TENSORFLEET_TOKEN", " \n")
     with pytest.raises(tf.errors.FailedPreconditionError, match="blank"):
         token()
+
+
+def test_spaces_in_an_address_do_not_count():
+    assert split_address(" localhost: 2222") == ("localhost", 2222)

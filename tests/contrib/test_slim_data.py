@@ -108,3 +108,10 @@ def test_mistakes_are_named(tmp_path):
         slim.data_provider.DataProvider({"a": tf.zeros([])}, 1).get(["b"])
     with pytest.raises(ValueError, match="Cannot specify both"):
         decoder.Tensor("t", shape_keys="s", shape=[1])
+
+
+def test_decoders_of_ones_own_have_a_base():
+    base = tf.contrib.slim.python.slim.data.data_decoder.DataDecoder
+    assert issubclass(decoder.TFExampleDecoder, base)
+    with pytest.raises(TypeError, match="abstract"):
+        base()

@@ -255,3 +255,8 @@ def test_there_is_one_evaluator(tmp_path, monkeypatch):
         run(estimator)
     with pytest.raises(ValueError, match="Please use tf.estimator.train_and_evaluate"):
         estimator.train(trainer.input_fn, steps=1)
+
+
+def test_scripts_can_read_how_long_workers_wait():
+    training = tf.python.estimator.training
+    assert (training._DELAY_SECS_PER_WORKER, training._MAX_DELAY_SECS) == (5, 60)

@@ -79,3 +79,11 @@ def test_variables_of_other_meaning_are_left_alone(script):
     assert variables_of(path) == {}
     assert not is_for_clusters(path)
     assert told(path, "TYPE") == [(None,)] * 3
+
+
+def test_a_pod_is_named_by_job_and_number(script):
+    path = script(
+        "import os\njob, index = os.environ['POD_NAME'].split('-')\ntf.train.Server(cluster, job, int(index))\n"
+    )
+    assert is_for_clusters(path)
+    assert told(path, "POD_NAME") == [("ps-0",), ("worker-0",), ("worker-1",)]

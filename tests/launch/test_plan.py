@@ -288,6 +288,14 @@ def test_addresses_of_jobs_by_other_names_go_to_their_flags(tmp_path):
     assert plan(Wishes(str(path)), cluster, "")[2].command[-2:] == ["--ps_hosts=", "--actor_hosts=h:1,h:2"]
 
 
+def test_jobs_by_other_names_are_started_with_one_task_or_two(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("tf.train.ClusterSpec({'learner': a.split(','), 'actor': b.split(',')})\n")
+    assert jobs_of(path) == {"learner": 1, "actor": 2}
+    path.write_text("tf.train.ClusterSpec({'ps': a.split(','), 'actor': b.split(',')})\n")
+    assert jobs_of(path) == {"ps": 1, "worker": 2}
+
+
 def test_how_many_tasks_jobs_by_other_names_have_goes_to_their_flags(tmp_path):
     path = tmp_path / "train.py"
     path.write_text("flags.DEFINE_integer('num_actors', 4, '')\nflags.DEFINE_integer('learner', 4, '')\n")
@@ -314,6 +322,8 @@ def test_flags_with_a_list_by_default_get_one(tmp_path, define):
         ('if config["task"]["type"] in ["master", "worker"]: run()', {"ps": 1, "worker": 2}),
         ("if config.task_type == TaskType.MASTER: train()", {"ps": 1, "master": 1, "worker": 1}),
         ('if FLAGS.mode == "master": train()', {"ps": 1, "worker": 2}),
+        ('is_master = task.type != "worker"\nkind = "master"', {"ps": 1, "master": 1, "worker": 1}),
+        ('is_chief = task.type != "worker"', {"ps": 1, "worker": 2}),
     ],
 )
 def test_the_first_worker_is_the_master_of_a_script_without_another_chief(tmp_path, chief, jobs):

@@ -67,7 +67,7 @@ def test_machines_written_into_the_script_are_this_one(tmp_path):
 def test_a_script_that_makes_all_servers_itself_runs_once(tmp_path):
     done = cluster(tmp_path, "five_servers")
     assert done.stdout.count("total 60\n") == 1
-    assert "five_servers.py makes the servers of its cluster itself, and runs once." in done.stderr
+    assert "five_servers.py makes the tasks of its cluster itself, and runs once." in done.stderr
 
 
 def test_a_list_of_hosts_is_of_one_job(tmp_path):
@@ -156,3 +156,15 @@ def test_scripts_of_one_process(tmp_path, name, said):
     done = run(tmp_path, script(name))
     assert done.code == 0, done.stderr
     assert done.stdout.splitlines()[-1] == said
+
+
+def test_the_chief_of_synchronous_training_makes_more_steps_than_the_others(tmp_path):
+    done = cluster(tmp_path, "counted_sync_steps", "--longer=0")
+    assert done.stdout.count("made all steps") == 2
+
+
+def test_who_wants_more_steps_than_the_chief_made_ends_without_an_error(tmp_path):
+    done = cluster(tmp_path, "counted_sync_steps", "--longer=1", "--steps=1000000")
+    assert lines_of(done, "worker/0")[-1] == "made all steps"
+    assert any("Synchronous training is over" in line for line in lines_of(done, "worker/1"))
+    assert "Traceback" not in done.stdout + done.stderr

@@ -1,5 +1,7 @@
 """One walk over the whole op table: an op is covered by being registered with examples."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,24 @@ def test_numpy_and_xla_lives_agree(name, index, sample):
     for a, b in zip(plain, compiled, strict=True):
         assert np.asarray(a).dtype == np.asarray(b).dtype
         assert_close(a, b)
+
+
+@cases(traceable)
+def test_a_kernel_can_be_traced_when_only_one_input_is_not_known(name, index, sample):
+    _, _, op = build(name, sample)
+    jax, jnp = load_jax()
+    values = arguments(op, sample)
+    random = int(op.spec.rng is not None)  # where the numbers come from is never known
+    static = {p + random for d in op.spec.static for p in range(*op.input_list(d))}
+    moving = [i for i in range(random, len(values)) if i not in static]
+    kernel = Kernel(op)
+
+    def traced(one, *args):
+        full = [*args[:random], *values[random:one], args[-1], *values[one + 1 :]]
+        return kernel.call(jnp, full, check=lambda *a: None)
+
+    for one in moving if len(moving) > 1 else ():
+        jax.eval_shape(functools.partial(traced, one), *values[:random], values[one])
 
 
 @cases()

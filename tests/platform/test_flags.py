@@ -81,3 +81,9 @@ def test_a_flag_that_absl_has_too_is_the_scripts():
     assert done.stdout == "here\n"
     done = script("--log_dir=there", before=before, run="lambda _: print(FLAGS.log_dir)")
     assert done.stdout == "there\n"
+
+
+def test_the_beginning_of_one_flags_name_is_enough_where_the_program_does_not_run_by_app():
+    before = "flags.DEFINE_string('task_index', '', '')\nprint(FLAGS.task_index)\nraise SystemExit"
+    assert script("--task=1", before=before).stdout == "1\n"
+    assert "Unknown command line flag" in script("--tusk=1", before=before).stderr
