@@ -1,11 +1,9 @@
 """Who takes from a queue of tokens, and whether anybody is left who could make a synchronous step go on.
 
 A replica of synchronous training hands in its gradient and then waits for a token. When replicas have gone and all
-that remain wait, no gradient will come any more, and so no token: they would wait for ever. As long as there is a chief
-to make updates, one of them is lent a token, in place of the one that somebody took along: they compute the gradients
-of those who have gone too. When it was the chief that ended, and in good order, the training is over for all: theirs is
-the error that ends a loop in good order too. Otherwise they are given some time for the lost ones to be started again,
-and then an error that says what happened.
+that remain wait, no gradient will come any more, and so no token: they would wait for ever. They are given some time
+for the lost ones to be started again, and then an error that says what happened. When it was the chief that ended, and
+in good order, the training is over for all: theirs is the error that ends a loop in good order too.
 """
 
 from __future__ import annotations
@@ -17,12 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.ops.queue_core import Attempt, Put
+from tensorfleet.ops.queue_core import Attempt
 from tensorfleet.platform import logging
 
 OVER = "Synchronous training is over"  # how the error begins that is none to a program that ends with it
-_SOON = 5.0  # seconds: for a chief that has ended to begin the next training, for a replica to come back
-_LOANS = 2  # tokens lent for each replica, without an update in between, before it is given up
+_OVER_SECONDS = 5.0  # for a chief that has ended to begin the next training
 
 
 def patience() -> float:
@@ -55,8 +52,6 @@ class Roster:
         self._members: list[Member] = []
         self._gone: list[str] = []
         self._timer: threading.Timer | None = None
-        self._newest: Any = None  # the token of the latest update
-        self._lent = 0  # tokens, since that update
 
     def complete(self, ctx: Any, attempt: Attempt, complete: Callable[[], None]) -> None:
         """Brings an attempt of a session to its end, as `complete` does, and notes that the session waits."""
@@ -69,15 +64,7 @@ class Roster:
         finally:
             with self._lock:
                 member.waiting.remove(attempt)
-                self._note(attempt)
                 self._look()
-
-    def _note(self, attempt: Any) -> None:
-        """Notes the token that an attempt has taken, if it is that of a new update."""
-        if attempt.error is None and attempt.taken:
-            token = self._queue.single(attempt.taken)
-            if self._newest is None or token[0] > self._newest[0]:
-                self._newest, self._lent = token, 0
 
     def begins_or_ends(self, session: Any) -> None:
         """The chief has put in tokens that belong to no update: its first, or, in the same session, its last."""
@@ -115,36 +102,20 @@ class Roster:
                 self._timer.cancel()
                 self._timer = None
         elif self._timer is None:
-            seconds = min(patience(), _SOON) if self.over or self._may_lend() else patience()
+            seconds = min(patience(), _OVER_SECONDS) if self.over else patience()
             self._timer = threading.Timer(seconds, self.give_up)
             self._timer.name = f"tensorfleet-replicas-of-{self._queue.name}"
             self._timer.daemon = True
             self._timer.start()
 
-    def _may_lend(self) -> bool:
-        """Whether a chief is there who makes an update of one more gradient."""
-        chief = not self.over and self._chief() is not None
-        return chief and self._newest is not None and self._lent < _LOANS * self.replicas
-
     def give_up(self) -> None:
-        """Ends the waiting of all who wait, unless something has changed or can go on."""
+        """Ends the waiting of all who wait, unless something has changed."""
         with self._lock:
             self._timer = None
             if not self.stuck():
                 return
-            lends = self._may_lend()
-            if lends and not self._lent:
-                logging.info(
-                    "%s of %d replicas ended or was lost: the others compute its gradients too.",
-                    ", ".join(sorted(set(self._gone))),
-                    self.replicas,
-                )
-            self._lent += lends
             attempts = [a for m in self._members for a in m.waiting]
-            error = None if lends else self._error()
-        if lends:
-            self._queue.submit(Put([self._queue.element(self._newest)]))
-            return
+            error = self._error()
         for attempt in attempts:
             if self._queue.withdraw(attempt):
                 attempt.error = error

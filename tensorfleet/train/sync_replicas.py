@@ -8,7 +8,7 @@
 
 A token carries the global step. A replica adds its gradient together with its local step; a gradient that
 was computed for a step that is over is stale, and the accumulator drops it; it counts those of each replica.
-When replicas have gone and the others wait in vain, the queue of tokens lends one, or ends the waiting with an error.
+When replicas have gone and the others wait in vain, the queue of tokens ends the waiting with an error.
 """
 
 from __future__ import annotations

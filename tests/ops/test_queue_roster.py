@@ -87,37 +87,3 @@ def test_when_the_chief_has_ended_in_good_order_the_others_do_too(roster):
     roster.give_up()
     assert isinstance(attempt.error, tf.errors.OutOfRangeError)
     assert "is over: the chief has ended (chief of 2 replicas have), and a waits" in attempt.error.message
-
-
-def test_while_there_is_a_chief_the_others_go_on_with_a_token_that_was_taken_along(roster):
-    chief, b = roster._join("chief"), roster._join("b")
-    session = ResourceManager()
-    roster.begins_or_ends(session)
-    taken = Take(1)
-    taken.taken = [roster._queue.element([7])]
-    roster._note(taken)
-    b.clear()
-    attempt = waits(roster, chief)
-    roster.give_up()
-    assert attempt.done
-    assert attempt.error is None
-    assert roster._queue.single(attempt.taken) == (7,)
-
-
-def test_no_more_tokens_are_lent_when_no_update_comes_of_them(roster):
-    chief, b = roster._join("chief"), roster._join("b")
-    session = ResourceManager()
-    roster.begins_or_ends(session)
-    taken = Take(1)
-    taken.taken = [roster._queue.element([7])]
-    roster._note(taken)
-    b.clear()
-    for _ in range(4):
-        attempt = waits(roster, chief)
-        roster.give_up()
-        assert attempt.error is None
-        chief.waiting.clear()
-        roster._note(attempt)
-    attempt = waits(roster, chief)
-    roster.give_up()
-    assert "cannot go on: b of 2 replicas" in attempt.error.message

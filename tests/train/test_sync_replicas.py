@@ -312,21 +312,6 @@ def test_replicas_that_cannot_fill_a_step_any_more_end_with_an_error(cluster, mo
     assert "replicas_to_aggregate" in str(caught.value)
 
 
-def test_the_chief_goes_on_without_a_replica_that_has_made_its_steps(cluster, monkeypatch):
-    monkeypatch.setenv("TENSORFLEET_REPLICA_SECONDS", "0.2")
-    a, b = (Replica(cluster, i, 2) for i in range(2))
-    with a.session(num_tokens=-1) as first:
-        with b.session() as second:
-            together(
-                lambda: first.run(a.train, a.feeds([2.0, 0.0], [0])),
-                lambda: second.run(b.train, b.feeds([2.0, 0.0], [0])),
-            )
-        before = first.run(a.step, a.feeds([0.0, 0.0], []))
-        for _ in range(8):
-            first.run(a.train, a.feeds([2.0, 0.0], [0]))
-        assert first.run(a.step, a.feeds([0.0, 0.0], [])) >= before + 2
-
-
 def test_a_replica_that_wants_more_steps_than_the_chief_ends_with_it(cluster):
     a, b = (Replica(cluster, i, 2) for i in range(2))
     first = a.session(num_tokens=-1)
