@@ -39,7 +39,9 @@ class _Shelf:
     def __init__(self, source: Run, room: int, step: Any) -> None:
         self.source = source
         self.room = room
-        self.least = max(1, room // 4)  # once the shelf was full, the thread sleeps until so much of it is free
+        self.least = max(
+            1, room // 4
+        )  # once the shelf was full, the thread sleeps until so much of it is free
         self.lock = threading.Lock()
         self.working = threading.Lock()  # held while an element is on its way from the source to here
         self.ready: deque[Any] = deque()  # blocks and errors
