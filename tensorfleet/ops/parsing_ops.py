@@ -147,6 +147,8 @@ class Batch:
         _first(found)
         if not parts and len(uneven) == 1 and len(uneven[0][0]) == self.size:
             return uneven[0][1:]
+        if not uneven and (even := self._even(parts, dtype)) is not None:
+            return even, counts
         for there, _, lengths in uneven:
             counts[there] = lengths
         starts = np.cumsum(counts) - counts
@@ -156,6 +158,16 @@ class Batch:
         for there, values, lengths in uneven:
             out[np.repeat(starts[there], lengths) + within(lengths)] = values
         return out, counts
+
+    def _even(self, parts: list[tuple[Any, Any]], dtype: DType) -> np.ndarray | None:
+        """The values of records that are all in groups and have as many each; None when they are not, or have not."""
+        widths = {part.shape[1] for _, part in parts}
+        if len(widths) != 1 or sum(len(positions) for positions, _ in parts) != self.size:
+            return None
+        made = np.empty((self.size, *widths), dtype.np_dtype)
+        for positions, part in parts:
+            made[positions] = part
+        return made.reshape(-1)
 
     def _uneven(self, key: bytes, kind: int) -> tuple[list[tuple], list[tuple[Any, int]]]:
         """A feature in the records outside all groups: where it is, its values, how many each has; and where it is not."""
@@ -179,10 +191,14 @@ class Batch:
     def sparse(self, key: bytes, dtype: DType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A feature of any length: indices, values and shape of a sparse matrix with one row per record."""
         values, counts = self.flat(key, dtype)
-        indices = np.empty((len(values), 2), np.int64)
-        indices[:, 0] = np.repeat(np.arange(self.size), counts)
-        indices[:, 1] = within(counts)
         longest = int(counts.max()) if self.size else 0
+        indices = np.empty((len(values), 2), np.int64)
+        if longest * self.size == len(values):
+            table = indices.reshape(self.size, longest, 2)
+            table[..., 0], table[..., 1] = np.arange(self.size)[:, None], np.arange(longest)
+        else:
+            indices[:, 0] = np.repeat(np.arange(self.size), counts)
+            indices[:, 1] = within(counts)
         return indices, values, np.array([self.size, longest], np.int64)
 
     def padded(self, key: bytes, dtype: DType, shape: TensorShape, default: np.ndarray) -> np.ndarray:
