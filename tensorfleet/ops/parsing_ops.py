@@ -171,7 +171,8 @@ class Batch:
 
     def _uneven(self, key: bytes, kind: int) -> tuple[list[tuple], list[tuple[Any, int]]]:
         """A feature in the records outside all groups: where it is, its values, how many each has; and where it is not."""
-        there, others = [], []
+        there: list[tuple] = []
+        others: list[tuple[Any, int]] = []
         for some in self.walked:
             if some.kind(key) == kind:
                 there.append((some.positions, *some.values(key)))
