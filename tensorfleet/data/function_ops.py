@@ -19,8 +19,9 @@ from tensorfleet.shapes import TensorShape
 _CALLS = "other_arguments: list(Targuments)"
 _F = f"f: func; Targuments: list(type); {IS}"
 _MAPS = "use_inter_op_parallelism: bool = true; preserve_cardinality: bool = false"
-# How many elements of each open dataset a parallel interleave fetches before their turn comes, at most.
-_AHEAD = 16
+# How many elements of each open dataset a parallel interleave fetches before their turn comes, at most; and of few
+# datasets together, since each time that a thread wakes costs as much as some elements.
+_AHEAD, _AHEAD_TOGETHER = 16, 128
 
 
 def _function(ctx: Any, name: Any, captured: Sequence[Any]) -> Function:
@@ -115,7 +116,7 @@ def _interleaved(
         raise invalid("cycle_length must be greater than zero.")
     if block <= 0:
         raise invalid("block_length must be greater than zero.")
-    ahead = _AHEAD if calls != 1 and cycle > 1 else 0
+    ahead = max(_AHEAD, _AHEAD_TOGETHER // cycle) if calls != 1 and cycle > 1 else 0
     return run_of(node, lambda run: Interleave(run, function, cycle, block, ahead))
 
 

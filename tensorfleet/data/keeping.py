@@ -39,6 +39,9 @@ class _Shelf:
     def __init__(self, source: Run, room: int, step: Any) -> None:
         self.source = source
         self.room = room
+        self.least = max(
+            1, room // 4
+        )  # once the shelf was full, the thread sleeps until so much of it is free
         self.lock = threading.Lock()
         self.working = threading.Lock()  # held while an element is on its way from the source to here
         self.ready: deque[Any] = deque()  # blocks and errors
@@ -146,8 +149,7 @@ class Prefetch(Run):
         shelf = self._shelf
         found = shelf.ready.popleft()
         if not isinstance(found, Block):
-            shelf.held -= 1
-            shelf.taken.set()
+            self._make_room(1)
             raise found
         parts = [found]
         count = found.size
@@ -158,9 +160,14 @@ class Prefetch(Run):
         if block.size > n:
             shelf.ready.appendleft(block.part(n, block.size))
             block = block.part(0, n)
-        shelf.held -= block.size
-        shelf.taken.set()
+        self._make_room(block.size)
         return block
+
+    def _make_room(self, taken: int) -> None:
+        shelf = self._shelf
+        shelf.held -= taken
+        if shelf.room - shelf.held >= shelf.least:
+            shelf.taken.set()
 
     def close(self) -> None:
         """Ends the thread, then what it read from."""

@@ -277,9 +277,13 @@ def _ragged(value: Any, error: Any) -> ValueError:
 def _strings(value: Any) -> np.ndarray:
     """An object array of bytes."""
     if isinstance(value, np.ndarray):
-        out = np.empty(value.shape, object)
         # numpy's fixed-width strings drop trailing NULs already; object arrays keep theirs
-        flat = [_as_bytes(v) for v in value.ravel().tolist()]
+        flat = value.ravel().tolist()
+        if _all_bytes(flat):
+            return value.astype(object, "C")
+        out, flat = np.empty(value.shape, object), [_as_bytes(v) for v in flat]
+    elif isinstance(value, list) and _all_bytes(value):
+        return np.fromiter(value, object, len(value))
     else:
         shape, flat = _nested_shape(value), [_as_bytes(v) for v in _leaves(value)]
         out = np.empty(shape, object)
@@ -290,6 +294,11 @@ def _strings(value: Any) -> np.ndarray:
     elif flat:
         out.ravel()[:] = np.fromiter(flat, object, len(flat))
     return out
+
+
+def _all_bytes(values: list) -> bool:
+    """Whether nothing else is in a list: sooner than to ask for one after the other."""
+    return set(map(type, values)) <= {bytes}
 
 
 def _nested_shape(value: Any) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_DELTA = 0xA282EAD8
+MASK_DELTA = 0xA282EAD8
 
 
 def crc32c(data: Any, start: int = 0) -> int:
@@ -16,7 +16,7 @@ def crc32c(data: Any, start: int = 0) -> int:
 
 def mask(crc: int) -> int:
     """The form in which a checksum is stored."""
-    return ((crc >> 15 | crc << 17) + _DELTA) & 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFFFFFF
 
 
 def masked_crc(data: Any) -> int:
@@ -26,7 +26,7 @@ def masked_crc(data: Any) -> int:
 
 def unmask(stored: int) -> int:
     """The checksum that is stored in that form."""
-    turned = (stored - _DELTA) & 0xFFFFFFFF
+    turned = (stored - MASK_DELTA) & 0xFFFFFFFF
     return (turned >> 17 | turned << 15) & 0xFFFFFFFF
 
 

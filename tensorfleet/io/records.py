@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from tensorfleet import errors
 from tensorfleet.api import export
-from tensorfleet.io.crc import checksum_function, masked_crc, unmask
+from tensorfleet.io.crc import MASK_DELTA, checksum_function, masked_crc, unmask
 from tensorfleet.platform.compat import as_bytes
 from tensorfleet.platform.gfile import _errors_about as errors_about
 from tensorfleet.platform.gfile import local_path
@@ -23,6 +23,7 @@ from tensorfleet.platform.gfile import local_path
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
 _CHUNK = 1 << 18
+_MOST_LENGTHS = 4096
 
 
 def framed(record: bytes) -> bytes:
@@ -240,6 +241,7 @@ class RecordReader:
         self._at = 0  # where in the buffer the next record starts
         self._passed = 0  # bytes of the file before the buffer
         self._count = 0
+        self._checksums: dict[int, int] = {}  # that belong to the lengths of records
         self._failure: errors.OpError | None = None
         #: where in the file the last record read starts
         self.start = 0
@@ -266,6 +268,7 @@ class RecordReader:
     def _collect(self, count: int, found: list[bytes]) -> None:
         # Every record of every training run passes here, so this is one loop without calls into others.
         header, footer, extend = _HEADER.unpack_from, _CHECKSUM.unpack_from, checksum_function()
+        known = self._checksums
         while len(found) < count:
             at = self._at
             if at + _HEADER.size > len(self._buffer):
@@ -274,8 +277,11 @@ class RecordReader:
                 at = 0
             buffer = self._buffer
             length, stored = header(buffer, at)
-            if extend(0, buffer[at : at + 8]) != unmask(stored):
-                raise self._corrupted(self._passed + at)
+            if known.get(length) != stored:
+                if extend(0, buffer[at : at + 8]) != unmask(stored):
+                    raise self._corrupted(self._passed + at)
+                if len(known) < _MOST_LENGTHS:
+                    known[length] = stored
             end = at + _HEADER.size + length
             if end + _CHECKSUM.size > len(buffer):
                 if not self._fill(end - at + _CHECKSUM.size):
@@ -283,7 +289,8 @@ class RecordReader:
                     raise errors.DataLossError(None, None, f"{text} ({self._place()})")
                 at, end, buffer = 0, end - at, self._buffer
             record = buffer[at + _HEADER.size : end]
-            if extend(0, record) != unmask(footer(buffer, end)[0]):
+            crc = extend(0, record)
+            if (crc >> 15 | crc << 17) + MASK_DELTA & 0xFFFFFFFF != footer(buffer, end)[0]:
                 raise self._corrupted(self._passed + at + _HEADER.size)
             found.append(record)
             self.start = self._passed + at

@@ -13,7 +13,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.ops.array_shape import invalid
 from tensorfleet.ops.basic import zeros_of
-from tensorfleet.ops.common import UNKNOWN, ints, same_as_input, static_value
+from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, same_as_input, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape
 
@@ -147,7 +147,6 @@ def _packed(band: Band, diagonal: Any) -> Any:
 
 
 def _put(xp: Any, band: Band, diagonal: Any, background: Any) -> Any:
-    inside, which, place = band.in_matrix()
     packed = _packed(band, diagonal)
     if tuple(packed.shape[-2:]) != (band.count, band.width):
         raise invalid(
@@ -156,7 +155,35 @@ def _put(xp: Any, band: Band, diagonal: Any, background: Any) -> Any:
         )
     if band.width == 0:
         return background + xp.zeros((*packed.shape[:-2], band.rows, band.columns), diagonal.dtype)
+    if is_numpy(xp):
+        return _overwritten(band, packed, np.asarray(background))
+    if band.count == 1:
+        return _one_put(xp, band, packed[..., 0, :], background)
+    inside, which, place = band.in_matrix()
     return xp.where(inside, packed[..., which, place], background)
+
+
+def _overwritten(band: Band, packed: np.ndarray, background: np.ndarray) -> np.ndarray:
+    """A copy of the background, and then one diagonal after the other."""
+    lead = np.broadcast_shapes(packed.shape[:-2], background.shape[:-2])
+    made = np.empty((*lead, band.rows, band.columns), packed.dtype)
+    made[...] = background
+    flat = made.reshape(*lead, band.rows * band.columns)
+    for which, k in enumerate(range(band.high, band.low - 1, -1)):
+        length = min(band.rows + min(k, 0), band.columns - max(k, 0))
+        if length > 0:
+            start, step, first = max(k, -k * band.columns), band.columns + 1, int(band._offset(np.array(k)))
+            flat[..., start : start + length * step : step] = packed[..., which, first : first + length]
+    return made
+
+
+def _one_put(xp: Any, band: Band, diagonal: Any, background: Any) -> Any:
+    """One diagonal: its elements are in order along the rows, or below the main one along the columns."""
+    k, above = band.high, band.high >= 0
+    behind = (band.rows if above else band.columns) - band.width
+    whole = xp.pad(diagonal, [(0, 0)] * (diagonal.ndim - 1) + [(0, behind)])
+    inside = xp.arange(band.rows)[:, None] + k == xp.arange(band.columns)
+    return xp.where(inside, whole[..., :, None] if above else whole[..., None, :], background)
 
 
 def _pick(xp: Any, band: Band, x: Any, padding: Any) -> Any:

@@ -80,7 +80,9 @@ _Alike = _Short | _Long
 
 def _each(strings: Strings | Sequence[bytes] | np.ndarray, alike: Callable, function: Callable) -> np.ndarray:
     """The hash of each string; `alike` numbers the ways to hash a length, `function` takes strings of one way."""
-    many = strings if isinstance(strings, Strings) else Strings.of(np.fromiter(strings, object, len(strings)))
+    if not isinstance(strings, Strings | np.ndarray):
+        strings = np.fromiter(strings, object, len(strings))
+    many = strings if isinstance(strings, Strings) else Strings.of(strings)
     found = np.empty(many.size, np.uint64)
     if not many.size:
         return found

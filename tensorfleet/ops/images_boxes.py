@@ -22,6 +22,7 @@ _BOXES = np.array(
 )
 _SCORES = np.array([0.9, 0.75, 0.6, 0.95, 0.5, 0.3], np.float32)
 _HALF, _LOW = np.float32(0.5), np.float32(0.4)
+_NOTHING = np.float32(0)
 
 
 class _Boxes:
@@ -38,11 +39,10 @@ class _Boxes:
         """Intersection over union of each of some boxes with each of others; zero for boxes without area."""
         mine = self.parts.take(self.starts + some, 1)[..., None]
         their = self.parts.take(self.starts + others, 1)[..., None, :]
-        height, width = (np.minimum(mine[i], their[i]) for i in (2, 3))
-        height -= np.maximum(mine[0], their[0])
-        width -= np.maximum(mine[1], their[1])
-        shared = np.maximum(height, 0, out=height)
-        shared *= np.maximum(width, 0, out=width)
+        sides = np.minimum(mine[2:4], their[2:4])
+        sides -= np.maximum(mine[:2], their[:2])
+        shared, width = np.maximum(sides, _NOTHING, out=sides)
+        shared *= width
         union = np.add(mine[4], their[4], out=width)
         union -= shared
         if self.flat:
@@ -73,10 +73,14 @@ def _keep_apart(
         before = np.zeros((len(kept), max(map(len, kept))), np.int64)
         for row, group in zip(before, kept, strict=True):
             row[: len(group)] = group
-        there = np.arange(before.shape[1]) < np.array([len(group) for group in kept])[:, None]
-        taken = ((overlaps(some, before) > threshold) & there[:, None]).any(2)
+        near_both = overlaps(some, np.concatenate([before, some], 1)) > threshold
+        near_before, near_each_other = np.split(near_both, [before.shape[1]], 2)
+        if len(kept) > 1:
+            there = np.arange(before.shape[1]) < np.array([len(group) for group in kept])[:, None]
+            near_before = near_before & there[:, None]
+        taken = near_before.any(2)
         taken |= np.arange(start, start + some.shape[1]) >= np.array(counts)[:, None]
-        close = _as_bits(overlaps(some, some) > threshold)
+        close = _as_bits(near_each_other)
         for group, which, gone, near in zip(kept, some.tolist(), _as_bits(taken), close, strict=True):
             for i, box in enumerate(which):
                 if not gone >> i & 1:

@@ -97,7 +97,10 @@ def _times(xp: Any, weights: np.ndarray, x: Any, axis: int) -> Any:
         if is_numpy(xp):
             return xp.matmul(weights, x)
         if count * len(weights) > _FEW_ACROSS * weights.shape[1]:
-            return xp.einsum("ow,bhwc->bhoc", weights, x)
+            made = [
+                xp.einsum("ow,bhwc->bhoc", part, x[:, :, start:end]) for start, end, part in _blocks(weights)
+            ]
+            return made[0] if len(made) == 1 else xp.concatenate(made, 2)
         return _times(xp, weights, x.swapaxes(1, 2), 1).swapaxes(1, 2)
     if 0 < count <= _FEW:
         index = np.argsort(weights == 0, axis=1, kind="stable")[:, :count]
@@ -109,6 +112,21 @@ def _times(xp: Any, weights: np.ndarray, x: Any, axis: int) -> Any:
     batch, height, width, channels = x.shape
     made = xp.matmul(weights, x.reshape(batch, height, width * channels))
     return made.reshape(batch, len(weights), width, channels)
+
+
+_MOST_BLOCKS, _LEAST_ACROSS = 8, 16
+
+
+def _blocks(weights: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
+    """Some rows of a matrix after the other: where the columns that are not zero begin and end, and what is there."""
+    count = min(_MOST_BLOCKS, weights.shape[1] // _LEAST_ACROSS)
+    made = []
+    for rows in np.array_split(weights, max(count, 1)):
+        used = np.flatnonzero(rows.any(0)) if rows.any() else np.zeros(1, np.int64)
+        start, end = int(used[0]), int(used[-1]) + 1
+        made.append((start, end, rows[:, start:end]))
+    spread = 2 * sum(part.size for *_, part in made) > weights.size
+    return [(0, weights.shape[1], weights)] if spread else made
 
 
 def _dense(n_in: int, taps: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

@@ -113,7 +113,7 @@ class Strings:
 
     def _apart(self) -> Buffer:
         # Of few, to join them is faster; of many it is to fetch their words.
-        columns = self.columns() if self.size > AT_ONCE else self._forms.columns
+        columns = self.columns() if self.size > 2 * AT_ONCE else self._forms.columns
         if columns is None:
             return Buffer.of(self.objects.tolist())
         return Buffer.of_columns(columns, self.lengths)

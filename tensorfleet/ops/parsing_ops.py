@@ -13,6 +13,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops import parsing_wire as wire
 from tensorfleet.ops.common import vector_of
 from tensorfleet.ops.packed_strings import Strings, together
+from tensorfleet.ops.parsing_layouts import Sorted
 from tensorfleet.shapes import TensorShape
 
 KINDS = {"string": wire.BYTES, "float32": wire.FLOATS, "int64": wire.INTS}
@@ -35,12 +36,13 @@ class Batch:
         self.size = len(records)
         self.names = names  # None for a single Example, whose errors have no name
         try:
-            self.groups, self.alone = wire.sort_out(records)
+            found = Sorted(records)
         except wire.Malformed as e:
             at, record = e.args
             text = repr(record[:100])[1:].strip("'\"")
             told = f"Could not parse example input, value: '{text}'"
             raise InvalidArgumentError(None, None, f"{told} (record {at} of {len(records)})") from None
+        self.groups, self.walked, self.alone = found.groups, found.walked, found.alone
 
     def about(self, at: int) -> str:
         """How errors name a record."""
@@ -72,17 +74,18 @@ class Batch:
                     out = np.empty((self.size, size), dtype.np_dtype)
                 out = np.empty((self.size, size), dtype.np_dtype) if out is None else out
                 out[group.positions] = part.reshape(-1, size)
+        uneven, others = self._uneven(key, kind)
         out = np.empty((self.size, size), dtype.np_dtype) if out is None else out
-        there, values, counts, others = self._alone(key, kind)
-        fits = counts == size
-        if fits.all():
-            out[there] = values.reshape(-1, size)
-        else:
-            at = int(np.argmin(fits))
-            self._fits(found, key, there[at], kind, kind, int(counts[at]), shape, usable)
-        for at, got in others:
-            if self._fits(found, key, at, kind, got, 0, shape, usable):
-                out[at] = default.ravel()
+        for there, values, counts in uneven:
+            fits = counts == size
+            if fits.all():
+                out[there] = values.reshape(-1, size)
+            else:
+                at = int(np.argmin(fits))
+                self._fits(found, key, int(there[at]), kind, kind, int(counts[at]), shape, usable)
+        for there, got in others:
+            if self._fits(found, key, int(there[0]), kind, got, 0, shape, usable):
+                out[there] = default.ravel()
         _first(found)
         return out.reshape(self.size, *dims)
 
@@ -137,32 +140,50 @@ class Batch:
                 found.append(
                     (int(group.positions[0]), self._other_type(key, int(group.positions[0]), kind, got))
                 )
-        there, values, lengths, others = self._alone(key, kind)
-        found += [(at, self._other_type(key, at, kind, got)) for at, got in others if got != wire.MISSING]
+        uneven, others = self._uneven(key, kind)
+        for there, got in others:
+            if got != wire.MISSING:
+                found.append((int(there[0]), self._other_type(key, int(there[0]), kind, got)))
         _first(found)
-        counts[there] = lengths
-        if not parts:
-            return values, counts
+        if not parts and len(uneven) == 1 and len(uneven[0][0]) == self.size:
+            return uneven[0][1:]
+        if not uneven and (even := self._even(parts, dtype)) is not None:
+            return even, counts
+        for there, _, lengths in uneven:
+            counts[there] = lengths
         starts = np.cumsum(counts) - counts
         out = np.empty(int(counts.sum()), dtype.np_dtype)
         for positions, part in parts:
             out[starts[positions][:, None] + np.arange(part.shape[1])] = part
-        out[np.repeat(starts[there], lengths) + within(lengths)] = values
+        for there, values, lengths in uneven:
+            out[np.repeat(starts[there], lengths) + within(lengths)] = values
         return out, counts
 
-    def _alone(
-        self, key: bytes, kind: int
-    ) -> tuple[list[int], np.ndarray, np.ndarray, list[tuple[int, int]]]:
-        """A feature in the records outside all groups: where it is, its values, how many, and where it is not."""
-        there, pieces, others = [], [], []
-        for at, record, features in self.alone:
-            feature = features.get(key, NONE)
-            if feature[0] == kind:
-                there.append(at)
-                pieces.append((record, feature))
+    def _even(self, parts: list[tuple[Any, Any]], dtype: DType) -> np.ndarray | None:
+        """The values of records that are all in groups and have as many each; None when they are not, or have not."""
+        widths = {part.shape[1] for _, part in parts}
+        if len(widths) != 1 or sum(len(positions) for positions, _ in parts) != self.size:
+            return None
+        made = np.empty((self.size, *widths), dtype.np_dtype)
+        for positions, part in parts:
+            made[positions] = part
+        return made.reshape(-1)
+
+    def _uneven(self, key: bytes, kind: int) -> tuple[list[tuple], list[tuple[Any, int]]]:
+        """A feature in the records outside all groups: where it is, its values, how many each has; and where it is not."""
+        there: list[tuple] = []
+        others: list[tuple[Any, int]] = []
+        for some in self.walked:
+            if some.kind(key) == kind:
+                there.append((some.positions, *some.values(key)))
             else:
-                others.append((at, feature[0]))
-        return there, *wire.values(pieces, kind), others
+                others.append((some.positions, some.kind(key)))
+        alone = [(at, record, features.get(key, NONE)) for at, record, features in self.alone]
+        same = [each for each in alone if each[2][0] == kind]
+        others += [([at], feature[0]) for at, _, feature in alone if feature[0] != kind]
+        if same:
+            there.append(([at for at, *_ in same], *wire.values([each[1:] for each in same], kind)))
+        return there, others
 
     def _other_type(self, key: bytes, at: int, kind: int, got: int) -> str:
         text = f"Data types don't match. Expected type: {NAMES[kind]}, Actual type: {NAMES[got]}"
@@ -171,9 +192,15 @@ class Batch:
     def sparse(self, key: bytes, dtype: DType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A feature of any length: indices, values and shape of a sparse matrix with one row per record."""
         values, counts = self.flat(key, dtype)
-        row, column = np.repeat(np.arange(self.size), counts), within(counts)
         longest = int(counts.max()) if self.size else 0
-        return np.stack([row, column], axis=1), values, np.array([self.size, longest], np.int64)
+        indices = np.empty((len(values), 2), np.int64)
+        if longest * self.size == len(values):
+            table = indices.reshape(self.size, longest, 2)
+            table[..., 0], table[..., 1] = np.arange(self.size)[:, None], np.arange(longest)
+        else:
+            indices[:, 0] = np.repeat(np.arange(self.size), counts)
+            indices[:, 1] = within(counts)
+        return indices, values, np.array([self.size, longest], np.int64)
 
     def padded(self, key: bytes, dtype: DType, shape: TensorShape, default: np.ndarray) -> np.ndarray:
         """A feature of any number of rows, filled up to the longest with the default value."""
@@ -197,6 +224,8 @@ class Batch:
 
 def within(counts: np.ndarray) -> np.ndarray:
     """0, 1, 2, ... for each count, one after the other."""
+    if counts.max(initial=0) <= 1:
+        return np.zeros(int(counts.sum()), np.int64)
     starts = np.cumsum(counts) - counts
     return np.arange(int(counts.sum())) - np.repeat(starts, counts)
 

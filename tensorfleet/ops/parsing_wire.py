@@ -1,9 +1,4 @@
-"""`tf.train.Example` messages read straight from their bytes, whole batches at a time.
-
-Records written by one program mostly have one layout: the same features in the same order with the same number
-of values. The first record of each length is scanned in Python; all others that agree with it in every byte that
-is not a value are then taken apart together, by columns of a matrix of bytes.
-"""
+"""`tf.train.Example` messages read straight from their bytes: where the values of each feature are, and what they are."""
 
 from __future__ import annotations
 
@@ -11,9 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
-from tensorfleet.ops.packed_strings import Strings
-from tensorfleet.ops.string_buffers import by_length, lengths_of, strings_of
 
 MISSING, BYTES, FLOATS, INTS = 0, 1, 2, 3
 _FIXED32, _FIXED64, _LENGTH, _VARINT = 5, 1, 2, 0
@@ -196,7 +188,7 @@ def values(records: Sequence[tuple[bytes, Feature]], kind: int) -> tuple[np.ndar
         return packed.view("<f4"), sizes // 4
     last = np.concatenate([[0], np.cumsum(packed < 0x80)])
     ends = np.cumsum(sizes)
-    return _varints(packed), last[ends] - last[ends - sizes]
+    return varints(packed), last[ends] - last[ends - sizes]
 
 
 def _packed(data: bytes, spans: Spans) -> bytes:
@@ -213,20 +205,21 @@ def objects(items: Sequence[Any]) -> np.ndarray:
     return made
 
 
-def _varints(packed: np.ndarray) -> np.ndarray:
+def varints(packed: np.ndarray) -> np.ndarray:
+    """The numbers that are packed into some bytes."""
     if (packed < 0x80).all():
         return packed.astype(np.int64)
-    return _by_width(packed[None], *_ends(packed))[0]
+    return numbers_at(packed[None], *number_places(packed))[0]
 
 
-def _ends(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def number_places(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where each number starts and how many bytes it has."""
     stops = np.flatnonzero(packed < 0x80) + 1
-    starts = np.concatenate([[0], stops[:-1]])
-    return starts, stops - starts
+    widths = np.diff(stops, prepend=0)
+    return stops - widths, widths
 
 
-def _by_width(rows: np.ndarray, starts: np.ndarray, widths: np.ndarray) -> np.ndarray:
+def numbers_at(rows: np.ndarray, starts: np.ndarray, widths: np.ndarray) -> np.ndarray:
     """The numbers of every row, which all start at the same columns."""
     out = np.zeros((len(rows), len(starts)), np.uint64)
     for width in np.unique(widths).tolist():
@@ -238,149 +231,3 @@ def _by_width(rows: np.ndarray, starts: np.ndarray, widths: np.ndarray) -> np.nd
             number |= (rows[:, starts[chosen] + i] & 0x7F).astype(np.uint64) << np.uint64(7 * i)
         out[:, chosen] = number
     return out.view(np.int64)
-
-
-# -- many records of one layout ----------------------------------------------------------------------
-
-
-class Layout:
-    """Where the values are in one record, and in all others that look like it."""
-
-    __slots__ = ("_bits", "_columns", "_expected", "_ints", "data", "features")
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.features = scan(data)
-        self._columns: Any = None
-
-    def _prepare(self) -> None:
-        """Which bytes (or bits of them) another record must share."""
-        mask = np.full(len(self.data), 0xFF, np.uint8)
-        for kind, spans in self.features.values():
-            for a, b in spans:
-                mask[a:b] = 0x80 if kind == INTS else 0
-        self._columns = np.flatnonzero(mask)
-        self._bits = mask[self._columns]
-        self._expected = np.frombuffer(self.data, np.uint8)[self._columns] & self._bits
-        self._ints: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
-
-    def matches(self, rows: np.ndarray) -> np.ndarray:
-        """Which rows, each the bytes of a record as long as this one, have this layout."""
-        if self._columns is None:
-            self._prepare()
-        return ((rows[:, self._columns] & self._bits) == self._expected).all(axis=1)
-
-    def kind(self, key: bytes) -> int:
-        """Which kind of values a feature has; MISSING when there is none."""
-        return self.features.get(key, (MISSING,))[0]
-
-    def take(self, key: bytes, rows: np.ndarray) -> np.ndarray:
-        """The values of a feature in records of this layout, one row each. `rows` are their bytes."""
-        kind, spans = self.features[key]
-        if kind == BYTES:
-            made = np.empty((len(rows), len(spans)), object)
-            for i, (a, b) in enumerate(spans):
-                made[:, i] = strings_of(rows[:, a:b])
-            return made
-        if len(spans) == 1:
-            ((a, b),) = spans
-            part = rows[:, a:b]
-        else:
-            part = np.concatenate([rows[:, a:b] for a, b in spans] or [rows[:, :0]], axis=1)
-        if kind == FLOATS:
-            return np.ascontiguousarray(part).view("<f4")
-        known = self._ints.get(key)
-        if known is None:
-            known = self._ints[key] = _ends(part[0])
-        return _by_width(part, *known)
-
-
-class Group:
-    """Records of one layout, and their positions in the batch."""
-
-    __slots__ = ("layout", "positions", "rows")
-
-    def __init__(self, positions: np.ndarray, layout: Layout, rows: np.ndarray) -> None:
-        self.positions = positions
-        self.layout = layout
-        self.rows = rows
-
-    def take(self, key: bytes) -> np.ndarray:
-        """The values of a feature, one row per record."""
-        return self.layout.take(key, self.rows)
-
-
-# Fewer records of one length than this are read one by one.
-_WORTH_IT = 6
-_MOST_LENGTHS, _MOST_LAYOUTS = 512, 4
-_known: dict[int, list[Layout]] = {}
-
-
-def sort_out(
-    records: Strings | list[bytes],
-) -> tuple[list[Group], list[tuple[int, bytes, dict[bytes, Feature]]]]:
-    """Serialized Examples as groups of one layout, and the rest as (position, record, features) each.
-
-    The first record that is no Example raises `Malformed` with its position as argument.
-    """
-    groups: list[Group] = []
-    alone: list[int] = []
-    if len(records) < _WORTH_IT:
-        alone += range(len(records))
-    else:
-        lengths = records.lengths if isinstance(records, Strings) else lengths_of(records)
-        for length, positions in by_length(lengths):
-            if len(positions) < _WORTH_IT or not length:
-                alone += positions.tolist()
-            else:
-                alone += _alike(length, positions, _bytes_of(records, positions, length), groups)
-    rest = []
-    for i in sorted(alone):
-        record = records.buffer.text(i) if isinstance(records, Strings) else records[i]
-        try:
-            rest.append((i, record, scan(record)))
-        except Malformed:
-            raise Malformed(i, record) from None
-    return groups, rest
-
-
-def _bytes_of(records: Strings | list[bytes], positions: np.ndarray, length: int) -> np.ndarray:
-    """Records of one length as a matrix of bytes."""
-    if isinstance(records, Strings):
-        letters = records.buffer.words(records.buffer.starts[positions], f"V{length}")
-        return letters.view(np.uint8).reshape(-1, length)
-    chosen = [records[i] for i in positions.tolist()]
-    return np.frombuffer(b"".join(chosen), np.uint8).reshape(-1, length)
-
-
-def _alike(length: int, positions: np.ndarray, rows: np.ndarray, groups: list[Group]) -> list[int]:
-    """Adds the groups among records of one length; the positions of those in none."""
-    known = _known.get(length, [])
-    tried = new = 0
-    while len(rows) >= _WORTH_IT:
-        if tried < len(known):
-            layout = known[tried]
-        elif new < _MOST_LAYOUTS:
-            try:
-                layout = Layout(rows[0].tobytes())
-            except Malformed:
-                break
-            _remember(length, layout)
-            new += 1
-        else:
-            break
-        tried += 1
-        same = layout.matches(rows)
-        if same.all():
-            groups.append(Group(positions, layout, rows))
-            return []
-        if same.any():
-            groups.append(Group(positions[same], layout, rows[same]))
-            positions, rows = positions[~same], rows[~same]
-    return positions.tolist()
-
-
-def _remember(length: int, layout: Layout) -> None:
-    if len(_known) >= _MOST_LENGTHS:
-        _known.clear()
-    _known[length] = [layout, *_known.get(length, [])][:_MOST_LAYOUTS]

@@ -35,7 +35,7 @@ from tensorfleet.shapes import TensorShape, unknown_shape
 
 
 _DENSE = 16  # a table with so many places for each value costs less than sorting the values
-_MANY_STRINGS = 4096  # of which each takes longer in a dictionary
+_MANY_STRINGS = 16384  # of which each takes longer in a dictionary
 _FEW_OTHERS = 64  # values among which others are found without sorting all together
 
 

@@ -20,7 +20,7 @@ from tensorfleet.ops.public import op_function
 from tensorfleet.shapes import TensorShape
 
 _QUANTIZED = "{qint8, quint8, qint32, qint16, quint16}"
-_PIECE = 1 << 16  # elements
+_PIECE = 1 << 18  # elements
 _MODES = "mode: string(MIN_COMBINED|MIN_FIRST|SCALED) = 'MIN_COMBINED'"
 
 
@@ -36,11 +36,20 @@ def _limits(kind: dtypes.DType) -> tuple[np.float32, np.float32, np.float32]:
     return np.float32(info.min), np.float32(info.max), half
 
 
-def _whole(values: Any, kind: dtypes.DType) -> np.ndarray:
-    info = np.iinfo(kind.np_dtype)
-    if kind.size > 2:  # a float32 cannot be as large as the largest
+def _into(out: np.ndarray, values: np.ndarray) -> None:
+    """Writes what is left of values, which nobody needs any more, within the limits of the type and cut off at the point."""
+    info = np.iinfo(out.dtype)
+    if out.itemsize > 2:  # a float32 cannot be as large as the largest
         values = values.astype(np.float64)
-    return np.clip(values, info.min, info.max).astype(kind.np_dtype)
+    low, high = values.dtype.type(info.min), values.dtype.type(info.max)
+    np.copyto(out, np.clip(values, low, high, out=values), casting="unsafe")
+
+
+def whole(values: np.ndarray, kind: dtypes.DType) -> np.ndarray:
+    """What is left of values, which nobody needs any more, as elements of a type."""
+    made = np.empty(np.shape(values), kind.np_dtype)
+    _into(made, np.asarray(values))
+    return made
 
 
 def _in_pieces(
@@ -51,7 +60,7 @@ def _in_pieces(
     flat, out = np.ascontiguousarray(x).reshape(-1), made.reshape(-1)
     for start in range(0, x.size, _PIECE):
         part = slice(start, start + _PIECE)
-        out[part] = _whole(quantized(flat[part]), kind)
+        _into(out[part], quantized(flat[part]))
     return made
 
 
@@ -96,8 +105,7 @@ def _quantize(ctx: Any, x: Any, low: Any, high: Any, *, op: Operation) -> tuple:
         def quantized(part: np.ndarray) -> np.ndarray:
             if kind.size > 2:
                 part = np.clip(part, bottom, top)
-            part = part - bottom
-            part *= scale
+            part = (part - bottom if bottom else part) * scale
             if half:
                 return _rounded(np.subtract(part, half, out=part))
             # What is below zero becomes zero in any case; what is behind the point is cut off with the type.

@@ -15,7 +15,7 @@ from tensorfleet.ops import conv_kernels, pool_kernels
 from tensorfleet.ops.common import SCALAR, normal_axis, static_value, tensor_list
 from tensorfleet.ops.nn_shapes import dims_of, shape_of
 from tensorfleet.ops.public import op_function
-from tensorfleet.ops.quantize import _QUANTIZED, _rounded, _whole
+from tensorfleet.ops.quantize import _QUANTIZED, _rounded, whole
 from tensorfleet.shapes import TensorShape
 
 _RANGE = "min_output: float, max_output: float"
@@ -38,7 +38,7 @@ def _integers(x: Any, low: Any, high: Any, kind: dtypes.DType) -> np.ndarray:
     scale = np.float32(1) / _step(low, high, kind.np_dtype)
     first = np.float32(np.iinfo(kind.np_dtype).min)
     made = _rounded(np.asarray(x, np.float32) * scale) - _rounded(np.asarray(np.float32(low) * scale)) + first
-    return _whole(made, kind)
+    return whole(made, kind)
 
 
 # -- joining -----------------------------------------------------------------------------------------

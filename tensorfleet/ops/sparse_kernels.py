@@ -9,6 +9,8 @@ import numpy as np
 
 from tensorfleet import errors
 
+_WORTH_COUNTING, _MOST_COUNTED = 2048, 48  # numbers, and bits of a number
+
 
 def invalid(message: str) -> Exception:
     """What a kernel raises when its inputs do not fit together."""
@@ -44,13 +46,16 @@ def places(flat: np.ndarray, shape: Any) -> np.ndarray:
     return found
 
 
-def union_of(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Different positions in order, and which of them each is: one sort, where a position and its number fit in a word."""
+def union_of(flat: np.ndarray, in_runs: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Different positions in order, and which of them each is: one sort, where a position and its number fit in a word.
+
+    What is known to be a few runs that are in order already is merged.
+    """
     bits = len(flat).bit_length()
     if not len(flat) or flat.min() < 0 or flat.max() >= 1 << (62 - bits):
         return np.unique(flat, return_inverse=True)
     packed = flat << bits | np.arange(len(flat))
-    packed.sort()
+    packed.sort(kind="stable" if in_runs else None)
     number = packed & ((1 << bits) - 1)
     packed >>= bits
     new = np.ones(len(flat), np.bool_)
@@ -61,19 +66,10 @@ def union_of(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def union_of_two(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Different positions of either in order, and which of them each is. Those that are in order are not sorted again."""
-    if not len(a) or (a[1:] <= a[:-1]).any() or (b[1:] <= b[:-1]).any():
-        union, which = union_of(np.concatenate([a, b]))
-        return union, which[: len(a)], which[len(a) :]
-    before = np.searchsorted(a, b)  # how many of a
-    new = a[np.minimum(before, len(a) - 1)] != b
-    places_b = before + np.cumsum(new) - new
-    from_a = np.ones(len(a) + int(new.sum()), np.bool_)
-    from_a[places_b[new]] = False
-    places_a = np.flatnonzero(from_a)
-    union = np.empty(len(from_a), a.dtype)
-    union[places_b], union[places_a] = b, a
-    return union, places_a, places_b
+    """Different positions of either in order, and which of them each is."""
+    in_order = (a[1:] >= a[:-1]).all() and (b[1:] >= b[:-1]).all()
+    union, which = union_of(np.concatenate([a, b]), bool(in_order))
+    return union, which[: len(a)], which[len(a) :]
 
 
 def by_place(indices: np.ndarray) -> np.ndarray:
@@ -90,7 +86,18 @@ def by_place(indices: np.ndarray) -> np.ndarray:
     places = np.zeros(count, np.int64)
     for column, low, span in zip(indices.T, lows, spans, strict=True):
         places = places * span + (column - low)
+    highest = math.prod(spans) - 1
+    if count >= _WORTH_COUNTING and highest < 1 << _MOST_COUNTED:
+        return _by_digits(places, highest)
     return np.sort(places << bits | np.arange(count)) & (1 << bits) - 1
+
+
+def _by_digits(numbers: np.ndarray, highest: int) -> np.ndarray:
+    """The permutation that sorts whole numbers from zero on: by their lower 16 bits, then the next. Numpy counts those."""
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    for by in range(16, highest.bit_length(), 16):
+        order = order[np.argsort((numbers[order] >> by).astype(np.uint16), kind="stable")]
+    return order
 
 
 def check_places(indices: np.ndarray, shape: Any) -> None:

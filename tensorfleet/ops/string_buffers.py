@@ -11,6 +11,8 @@ from tensorfleet.ops.string_memory import AT_ONCE, in_memory
 
 # Fewer strings than this are done sooner one by one.
 MANY = 256
+# Of fewer objects than this, what is cut or rewritten is sooner made as objects again.
+WORTH_PACKING = 4096
 _LONGEST = 24  # letters of a number that is read in the buffer
 ZEROS = bytes(_LONGEST)
 WIDEST = 8  # words of a string that is short
@@ -129,14 +131,41 @@ class Buffer:
 
 def texts_of(buffer: Buffer) -> np.ndarray:
     """The strings of a buffer as objects."""
+    longest = int(buffer.lengths.max(initial=0))
     lengths, made = buffer.lengths, np.empty(len(buffer.lengths), object)
-    groups = list(by_length(lengths)) if lengths.max(initial=0) <= _LONGEST_MADE else []
+    if 0 < longest <= 8 * WIDEST:
+        for places, _ in parts(lengths):
+            made[places] = _short_texts(buffer.some(places), longest + 7 >> 3)
+        return made
+    groups = list(by_length(lengths)) if longest <= _LONGEST_MADE else []
     if len(groups) * _FEW > len(lengths) or not groups:
-        letters, ends = buffer.data.data, buffer.starts + lengths
-        made[:] = [bytes(letters[a:b]) for a, b in zip(buffer.starts.tolist(), ends.tolist(), strict=True)]
+        made[:] = _texts_at(buffer, slice(None))
         return made
     for length, rows in groups:
-        made[rows] = _objects(buffer.words(buffer.starts[rows], f"V{length}")) if length else b""
+        made[rows] = objects_of(buffer.words(buffer.starts[rows], f"V{length}")) if length else b""
+    return made
+
+
+def _texts_at(buffer: Buffer, rows: np.ndarray | slice) -> list[bytes]:
+    """Some of the strings, made one by one."""
+    letters, starts = buffer.data.data, buffer.starts[rows]
+    ends = starts + buffer.lengths[rows]
+    return [bytes(letters[a:b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+def _short_texts(buffer: Buffer, width: int) -> np.ndarray:
+    """Strings of at most so many words as objects: numpy leaves out the zeros behind the ends of its own strings."""
+    starts, lengths = buffer.starts, buffer.lengths
+    table = np.empty((len(lengths), width), np.uint64)
+    whole = lengths & ~7
+    for i in range(width):
+        word = buffer.words(starts + np.minimum(whole, 8 * i) if i else starts)
+        np.bitwise_and(word, WORD_MASKS.take(lengths - 8 * i, mode="clip"), table[:, i])
+    made = table.view(f"S{8 * width}").reshape(-1).astype(object)
+    zeros = np.flatnonzero(buffer.data[starts + lengths - 1] == 0)
+    zeros = zeros[lengths[zeros] > 0]  # those end in a zero of their own
+    if len(zeros):
+        made[zeros] = _texts_at(buffer, zeros)
     return made
 
 
@@ -145,10 +174,11 @@ def strings_of(table: np.ndarray) -> np.ndarray:
     count, size = table.shape
     if not table.size:
         return np.full(count, b"", object)
-    return _objects(np.ascontiguousarray(table).view(f"V{size}").reshape(-1))
+    return objects_of(np.ascontiguousarray(table).view(f"V{size}").reshape(-1))
 
 
-def _objects(table: np.ndarray) -> np.ndarray:
+def objects_of(table: np.ndarray) -> np.ndarray:
+    """A vector of strings of one length, of numpy's kind `V`, as objects."""
     size = table.dtype.itemsize
     # Numpy makes strings of its own kind faster, but leaves out zeros at the end.
     ends = np.ndarray(len(table), np.uint8, table, size - 1, (size,))

@@ -23,12 +23,13 @@ from tensorfleet.ops.elementwise import bracketed
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.packed_strings import Strings, strings_in, together
 from tensorfleet.ops.public import op_function
-from tensorfleet.ops.string_buffers import MANY, Buffer, decimals, spelled
+from tensorfleet.ops.string_buffers import MANY, Buffer, decimals, objects_of, spelled
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _WORDS = np.array([[b" Hello ", b""], ["日本é".encode(), b"\xffZ"]], object)
 _NONE = np.zeros((0, 2), object)
 _MANY_PARTS = 2048  # of which each takes longer to be cut out of an object
+_LONGEST_PART = 64  # bytes that are cut out of all objects at once
 _UNIT = "unit: string(BYTE|UTF8_CHAR) = BYTE"
 
 
@@ -168,8 +169,8 @@ def _substr(ctx: Any, strings: Any, pos: Any, length: Any, *, unit: bytes) -> An
             shape = np.broadcast_shapes(shape, np.shape(pos))
         except ValueError:
             raise invalid("Input and pos must have shapes that broadcast together") from None
-    many = together(strings, _MANY_PARTS) if unit == b"BYTE" and shape == np.shape(strings) else None
-    if many is not None and (part := _parts_together(many, pos, length)) is not None:
+    part = _at_once(strings, pos, length) if unit == b"BYTE" and shape == np.shape(strings) else None
+    if part is not None:
         return part
     cut = _bytes_from if unit == b"BYTE" else _characters_from
     given = [np.asarray(a) for a in (strings, pos, length)]
@@ -185,6 +186,29 @@ def _substr(ctx: Any, strings: Any, pos: Any, length: Any, *, unit: bytes) -> An
         rows = zip(*(a.ravel().tolist() for a in spread), itertools.count())
         made = [cut(*row) for row in rows]
     return np.fromiter(made, object, len(made)).reshape(shape)
+
+
+def _at_once(strings: Any, pos: Any, length: Any) -> Any:
+    """The parts of many strings; None when they are few, or some too short."""
+    if isinstance(strings, np.ndarray) and strings.size >= MANY and np.size(pos) == 1:
+        made = _parts_within(strings.ravel(), np.asarray(pos).item(), np.asarray(length).item())
+        if made is not None:
+            return made.reshape(strings.shape)
+    many = together(strings, _MANY_PARTS)
+    return None if many is None else _parts_together(many, pos, length)
+
+
+def _parts_within(texts: np.ndarray, start: int, count: int) -> np.ndarray | None:
+    """Parts of so many bytes, cut out of objects where those are; None when some string ends before."""
+    if not 0 < count <= _LONGEST_PART:
+        return None
+    made = np.empty(len(texts), object)
+    for places, source in Strings.of(texts).sources():
+        begin = start if start >= 0 else source.lengths + start
+        if np.min(begin) < 0 or (begin + count > source.lengths).any():
+            return None
+        made[places] = objects_of(source.words(source.starts + begin, f"V{count}"))
+    return made
 
 
 def _parts_together(texts: Strings, pos: Any, length: Any) -> Any:

@@ -15,7 +15,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.packed_strings import strings_in, together
-from tensorfleet.ops.string_buffers import Buffer
+from tensorfleet.ops.string_buffers import Buffer, parts
 from tensorfleet.ops.strings import each, invalid
 
 _TEXTS = np.array([[b"", b"a", b"\0b"], [b"\xff\xfe?", b"four", b"letters"]], object)
@@ -52,12 +52,14 @@ def _encoded_together(columns: np.ndarray, lengths: np.ndarray, pad: bool) -> Bu
     """Three words of all strings after the other: six bytes each become eight letters."""
     count, width = len(lengths), -(-len(columns) // 3)
     groups = np.zeros((count + 1, 4 * width), np.uint64)
-    for i in range(width):
-        words = columns[3 * i : 3 * i + 3]
-        for j in range(len(words) + 1):
-            groups[:count, 4 * i + j] = _spread(_six_bytes(words, j))
     letters = groups.view(np.uint8)
-    _to_letters(letters)
+    for places, some in parts(lengths):
+        made = groups[places][: len(some)]
+        for i in range(width):
+            words = columns[3 * i : 3 * i + 3, places]
+            for j in range(len(words) + 1):
+                made[:, 4 * i + j] = _spread(_six_bytes(words, j))
+        _to_letters(made.view(np.uint8))
     kept = (4 * lengths + 2) // 3
     starts = np.arange(0, 32 * width * count, 32 * width)
     if pad:

@@ -25,6 +25,7 @@ from tensorfleet.ops.packed_strings import Strings, strings_in, together
 from tensorfleet.ops.string_buffers import Buffer
 from tensorfleet.ops.strings import each, invalid
 
+_SEVERAL = 8  # strings that are sooner rewritten as one
 _POSIX = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",
@@ -279,17 +280,33 @@ def _replaced(strings: Any, pattern: bytes, rewrite: bytes, everywhere: bool) ->
     missing = any(isinstance(piece, int) and piece > regex.groups for piece in template)
     if missing or not (whole or everywhere):
         return strings  # names a group that is not there, or nothing at all
-    many = together(strings) if everywhere else None
-    made = None if many is None else _rewritten_together(many, pattern, template)
+    made = _rewritten_at_once(strings, pattern, template) if everywhere else None
     return each(lambda s: _rewritten(s, regex, template, everywhere), strings) if made is None else made
 
 
-def _rewritten_together(strings: Strings, pattern: bytes, template: list) -> Any:
+def _rewritten_at_once(strings: Any, pattern: bytes, template: list) -> Any:
     """Many strings rewritten as one, with zeros between them; None when that might not be the same."""
     rewrite = "".join([f"\\g<{p}>" if isinstance(p, int) else p.replace("\\", "\\\\") for p in template])
-    regex = None if "\0" in rewrite else _compiled_apart(pattern)
-    buffer = None if regex is None else _without_zeros(strings)
-    if regex is None or buffer is None:
+    many = together(strings, _SEVERAL)
+    regex = None if many is None or "\0" in rewrite else _compiled_apart(pattern)
+    if many is None or regex is None:
+        return None
+    if isinstance(strings, np.ndarray):
+        return _rewritten_objects(strings, regex, rewrite)
+    return _rewritten_together(many, regex, rewrite)
+
+
+def _rewritten_objects(strings: np.ndarray, regex: re.Pattern, rewrite: str) -> np.ndarray | None:
+    data = b"\0".join(strings.ravel().tolist())
+    if data.count(b"\0") != strings.size - 1:
+        return None
+    made = regex.sub(rewrite, _text(data)).encode(errors="surrogateescape").split(b"\0")
+    return np.fromiter(made, object, strings.size).reshape(strings.shape)
+
+
+def _rewritten_together(strings: Strings, regex: re.Pattern, rewrite: str) -> Any:
+    buffer = _without_zeros(strings)
+    if buffer is None:
         return None
     text = _text(b"\0" + buffer.data.tobytes())
     made = np.frombuffer(regex.sub(rewrite, text).encode(errors="surrogateescape"), np.uint8)

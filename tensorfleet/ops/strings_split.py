@@ -21,14 +21,13 @@ from tensorfleet.ops.examples import case
 from tensorfleet.ops.packed_strings import Strings, strings_in, together
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.sparse_arrange import sparse_reshape, sparse_shapes
-from tensorfleet.ops.string_buffers import Buffer
+from tensorfleet.ops.string_buffers import WORTH_PACKING, Buffer
 from tensorfleet.ops.strings import invalid
 from tensorfleet.shapes import TensorShape
 
 _TEXTS = np.array([b"a b  c", b"", b" d"], object)
 _WHITESPACE = b" \t\n\r\v\f"
 _SPACE = np.array(b" ", object)
-_MANY = 512  # of which each takes longer alone
 
 
 # -- apart -------------------------------------------------------------------------------------------
@@ -69,13 +68,41 @@ def _in_rows(values: Any, counts: np.ndarray) -> tuple:
     return indices, values, np.array([len(counts), counts.max(initial=0)], np.int64)
 
 
-def _cut_together(texts: Strings, separators: bytes, empty: bool, whole: bool) -> tuple | None:
-    """Many strings cut at any of the separators; None when that is no letter, or a zero.
+def _cut_at_once(texts: Any, separators: bytes, empty: bool, whole: bool) -> tuple | None:
+    """Many strings cut at any of the separators; None when they are few, or that is no letter, or a zero.
 
     `empty` keeps what is empty between two separators, `whole` strings that are empty altogether.
     """
-    if not separators or b"\0" in separators:
+    many = together(texts)
+    if many is None or not separators or b"\0" in separators:
         return None
+    if isinstance(texts, np.ndarray) and len(texts) < WORTH_PACKING:
+        return _cut_objects(texts.tolist(), separators, empty, whole)
+    return _cut_together(many, separators, empty, whole)
+
+
+def _cut_objects(texts: list[bytes], separators: bytes, empty: bool, whole: bool) -> tuple | None:
+    """The same of objects, into objects; None when a zero is among the letters."""
+    data = b"\0".join([*texts, b""])  # which ends each of them
+    if data.count(b"\0") != len(texts):
+        return None
+    pieces = data.translate(bytes.maketrans(separators, bytes(len(separators))))
+    ends = np.flatnonzero(np.frombuffer(pieces, np.uint8) == 0)
+    values = np.fromiter(pieces.split(b"\0"), object, len(ends))
+    rows = np.flatnonzero(np.frombuffer(data, np.uint8)[ends] == 0)  # the last piece of each string
+    counts = np.diff(rows, prepend=-1)
+    full = np.diff(ends, prepend=-1) > 1
+    if empty:
+        lengths = np.diff(ends[rows], prepend=-1) - 1
+        full[:] = True
+        full[rows] = (counts > 1) | (lengths > 0) | whole
+    if not full.all():
+        values, counts = values[full], np.add.reduceat(full, rows - counts + 1, dtype=np.int64)
+    return _in_rows(values, counts)
+
+
+def _cut_together(texts: Strings, separators: bytes, empty: bool, whole: bool) -> tuple:
+    """The same of strings in a buffer, into places in it."""
     buffer = texts.apart()
     cut = buffer.data == separators[0]
     for separator in separators[1:]:
@@ -124,8 +151,7 @@ def _places_of(some: np.ndarray, ordered: np.ndarray) -> np.ndarray:
 )
 def _string_split(ctx: Any, texts: Any, delimiter: Any, *, skip_empty: bool) -> tuple:
     separators = _check(texts, delimiter, "delimiter")
-    many = together(texts, _MANY)
-    made = None if many is None else _cut_together(many, separators, not skip_empty, False)
+    made = _cut_at_once(texts, separators, not skip_empty, False)
     if made is not None:
         return made
     rows = [_cut(t, separators) if t else [] for t in np.asarray(texts).tolist()]
@@ -158,8 +184,8 @@ def _bytes_of(text: bytes) -> list[bytes]:
 )
 def _string_split_v2(ctx: Any, texts: Any, sep: Any, *, maxsplit: int) -> tuple:
     separator = _check(texts, sep, "sep")
-    many = together(texts, _MANY) if maxsplit == -1 and len(separator) < 2 else None
-    made = None if many is None else _cut_together(many, separator or _WHITESPACE, bool(separator), True)
+    apart = maxsplit == -1 and len(separator) < 2
+    made = _cut_at_once(texts, separator or _WHITESPACE, bool(separator), True) if apart else None
     if made is not None:
         return made
     return as_sparse([_pieces(t, separator, maxsplit) for t in np.asarray(texts).tolist()])

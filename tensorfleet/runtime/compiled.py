@@ -31,6 +31,9 @@ _SECOND_TRIAL_RUNS = 60
 _HOPELESS = 4  # times slower than numpy: it does not get one
 # First runs are slow for reasons of their own; these many tell nothing yet, unless they are very slow.
 _COLD_RUNS = 3
+# A segment of so few operations has numpy timed again if those runs are all there was, unless they took so many seconds.
+_FEW_STEPS = 3
+_NOT_WORTH_ASKING = 0.3
 # Shapes that keep changing fall back to numpy instead of compiling for ever.
 _MOST_SIGNATURES = 24
 # So many small arrays of one type are joined into one: each argument of a call costs some microseconds.
@@ -148,15 +151,19 @@ class Compiler:
     def called(self, seconds: float) -> None:
         """Notes what one run of a program took. Where numpy was faster, it takes over, but for one more trial later.
 
-        Numpy may have had a run or two only, when these were slow; before it takes over, it runs again.
+        Numpy may have had a run or two only, when these were slow; before it takes over, it runs again. So it does when it
+        seemed slower, if there are only a few operations, which XLA may have nothing to gain from: its first run had
+        pages of memory to ask for, or a library to import.
         XLA divides even small work among threads, and waits for them; numpy does not.
         """
         self.calls += 1
         self.fastest_call = min(self.fastest_call, seconds)
         if self.calls >= self.trial_runs:
             self.on_trial = False
-            if self.fastest_call > self.fastest and len(self.programs) == 1:
-                self.doubted = self.runs < _COLD_RUNS
+            cold = self.runs < _COLD_RUNS
+            unsure = cold and len(self.segment.steps) <= _FEW_STEPS and self.fastest < _NOT_WORTH_ASKING
+            if (self.fastest_call > self.fastest or unsure) and len(self.programs) == 1:
+                self.doubted = cold
                 if self.doubted:
                     self.runs, self.fastest = 0, float("inf")
                 else:

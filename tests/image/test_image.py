@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.graph.kernels import Kernel
+from tensorfleet.ops.images_resize import _blocks, _cubic_matrix
+from tensorfleet.runtime.devices import load_jax
 
 IMAGE = np.random.RandomState(0).rand(6, 8, 3).astype(np.float32)
 
@@ -50,6 +53,22 @@ def test_an_area_of_one_color_keeps_exactly_that_color(session):
     flat = np.full((1, 5, 7, 3), 251, np.uint8)
     resized = session.run(tf.image.resize_bilinear(flat, [13, 11]))
     assert (resized == 251).all()
+
+
+@pytest.mark.parametrize("sizes", [(128, 200), (33, 100), (200, 31), (7, 90)])
+def test_a_matrix_in_blocks_is_the_matrix(sizes):
+    weights = _cubic_matrix(*sizes, (False, True))
+    made = [np.pad(part, ((0, 0), (start, sizes[0] - end))) for start, end, part in _blocks(weights)]
+    np.testing.assert_array_equal(np.concatenate(made), weights)
+
+
+@pytest.mark.parametrize("width", [50, 129])
+def test_wide_pictures_are_resized_alike_in_xla(width):
+    x = np.random.RandomState(0).rand(2, 9, width, 3).astype(np.float32)
+    resized = Kernel(tf.image.resize_bicubic(x, [11, 201]).op)
+    (found,) = resized.call(load_jax()[1], [x, np.array([11, 201])])
+    across, down = _cubic_matrix(width, 201, (False, False)), _cubic_matrix(9, 11, (False, False))
+    np.testing.assert_allclose(found, np.einsum("ow,ph,bhwc->bpoc", across, down, x), rtol=1e-4, atol=1e-5)
 
 
 def test_gradients_of_crops_reach_images_and_boxes(session):

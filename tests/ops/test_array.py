@@ -301,6 +301,18 @@ def test_required_space_to_batch_paddings():
     assert run(pads, {p: 4}).tolist() == [[0, 1], [0, 2]]
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3), (2, 5), (5, 2)])
+def test_each_diagonal_is_set_where_it_is(shape):
+    x = np.arange(2.0 * np.prod(shape)).reshape(2, *shape)
+    for k in range(1 - shape[0], shape[1]):
+        wanted = x.copy()
+        for matrix in wanted:
+            for i, row in enumerate(matrix):
+                row[[j for j in range(shape[1]) if j - i == k]] = -1
+        count = int((wanted[0] == -1).sum())
+        np.testing.assert_array_equal(run(tf.matrix_set_diag(x, np.full((2, count), -1.0), k=k)), wanted)
+
+
 def test_diagonals_off_the_main_one():
     made = run(tf.matrix_diag([1.0, 2.0], k=1, padding_value=9.0))
     np.testing.assert_array_equal(made, [[9, 1, 9], [9, 9, 2], [9, 9, 9]])

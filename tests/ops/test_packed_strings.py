@@ -107,6 +107,21 @@ def test_many_strings_give_what_a_few_do(name, texts, packed):
     assert made.tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize("texts", TEXTS)
+@pytest.mark.parametrize("name", ["rewritten", "removed"])
+def test_strings_are_rewritten_together_as_each_is_alone(name, texts):
+    run = Runner(EACH[name], False)
+    some = TEXTS[texts][:60]
+    assert run(some).tolist() == [run([text])[0] for text in some]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 300])
+@pytest.mark.parametrize("texts", TEXTS)
+def test_a_buffer_gives_its_strings_as_objects(texts, count):
+    some = TEXTS[texts][:count].tolist()
+    assert texts_of(Buffer.of(some)).tolist() == some
+
+
 @pytest.mark.parametrize("packed", [False, True], ids=["objects", "packed"])
 @pytest.mark.parametrize("texts", TEXTS)
 @pytest.mark.parametrize("name", SPLIT)

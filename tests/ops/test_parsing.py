@@ -68,6 +68,11 @@ def test_many_alike_records_are_read_as_one_matrix(session):
     assert found["n"].tolist() == [[k, 1000 + k] for k in range(32)]
 
 
+def test_records_alike_whose_list_of_numbers_is_empty_have_no_numbers(session):
+    found = session.run(tf.parse_example([example(a=[], s=b"t")] * 20, {"a": tf.VarLenFeature(tf.int64)}))
+    assert found["a"].values.tolist() == [] and found["a"].dense_shape.tolist() == [20, 0]
+
+
 def test_defaults_stand_for_missing_features(session):
     wanted = {"a": tf.FixedLenFeature([2], tf.int64, default_value=[7, 8])}
     parsed = tf.parse_example([example(), example(a=[1, 2])], wanted)

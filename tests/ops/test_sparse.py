@@ -137,3 +137,28 @@ def test_places_of_two_tensors_are_joined_in_order_whether_they_are_in_order_or_
     union, of_a, of_b = union_of_two(a, b)
     assert union.tolist() == np.union1d(a, b).tolist()
     assert union[of_a].tolist() == a.tolist() and union[of_b].tolist() == b.tolist()
+
+
+@pytest.mark.parametrize("shape", [[50, 70], [4096, 1024], [3000, 2000, 5000], [1 << 30, 1 << 30]])
+def test_many_places_are_brought_into_the_order_of_a_dense_tensor(session, shape):
+    random = np.random.RandomState(0)
+    where = np.stack([random.randint(0, n, 3000) for n in shape], 1)
+    mixed = tf.SparseTensor(where, np.arange(3000), shape)
+    found = session.run(tf.sparse_reorder(mixed))
+    order = np.lexsort(where.T[::-1])
+    np.testing.assert_array_equal(found.values, order)
+    np.testing.assert_array_equal(found.indices, where[order])
+
+
+@pytest.mark.parametrize("sort", [np.sort, lambda a: a], ids=["in order", "mixed"])
+def test_sums_of_many_sparse_values_are_those_of_dense_ones(session, sort):
+    random = np.random.RandomState(1)
+    places = [sort(random.choice(4000, n, False)) for n in (900, 1300)]
+    given = [
+        tf.SparseTensor(np.stack([p // 80, p % 80], 1), random.rand(len(p)).astype(np.float32), [50, 80])
+        for p in places
+    ]
+    dense = sum(session.run(tf.sparse_tensor_to_dense(g, validate_indices=False)) for g in given)
+    found = session.run(tf.sparse_add(*given))
+    assert found.indices.tolist() == np.argwhere(dense).tolist()
+    np.testing.assert_array_equal(found.values, dense[dense != 0])

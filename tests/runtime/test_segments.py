@@ -301,6 +301,19 @@ def test_where_numpy_had_few_runs_it_gets_some_more_before_it_replaces_a_program
     assert compiler.wanted() == (seconds > 0.05)
 
 
+@pytest.mark.parametrize("seconds", [0.002, 0.02])
+def test_of_few_operations_one_slow_run_in_numpy_does_not_decide(seconds):
+    compiler = _compiler()
+    compiler.timed(0.09)
+    compiler.programs["shapes"] = None
+    while compiler.on_trial:
+        compiler.called(0.005)
+    for _ in range(3):
+        assert not compiler.wanted()
+        compiler.timed(seconds)
+    assert compiler.wanted() == (seconds > 0.005)
+
+
 def test_a_segment_that_xla_runs_faster_stays_compiled():
     compiler = _compiler()
     for _ in range(10):
