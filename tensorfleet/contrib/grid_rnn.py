@@ -169,7 +169,7 @@ class GridLSTMCell(RNNCell):
         """The type of the state: a field for each prefix, block, window and part."""
         places = [(f, b) for b, count in enumerate(self._blocks) for f in range(count)]
         fields = [f"{p}_f{f:02d}_b{b:02d}_{part}" for p in prefixes for f, b in places for part in "cm"]
-        return namedtuple(title, fields)  # type: ignore[misc]
+        return namedtuple(title, fields)
 
     @property
     def output_size(self) -> int:
