@@ -15,16 +15,29 @@ _LAYERS = {
     """,
     "images": """
         AveragePooling1D AveragePooling2D AveragePooling3D AvgPool1D AvgPool2D AvgPool3D BatchNormalization Conv1D
-        Conv2D Conv2DTranspose Conv3D Convolution1D Convolution2D Convolution2DTranspose Convolution3D
-        GlobalAveragePooling1D GlobalAveragePooling2D GlobalAvgPool1D GlobalAvgPool2D GlobalMaxPool1D
-        GlobalMaxPool2D GlobalMaxPooling1D GlobalMaxPooling2D LayerNormalization MaxPool1D MaxPool2D MaxPool3D
-        MaxPooling1D MaxPooling2D MaxPooling3D SeparableConv2D SeparableConvolution2D UpSampling2D ZeroPadding2D
+        Conv2D Conv2DTranspose Conv3D Conv3DTranspose Convolution1D Convolution2D Convolution2DTranspose Convolution3D
+        Convolution3DTranspose GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D GlobalAvgPool1D
+        GlobalAvgPool2D GlobalAvgPool3D GlobalMaxPool1D GlobalMaxPool2D GlobalMaxPool3D GlobalMaxPooling1D
+        GlobalMaxPooling2D GlobalMaxPooling3D LayerNormalization MaxPool1D MaxPool2D MaxPool3D MaxPooling1D
+        MaxPooling2D MaxPooling3D SeparableConv1D SeparableConv2D SeparableConvolution1D SeparableConvolution2D
+        UpSampling2D
     """,
+    "shaping": """
+        Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D
+    """,
+    "units": """
+        ActivityRegularization AlphaDropout PReLU SpatialDropout1D SpatialDropout2D SpatialDropout3D ThresholdedReLU
+    """,
+    "local": "DepthwiseConv2D LocallyConnected1D LocallyConnected2D",
     "joining": """
         Add Average Concatenate Dot Maximum Minimum Multiply Subtract add average concatenate dot maximum minimum
         multiply subtract
     """,
-    "recurrent": "Bidirectional GRU LSTM SimpleRNN TimeDistributed",
+    "recurrent": "GRU LSTM SimpleRNN",
+    "wrapping": "Bidirectional TimeDistributed Wrapper",
+    "cells": """
+        AbstractRNNCell CuDNNGRU CuDNNLSTM GRUCell LSTMCell RNN SimpleRNNCell StackedRNNCells
+    """,
 }
 _LOSSES = {
     "binary_crossentropy": "",
@@ -205,6 +218,7 @@ def _load_inner(name: str) -> Any:
 
 # Where TensorFlow keeps them inside.
 _INNER = {
+    "keras.layers.InputSpec": "layers.InputSpec",
     "python.keras.engine.base_layer.Layer": "keras.layers.Layer",
     "python.keras.engine.input_layer.Input": "keras.Input",
     "python.keras.engine.input_layer.InputLayer": "keras.layers.InputLayer",
