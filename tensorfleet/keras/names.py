@@ -187,6 +187,7 @@ _add("datasets.boston_housing", "stored", "boston_housing", "load_data")
 _add("backend", "computing", _COMPUTING)
 _add("utils", "helpers", "normalize to_categorical")
 _add("utils", "feeding", "Sequence")
+_add("utils", "replicas", "multi_gpu_model")
 _add("utils", "progress", "Progbar")
 _add(
     "utils",
@@ -202,6 +203,23 @@ _add("constraints", "getting", "Constraint MaxNorm NonNeg UnitNorm")
 for _public, _name in {"max_norm": "MaxNorm", "non_neg": "NonNeg", "unit_norm": "UnitNorm"}.items():
     _add("constraints", "getting", _name, _public)
 _add("constraints", "getting", "constraint", "get")
+# The networks of each module of `keras.applications`: where they are, how their images are prepared, their names.
+_APPLICATIONS = {
+    "vgg16": ("networks", "caffe", "VGG16"),
+    "vgg19": ("networks", "caffe", "VGG19"),
+    "mobilenet": ("networks", "tf", "MobileNet"),
+    "mobilenet_v2": ("networks", "tf", "MobileNetV2"),
+    "xception": ("networks", "tf", "Xception"),
+    "inception_v3": ("networks", "tf", "InceptionV3"),
+    "resnet": ("residual", "caffe", "ResNet50 ResNet101 ResNet152"),
+    "resnet50": ("residual", "caffe", "ResNet50"),
+    "resnet_v2": ("residual", "tf", "ResNet50V2 ResNet101V2 ResNet152V2"),
+    "densenet": ("residual", "torch", "DenseNet121 DenseNet169 DenseNet201"),
+}
+for _module, (_file, _mode, _names) in _APPLICATIONS.items():
+    _add("applications", _file, _names)
+    _add(f"applications.{_module}", _file, _names)
+    _add(f"applications.{_module}", "image_nets", f"prepare_{_mode}", "preprocess_input")
 
 
 def _load(name: str) -> Any:
