@@ -89,6 +89,13 @@ _COMPUTING = """
     random_normal random_uniform softmax squeeze std switch truncated_normal update update_add update_sub var zeros
     zeros_like
 """
+_COMPUTING_MORE = """
+    backend batch_normalization conv1d conv2d conv2d_transpose conv3d ctc_batch_cost ctc_decode
+    ctc_label_dense_to_sparse depthwise_conv2d eye foldl foldr in_top_k is_sparse moving_average_update
+    normalize_batch_in_training pool2d pool3d random_binomial random_normal_variable random_uniform_variable repeat
+    repeat_elements resize_images resize_volumes separable_conv2d spatial_2d_padding spatial_3d_padding
+    temporal_padding to_dense
+"""
 # Functions of the backend that are the graph's own.
 _BACKEND = {
     "abs": "abs",
@@ -185,6 +192,8 @@ _add("preprocessing.image", "pictures", "ImageDataGenerator NumpyArrayIterator i
 _add("datasets.fashion_mnist", "stored", "fashion_mnist", "load_data")
 _add("datasets.boston_housing", "stored", "boston_housing", "load_data")
 _add("backend", "computing", _COMPUTING)
+_add("backend", "computing_more", _COMPUTING_MORE)
+_add("backend", "getting", "hard_sigmoid")
 _add("utils", "helpers", "normalize to_categorical")
 _add("utils", "feeding", "Sequence")
 _add("utils", "replicas", "multi_gpu_model")
