@@ -45,7 +45,7 @@ class Conv3DTranspose(Layer, convolutional.Conv3DTranspose):
     __init__ = as_keras(convolutional.Conv3DTranspose, data_format=None, **WEIGHTS)
 
 
-_SEPARABLE = {
+_SEPARABLE: dict[str, Any] = {
     "depthwise_initializer": "glorot_uniform",
     "pointwise_initializer": "glorot_uniform",
     "bias_initializer": "zeros",
