@@ -11,7 +11,18 @@ from tensorfleet.arguments import signature_of, taking
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import getting
 from tensorfleet.keras.base import Layer
-from tensorfleet.keras.recurrent import _GATES, _HOW, _OWN, GRU, LSTM, GRUSteps, LSTMSteps, SimpleSteps, Steps
+from tensorfleet.keras.recurrent import (
+    _GATES,
+    _HOW,
+    _OWN,
+    GRU,
+    LSTM,
+    GRUSteps,
+    LSTMSteps,
+    SimpleSteps,
+    Steps,
+    run_through,
+)
 from tensorfleet.layers.specs import InputSpec
 from tensorfleet.shapes import TensorShape
 
@@ -248,23 +259,20 @@ class RNN(Layer):
         _build(self.cell, [dims[1 if self.time_major else 0], *dims[2:]])
         self.built = True
 
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        return mask if self.return_sequences else None
+
     def call(  # type: ignore[override]
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
     ) -> Any:
         """Runs through the sequence."""
         if self.go_backwards:
             inputs = find("reverse")(inputs, [0 if self.time_major else 1])
+            mask = None if mask is None else find("reverse")(mask, [1])
         options = {"training": training} if "training" in inspect.signature(self.cell.call).parameters else {}
         first = None if initial_state is None else tuple(nest.flatten(initial_state))
         self._choose_masks(inputs, training)
-        outputs, states = find("nn.dynamic_rnn")(
-            _Run(self.cell, options),
-            inputs,
-            initial_state=first,
-            dtype=inputs.dtype,
-            time_major=self.time_major,
-        )
-        last = outputs[-1] if self.time_major else outputs[:, -1]
+        outputs, last, states = run_through(_Run(self.cell, options), inputs, mask, first, self.time_major)
         result = outputs if self.return_sequences else last
         return [result, *states] if self.return_state else result
 

@@ -70,6 +70,8 @@ class BatchNormalization(Layer, normalization.BatchNormalization):
     The moving averages change by the operations in `updates`: run them with each training step.
     """
 
+    _passes_masks = True
+
     __init__ = as_keras(
         normalization.BatchNormalization,
         without=(),
@@ -123,9 +125,16 @@ class _Global(Layer):
 
 
 class GlobalAveragePooling1D(_Global):
-    """The mean of each channel of a sequence."""
+    """The mean of each channel of a sequence, over the steps that count."""
 
     _rank = 1
+
+    def call(self, inputs: Any, mask: Any = None) -> Tensor:  # type: ignore[override]
+        if mask is None:
+            return super().call(inputs)
+        axis = 1 if self.data_format == "channels_last" else 2
+        counts = find("expand_dims")(find("cast")(mask, inputs.dtype), 3 - axis)
+        return find("reduce_sum")(inputs * counts, axis) / find("reduce_sum")(counts, axis)
 
 
 class GlobalAveragePooling2D(_Global):
@@ -191,6 +200,8 @@ class UpSampling2D(Layer):
 
 class LayerNormalization(Layer):
     """Gives each example mean `beta` and deviation `gamma` over some of its axes."""
+
+    _passes_masks = True
 
     def __init__(
         self,

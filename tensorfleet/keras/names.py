@@ -10,7 +10,7 @@ from tensorfleet.api import find, publish_lazily, publish_module
 _LAYERS = {
     "base": "Layer Input InputLayer",
     "dense": """
-        Activation Dense Dropout ELU Embedding Flatten GaussianDropout GaussianNoise Lambda LeakyReLU Permute ReLU
+        Activation Dense Dropout ELU Embedding Flatten GaussianDropout GaussianNoise Lambda LeakyReLU Masking Permute ReLU
         RepeatVector Reshape Softmax
     """,
     "images": """

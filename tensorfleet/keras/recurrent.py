@@ -6,6 +6,7 @@ from collections.abc import Callable
 from inspect import Signature
 from typing import Any
 
+from tensorfleet import nest
 from tensorfleet.api import find
 from tensorfleet.arguments import signature_of, taking
 from tensorfleet.graph.operation import Tensor
@@ -33,6 +34,47 @@ class _Cell:
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
         """The output and the next state."""
         return self._step(inputs, state)
+
+
+class _Masked:
+    """A cell whose output and state stay as they were in steps that do not count; inputs are (values, 1 or 0)."""
+
+    def __init__(self, cell: Any) -> None:
+        self._cell = cell
+        self.output_size = cell.output_size
+        self.state_size = (cell.state_size, cell.output_size)
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> tuple:
+        """The first state, and an output of zeros."""
+        size = self.output_size
+        dims = [size] if isinstance(size, int) else TensorShape(size).as_list()
+        none = find("zeros")(find("stack")([batch_size, *dims]), dtype)
+        return self._cell.zero_state(batch_size, dtype), none
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple:
+        """The output and the next state."""
+        (x, counts), (old, last) = inputs, state
+        output, new = self._cell(x, old)
+        output = counts * output + (1 - counts) * last
+        kept = nest.map_structure(lambda a, b: counts * a + (1 - counts) * b, new, old)
+        return output, (kept, output)
+
+
+def run_through(cell: Any, inputs: Any, mask: Any, first: Any, time_major: bool = False) -> tuple:
+    """Runs a cell through sequences: (outputs of all steps, the last output, the last state)."""
+    rnn = find("nn.dynamic_rnn")
+    options = dict(dtype=inputs.dtype, time_major=time_major)
+    if mask is None:
+        outputs, state = rnn(cell, inputs, initial_state=first, **options)
+        return outputs, outputs[-1] if time_major else outputs[:, -1], state
+    counts = find("expand_dims")(find("cast")(mask, inputs.dtype), 2)
+    counts = find("transpose")(counts, [1, 0, 2]) if time_major else counts
+    cell = _Masked(cell)
+    if first is not None:
+        batch = find("shape")(inputs)[1 if time_major else 0]
+        first = (first, cell.zero_state(batch, inputs.dtype)[1])
+    outputs, (state, last) = rnn(cell, (inputs, counts), initial_state=first, **options)
+    return outputs, last, state
 
 
 def _arguments(gates: str = "", forget: str = "", how: str = "", last: str = "") -> Signature:
@@ -240,12 +282,16 @@ class _Recurrent(Steps, Layer):
         if self.built:
             yield "cell", self._held
 
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        return mask if self.return_sequences else None
+
     def call(  # type: ignore[override]
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
     ) -> Any:
         """Runs through the sequence."""
         if self.go_backwards:
             inputs = find("reverse")(inputs, [1])
+            mask = None if mask is None else find("reverse")(mask, [1])
         if self.dropout or self.recurrent_dropout:
             zeros = find("zeros")(find("stack")([find("shape")(inputs)[0], self.units]), inputs.dtype)
             self._draw_masks(inputs[:, 0], zeros, training)
@@ -253,8 +299,7 @@ class _Recurrent(Steps, Layer):
         first = initial_state
         if isinstance(first, (list, tuple)):
             first = tuple(first) if self._states > 1 else first[0]
-        outputs, state = find("nn.dynamic_rnn")(cell, inputs, initial_state=first, dtype=inputs.dtype)
-        last = state[0] if self._states > 1 else state
+        outputs, last, state = run_through(cell, inputs, mask, first)
         result = outputs if self.return_sequences else last
         if not self.return_state:
             return result

@@ -43,10 +43,13 @@ class Bidirectional(Layer):
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "layer": self._wrapped}
 
-    def call(self, inputs: Any, training: Any = None) -> Any:  # type: ignore[override]
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        return mask if self.forward_layer.return_sequences else None
+
+    def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:  # type: ignore[override]
         """Runs both ways."""
-        first = self.forward_layer(inputs, training=training)
-        second = self.backward_layer(inputs, training=training)
+        first = self.forward_layer(inputs, mask=mask, training=training)
+        second = self.backward_layer(inputs, mask=mask, training=training)
         if self.forward_layer.return_sequences:
             second = find("reverse")(second, [1])
         joined: dict[str | None, Callable] = {
@@ -76,6 +79,8 @@ class Wrapper(Layer):
 
 class TimeDistributed(Wrapper):
     """Another layer, applied to each step of a sequence."""
+
+    _passes_masks = True
 
     def build(self, input_shape: Any = None) -> None:
         """Makes the layer's variables, named by this one."""

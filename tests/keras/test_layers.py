@@ -135,8 +135,6 @@ def test_lstm_forgets_little_at_first_and_gives_its_states():
 def test_what_recurrent_layers_leave_out_is_refused():
     with pytest.raises(ValueError, match="does not support `stateful`"):
         layers.LSTM(3, stateful=True)
-    with pytest.raises(ValueError, match="mask_zero"):
-        layers.Embedding(3, 2, mask_zero=True)
 
 
 def test_layers_of_several_inputs():

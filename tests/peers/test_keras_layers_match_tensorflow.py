@@ -48,6 +48,15 @@ CASES = [
     ["RNN of GRUCell", {"units": 3, "recurrent_activation": "sigmoid", "reset_after": True}, [5, 4]],
     ["RNN of SimpleRNNCell", {"units": 3}, [5, 4]],
     ["RNN of two", {"units": 3}, [5, 4]],
+    ["masked LSTM", {"units": 3, "recurrent_activation": "sigmoid"}, [5, 4]],
+    ["masked LSTM", {"units": 3, "recurrent_activation": "sigmoid", "return_sequences": True}, [5, 4]],
+    [
+        "masked GRU",
+        {"units": 3, "recurrent_activation": "sigmoid", "reset_after": True, "go_backwards": True},
+        [5, 4],
+    ],
+    ["masked SimpleRNN", {"units": 3, "return_sequences": True}, [5, 4]],
+    ["masked GlobalAveragePooling1D", {}, [5, 4]],
 ]
 PEER = """
 import json, sys
@@ -57,7 +66,11 @@ layers = keras.layers
 saved = {}
 for i, (name, arguments, shape) in enumerate(json.loads(sys.argv[1])):
     x = np.random.RandomState(i).uniform(-1, 1, [2, *shape]).astype("float32")
-    if name == "RNN of two":
+    if name.startswith("masked"):
+        x[0, 3:] = x[1, 1] = x[1, 4:] = 0
+        layer = getattr(layers, name[7:])(**arguments)
+        x = layers.Masking()(x)
+    elif name == "RNN of two":
         layer = layers.RNN([layers.SimpleRNNCell(**arguments), layers.LSTMCell(2)], return_sequences=True)
     elif name.startswith("RNN of "):
         layer = layers.RNN(getattr(layers, name[7:])(**arguments))
@@ -80,6 +93,8 @@ def theirs(tmp_path_factory):
 
 def made(name, arguments):
     layers = tf.keras.layers
+    if name.startswith("masked"):
+        return getattr(layers, name[7:])(**arguments)
     if name == "RNN of two":
         upper = layers.LSTMCell(2, recurrent_activation="sigmoid")
         return layers.RNN([layers.SimpleRNNCell(**arguments), upper], return_sequences=True)
@@ -95,7 +110,11 @@ def test_layers_give_the_same(theirs, i):
     weights = [theirs[key] for key in sorted(theirs) if key.startswith(f"w{i}_")]
     with tf.Graph().as_default(), tf.Session() as session:
         layer = made(name, arguments)
-        y = layer(tf.constant(x))
+        if name.startswith("masked"):
+            x[0, 3:] = x[1, 1] = x[1, 4:] = 0
+            y = layer(tf.keras.layers.Masking()(tf.constant(x)))
+        else:
+            y = layer(tf.constant(x))
         assert [tuple(w.shape.as_list()) for w in layer.weights] == [w.shape for w in weights]
         session.run(tf.global_variables_initializer())
         for variable, value in zip(layer.weights, weights, strict=True):
