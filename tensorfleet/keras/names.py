@@ -33,6 +33,7 @@ _LAYERS = {
         Add Average Concatenate Dot Maximum Minimum Multiply Subtract add average concatenate dot maximum minimum
         multiply subtract
     """,
+    "attention": "AdditiveAttention Attention",
     "recurrent": "GRU LSTM SimpleRNN",
     "wrapping": "Bidirectional TimeDistributed Wrapper",
     "cells": """

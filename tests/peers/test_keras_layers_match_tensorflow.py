@@ -57,6 +57,9 @@ CASES = [
     ],
     ["masked SimpleRNN", {"units": 3, "return_sequences": True}, [5, 4]],
     ["masked GlobalAveragePooling1D", {}, [5, 4]],
+    ["asked Attention", {}, [5, 4]],
+    ["asked Attention", {"use_scale": True}, [5, 4]],
+    ["asked AdditiveAttention", {}, [5, 4]],
 ]
 PEER = """
 import json, sys
@@ -70,6 +73,10 @@ for i, (name, arguments, shape) in enumerate(json.loads(sys.argv[1])):
         x[0, 3:] = x[1, 1] = x[1, 4:] = 0
         layer = getattr(layers, name[7:])(**arguments)
         x = layers.Masking()(x)
+    elif name.startswith("asked"):
+        layer = getattr(layers, name[6:])(**arguments)
+        x[0, 3:] = 0
+        x = [x[:, :2] * 2, layers.Masking()(x), x[:, ::-1]]
     elif name == "RNN of two":
         layer = layers.RNN([layers.SimpleRNNCell(**arguments), layers.LSTMCell(2)], return_sequences=True)
     elif name.startswith("RNN of "):
@@ -93,8 +100,8 @@ def theirs(tmp_path_factory):
 
 def made(name, arguments):
     layers = tf.keras.layers
-    if name.startswith("masked"):
-        return getattr(layers, name[7:])(**arguments)
+    if name.startswith(("masked", "asked")):
+        return getattr(layers, name.split()[1])(**arguments)
     if name == "RNN of two":
         upper = layers.LSTMCell(2, recurrent_activation="sigmoid")
         return layers.RNN([layers.SimpleRNNCell(**arguments), upper], return_sequences=True)
@@ -113,6 +120,15 @@ def test_layers_give_the_same(theirs, i):
         if name.startswith("masked"):
             x[0, 3:] = x[1, 1] = x[1, 4:] = 0
             y = layer(tf.keras.layers.Masking()(tf.constant(x)))
+        elif name.startswith("asked"):
+            x[0, 3:] = 0
+            y = layer(
+                [
+                    tf.constant(x[:, :2] * 2),
+                    tf.keras.layers.Masking()(tf.constant(x)),
+                    tf.constant(x[:, ::-1]),
+                ]
+            )
         else:
             y = layer(tf.constant(x))
         assert [tuple(w.shape.as_list()) for w in layer.weights] == [w.shape for w in weights]
