@@ -198,6 +198,7 @@ _add("backend", "getting", "hard_sigmoid")
 _add("utils", "helpers", "normalize to_categorical")
 _add("utils", "feeding", "Sequence")
 _add("utils", "replicas", "multi_gpu_model")
+_add("utils", "fetching", "get_file")
 _add("utils", "progress", "Progbar")
 _add(
     "utils",
