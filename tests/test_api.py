@@ -185,7 +185,10 @@ UNIMPLEMENTED = {
     "ops/sparse_math.py",
     "contrib/external_optimizer.py",  # what an optimizer of one's own defines
     "distributions/base.py",  # a distribution without an entropy, mode, ...
+    "distributions/bijector.py",  # a bijector without an inverse, or with two
     "distributions/divergence.py",
+    "distributions/flows.py",  # networks for events of unknown size, which TensorFlow refuses in these words
+    "distributions/transformed.py",  # moments that a bijector makes unknown
     "internals/replicas.py",  # what a step of one's own does
     "linear_operators/base.py",  # what a kind of one's own defines, and what is not square or is singular
     "graph/operation.py",  # numpy asks a tensor for an array

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tensorfleet.api import export, find
 from tensorfleet.layers.rnn_cells import LSTMStateTuple, RNNCell
 from tensorfleet.properties import readonly
+
+
+def normalized(x: Any, scope: str, gain: float, shift: float) -> Any:
+    """`x` with mean `beta` and deviation `gamma`, variables of `scope` that begin with `shift` and `gain`."""
+    shape, start = x.shape[-1:], find("constant_initializer")
+    with find("variable_scope")(scope):
+        gamma = find("get_variable")("gamma", shape=shape, dtype=x.dtype, initializer=start(gain))
+        beta = find("get_variable")("beta", shape=shape, dtype=x.dtype, initializer=start(shift))
+    mean, variance = find("nn.moments")(x, [1], keep_dims=True)
+    return find("nn.batch_normalization")(x, mean, variance, beta, gamma, 1e-12)
 
 
 @export("contrib.rnn.LayerNormBasicLSTMCell")
@@ -38,18 +49,9 @@ class LayerNormBasicLSTMCell(RNNCell):
 
     output_size = readonly("_num_units")
 
-    def _norm(self, x: Any, scope: str) -> Any:
-        shape, constant = x.shape[-1:], find("constant_initializer")
-        with find("variable_scope")(scope):
-            gain = find("get_variable")("gamma", shape=shape, dtype=x.dtype, initializer=constant(self._gain))
-            shift = find("get_variable")(
-                "beta", shape=shape, dtype=x.dtype, initializer=constant(self._shift)
-            )
-        mean, variance = find("nn.moments")(x, [1], keep_dims=True)
-        return find("nn.batch_normalization")(x, mean, variance, shift, gain, 1e-12)
-
     def call(self, inputs: Any, state: Any) -> tuple[Any, LSTMStateTuple]:  # type: ignore[override]
         c, h = state
+        norm = partial(normalized, gain=self._gain, shift=self._shift)
         joined = find("concat")([inputs, h], 1)
         size = 4 * self._num_units
         kernel = find("get_variable")("kernel", [joined.shape.as_list()[-1], size], dtype=joined.dtype)
@@ -58,14 +60,14 @@ class LayerNormBasicLSTMCell(RNNCell):
             gates = find("nn.bias_add")(gates, find("get_variable")("bias", [size], dtype=joined.dtype))
         i, j, f, o = find("split")(gates, 4, axis=1)
         if self._layer_norm:
-            i, j = self._norm(i, "input"), self._norm(j, "transform")
-            f, o = self._norm(f, "forget"), self._norm(o, "output")
+            i, j = norm(i, "input"), norm(j, "transform")
+            f, o = norm(f, "forget"), norm(o, "output")
         new = self._activation(j)
         if not isinstance(self._keep_prob, float) or self._keep_prob < 1:
             new = find("nn.dropout")(new, self._keep_prob, seed=self._seed)
         sigmoid = find("sigmoid")
         c = c * sigmoid(f + self._forget_bias) + sigmoid(i) * new
         if self._layer_norm:
-            c = self._norm(c, "state")
+            c = norm(c, "state")
         h = self._activation(c) * sigmoid(o)
         return h, LSTMStateTuple(c, h)

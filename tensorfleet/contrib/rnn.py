@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from tensorfleet import dtypes, nest
@@ -83,8 +84,50 @@ class LSTMBlockCell(_LSTMWeights, LayerCell):
         return new_h, LSTMStateTuple(new_c, new_h)
 
 
+@export("contrib.rnn.LSTMBlockWrapper")
+class LSTMBlockWrapper(Layer):
+    """Base of LSTMs over whole sequences, [time, batch, depth], as one op: (outputs, last state)."""
+
+    @property
+    @abstractmethod
+    def num_units(self) -> int:
+        """The number of units."""
+
+    @abstractmethod
+    def _call_cell(
+        self, inputs: Any, initial_cell_state: Any, initial_output: Any, dtype: Any, sequence_length: Any
+    ) -> tuple:
+        """Cell states and outputs of all steps, [time, batch, num_units] each."""
+
+    def call(  # type: ignore[override]
+        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
+    ) -> tuple:
+        """Runs over all steps."""
+        listed = isinstance(inputs, list)
+        x = find("stack")(inputs) if listed else to_tensor(inputs)
+        steps, batch = (find("shape")(x)[i] if d is None else d for i, d in enumerate(x.shape.as_list()[:2]))
+        if initial_state is None:
+            if dtype is None:
+                raise ValueError("Either initial_state or dtype needs to be specified")
+            zeros = find("zeros")(find("stack")([batch, self.num_units]), dtype=dtype)
+            c, h = zeros, zeros
+        else:
+            if len(initial_state) != 2:
+                raise ValueError("Expecting initial_state to be a tuple with length 2 or None")
+            c, h = initial_state
+            dtype = c.dtype
+        lengths = None if sequence_length is None else find("cast")(sequence_length, dtypes.int64)
+        cs, hs = self._call_cell(x, c, h, dtype, lengths)
+        if lengths is None:
+            last = LSTMStateTuple(cs[-1], hs[-1])
+        else:
+            last = LSTMStateTuple(_at_end(cs, c, lengths), _at_end(hs, h, lengths))
+            hs = hs * _mask(lengths, steps, dtype)
+        return (find("unstack")(hs) if listed else hs), last
+
+
 @export("contrib.rnn.LSTMBlockFusedCell")
-class LSTMBlockFusedCell(_LSTMWeights, Layer):
+class LSTMBlockFusedCell(_LSTMWeights, LSTMBlockWrapper):
     """An LSTM over whole sequences, [time, batch, depth], that is one op: (outputs, last state)."""
 
     def __init__(
@@ -110,31 +153,19 @@ class LSTMBlockFusedCell(_LSTMWeights, Layer):
         self._make(self, _depth(input_shape))
         self.built = True
 
-    def call(  # type: ignore[override]
-        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
+    def _call_cell(
+        self, inputs: Any, initial_cell_state: Any, initial_output: Any, dtype: Any, sequence_length: Any
     ) -> tuple:
-        """Runs over all steps."""
-        listed = isinstance(inputs, list)
-        x = find("stack")(inputs) if listed else to_tensor(inputs)
-        steps, batch = (find("shape")(x)[i] if d is None else d for i, d in enumerate(x.shape.as_list()[:2]))
-        if initial_state is None:
-            if dtype is None:
-                raise ValueError("Either initial_state or dtype needs to be specified")
-            zeros = find("zeros")(find("stack")([batch, self._num_units]), dtype=dtype)
-            c, h = zeros, zeros
+        if sequence_length is None:
+            longest = find("shape")(inputs, out_type=dtypes.int64)[0]
         else:
-            if len(initial_state) != 2:
-                raise ValueError("Expecting initial_state to be a tuple with length 2 or None")
-            c, h = initial_state
-            dtype = c.dtype
-        lengths = None if sequence_length is None else find("cast")(sequence_length, dtypes.int64)
-        longest = find("cast")(steps, dtypes.int64) if lengths is None else find("reduce_max")(lengths)
+            longest = find("reduce_max")(sequence_length)
         _, cs, *_, hs = apply(
             "BlockLSTM",
             longest,
-            x,
-            c,
-            h,
+            inputs,
+            initial_cell_state,
+            initial_output,
             self._kernel,
             *self._peepholes(dtype),
             self._bias,
@@ -142,12 +173,7 @@ class LSTMBlockFusedCell(_LSTMWeights, Layer):
             cell_clip=self._cell_clip,
             use_peephole=self._use_peephole,
         )
-        if lengths is None:
-            last = LSTMStateTuple(cs[-1], hs[-1])
-        else:
-            last = LSTMStateTuple(_at_end(cs, c, lengths), _at_end(hs, h, lengths))
-            hs = hs * _mask(lengths, steps, dtype)
-        return (find("unstack")(hs) if listed else hs), last
+        return cs, hs
 
 
 def _mask(lengths: Tensor, steps: Any, dtype: Any) -> Tensor:
@@ -164,9 +190,12 @@ def _at_end(values: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
     return find("gather_nd")(whole, places)
 
 
-@export("contrib.rnn.GRUBlockCellV2", "contrib.rnn.GRUBlockCell")
-class GRUBlockCellV2(LayerCell):
+@export("contrib.rnn.GRUBlockCell")
+class GRUBlockCell(LayerCell):
     """A GRU cell that is one op."""
+
+    # The names of its variables: gates, their bias, candidate, its bias.
+    _names = ("w_ru", "b_ru", "w_c", "b_c")
 
     def __init__(
         self,
@@ -187,14 +216,12 @@ class GRUBlockCellV2(LayerCell):
     def build(self, input_shape: Any) -> None:
         units: Any = self._num_units
         depth = _depth(input_shape) + units
-        self._gates = self.add_weight("gates/kernel", shape=[depth, 2 * units])
-        self._gate_bias = self.add_weight(
-            "gates/bias", shape=[2 * units], initializer=_constant(1.0, self.dtype)
-        )
-        self._candidate = self.add_weight("candidate/kernel", shape=[depth, units])
-        self._candidate_bias = self.add_weight(
-            "candidate/bias", shape=[units], initializer=_constant(0.0, self.dtype)
-        )
+        gates, gate_bias, candidate, candidate_bias = self._names
+        one, zero = _constant(1.0, self.dtype), _constant(0.0, self.dtype)
+        self._gates = self.add_weight(gates, shape=[depth, 2 * units])
+        self._gate_bias = self.add_weight(gate_bias, shape=[2 * units], initializer=one)
+        self._candidate = self.add_weight(candidate, shape=[depth, units])
+        self._candidate_bias = self.add_weight(candidate_bias, shape=[units], initializer=zero)
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
@@ -208,6 +235,13 @@ class GRUBlockCellV2(LayerCell):
             self._candidate_bias,
         )
         return new, new
+
+
+@export("contrib.rnn.GRUBlockCellV2")
+class GRUBlockCellV2(GRUBlockCell):
+    """A GRU cell that is one op, with the variables of `GRUCell`."""
+
+    _names = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
 
 
 class _Projecting(LayerCell):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.api import export, find
+from tensorfleet.contrib.rnn import linear
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.layers.rnn_cells import LayerCell, LSTMStateTuple, RNNCell, _constant, _depth
 from tensorfleet.layers.specs import InputSpec
@@ -144,6 +145,46 @@ class UGRNNCell(_OneState):
         gate = find("sigmoid")(gate + self._forget_bias)
         new = gate * state + (1.0 - gate) * self._activation(made)
         return new, new
+
+
+@export("contrib.rnn.IntersectionRNNCell")
+class IntersectionRNNCell(RNNCell):
+    """The +RNN cell: one gate for the way through time, another for the way through layers."""
+
+    def __init__(
+        self,
+        num_units: int,
+        num_in_proj: int | None = None,
+        initializer: Any = None,
+        forget_bias: float = 1.0,
+        y_activation: Any = None,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(_reuse=reuse)
+        self._num_units, self._num_in_proj = num_units, num_in_proj
+        self._initializer, self._forget_bias = initializer, forget_bias
+        self._activation = y_activation or find("nn.relu")
+
+    state_size = readonly("_num_units")
+    output_size = readonly("_num_units")
+
+    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+        scope, sigmoid = find("variable_scope"), find("sigmoid")
+        with scope(find("get_variable_scope")(), initializer=self._initializer):
+            if inputs.shape.as_list()[1] != self._num_units:
+                if not self._num_in_proj:
+                    raise ValueError(
+                        "Must have input size == output size for Intersection RNN. To fix, num_in_proj should be set "
+                        "to num_units at cell init."
+                    )
+                with scope("in_projection"):
+                    inputs = linear(inputs, self._num_units, True)
+            joined = linear([inputs, state], 4 * self._num_units, True)
+        through_time, h, through_layers, y = find("split")(joined, 4, axis=1)
+        keep = sigmoid(through_time + self._forget_bias)
+        carry = sigmoid(through_layers + self._forget_bias)
+        new = keep * state + (1.0 - keep) * find("tanh")(h)
+        return carry * inputs + (1.0 - carry) * self._activation(y), new
 
 
 @export("contrib.rnn.ConvLSTMCell")

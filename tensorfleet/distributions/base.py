@@ -121,22 +121,22 @@ class Distribution:
     @property
     def batch_shape(self) -> TensorShape:
         """The shape of the batch of variables, as far as it is known."""
-        return joint_static_shape(*self._batched())
+        return TensorShape(self._batch_shape())
 
     @property
     def event_shape(self) -> TensorShape:
         """The shape of one sample of one variable, as far as it is known."""
-        return TensorShape([])
+        return TensorShape(self._event_shape())
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         """The shape of the batch as a tensor."""
         with self._scope(name):
-            return joint_shape(*self._batched())
+            return to_tensor(self._batch_shape_tensor(), np.int32)
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
         """The shape of one sample as a tensor."""
         with self._scope(name):
-            return self._event()
+            return to_tensor(self._event_shape_tensor(), np.int32)
 
     def is_scalar_batch(self, name: str = "is_scalar_batch") -> Tensor:
         """Whether there is one variable only."""
@@ -177,8 +177,17 @@ class Distribution:
         """The parameters, each with one element per variable."""
         raise TypeError(f"{type(self).__name__} does not say what its parameters are.")
 
-    def _event(self) -> Tensor:
-        return to_tensor(np.zeros(0, np.int32))
+    def _batch_shape(self) -> TensorShape:
+        return joint_static_shape(*self._batched())
+
+    def _batch_shape_tensor(self) -> Any:
+        return joint_shape(*self._batched())
+
+    def _event_shape(self) -> TensorShape:
+        return TensorShape([])
+
+    def _event_shape_tensor(self) -> Any:
+        return np.zeros(0, np.int32)
 
     @contextmanager
     def _scope(self, name: str) -> Iterator[None]:
@@ -192,26 +201,29 @@ class Distribution:
             raise ValueError("Input is neither scalar nor vector.")
         return apply("Reshape", x, [-1]), find("reduce_prod")(x)
 
-    def _call(self, method: str, name: str, *args: Any) -> Any:
+    def _call(self, method: str, name: str, *args: Any, **condition: Any) -> Any:
         function = getattr(self, method, None)
         if function is None:
             raise NotImplementedError(f"{method[1:]} is not implemented: {type(self).__name__}")
         with self._scope(name):
-            return function(*args)
+            return function(*args, **condition)
 
     # -- samples and densities -----------------------------------------------------------------------
 
     def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Tensor:
         """Samples of shape `sample_shape + batch_shape + event_shape`."""
+        return self._call_sample_n(sample_shape, seed, name)
+
+    def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str, **condition: Any) -> Tensor:
         with self._scope(name):
             wanted = to_tensor(sample_shape, np.int32) if sample_shape != () else None
             if wanted is None:
-                drawn = self._call("_sample_n", name, np.int32(1), seed)
+                drawn = self._call("_sample_n", name, np.int32(1), seed, **condition)
                 made = apply("Squeeze", drawn, squeeze_dims=[0])
             else:
                 flat = apply("Reshape", wanted, [-1])
                 count = apply("Prod", flat, np.array([0], np.int32))
-                drawn = self._call("_sample_n", name, count, seed)
+                drawn = self._call("_sample_n", name, count, seed, **condition)
                 made = apply("Reshape", drawn, apply("ConcatV2", [flat, shape_of(drawn)[1:]], 0))
             known = self._static_sample_shape(sample_shape)
             made.set_shape(known.concatenate(self.batch_shape).concatenate(self.event_shape))
@@ -223,42 +235,49 @@ class Distribution:
         found = find("get_static_value")(to_tensor(sample_shape, np.int32))
         return TensorShape(None) if found is None else TensorShape(np.ravel(found).tolist())
 
+    def _ask(self, what: str, value: Any, name: str, **condition: Any) -> Tensor:
+        """A density or probability at `value`, or its logarithm: by its own method, or by that of the other."""
+        value = to_tensor(value, self._dtype, name="value")
+        if hasattr(self, f"_{what}"):
+            return self._call(f"_{what}", name, value, **condition)
+        if what.startswith("log_"):
+            return apply("Log", self._call(f"_{what.removeprefix('log_')}", name, value, **condition))
+        return apply("Exp", self._call(f"_log_{what}", name, value, **condition))
+
     def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
         """The logarithm of the density (or probability) at `value`."""
-        value = to_tensor(value, self._dtype, name="value")
-        if hasattr(self, "_log_prob"):
-            return self._call("_log_prob", name, value)
-        return apply("Log", self._call("_prob", name, value))
+        return self._ask("log_prob", value, name)
 
     def prob(self, value: Any, name: str = "prob") -> Tensor:
         """The density (or probability) at `value`."""
-        value = to_tensor(value, self._dtype, name="value")
-        if hasattr(self, "_prob"):
-            return self._call("_prob", name, value)
-        return apply("Exp", self._call("_log_prob", name, value))
+        return self._ask("prob", value, name)
 
     def cdf(self, value: Any, name: str = "cdf") -> Tensor:
         """The probability of at most `value`."""
-        value = to_tensor(value, self._dtype, name="value")
-        if hasattr(self, "_cdf"):
-            return self._call("_cdf", name, value)
-        return apply("Exp", self._call("_log_cdf", name, value))
+        return self._ask("cdf", value, name)
 
     def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
         """The logarithm of the probability of at most `value`."""
-        value = to_tensor(value, self._dtype, name="value")
-        if hasattr(self, "_log_cdf"):
-            return self._call("_log_cdf", name, value)
-        return apply("Log", self._call("_cdf", name, value))
+        return self._ask("log_cdf", value, name)
 
     def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
         """The probability of more than `value`."""
-        below = self.cdf(value, name)
-        return number(1, below) - below
+        return self._above(value, name)
 
     def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
         """The logarithm of the probability of more than `value`."""
-        return apply("Log1p", apply("Neg", self.cdf(value, name)))
+        return self._log_above(value, name)
+
+    def _above(self, value: Any, name: str, **condition: Any) -> Tensor:
+        if hasattr(self, "_survival_function"):
+            return self._ask("survival_function", value, name, **condition)
+        below = self._ask("cdf", value, name, **condition)
+        return number(1, below) - below
+
+    def _log_above(self, value: Any, name: str, **condition: Any) -> Tensor:
+        if hasattr(self, "_log_survival_function"):
+            return self._ask("log_survival_function", value, name, **condition)
+        return apply("Log1p", apply("Neg", self._ask("cdf", value, name, **condition)))
 
     def quantile(self, value: Any, name: str = "quantile") -> Tensor:
         """Where the probability of at most that is `value`."""

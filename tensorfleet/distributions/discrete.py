@@ -125,12 +125,11 @@ class _Classes(Distribution):
         """How many classes there are."""
         return shape_of(self._logits)[-1]
 
-    @property
-    def batch_shape(self) -> TensorShape:
+    def _batch_shape(self) -> TensorShape:
         shape = self._logits.shape
         return TensorShape(None) if shape.rank is None else shape[:-1]
 
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+    def _batch_shape_tensor(self) -> Tensor:
         return shape_of(self._logits)[:-1]
 
     def _draw(self, count: Any, seed: int | None) -> Tensor:
@@ -181,11 +180,10 @@ class OneHotCategorical(_Classes):
 
     __init__ = with_defaults(_Classes.__init__, name="OneHotCategorical")
 
-    @property
-    def event_shape(self) -> TensorShape:
+    def _event_shape(self) -> TensorShape:
         return TensorShape(None) if self._logits.shape.rank is None else self._logits.shape[-1:]
 
-    def _event(self) -> Tensor:
+    def _event_shape_tensor(self) -> Tensor:
         return shape_of(self._logits)[-1:]
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
@@ -231,11 +229,10 @@ class Multinomial(_Classes):
 
     total_count = readonly("_total", "The number of draws.")
 
-    @property
-    def event_shape(self) -> TensorShape:
+    def _event_shape(self) -> TensorShape:
         return TensorShape(None) if self._logits.shape.rank is None else self._logits.shape[-1:]
 
-    def _event(self) -> Tensor:
+    def _event_shape_tensor(self) -> Tensor:
         return shape_of(self._logits)[-1:]
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Gamma(Distribution):
         self._start(alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
 
     concentration = readonly("_concentration", "The shape parameter.")
-    _alike = ("concentration", "rate")
+    _alike: ClassVar[tuple[str, ...]] = ("concentration", "rate")
     rate = readonly("_rate", "The inverse of the scale.")
 
     def _batched(self) -> tuple:
@@ -229,20 +229,18 @@ class Dirichlet(Distribution):
         """The sum of the weights."""
         return apply("Sum", self._concentration, _LAST)
 
-    @property
-    def batch_shape(self) -> TensorShape:
+    def _batch_shape(self) -> TensorShape:
         shape = self._concentration.shape
         return TensorShape(None) if shape.rank is None else shape[:-1]
 
-    @property
-    def event_shape(self) -> TensorShape:
+    def _event_shape(self) -> TensorShape:
         shape = self._concentration.shape
         return TensorShape(None) if shape.rank is None else shape[-1:]
 
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+    def _batch_shape_tensor(self) -> Tensor:
         return shape_of(self._concentration)[:-1]
 
-    def _event(self) -> Tensor:
+    def _event_shape_tensor(self) -> Tensor:
         return shape_of(self._concentration)[-1:]
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
@@ -258,7 +256,7 @@ class Dirichlet(Distribution):
         return core - find("lbeta")(self._concentration)
 
     def _entropy(self) -> Tensor:
-        k = find("cast")(self._event()[0], self._dtype)
+        k = find("cast")(self._event_shape_tensor()[0], self._dtype)
         one, total = number(1, k), self.total_concentration
         each = apply("Sum", (self._concentration - one) * apply("Digamma", self._concentration), _LAST)
         return find("lbeta")(self._concentration) + (total - k) * apply("Digamma", total) - each
@@ -278,7 +276,7 @@ class Dirichlet(Distribution):
 
     def _mode(self) -> Tensor:
         one = number(1, self._concentration)
-        k = find("cast")(self._event()[0], self._dtype)
+        k = find("cast")(self._event_shape_tensor()[0], self._dtype)
         value = (self._concentration - one) / (self.total_concentration[..., None] - k)
         text = "Mode undefined when any concentration <= 1"
         if not self._allow_nan_stats:

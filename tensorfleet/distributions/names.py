@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
@@ -15,24 +16,127 @@ _MODULES = {
         "ReparameterizationType",
     ),
     "divergence": ("RegisterKL", "kl_divergence"),
-    "discrete": ("Bernoulli", "Categorical", "Multinomial", "Poisson", "OneHotCategorical"),
-    "continuous": ("Laplace", "Normal", "StudentT", "LogNormal", "Logistic"),
+    "discrete": ("Bernoulli", "Categorical", "Multinomial"),
+    "continuous": ("Laplace", "Normal", "StudentT"),
     "bounded": ("Exponential", "Uniform"),
     "gammas": ("Beta", "Dirichlet", "DirichletMultinomial", "Gamma"),
-    "vectors": ("MultivariateNormalDiag", "Independent", "Mixture", "Deterministic"),
 }
-_CONTRIB_ONLY = {"Poisson", "OneHotCategorical", "LogNormal", "Logistic", *_MODULES["vectors"]}
+_CONTRIB = {
+    "discrete": ("Poisson", "OneHotCategorical"),
+    "continuous": (
+        "LogNormal",
+        "Logistic",
+        "LaplaceWithSoftplusScale",
+        "NormalWithSoftplusScale",
+        "StudentTWithAbsDfSoftplusScale",
+    ),
+    "bounded": ("ExponentialWithSoftplusRate",),
+    "gammas": ("BetaWithSoftplusConcentration", "GammaWithSoftplusConcentrationRate"),
+    "counts": ("Binomial", "Geometric", "NegativeBinomial"),
+    "vectors": ("Independent", "Mixture", "Deterministic", "VectorDeterministic"),
+    "normals": (
+        "MultivariateNormalDiag",
+        "MultivariateNormalDiagPlusLowRank",
+        "MultivariateNormalDiagWithSoftplusScale",
+        "MultivariateNormalFullCovariance",
+        "MultivariateNormalTriL",
+        "VectorExponentialDiag",
+        "VectorLaplaceDiag",
+    ),
+    "transformed": (
+        "ConditionalDistribution",
+        "ConditionalTransformedDistribution",
+        "QuantizedDistribution",
+        "TransformedDistribution",
+    ),
+    "relaxed": ("ExpRelaxedOneHotCategorical", "RelaxedBernoulli", "RelaxedOneHotCategorical"),
+    "mixtures": ("Autoregressive", "BatchReshape", "MixtureSameFamily"),
+    "heavy": (
+        "Cauchy",
+        "Chi2",
+        "Chi2WithAbsDf",
+        "HalfNormal",
+        "InverseGamma",
+        "InverseGammaWithSoftplusConcentrationRate",
+        "Kumaraswamy",
+        "SinhArcsinh",
+    ),
+    "wishart": ("WishartCholesky", "WishartFull"),
+    "util": (
+        "fill_triangular",
+        "fill_triangular_inverse",
+        "matrix_diag_transform",
+        "reduce_weighted_logsumexp",
+        "softplus_inverse",
+        "tridiag",
+    ),
+    "statistics": (
+        "normal_conjugates_known_scale_posterior",
+        "normal_conjugates_known_scale_predictive",
+        "percentile",
+    ),
+}
+_BIJECTORS = {
+    "bijector": ("Bijector", "Chain", "ConditionalBijector", "Identity", "Inline", "Invert"),
+    "bijectors_scalar": (
+        "AbsoluteValue",
+        "AffineScalar",
+        "Exp",
+        "Gumbel",
+        "Kumaraswamy",
+        "Ordered",
+        "PowerTransform",
+        "Sigmoid",
+        "SinhArcsinh",
+        "Softplus",
+        "Softsign",
+        "Square",
+        "Weibull",
+    ),
+    "bijectors_affine": ("Affine", "AffineLinearOperator"),
+    "bijectors_vector": (
+        "CholeskyOuterProduct",
+        "FillTriangular",
+        "MatrixInverseTriL",
+        "Permute",
+        "Reshape",
+        "ScaleTriL",
+        "SoftmaxCentered",
+        "TransformDiagonal",
+    ),
+    "flows": (
+        "BatchNormalization",
+        "MaskedAutoregressiveFlow",
+        "RealNVP",
+        "masked_autoregressive_default_template",
+        "masked_dense",
+        "real_nvp_default_template",
+    ),
+}
 
 
-def _load(full: str) -> Any:
-    name = full.rpartition(".")[2]
-    module = next(m for m, names in _MODULES.items() if name in names)
-    return getattr(importlib.import_module(f"tensorfleet.distributions.{module}"), name)
+def _publish(modules: dict[str, tuple[str, ...]], *prefixes: str) -> None:
+    for module, names in modules.items():
+        for prefix in prefixes:
+            publish_lazily(functools.partial(_loaded, module), *(f"{prefix}.{name}" for name in names))
 
 
-for _names in _MODULES.values():
-    publish_lazily(_load, *(f"contrib.distributions.{n}" for n in _names))
-    publish_lazily(_load, *(f"distributions.{n}" for n in _names if n not in _CONTRIB_ONLY))
+def _loaded(module: str, full: str) -> Any:
+    found = importlib.import_module(f"tensorfleet.distributions.{module}")
+    return getattr(found, full.rpartition(".")[2])
+
+
+_publish(_MODULES, "contrib.distributions", "distributions")
+_publish(_CONTRIB, "contrib.distributions")
+_publish(_BIJECTORS, "contrib.distributions.bijectors")
+_publish(
+    {"normals": ("MultivariateNormalLinearOperator",)},
+    "contrib.distributions",
+    "contrib.distributions.python.ops.mvn_linear_operator",
+)
+_publish({"bijector": ("Bijector",)}, "python.ops.distributions.bijector_impl")
+_publish({"transformed": ("TransformedDistribution",)}, "python.ops.distributions.transformed_distribution")
+
 
 _WITH_SOFTPLUS = {
     "bounded": {"exponential": "ExponentialWithSoftplusRate"},
@@ -45,27 +149,15 @@ _WITH_SOFTPLUS = {
 }
 
 
-def _load_inner(full: str) -> Any:
-    name = full.rpartition(".")[2]
-    module = next(m for m, names in _WITH_SOFTPLUS.items() if name in names.values())
-    return getattr(importlib.import_module(f"tensorfleet.distributions.{module}"), name)
-
-
 def _from_util(name: str) -> Any:
     return getattr(importlib.import_module("tensorfleet.distributions.util"), name, None)
 
 
-def _from_divergence(full: str) -> Any:
-    return getattr(importlib.import_module("tensorfleet.distributions.divergence"), full.rpartition(".")[2])
-
-
-publish_lazily(
-    _from_divergence,
-    *(
-        f"python.ops.distributions.kullback_leibler.{n}"
-        for n in ("cross_entropy", "_registered_kl", "_DIVERGENCES")
-    ),
+_publish(
+    {"divergence": ("cross_entropy", "_registered_kl", "_DIVERGENCES")},
+    "python.ops.distributions.kullback_leibler",
 )
-for _inner in _WITH_SOFTPLUS.values():
-    publish_lazily(_load_inner, *(f"python.ops.distributions.{m}.{n}" for m, n in _inner.items()))
+for _module, _inner in _WITH_SOFTPLUS.items():
+    for _place, _name in _inner.items():
+        _publish({_module: (_name,)}, f"python.ops.distributions.{_place}")
 publish_finder("python.ops.distributions.util", _from_util)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.api import find
+from tensorfleet.arguments import with_defaults
 from tensorfleet.distributions.base import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
@@ -21,96 +21,12 @@ from tensorfleet.distributions.divergence import RegisterKL, kl_divergence
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array_build import ones_like, zeros_like
+from tensorfleet.ops.array_build import zeros_like
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 _LAST = np.array([-1], np.int32)
-
-
-class MultivariateNormalDiag(Distribution):
-    """A vector of independent normals."""
-
-    def __init__(
-        self,
-        loc: Any = None,
-        scale_diag: Any = None,
-        scale_identity_multiplier: Any = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "MultivariateNormalDiag",
-    ) -> None:
-        given = locals()
-        with name_scope(name) as scope:
-            named = {"loc": loc, "scale_diag": scale_diag, "scale": scale_identity_multiplier}
-            named = {k: v for k, v in named.items() if v is not None}
-            made = dict(zip(named, tensors(**named), strict=True))
-            if "loc" not in made and "scale_diag" not in made:
-                raise ValueError("One of loc and scale_diag must say how long the vector is.")
-            like = made["loc"] if "loc" in made else made["scale_diag"]
-            scale = made.get("scale_diag", ones_like(like))
-            if "scale" in made:
-                scale = (
-                    scale + made["scale"][..., None]
-                    if "scale_diag" in made
-                    else scale * made["scale"][..., None]
-                )
-            self._scale = scale + zeros_like(like)
-            self._loc = made.get("loc", zeros_like(like)) + zeros_like(self._scale)
-        self._start(self._loc.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
-
-    loc = readonly("_loc", "The mean.")
-    scale_diag = readonly("_scale", "The standard deviations.")
-
-    @property
-    def batch_shape(self) -> TensorShape:
-        return TensorShape(None) if self._loc.shape.rank is None else self._loc.shape[:-1]
-
-    @property
-    def event_shape(self) -> TensorShape:
-        return TensorShape(None) if self._loc.shape.rank is None else self._loc.shape[-1:]
-
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        return shape_of(self._loc)[:-1]
-
-    def _event(self) -> Tensor:
-        return shape_of(self._loc)[-1:]
-
-    def _sample_n(self, count: Any, seed: int | None) -> Tensor:
-        size = counted(count, shape_of(self._loc))
-        return find("random_normal")(size, dtype=self._dtype, seed=seed) * self._scale + self._loc
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        squares = number(-0.5, x) * apply("Square", (x - self._loc) / self._scale)
-        each = squares - number(0.5 * math.log(2 * math.pi), x) - apply("Log", apply("Abs", self._scale))
-        return apply("Sum", each, _LAST)
-
-    def _entropy(self) -> Tensor:
-        each = number(0.5 + 0.5 * math.log(2 * math.pi), self._scale) + apply(
-            "Log", apply("Abs", self._scale)
-        )
-        return apply("Sum", each, _LAST)
-
-    def _mean(self) -> Tensor:
-        return apply("Identity", self._loc)
-
-    _mode = _mean
-
-    def _stddev(self) -> Tensor:
-        return apply("Abs", self._scale)
-
-    def _covariance(self) -> Tensor:
-        return find("matrix_diag")(apply("Square", self._scale))
-
-
-@RegisterKL(MultivariateNormalDiag, MultivariateNormalDiag)
-def _kl_diag(a: MultivariateNormalDiag, b: MultivariateNormalDiag, name: str | None = None) -> Tensor:
-    with name_scope(name, "kl_mvn", [a.loc, b.loc]):
-        half, one = number(0.5, a.loc), number(1, a.loc)
-        ratio = apply("Square", a.scale_diag / b.scale_diag)
-        moved = apply("Square", (a.loc - b.loc) / b.scale_diag)
-        return apply("Sum", half * (moved + ratio - one - apply("Log", ratio)), _LAST)
 
 
 class Independent(Distribution):
@@ -139,23 +55,21 @@ class Independent(Distribution):
 
     distribution = readonly("_inner", "The batch of variables.")
 
-    @property
-    def batch_shape(self) -> TensorShape:
+    def _batch_shape(self) -> TensorShape:
         shape = self._inner.batch_shape
         return shape if shape.rank is None or not self._count else shape[: -self._count]
 
-    @property
-    def event_shape(self) -> TensorShape:
+    def _event_shape(self) -> TensorShape:
         shape = self._inner.batch_shape
         if shape.rank is None:
             return shape
         return shape[shape.rank - self._count :].concatenate(self._inner.event_shape)
 
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+    def _batch_shape_tensor(self) -> Tensor:
         whole = self._inner.batch_shape_tensor()
         return whole[: -self._count] if self._count else whole
 
-    def _event(self) -> Tensor:
+    def _event_shape_tensor(self) -> Tensor:
         whole = self._inner.batch_shape_tensor()
         mine = whole[-self._count :] if self._count else whole[:0]
         return apply("ConcatV2", [mine, self._inner.event_shape_tensor()], 0)
@@ -222,16 +136,16 @@ class Mixture(Distribution):
         """How many there are."""
         return len(self._components)
 
-    batch_shape = readonly("_cat.batch_shape")
+    def _batch_shape(self) -> TensorShape:
+        return self._cat.batch_shape
 
-    @property
-    def event_shape(self) -> TensorShape:
+    def _event_shape(self) -> TensorShape:
         return self._components[0].event_shape
 
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+    def _batch_shape_tensor(self) -> Tensor:
         return self._cat.batch_shape_tensor()
 
-    def _event(self) -> Tensor:
+    def _event_shape_tensor(self) -> Tensor:
         return self._components[0].event_shape_tensor()
 
     def _behind(self, value: Tensor) -> Tensor:
@@ -272,7 +186,7 @@ class Mixture(Distribution):
         return apply("Sqrt", apply("AddN", parts))
 
 
-class Deterministic(Distribution):
+class _Always(Distribution):
     """Always `loc`."""
 
     def __init__(
@@ -286,22 +200,21 @@ class Deterministic(Distribution):
     ) -> None:
         given = locals()
         (self._loc,) = tensors(loc=loc)
-        self._slack = number(atol or 0, self._loc) + number(rtol or 0, self._loc) * apply("Abs", self._loc)
+        kind = self._loc.dtype.base_dtype
+        self._atol, self._rtol = (tensors(kind, t=0 if t is None else t)[0] for t in (atol, rtol))
+        self._slack = self._atol + self._rtol * apply("Abs", self._loc)
         self._start(self._loc.dtype.base_dtype, FULLY_REPARAMETERIZED, given)
 
     loc = readonly("_loc", "The value.")
+
+    atol = readonly("_atol", "How far a value may be away.")
+    rtol = readonly("_rtol", "The same for each unit of `loc`.")
 
     def _batched(self) -> tuple:
         return (self._loc,)
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         return find("broadcast_to")(self._loc, counted(count, shape_of(self._loc)))
-
-    def _prob(self, x: Tensor) -> Tensor:
-        return find("cast")(apply("Abs", x - self._loc) <= self._slack, self._dtype)
-
-    def _cdf(self, x: Tensor) -> Tensor:
-        return find("cast")(x >= self._loc - self._slack, self._dtype)
 
     def _mean(self) -> Tensor:
         return apply("Identity", self._loc)
@@ -311,5 +224,48 @@ class Deterministic(Distribution):
     def _variance(self) -> Tensor:
         return zeros_like(self._loc)
 
+
+class Deterministic(_Always):
+    """Always the number `loc`."""
+
+    __init__ = with_defaults(_Always.__init__, name="Deterministic")
+
+    def _prob(self, x: Tensor) -> Tensor:
+        return find("cast")(apply("Abs", x - self._loc) <= self._slack, self._dtype)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return find("cast")(x >= self._loc - self._slack, self._dtype)
+
     def _entropy(self) -> Tensor:
         return zeros_like(self._loc)
+
+
+class VectorDeterministic(_Always):
+    """Always the vector `loc`."""
+
+    __init__ = with_defaults(_Always.__init__, name="VectorDeterministic")
+
+    def _batch_shape(self) -> TensorShape:
+        return TensorShape(None) if self._loc.shape.rank is None else self._loc.shape[:-1]
+
+    def _batch_shape_tensor(self) -> Tensor:
+        return shape_of(self._loc)[:-1]
+
+    def _event_shape(self) -> TensorShape:
+        return TensorShape(None) if self._loc.shape.rank is None else self._loc.shape[-1:]
+
+    def _event_shape_tensor(self) -> Tensor:
+        return shape_of(self._loc)[-1:]
+
+    def _prob(self, x: Tensor) -> Tensor:
+        near = apply("All", apply("Abs", x - self._loc) <= self._slack, _LAST)
+        return find("cast")(near, self._dtype)
+
+    def _entropy(self) -> Tensor:
+        return zeros_like(self._loc[..., 0])
+
+
+@RegisterKL(_Always, Distribution)
+def _kl_deterministic(a: _Always, b: Distribution, name: str | None = None) -> Tensor:
+    with name_scope(name, "kl_deterministic_distribution", [a.loc]):
+        return apply("Neg", b.log_prob(a.loc))

@@ -43,6 +43,9 @@ class Layer(Scoped):
     call, and computes in `call(inputs)`. A `training` argument of `call` is the learning phase unless given.
     """
 
+    #: whether the steps that count in its input are those that count in its output
+    _passes_masks = False
+
     def __init__(
         self,
         trainable: bool = True,
@@ -60,7 +63,7 @@ class Layer(Scoped):
         self._scope = get_variable_scope()
         self._batch_input_shape = _batch_shape(given)
         self._initial_weights = given.get("weights")
-        self.supports_masking = False
+        self.supports_masking = self._passes_masks
         self._calls: list[Call] = []
 
     @property
@@ -126,6 +129,9 @@ class Layer(Scoped):
         known = inspect.signature(self.call).parameters
         if "training" in known and kwargs.get("training") is None and not _is_positional(known, args):
             kwargs["training"] = state.learning_phase()
+        masks = nest.map_structure(lambda t: getattr(t, "_keras_mask", None), inputs)
+        if "mask" in known and kwargs.get("mask") is None and any(m is not None for m in nest.flatten(masks)):
+            kwargs["mask"] = masks
         with name_scope(self.name):
             if not self.built:
                 self._first_call(inputs, flat)
@@ -138,8 +144,20 @@ class Layer(Scoped):
                     f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."
                 )
             self._regularize_outputs(outputs)
+            self._mark(outputs, self.compute_mask(inputs, masks))
         self._remember(inputs, args, given, outputs)
         return outputs
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """Which steps of the outputs count, from which of the inputs do; None: all."""
+        return mask if self.supports_masking else None
+
+    def _mark(self, outputs: Any, mask: Any) -> None:
+        """Lets outputs carry their masks, for the layers that take them."""
+        if mask is not None:
+            for output, own in zip(nest.flatten(outputs), nest.flatten(mask), strict=False):
+                if own is not None and isinstance(output, Tensor):
+                    output._keras_mask = own  # type: ignore[attr-defined]
 
     def _start_with(self, values: list) -> None:
         for variable, value in zip(self.weights, values, strict=True):

@@ -55,6 +55,21 @@ class Endpoint:
         self.sample_weight: Any = None
         self.mode = mode
 
+    def mask(self) -> Any:
+        """1 for the steps of the output that count, 0 for others; None: all count."""
+        found = getattr(self.output, "_keras_mask", None)
+        return None if found is None else find("cast")(found, self.output.dtype)
+
+    def masked_weight(self) -> Any:
+        """The weights of the examples, or of their steps where not all count."""
+        mask = self.mask()
+        if mask is None:
+            return self.sample_weight
+        weight = self.sample_weight
+        for _ in range(len(mask.shape.as_list()) - len(weight.shape.as_list())):
+            weight = find("expand_dims")(weight, -1)
+        return weight * mask
+
     def make_placeholders(self, target: Any = None) -> None:
         """For true values and their weights; weights are one unless fed."""
         rank = self.output.shape.ndims
@@ -201,7 +216,9 @@ class Compiled:
         several = len(self.endpoints) > 1
         with name_scope("loss"):
             for endpoint in self.trained:
-                value = endpoint.loss(endpoint.target, endpoint.output, sample_weight=endpoint.sample_weight)
+                value = endpoint.loss(
+                    endpoint.target, endpoint.output, sample_weight=endpoint.masked_weight()
+                )
                 losses.append(value if endpoint.weight == 1.0 else value * endpoint.weight)
                 parts.append((f"{endpoint.name}_loss", value))
             losses += self.model._losses_to_train()
@@ -220,7 +237,7 @@ class Compiled:
                 self.shown.append((name, mean(value)))
             for endpoint in self.trained:
                 for name, (metric, weighted) in endpoint.metrics.items():
-                    weight = endpoint.sample_weight if weighted else None
+                    weight = endpoint.masked_weight() if weighted else endpoint.mask()
                     self.metrics.append(metric)
                     made = metric(endpoint.target, endpoint.output, sample_weight=weight)
                     self.shown.append((name, made))

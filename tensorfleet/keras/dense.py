@@ -50,17 +50,23 @@ def as_keras(base: type, without: tuple[str, ...] = ("trainable", "name"), **def
 class Dense(Layer, core.Dense):
     """`activation(inputs @ kernel + bias)`, over the last axis of the input."""
 
+    _passes_masks = True
+
     __init__ = as_keras(core.Dense, **WEIGHTS)
 
 
 class Dropout(Layer, core.Dropout):
     """Zeroes a share `rate` of the input in training and scales up the rest; else passes it on."""
 
+    _passes_masks = True
+
     __init__ = as_keras(core.Dropout, without=("name",), rate=REQUIRED)
 
 
 class _Noise(Layer):
     """Something done in training only."""
+
+    _passes_masks = True
 
     def _trained(self, inputs: Tensor) -> Tensor:
         return inputs
@@ -165,6 +171,8 @@ class RepeatVector(Layer):
 class Activation(Layer):
     """A function of Keras's activations by its name, or any function."""
 
+    _passes_masks = True
+
     def __init__(self, activation: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.activation = getting.activation(activation)
@@ -178,6 +186,8 @@ class Activation(Layer):
 
 class ReLU(Layer):
     """`max(x, 0)`, with a slope below the threshold and a greatest value if wanted."""
+
+    _passes_masks = True
 
     def __init__(
         self, max_value: float | None = None, negative_slope: float = 0, threshold: float = 0, **kwargs: Any
@@ -194,6 +204,8 @@ class ReLU(Layer):
 class LeakyReLU(Layer):
     """`x` above zero, `alpha * x` below."""
 
+    _passes_masks = True
+
     def __init__(self, alpha: float = 0.3, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.alpha = alpha
@@ -205,6 +217,8 @@ class LeakyReLU(Layer):
 class ELU(Layer):
     """`x` above zero, `alpha * (exp(x) - 1)` below."""
 
+    _passes_masks = True
+
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.alpha = alpha
@@ -215,6 +229,8 @@ class ELU(Layer):
 
 class Softmax(Layer):
     """Numbers that sum to one along an axis."""
+
+    _passes_masks = True
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -242,6 +258,21 @@ class Lambda(Layer):
         return self.function(inputs, **self.arguments)
 
 
+class Masking(Layer):
+    """Steps all of whose elements are `mask_value` do not count."""
+
+    def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.mask_value = mask_value
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        return find("reduce_any")(find("not_equal")(inputs, self.mask_value), -1)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        counts = find("reduce_any")(find("not_equal")(inputs, self.mask_value), -1, keepdims=True)
+        return inputs * find("cast")(counts, inputs.dtype)
+
+
 class Embedding(Layer):
     """A row of a table for each number."""
 
@@ -260,10 +291,6 @@ class Embedding(Layer):
         if "input_shape" not in kwargs and "batch_input_shape" not in kwargs:
             kwargs["input_shape"] = (input_length,)
         super().__init__(activity_regularizer=getting.regularizer(activity_regularizer), **kwargs)
-        if mask_zero:
-            raise ValueError(
-                "Embedding does not support `mask_zero` here: give lengths to tf.nn.dynamic_rnn instead."
-            )
         self.input_dim, self.output_dim, self.input_length = input_dim, output_dim, input_length
         self.embeddings_initializer = getting.initializer(embeddings_initializer)
         self.embeddings_regularizer = getting.regularizer(embeddings_regularizer)
@@ -283,6 +310,9 @@ class Embedding(Layer):
             constraint=self.embeddings_constraint,
         )
         self.built = True
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        return find("not_equal")(inputs, 0) if self.mask_zero else None
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
         if inputs.dtype.base_dtype not in (dtypes.int32, dtypes.int64):

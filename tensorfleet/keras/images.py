@@ -39,16 +39,29 @@ class Conv2DTranspose(Layer, convolutional.Conv2DTranspose):
     __init__ = as_keras(convolutional.Conv2DTranspose, data_format=None, **WEIGHTS)
 
 
+class Conv3DTranspose(Layer, convolutional.Conv3DTranspose):
+    """The other way round: a volume whose convolution would give the input."""
+
+    __init__ = as_keras(convolutional.Conv3DTranspose, data_format=None, **WEIGHTS)
+
+
+_SEPARABLE: dict[str, Any] = {
+    "depthwise_initializer": "glorot_uniform",
+    "pointwise_initializer": "glorot_uniform",
+    "bias_initializer": "zeros",
+}
+
+
+class SeparableConv1D(Layer, convolutional.SeparableConv1D):
+    """A convolution of each channel of a sequence alone, then one that mixes the channels."""
+
+    __init__ = as_keras(convolutional.SeparableConv1D, data_format=None, **_SEPARABLE)
+
+
 class SeparableConv2D(Layer, convolutional.SeparableConv2D):
     """A convolution of each channel alone, then one that mixes the channels."""
 
-    __init__ = as_keras(
-        convolutional.SeparableConv2D,
-        data_format=None,
-        depthwise_initializer="glorot_uniform",
-        pointwise_initializer="glorot_uniform",
-        bias_initializer="zeros",
-    )
+    __init__ = as_keras(convolutional.SeparableConv2D, data_format=None, **_SEPARABLE)
 
 
 class BatchNormalization(Layer, normalization.BatchNormalization):
@@ -56,6 +69,8 @@ class BatchNormalization(Layer, normalization.BatchNormalization):
 
     The moving averages change by the operations in `updates`: run them with each training step.
     """
+
+    _passes_masks = True
 
     __init__ = as_keras(
         normalization.BatchNormalization,
@@ -110,13 +125,26 @@ class _Global(Layer):
 
 
 class GlobalAveragePooling1D(_Global):
-    """The mean of each channel of a sequence."""
+    """The mean of each channel of a sequence, over the steps that count."""
 
     _rank = 1
+
+    def call(self, inputs: Any, mask: Any = None) -> Tensor:  # type: ignore[override]
+        if mask is None:
+            return super().call(inputs)
+        axis = 1 if self.data_format == "channels_last" else 2
+        counts = find("expand_dims")(find("cast")(mask, inputs.dtype), 3 - axis)
+        return find("reduce_sum")(inputs * counts, axis) / find("reduce_sum")(counts, axis)
 
 
 class GlobalAveragePooling2D(_Global):
     """The mean of each channel of an image."""
+
+
+class GlobalAveragePooling3D(_Global):
+    """The mean of each channel of a volume."""
+
+    _rank = 3
 
 
 class GlobalMaxPooling1D(_Global):
@@ -132,20 +160,11 @@ class GlobalMaxPooling2D(_Global):
     _function = "reduce_max"
 
 
-class ZeroPadding2D(Layer):
-    """Zeros around images: a number, two for rows and columns, or two for each side."""
+class GlobalMaxPooling3D(_Global):
+    """The largest of each channel of a volume."""
 
-    def __init__(self, padding: Any = (1, 1), data_format: str | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.data_format = data_format or state.image_data_format()
-        both = (padding, padding) if isinstance(padding, int) else tuple(padding)
-        self.padding = tuple(tuple_of(side, 2, "padding entry") for side in both)
-        self.input_spec = InputSpec(ndim=4)
-
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        pads = [list(side) for side in self.padding]
-        last = self.data_format == "channels_last"
-        return find("pad")(inputs, [[0, 0], *pads, [0, 0]] if last else [[0, 0], [0, 0], *pads])
+    _rank = 3
+    _function = "reduce_max"
 
 
 class UpSampling2D(Layer):
@@ -181,6 +200,8 @@ class UpSampling2D(Layer):
 
 class LayerNormalization(Layer):
     """Gives each example mean `beta` and deviation `gamma` over some of its axes."""
+
+    _passes_masks = True
 
     def __init__(
         self,
@@ -231,5 +252,10 @@ MaxPool1D, MaxPool2D, MaxPool3D = MaxPooling1D, MaxPooling2D, MaxPooling3D
 AvgPool1D, AvgPool2D, AvgPool3D = AveragePooling1D, AveragePooling2D, AveragePooling3D
 Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
 Convolution2DTranspose, SeparableConvolution2D = Conv2DTranspose, SeparableConv2D
-GlobalAvgPool1D, GlobalAvgPool2D = GlobalAveragePooling1D, GlobalAveragePooling2D
-GlobalMaxPool1D, GlobalMaxPool2D = GlobalMaxPooling1D, GlobalMaxPooling2D
+Convolution3DTranspose, SeparableConvolution1D = Conv3DTranspose, SeparableConv1D
+GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D = (
+    GlobalAveragePooling1D,
+    GlobalAveragePooling2D,
+    GlobalAveragePooling3D,
+)
+GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D = GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D

@@ -10,21 +10,35 @@ from tensorfleet.api import find, publish_lazily, publish_module
 _LAYERS = {
     "base": "Layer Input InputLayer",
     "dense": """
-        Activation Dense Dropout ELU Embedding Flatten GaussianDropout GaussianNoise Lambda LeakyReLU Permute ReLU
+        Activation Dense Dropout ELU Embedding Flatten GaussianDropout GaussianNoise Lambda LeakyReLU Masking Permute ReLU
         RepeatVector Reshape Softmax
     """,
     "images": """
         AveragePooling1D AveragePooling2D AveragePooling3D AvgPool1D AvgPool2D AvgPool3D BatchNormalization Conv1D
-        Conv2D Conv2DTranspose Conv3D Convolution1D Convolution2D Convolution2DTranspose Convolution3D
-        GlobalAveragePooling1D GlobalAveragePooling2D GlobalAvgPool1D GlobalAvgPool2D GlobalMaxPool1D
-        GlobalMaxPool2D GlobalMaxPooling1D GlobalMaxPooling2D LayerNormalization MaxPool1D MaxPool2D MaxPool3D
-        MaxPooling1D MaxPooling2D MaxPooling3D SeparableConv2D SeparableConvolution2D UpSampling2D ZeroPadding2D
+        Conv2D Conv2DTranspose Conv3D Conv3DTranspose Convolution1D Convolution2D Convolution2DTranspose Convolution3D
+        Convolution3DTranspose GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D GlobalAvgPool1D
+        GlobalAvgPool2D GlobalAvgPool3D GlobalMaxPool1D GlobalMaxPool2D GlobalMaxPool3D GlobalMaxPooling1D
+        GlobalMaxPooling2D GlobalMaxPooling3D LayerNormalization MaxPool1D MaxPool2D MaxPool3D MaxPooling1D
+        MaxPooling2D MaxPooling3D SeparableConv1D SeparableConv2D SeparableConvolution1D SeparableConvolution2D
+        UpSampling2D
     """,
+    "shaping": """
+        Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D
+    """,
+    "units": """
+        ActivityRegularization AlphaDropout PReLU SpatialDropout1D SpatialDropout2D SpatialDropout3D ThresholdedReLU
+    """,
+    "local": "DepthwiseConv2D LocallyConnected1D LocallyConnected2D",
     "joining": """
         Add Average Concatenate Dot Maximum Minimum Multiply Subtract add average concatenate dot maximum minimum
         multiply subtract
     """,
-    "recurrent": "Bidirectional GRU LSTM SimpleRNN TimeDistributed",
+    "attention": "AdditiveAttention Attention",
+    "recurrent": "GRU LSTM SimpleRNN",
+    "wrapping": "Bidirectional TimeDistributed Wrapper",
+    "cells": """
+        AbstractRNNCell CuDNNGRU CuDNNLSTM GRUCell LSTMCell RNN SimpleRNNCell StackedRNNCells
+    """,
 }
 _LOSSES = {
     "binary_crossentropy": "",
@@ -75,6 +89,13 @@ _COMPUTING = """
     dropout dtype eval flatten function gradients in_test_phase in_train_phase ndim ones ones_like print_tensor
     random_normal random_uniform softmax squeeze std switch truncated_normal update update_add update_sub var zeros
     zeros_like
+"""
+_COMPUTING_MORE = """
+    backend batch_normalization conv1d conv2d conv2d_transpose conv3d ctc_batch_cost ctc_decode
+    ctc_label_dense_to_sparse depthwise_conv2d eye foldl foldr in_top_k is_sparse moving_average_update
+    normalize_batch_in_training pool2d pool3d random_binomial random_normal_variable random_uniform_variable repeat
+    repeat_elements resize_images resize_volumes separable_conv2d spatial_2d_padding spatial_3d_padding
+    temporal_padding to_dense
 """
 # Functions of the backend that are the graph's own.
 _BACKEND = {
@@ -172,8 +193,12 @@ _add("preprocessing.image", "pictures", "ImageDataGenerator NumpyArrayIterator i
 _add("datasets.fashion_mnist", "stored", "fashion_mnist", "load_data")
 _add("datasets.boston_housing", "stored", "boston_housing", "load_data")
 _add("backend", "computing", _COMPUTING)
+_add("backend", "computing_more", _COMPUTING_MORE)
+_add("backend", "getting", "hard_sigmoid")
 _add("utils", "helpers", "normalize to_categorical")
 _add("utils", "feeding", "Sequence")
+_add("utils", "replicas", "multi_gpu_model")
+_add("utils", "fetching", "get_file")
 _add("utils", "progress", "Progbar")
 _add(
     "utils",
@@ -189,6 +214,23 @@ _add("constraints", "getting", "Constraint MaxNorm NonNeg UnitNorm")
 for _public, _name in {"max_norm": "MaxNorm", "non_neg": "NonNeg", "unit_norm": "UnitNorm"}.items():
     _add("constraints", "getting", _name, _public)
 _add("constraints", "getting", "constraint", "get")
+# The networks of each module of `keras.applications`: where they are, how their images are prepared, their names.
+_APPLICATIONS = {
+    "vgg16": ("networks", "caffe", "VGG16"),
+    "vgg19": ("networks", "caffe", "VGG19"),
+    "mobilenet": ("networks", "tf", "MobileNet"),
+    "mobilenet_v2": ("networks", "tf", "MobileNetV2"),
+    "xception": ("networks", "tf", "Xception"),
+    "inception_v3": ("networks", "tf", "InceptionV3"),
+    "resnet": ("residual", "caffe", "ResNet50 ResNet101 ResNet152"),
+    "resnet50": ("residual", "caffe", "ResNet50"),
+    "resnet_v2": ("residual", "tf", "ResNet50V2 ResNet101V2 ResNet152V2"),
+    "densenet": ("residual", "torch", "DenseNet121 DenseNet169 DenseNet201"),
+}
+for _module, (_file, _mode, _names) in _APPLICATIONS.items():
+    _add("applications", _file, _names)
+    _add(f"applications.{_module}", _file, _names)
+    _add(f"applications.{_module}", "image_nets", f"prepare_{_mode}", "preprocess_input")
 
 
 def _load(name: str) -> Any:
@@ -205,6 +247,7 @@ def _load_inner(name: str) -> Any:
 
 # Where TensorFlow keeps them inside.
 _INNER = {
+    "keras.layers.InputSpec": "layers.InputSpec",
     "python.keras.engine.base_layer.Layer": "keras.layers.Layer",
     "python.keras.engine.input_layer.Input": "keras.Input",
     "python.keras.engine.input_layer.InputLayer": "keras.layers.InputLayer",

@@ -1,0 +1,88 @@
+"""`tf.contrib.metrics`: measures of probabilities at the best threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api import export, find
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.metrics.base import metric
+from tensorfleet.metrics.thresholds import _EPSILON, _NAMES, Pair, _counts, _evenly
+
+
+def _at_best(
+    scope: str, labels: Any, predictions: Any, weights: Any, count: int, name: str | None, compute: Callable
+) -> Pair:
+    """What a function makes of the counts at all thresholds: of those so far, and with the update."""
+    with find("variable_scope")(name, scope, (predictions, labels, weights)):
+        values, updates = _counts(labels, predictions, _evenly(count), weights, tuple(_NAMES))
+        return (
+            find("identity")(compute(values), name="value"),
+            find("identity")(compute(updates), name="update_op"),
+        )
+
+
+def _precision(c: dict) -> Tensor:
+    return c["tp"] / (c["tp"] + c["fp"] + _EPSILON)
+
+
+def _recall(c: dict) -> Tensor:
+    return c["tp"] / (c["tp"] + c["fn"] + _EPSILON)
+
+
+@export("contrib.metrics.f1_score")
+@metric
+def f1_score(
+    labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200, name: str | None = None
+) -> Pair:
+    """The best harmonic mean of precision and recall over all thresholds."""
+
+    def best(c: dict) -> Tensor:
+        precision, recall = _precision(c), _recall(c)
+        return find("reduce_max")(2.0 * precision * recall / (precision + recall + _EPSILON))
+
+    return _at_best("f1", labels, predictions, weights, num_thresholds, name, best)
+
+
+@export("contrib.metrics.precision_at_recall")
+@metric
+def precision_at_recall(
+    labels: Any,
+    predictions: Any,
+    target_recall: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    name: str | None = None,
+) -> Pair:
+    """The precision at the last threshold where the recall is nearest to the one asked for."""
+    if target_recall < 0 or target_recall > 1:
+        raise ValueError("`target_recall` must be in the range [0, 1].")
+
+    def found(c: dict) -> Tensor:
+        away = find("abs")(_recall(c) - target_recall)
+        nearest = find("cast")(find("equal")(away, find("reduce_min")(away)), "int64")
+        return _precision(c)[find("argmax")(find("cumsum")(nearest), output_type="int32")]
+
+    return _at_best("precision_at_recall", labels, predictions, weights, num_thresholds, name, found)
+
+
+@export("contrib.metrics.recall_at_precision")
+@metric
+def recall_at_precision(
+    labels: Any,
+    predictions: Any,
+    precision: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    name: str | None = None,
+) -> Pair:
+    """The recall at the threshold where the precision is nearest to the one asked for."""
+    if not 0 <= precision <= 1:
+        raise ValueError("`precision` must be in the range [0, 1].")
+
+    def found(c: dict) -> Tensor:
+        away = find("abs")(_precision(c) - precision)
+        return _recall(c)[find("argmin")(away, output_type="int32")]
+
+    return _at_best("recall_at_precision", labels, predictions, weights, num_thresholds, name, found)
