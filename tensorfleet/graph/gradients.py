@@ -276,6 +276,7 @@ class _Walk:
         return id(tensor) in self._kept or self._node(tensor._op) in self.reached
 
     def _visit(self, op: Operation, grads: list) -> None:
+        self._check_loop(op)
         function = self._function(op)
         if function is None:
             return
@@ -299,6 +300,23 @@ class _Walk:
             if g is not None:
                 _settle_shape(op, t, g)
                 self.pending.setdefault(t, []).append(g)
+
+    def _check_loop(self, op: Operation) -> None:
+        """Refuses to go, in the body of a loop, to what the loop began with."""
+        if op.type not in ("Switch", "RefSwitch") or op._inputs[1]._op.type != "LoopCond":
+            return
+        if op._control_flow_context is not op.graph._get_control_flow_context():
+            return
+        sources, seen, back = {x._op for x in self.xs}, set(), [op]
+        while back[-1] not in sources:
+            last = back.pop()
+            seen.add(last)
+            back += [t._op for t in last._inputs if t._op in self.between | sources and t._op not in seen]
+        raise ValueError(
+            f"Cannot compute gradient inside while loop with respect to op '{back[-1].name}'. We do not support taking "
+            "the gradient wrt or through the initial value of a loop variable. Gradients can be computed through loop "
+            "invariants or wrt the input parameters to the loop body."
+        )
 
     def _function(self, op: Operation) -> Any:
         if op._gradient_function is not None:

@@ -192,8 +192,13 @@ class Graph(Collections):
             self._apply_devices(op, state)
             if colocated:
                 self._apply_colocation(op, state)
-        if op._control_flow_context is not None:
-            op._control_flow_context.AddOp(op)
+        context = op._control_flow_context
+        for t in op._inputs:
+            theirs = t._op._control_flow_context
+            if theirs is not None and theirs is not context:
+                theirs.check_user(op, t._op)
+        if context is not None:
+            context.AddOp(op)
         return op
 
     def capture(self, tensor: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ _CONCRETE = (np.ndarray, np.generic)
 # Operations that only order others, and those that only pass a variable's handle on.
 _READS = {"Identity", "ReadVariableOp"}
 _NOTHING = {"NoOp", "ControlTrigger"}
-_PASSES = {"Switch", "RefSwitch"}
+_PASSES = {"Switch", "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit"}
 
 
 class Step:
