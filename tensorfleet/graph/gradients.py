@@ -59,7 +59,7 @@ def gradients(
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     with graph_of([*ys, *xs]).as_default(), name_scope(name, "gradients", [*ys, *xs, *stops]) as scope:
-        sources = [_source(x) for x in xs]
+        sources = [source(x) for x in xs]
         targets = [to_tensor(y, name="y") for y in ys]
         walk = _Walk(targets, sources, [_tensor(s) for s in stops], scope)
         walk.colocate = colocate_gradients_with_ops
@@ -82,10 +82,10 @@ def listed(values: Any) -> list:
 
 
 def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else _source(x)
+    return x if isinstance(x, Tensor) else source(x)
 
 
-def _source(x: Any) -> Tensor:
+def source(x: Any) -> Tensor:
     """The tensor a gradient is taken with respect to; for a variable, what stands for it in the graph."""
     if isinstance(x, Tensor):
         return x
