@@ -27,8 +27,8 @@ def custom_gradient(f: Any) -> Any:
                 "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
             )
         graph = get_default_graph()
-        first, made = len(graph.get_operations()), set(map(id, find("global_variables")()))
         inputs = [apply("Identity", to_tensor(a)) for a in args]
+        first, made = len(graph.get_operations()), set(map(id, find("global_variables")()))
         result, grad_fn = f(*inputs)
         variables = _used(graph.get_operations()[first:], made)
         options = {"variables": variables} if variables else {}

@@ -154,7 +154,7 @@ def _listed(made: Any) -> list:
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-@export("xla.experimental.jit_scope")
+@export("xla.experimental.jit_scope", "python.compiler.xla.jit.experimental_jit_scope")
 @contextlib.contextmanager
 def experimental_jit_scope(compile_ops: Any = True, separate_compiled_gradients: bool = False) -> Any:
     """Changes nothing: the runtime decides what is compiled, as for all ops."""
