@@ -40,7 +40,7 @@ def _result() -> Any:
     whole.field.add(
         name="handle_data", number=4, type=_MESSAGE, label=_OPTIONAL, type_name=f"{inner}.HandleData"
     )
-    pool = shape.file.pool
+    pool: Any = shape.file.pool
     pool.Add(file) if hasattr(pool, "Add") else pool.AddSerializedFile(file.SerializeToString())
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("tensorfleet.CppShapeInferenceResult"))
 

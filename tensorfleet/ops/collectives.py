@@ -302,7 +302,7 @@ def all_gather(
     _check("all_gather", group_size, t.device)
     rows, *rest = t.shape.as_list()
     whole = [None if rows is None else rows * group_size, *rest]
-    keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    keys: dict[str, Any] = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
     return apply("CollectiveGather", t, shape=whole, communication_hint=communication_hint.lower(), **keys)
 
 
@@ -312,7 +312,7 @@ def broadcast_send(
 ) -> Tensor:
     """Gives a value to all devices of a group."""
     _check("broadcast_send", group_size, t.device)
-    keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    keys: dict[str, Any] = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
     return apply("CollectiveBcastSend", t, shape=shape, **keys, **how)
 
 
@@ -322,5 +322,5 @@ def broadcast_recv(
 ) -> Tensor:
     """The value that one device of a group gives to all."""
     _check("broadcast_recv", group_size, None)
-    keys = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    keys: dict[str, Any] = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
     return apply("CollectiveBcastRecv", T=dtype, shape=shape, **keys, **how)

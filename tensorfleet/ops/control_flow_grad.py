@@ -98,8 +98,8 @@ def _merged_rows(op: Operation, grads: list) -> IndexedSlices:
             g = IndexedSlices(apply("Fill", none, constant(0, known.dtype)), apply("Slice", row, [0], [0]))
         values.append(g.values)
         indices.append(apply("Cast", g.indices, DstT="int64") if wide else g.indices)
-    merged = [apply("Merge", each, name="cond_grad")[0] for each in (values, indices)]
-    return IndexedSlices(*merged, apply("VariableShape", data))
+    rows, places = (apply("Merge", each, name="cond_grad")[0] for each in (values, indices))
+    return IndexedSlices(rows, places, apply("VariableShape", data))
 
 
 def _dense(grad: Any) -> Tensor:

@@ -81,7 +81,7 @@ def _push_batch(ctx: Any, handles: Any, tensor: Any, *, element_dtype: Any) -> A
         )
     longer = []
     for i, place in enumerate(np.ndindex(lists.shape)):
-        one = lists[place]
+        one: Any = lists[place]
         one.check_type(element_dtype)
         if not one.of_shape.is_compatible_with(values[place].shape):
             raise errors.invalid(f"Tried to append a tensor with incompatible shape to a list at index {i}")
@@ -97,7 +97,7 @@ def tensor_list_concat_lists(
     input_a: Any, input_b: Any, element_dtype: Any, name: str | None = None
 ) -> Tensor:
     """Lists, each with the elements of another list behind its own."""
-    shapes = []
+    shapes: list[Any] = []
     for word, given in (("input_a", input_a), ("input_b", input_b)):
         maker = _maker(given)
         kind = None if maker is None else maker._attrs.get("element_dtype")

@@ -172,7 +172,7 @@ def _invariants(originals: list, loop_vars: Any, shapes: Any) -> list:
     return found
 
 
-def _of_spec(value: Any, spec: TypeSpec) -> list:
+def _of_spec(value: Any, spec: Any) -> list:
     """The shapes of the parts of a value, from the spec of the whole."""
     value = value if isinstance(value, CompositeTensor) else to_tensor(value)
     if not spec.is_compatible_with(value):
