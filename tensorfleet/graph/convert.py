@@ -103,11 +103,12 @@ def _from_python(value: Any, wanted: DType | None, name: str | None, preferred: 
 
 
 def _pack(values: Any, wanted: DType | None, name: str | None, preferred: Any) -> Tensor:
-    """A list holding tensors becomes a Pack of its items."""
+    """A list holding tensors becomes a Pack of its items; cast, where all are to have another type."""
     from tensorfleet.graph.apply import apply
     from tensorfleet.graph.scopes import name_scope
 
     dtype = wanted or _dtype_within(values)
+    cast = dtype.base_dtype != _dtype_within(values).base_dtype
     with name_scope(name, "packed", None) as scope:
         items = []
         for i, item in enumerate(values):
@@ -115,6 +116,8 @@ def _pack(values: Any, wanted: DType | None, name: str | None, preferred: Any) -
                 items.append(_pack(item, dtype, str(i), preferred))
             else:
                 made = to_tensor(item, None if isinstance(item, Tensor) else dtype, name=str(i))
+                if cast and made.dtype.base_dtype != dtype.base_dtype:
+                    made = apply("Cast", made, DstT=dtype.base_dtype)
                 if made.dtype.base_dtype != dtype.base_dtype:
                     raise TypeError(
                         f"Cannot convert a list containing a tensor of dtype {made.dtype} to {dtype} "

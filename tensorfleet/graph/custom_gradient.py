@@ -7,10 +7,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from tensorfleet import nest
 from tensorfleet.api import export, find
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.gradients import gradients, listed
+from tensorfleet.graph.gradients import gradients, listed, source
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph
 
@@ -26,8 +27,8 @@ def custom_gradient(f: Any) -> Any:
                 "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
             )
         graph = get_default_graph()
-        first, made = len(graph.get_operations()), set(map(id, find("global_variables")()))
         inputs = [apply("Identity", to_tensor(a)) for a in args]
+        first, made = len(graph.get_operations()), set(map(id, find("global_variables")()))
         result, grad_fn = f(*inputs)
         variables = _used(graph.get_operations()[first:], made)
         options = {"variables": variables} if variables else {}
@@ -74,6 +75,26 @@ def _used(ops: list[Operation], before: set[int]) -> list:
 def _takes_variables(function: Callable) -> bool:
     given = inspect.signature(function).parameters.values()
     return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in given)
+
+
+@export("python.ops.custom_gradient.get_dependent_variables")
+def dependent_variables(input_ops: Any, output_ops: Any) -> list:
+    """The trainable variables that lie behind outputs, but not behind inputs, on paths that have gradients."""
+    inputs, outputs = nest.flatten(input_ops), nest.flatten(output_ops)
+    variables = {source(v): v for v in find("trainable_variables")()}
+    ends = {t._op for t in inputs}
+    seen: set[Operation] = set()
+    found: list = []
+    back = [t._op for t in reversed(outputs)]
+    while back:
+        op = back.pop()
+        if op in seen or op in ends:
+            continue
+        seen.add(op)
+        found += [variables[t] for t in op._outputs if t in variables]
+        if op._gradient_function is not None or op.spec.differentiable:
+            back += [t._op for t in reversed(op._inputs)]
+    return found
 
 
 @export("recompute_grad")

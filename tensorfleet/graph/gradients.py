@@ -59,7 +59,7 @@ def gradients(
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     with graph_of([*ys, *xs]).as_default(), name_scope(name, "gradients", [*ys, *xs, *stops]) as scope:
-        sources = [_source(x) for x in xs]
+        sources = [source(x) for x in xs]
         targets = [to_tensor(y, name="y") for y in ys]
         walk = _Walk(targets, sources, [_tensor(s) for s in stops], scope)
         walk.colocate = colocate_gradients_with_ops
@@ -82,10 +82,10 @@ def listed(values: Any) -> list:
 
 
 def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else _source(x)
+    return x if isinstance(x, Tensor) else source(x)
 
 
-def _source(x: Any) -> Tensor:
+def source(x: Any) -> Tensor:
     """The tensor a gradient is taken with respect to; for a variable, what stands for it in the graph."""
     if isinstance(x, Tensor):
         return x
@@ -276,6 +276,7 @@ class _Walk:
         return id(tensor) in self._kept or self._node(tensor._op) in self.reached
 
     def _visit(self, op: Operation, grads: list) -> None:
+        self._check_loop(op)
         function = self._function(op)
         if function is None:
             return
@@ -299,6 +300,23 @@ class _Walk:
             if g is not None:
                 _settle_shape(op, t, g)
                 self.pending.setdefault(t, []).append(g)
+
+    def _check_loop(self, op: Operation) -> None:
+        """Refuses to go, in the body of a loop, to what the loop began with."""
+        if op.type not in ("Switch", "RefSwitch") or op._inputs[1]._op.type != "LoopCond":
+            return
+        if op._control_flow_context is not op.graph._get_control_flow_context():
+            return
+        sources, seen, back = {x._op for x in self.xs}, set(), [op]
+        while back[-1] not in sources:
+            last = back.pop()
+            seen.add(last)
+            back += [t._op for t in last._inputs if t._op in self.between | sources and t._op not in seen]
+        raise ValueError(
+            f"Cannot compute gradient inside while loop with respect to op '{back[-1].name}'. We do not support taking "
+            "the gradient wrt or through the initial value of a loop variable. Gradients can be computed through loop "
+            "invariants or wrt the input parameters to the loop body."
+        )
 
     def _function(self, op: Operation) -> Any:
         if op._gradient_function is not None:

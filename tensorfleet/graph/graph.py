@@ -15,6 +15,7 @@ from tensorfleet.graph.collections import Collections
 from tensorfleet.graph.elements import find_element
 from tensorfleet.graph.infer import infer_shapes
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.source_lines import user_line
 from tensorfleet.graph.stacks import ControlGroup, Stacks, replaced
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -28,6 +29,7 @@ class Graph(Collections):
         self._lock = threading.RLock()
         self._ops: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
+        self._lines: dict[Operation, tuple] = {}  # of the blocks around each that say where it is to be
         self._names_in_use: dict[str, int] = {}
         self._collections: dict[Any, list] = {}
         self._finalized = False
@@ -192,8 +194,15 @@ class Graph(Collections):
             self._apply_devices(op, state)
             if colocated:
                 self._apply_colocation(op, state)
-        if op._control_flow_context is not None:
-            op._control_flow_context.AddOp(op)
+            if state.device_lines or state.colocation_lines:
+                self._lines[op] = state.device_lines, state.colocation_lines
+        context = op._control_flow_context
+        for t in op._inputs:
+            theirs = t._op._control_flow_context
+            if theirs is not None and theirs is not context:
+                theirs.check_user(op, t._op)
+        if context is not None:
+            context.AddOp(op)
         return op
 
     def capture(self, tensor: Tensor) -> Tensor:
@@ -348,9 +357,12 @@ class Graph(Collections):
         else:
             function = devices.merge_device(device_name_or_function)
         state.devices.append(function)
+        lines = state.device_lines
+        state.device_lines = (*lines, (device_name_or_function, *user_line()))
         try:
             yield
         finally:
+            state.device_lines = lines
             if state.devices[-1] is not function:
                 raise RuntimeError(
                     "Exiting device scope without proper scope nesting. Leave the inner one first."
@@ -366,16 +378,18 @@ class Graph(Collections):
             op = self.as_graph_element(op)
             op = op.op if isinstance(op, Tensor) else op
         state = self._local()
-        devices_before, colocation_before = state.devices, state.colocation
+        before = state.devices, state.colocation, state.device_lines, state.colocation_lines
         # The device of `op` rules: the devices named around this block do not apply inside it.
-        state.devices = []
-        state.colocation = [] if ignore_existing else list(colocation_before)
+        state.devices, state.device_lines = [], ()
+        state.colocation = [] if ignore_existing else list(state.colocation)
+        state.colocation_lines = {} if ignore_existing else dict(state.colocation_lines)
         if op is not None:
             state.colocation.append(op)
+            state.colocation_lines[op.name] = user_line()
         try:
             yield
         finally:
-            state.devices, state.colocation = devices_before, colocation_before
+            state.devices, state.colocation, state.device_lines, state.colocation_lines = before
 
     @contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:

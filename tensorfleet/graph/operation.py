@@ -279,6 +279,7 @@ class Tensor:
 
     __slots__ = ("__dict__", "__weakref__", "_consumers", "_dtype", "_op", "_shape", "_value_index")
     __array_priority__ = 100
+    _why_symbolic = " in Graph execution"
 
     def __init__(self, op: Operation, value_index: int, dtype: Any) -> None:
         self._op = op
@@ -361,9 +362,9 @@ class Tensor:
 
     def __bool__(self) -> bool:
         raise errors.OperatorNotAllowedInGraphError(
-            "using a `tf.Tensor` as a Python `bool` is not allowed in Graph execution. Use `if t is not None:` instead of "
-            "`if t:` to test if a tensor is defined, and use TensorFlow ops such as tf.cond to execute "
-            "subgraphs conditioned on the value of a tensor."
+            f"using a `tf.Tensor` as a Python `bool` is not allowed{self._why_symbolic}. Use `if t is not None:` instead "
+            "of `if t:` to test if a tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs "
+            "conditioned on the value of a tensor."
         )
 
     __nonzero__ = __bool__
@@ -376,9 +377,8 @@ class Tensor:
 
     def __iter__(self) -> Any:
         raise errors.OperatorNotAllowedInGraphError(
-            "iterating over `tf.Tensor` is not allowed in Graph execution: Tensor objects are only iterable when eager "
-            "execution is enabled. To iterate over this tensor "
-            "use tf.map_fn, or tf.unstack when its first dimension is known."
+            f"iterating over `tf.Tensor` is not allowed{self._why_symbolic}: Tensor objects are only iterable when eager "
+            "execution is enabled. Use tf.map_fn, or tf.unstack when its first dimension is known."
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:

@@ -25,6 +25,17 @@ def user_stack() -> Stack:
     return tuple(found)
 
 
+def user_line() -> tuple[str, int]:
+    """File and line of the innermost calling frame outside this package; an empty name if there is none."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_PACKAGE) and not name.endswith("contextlib.py"):
+            return name, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
+
+
 def traceback(stack: Stack) -> list[tuple[str, int, str, str]]:
     """(file, line, function, text) of the calls, outermost first."""
     import linecache

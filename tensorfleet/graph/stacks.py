@@ -24,9 +24,11 @@ class Stacks:
 
     __slots__ = (
         "colocation",
+        "colocation_lines",
         "control_flow_context",
         "control_groups",
         "creators",
+        "device_lines",
         "devices",
         "name_scope",
         "original_op",
@@ -36,7 +38,11 @@ class Stacks:
     def __init__(self, devices: list) -> None:
         self.name_scope = ""
         self.devices: list = list(devices)
+        #: (device, file, line) of the blocks that name devices, the outermost first
+        self.device_lines: tuple[tuple[Any, str, int], ...] = ()
         self.colocation: list[Operation] = []
+        #: where each operation was named that others are to be beside
+        self.colocation_lines: dict[str, tuple[str, int]] = {}
         self.control_groups: list[ControlGroup] = []
         self.control_flow_context: Any = None
         self.original_op: Operation | None = None

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from tensorfleet import nest
 from tensorfleet.api import export, publish
-from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
+from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops import control_flow_context as contexts
 from tensorfleet.ops import control_flow_nodes as nodes
 
 _UTIL = "python.ops.control_flow_util."
+_OPS = "python.ops.control_flow_ops."
 
 publish(nodes.is_enter, f"{_UTIL}IsLoopEnter")
 
@@ -27,6 +33,8 @@ publish(contexts.output_context, f"{_UTIL}GetOutputContext")
 
 publish(contexts.in_context, f"{_UTIL}OpInContext")
 
+publish(contexts.lies_in, f"{_UTIL}IsContainingContext")
+
 publish(False, f"{_UTIL}ENABLE_CONTROL_FLOW_V2")
 
 
@@ -42,15 +50,24 @@ def is_in_cond(op: Operation) -> bool:
     return containing_cond_context(op._get_control_flow_context()) is not None
 
 
-@export(f"{_UTIL}IsInXLAContext", f"{_UTIL}InXlaContext", f"{_UTIL}GraphOrParentsInXlaContext")
-def is_in_xla_context(_: Any) -> bool:
-    """False: there are no contexts of XLA's; what is compiled is decided when it runs."""
-    return False
+@export(f"{_UTIL}IsInXLAContext")
+def is_in_xla_context(op: Operation) -> bool:
+    """Whether an operation lies in a context of XLA's."""
+    return containing_xla_context(op._get_control_flow_context()) is not None
+
+
+@export(f"{_UTIL}InXlaContext", f"{_UTIL}GraphOrParentsInXlaContext")
+def in_xla_context(graph: Any) -> bool:
+    """Whether operations that are added to a graph now lie in a context of XLA's."""
+    return containing_xla_context(graph._get_control_flow_context()) is not None
 
 
 @export(f"{_UTIL}GetContainingXLAContext")
-def containing_xla_context(_: Any) -> None:
-    """None: there are no contexts of XLA's."""
+def containing_xla_context(ctxt: Any) -> Any:
+    """The innermost context of XLA's around, itself included; None without one."""
+    while ctxt is not None and not ctxt.IsXLAContext():
+        ctxt = ctxt.outer_context
+    return ctxt
 
 
 @export(f"{_UTIL}EnableControlFlowV2")
@@ -104,29 +121,46 @@ def containing_cond_context(ctxt: Any) -> Any:
     return ctxt
 
 
-@export(f"{_UTIL}IsContainingContext")
-def is_containing_context(ctxt: Any, maybe_containing_ctxt: Any) -> bool:
-    """Whether a context is another, or lies in it."""
-    while ctxt is not maybe_containing_ctxt:
-        if ctxt is None:
-            return False
-        ctxt = ctxt.outer_context
-    return True
+def _each(data: Any, made: Callable[[Tensor], Tensor], name: str | None, default: str) -> Any:
+    """What becomes of a tensor, or of each part of a composite one."""
+    if not isinstance(data, CompositeTensor):
+        return made(to_tensor(data, as_ref=True))
+    with name_scope(name, default):
+        parts = [made(t) for t in nest.flatten(data, expand_composites=True)]
+    return nest.pack_sequence_as(data, parts, expand_composites=True)
 
 
-@export(f"{_UTIL}CheckInputFromValidContext")
-def check_input_from_valid_context(op: Operation, input_op: Operation) -> None:
-    """ValueError when an operation uses a tensor from a loop that it does not lie in."""
-    mine = contexts.while_context(op._get_control_flow_context())
-    theirs = contexts.while_context(contexts.output_context(input_op))
-    if theirs is None or is_containing_context(mine, theirs):
-        return
-    if mine is None:
-        why = f"'{input_op.name}' is in a while loop"
-    elif mine.outer_context is None and theirs.outer_context is None:
-        why = "they are in different while loops"
-    else:
-        why = "they are in different while loops"
-    raise ValueError(
-        f"Cannot use '{input_op.name}' as input to '{op.name}' because {why}. See info log for more details."
-    )
+@export(f"{_OPS}_Enter")
+def _enter(
+    data: Any,
+    frame_name: str,
+    is_constant: bool = False,
+    parallel_iterations: int = 10,
+    use_ref: bool = True,
+    use_input_shape: bool = True,
+    name: str | None = None,
+) -> Any:
+    """A value, or a reference to a variable, in a frame of its own."""
+
+    def made(tensor: Tensor) -> Tensor:
+        if tensor.dtype._is_ref_dtype and not use_ref:
+            tensor = apply("Identity", tensor)
+        return contexts.enter(tensor, frame_name, is_constant, parallel_iterations, name)
+
+    return _each(data, made, name, "Enter")
+
+
+@export(f"{_OPS}exit", f"{_OPS}_Exit")
+def _exit(data: Any, name: str | None = None) -> Any:
+    """A value as it leaves its frame."""
+    return _each(data, lambda t: apply(_kind(t, "Exit"), t, name=name), name, "Exit")
+
+
+@export(f"{_OPS}_NextIteration")
+def _next_iteration(data: Any, name: str | None = None) -> Any:
+    """A value in the next iteration of its frame."""
+    return _each(data, lambda t: apply(_kind(t, "NextIteration"), t, name=name), name, "NextIteration")
+
+
+def _kind(tensor: Tensor, kind: str) -> str:
+    return f"Ref{kind}" if tensor.dtype._is_ref_dtype else kind

@@ -10,8 +10,9 @@ from typing import Any
 
 from tensorfleet.api import export, find, publish
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies
+from tensorfleet.graph.stacks import replaced
 from tensorfleet.ops.basic import identity
 
 
@@ -153,7 +154,11 @@ def _listed(made: Any) -> list:
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-@export("xla.experimental.jit_scope", "contrib.compiler.jit.experimental_jit_scope")
+@export(
+    "xla.experimental.jit_scope",
+    "contrib.compiler.jit.experimental_jit_scope",
+    "python.compiler.xla.jit.experimental_jit_scope",
+)
 @contextlib.contextmanager
 def experimental_jit_scope(compile_ops: Any = True, separate_compiled_gradients: bool = False) -> Any:
     """Changes nothing: the runtime decides what is compiled, as for all ops."""
@@ -163,8 +168,13 @@ def experimental_jit_scope(compile_ops: Any = True, separate_compiled_gradients:
 @export("python.autograph.core.ag_ctx.ControlStatusCtx")
 @contextmanager
 def control_status(status: Any = None, options: Any = None) -> Iterator[None]:
-    """A block in which Python is or is not turned into graphs: it never is here."""
-    yield
+    """A block in which Python is or is not turned into graphs: it never is here, as errors in it say."""
+    told = {
+        Status.ENABLED: ": AutoGraph did not convert this function",
+        Status.DISABLED: ": AutoGraph is disabled in this function",
+    }
+    with replaced(Tensor, "_why_symbolic", told.get(status, Tensor._why_symbolic)):
+        yield
 
 
 @export("python.autograph.core.ag_ctx.Status")

@@ -8,9 +8,11 @@ from typing import Any
 
 from tensorfleet import nest
 from tensorfleet.api import export, publish
+from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph
 from tensorfleet.ops.basic import identity
+from tensorfleet.ops.function_calls import Defun
 
 
 @export("python.eager.def_function.function")
@@ -35,9 +37,20 @@ def function(
                 return nest.map_structure(lambda t: identity(t) if isinstance(t, Tensor) else t, result)
 
         called.python_function = call  # type: ignore[attr-defined]
+        called.get_concrete_function = functools.partial(_concrete, call)  # type: ignore[attr-defined]
         return called
 
     return decorate if func is None else decorate(func)
+
+
+def _concrete(call: Callable, *args: Any) -> Any:
+    """The function for tensors of the types of some arguments, as functional ops take it."""
+    given = [a.dtype.base_dtype if hasattr(a, "dtype") else to_tensor(a).dtype for a in nest.flatten(args)]
+
+    def body(*tensors: Any) -> Any:
+        return call(*nest.pack_sequence_as(args, tensors))
+
+    return Defun(*given, func_name=f"{call.__name__.strip('<>')}_{id(call)}")(body)
 
 
 def _acts(op: Operation) -> bool:

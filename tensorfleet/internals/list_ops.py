@@ -20,7 +20,7 @@ def _shape_tensor(shape: Any) -> Any:
     if isinstance(shape, Tensor):
         return shape
     if shape is None:
-        return to_tensor(-1)
+        return -1
     if isinstance(shape, TensorShape):
         shape = None if shape.rank is None else shape.as_list()
         return _shape_tensor(shape)
@@ -28,7 +28,7 @@ def _shape_tensor(shape: Any) -> Any:
         return to_tensor([shape] if isinstance(shape, int) and shape >= 0 else shape)
     if not shape:
         return to_tensor([], dtypes.int32)
-    return to_tensor([-1 if d is None else d for d in shape], dtypes.int32)
+    return [-1 if d is None else d for d in shape]
 
 
 @export(_HERE + "empty_tensor_list")

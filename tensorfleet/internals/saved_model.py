@@ -109,3 +109,22 @@ def get_asset_tensors(
 ) -> dict[str, str]:
     """The names of the tensors that stand for files of a model, and where these are."""
     return loader._assets(meta_graph_def_to_load, os.fspath(export_dir), import_scope)
+
+
+publish(loader.parse_saved_model, "python.tools.saved_model_utils.read_saved_model")
+
+
+@export("python.tools.saved_model_utils.get_saved_model_tag_sets")
+def saved_model_tag_sets(saved_model_dir: Any) -> list[list[str]]:
+    """The tags of each graph of a SavedModel."""
+    return [list(g.meta_info_def.tags) for g in loader.parse_saved_model(saved_model_dir).meta_graphs]
+
+
+@export("python.tools.saved_model_utils.get_meta_graph_def")
+def meta_graph_with_tags(saved_model_dir: Any, tag_set: str) -> Any:
+    """The graph of a SavedModel that has exactly these tags, which are separated by commas."""
+    wanted = set(tag_set.split(","))
+    for graph in loader.parse_saved_model(saved_model_dir).meta_graphs:
+        if set(graph.meta_info_def.tags) == wanted:
+            return graph
+    raise RuntimeError(f"MetaGraphDef associated with tag-set {tag_set} could not be found in SavedModel")

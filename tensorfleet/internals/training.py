@@ -246,10 +246,13 @@ class EventsWriter:
 
     def WriteEvent(self, event: Any) -> None:
         """Appends an event."""
+        if not hasattr(event, "SerializeToString"):
+            raise TypeError(f"Expected an Event message, got {event}")
         self._file.write([event.SerializeToString()])
 
     def FileName(self) -> bytes:
-        """The file's name; empty before the first event."""
+        """The file's name; from here on there is one."""
+        self._file.write([])
         return self._file.name.encode()
 
     def Flush(self) -> bool:

@@ -2,7 +2,7 @@
 
 Every worker runs its own graph. The operations of all of them that have the same keys are on the same task, so that is
 where they meet; `_rank` says which worker brings the value. One that has ended, or does not come, is an error for those
-that wait.
+that wait. Without `_rank` it is the devices of one session that meet.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.api import export
+from tensorfleet.devices import DeviceSpec
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.platform import logging
 
@@ -135,11 +139,15 @@ class Member:
         self._meeting.left(self._rank, self._owner)
 
 
+def _device_index(op: Operation) -> int:
+    return DeviceSpec.from_string(op.device).device_index or 0
+
+
 def _meet(ctx: Any, value: Any, keys: tuple[int, int, int], seconds: float, combine: Any) -> Any:
     size, group, instance = keys
     name = f"{group}/{instance}"
     meeting = ctx.resources.get("", "collective", name, lambda: Meeting(name, size))
-    rank = int(ctx.op._attrs.get(RANK, 0))
+    rank = int(ctx.op._attrs.get(RANK, _device_index(ctx.op)))
     ctx.private.get("", "collective", name, lambda: Member(meeting, rank, ctx.private.owner))
     arrival = Arrival(meeting, rank, value, seconds or patience())
     meeting.arrive(arrival, combine)
@@ -216,8 +224,103 @@ def _receive(
     return _meet(ctx, None, (group_size, group_key, instance_key), timeout_seconds, _the_one_sent)
 
 
+@op(
+    "CollectiveGather",
+    "input: T -> data: T",
+    "T: number; " + _KEYS + "shape: shape; " + _HOW,
+    shape=lambda op: op._attrs["shape"],
+    **_WAITS,
+)
+def _gather(
+    ctx: Any,
+    value: Any,
+    *,
+    group_size: int,
+    group_key: int,
+    instance_key: int,
+    timeout_seconds: float,
+    **_: Any,
+) -> Any:
+    def combine(values: list) -> Any:
+        shapes = [np.shape(v) for v in values]
+        if len(set(shapes)) > 1:
+            raise errors.InternalError(
+                None, None, f"Inconsistent output shapes: workers bring {shapes} to be gathered."
+            )
+        return np.concatenate(values)
+
+    return _meet(ctx, np.asarray(value), (group_size, group_key, instance_key), timeout_seconds, combine)
+
+
 def _the_one_sent(values: list) -> Any:
     return next(v for v in values if v is not None)
 
 
-not_differentiable("CollectiveReduce", "CollectiveBcastSend", "CollectiveBcastRecv")
+not_differentiable("CollectiveReduce", "CollectiveGather", "CollectiveBcastSend", "CollectiveBcastRecv")
+
+_HERE = "python.ops.collective_ops."
+
+
+def _check(what: str, group_size: int, device: str | None) -> None:
+    if device is not None and not device:
+        raise ValueError("Device assignment required for collective ops")
+    if group_size <= 1:
+        raise ValueError(f"Parameter group_size to {what} must be at least 2.")
+
+
+@export(_HERE + "all_reduce")
+def all_reduce(
+    t: Tensor,
+    group_size: int,
+    group_key: int,
+    instance_key: int,
+    merge_op: str,
+    final_op: str,
+    subdiv_offsets: Any = (0,),
+    communication_hint: str = "auto",
+) -> Tensor:
+    """What the values of all devices of a group come to; each device has an operation of its own with the same keys."""
+    _check("all_reduce", group_size, t.device)
+    return apply(
+        "CollectiveReduce",
+        t,
+        group_size=group_size,
+        group_key=group_key,
+        instance_key=instance_key,
+        merge_op=merge_op,
+        final_op=final_op,
+        subdiv_offsets=list(subdiv_offsets),
+        communication_hint=communication_hint.lower(),
+    )
+
+
+@export(_HERE + "all_gather")
+def all_gather(
+    t: Tensor, group_size: int, group_key: int, instance_key: int, communication_hint: str = "auto"
+) -> Tensor:
+    """The values of all devices of a group, one behind the other."""
+    _check("all_gather", group_size, t.device)
+    rows, *rest = t.shape.as_list()
+    whole = [None if rows is None else rows * group_size, *rest]
+    keys: dict[str, Any] = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    return apply("CollectiveGather", t, shape=whole, communication_hint=communication_hint.lower(), **keys)
+
+
+@export(_HERE + "broadcast_send")
+def broadcast_send(
+    t: Tensor, shape: Any, dtype: Any, group_size: int, group_key: int, instance_key: int, **how: Any
+) -> Tensor:
+    """Gives a value to all devices of a group."""
+    _check("broadcast_send", group_size, t.device)
+    keys: dict[str, Any] = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    return apply("CollectiveBcastSend", t, shape=shape, **keys, **how)
+
+
+@export(_HERE + "broadcast_recv")
+def broadcast_recv(
+    shape: Any, dtype: Any, group_size: int, group_key: int, instance_key: int, **how: Any
+) -> Tensor:
+    """The value that one device of a group gives to all."""
+    _check("broadcast_recv", group_size, None)
+    keys: dict[str, Any] = {"group_size": group_size, "group_key": group_key, "instance_key": instance_key}
+    return apply("CollectiveBcastRecv", T=dtype, shape=shape, **keys, **how)

@@ -14,7 +14,7 @@ from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_default_graph
-from tensorfleet.ops.control_flow_nodes import is_constant_enter, is_exit
+from tensorfleet.ops.control_flow_nodes import is_constant_enter, is_enter, is_exit, is_switch
 from tensorfleet.properties import readonly
 
 
@@ -29,6 +29,40 @@ def while_context(context: Any) -> Any:
     while context is not None and not context.IsWhileContext():
         context = context.outer_context
     return context
+
+
+def lies_in(context: Any, outer: Any) -> bool:
+    """Whether a context is another, or lies in it."""
+    while context is not outer:
+        if context is None:
+            return False
+        context = context.outer_context
+    return True
+
+
+@export("python.ops.control_flow_util.CheckInputFromValidContext")
+def check_use(op: Operation, input_op: Operation) -> None:
+    """ValueError when an operation uses a tensor from a loop that it does not lie in."""
+    mine, theirs = while_context(op._control_flow_context), while_context(output_context(input_op))
+    if theirs is None or lies_in(mine, theirs):
+        return
+    if mine is None and (is_enter(op) or is_switch(op)):  # it gets its context later
+        return
+    if mine is not None and _of_one_gradient(mine, theirs):
+        return
+    why = f"'{input_op.name}' is in a while loop" if mine is None else "they are in different while loops"
+    raise ValueError(
+        f"Cannot use '{input_op.name}' as input to '{op.name}' because {why}. See info log for more details."
+    )
+
+
+def _of_one_gradient(mine: Any, theirs: Any) -> bool:
+    """Whether one of two loops computes the gradient of the other, or of one in or around it."""
+    if mine.grad_state is not None:
+        forward = mine.grad_state.forward
+        if lies_in(forward, theirs) or forward is theirs.outer_context:
+            return True
+    return theirs.grad_state is not None and theirs.grad_state.forward is mine
 
 
 @export("python.ops.control_flow_ops.ControlFlowContext")
@@ -67,6 +101,10 @@ class ControlFlowContext:
         """Whether this is a branch."""
         return False
 
+    def IsXLAContext(self) -> bool:
+        """Whether this marks operations for XLA."""
+        return False
+
     def Enter(self) -> None:
         """Makes this the context of new operations."""
         graph = get_default_graph()
@@ -97,6 +135,10 @@ class ControlFlowContext:
     def GetControlPivot(self) -> Any:
         """What operations without inputs wait for."""
         return self._pivot
+
+    def check_user(self, op: Operation, maker: Operation) -> None:
+        """Called when an operation elsewhere uses what one in this context makes; ValueError if it may not."""
+        check_use(op, maker)
 
     def AddInnerOp(self, op: Operation) -> None:
         """Called for operations made in a context inside this one."""
@@ -153,6 +195,20 @@ def in_context(op: Operation, context: Any, by_output: bool = False) -> bool:
             return True
         found = found.outer_context
     return False
+
+
+@export("python.ops.control_flow_ops.XLAControlFlowContext")
+class XLAControlFlowContext(ControlFlowContext):
+    """Marks operations for XLA, which changes nothing: what is compiled is decided when it runs."""
+
+    def __init__(self) -> None:
+        super().__init__("XLAControlFlowContext")
+
+    def IsXLAContext(self) -> bool:
+        return True
+
+    def AddOp(self, op: Operation) -> None:
+        """Leaves a new operation as it is."""
 
 
 @export("python.ops.control_flow_ops.CondContext")

@@ -15,7 +15,7 @@ from typing import Any
 
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.registry import gradient
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
 from tensorfleet.ops.control_flow_context import (
@@ -68,6 +68,10 @@ def _switch_grad(op: Operation, when_false: Any, when_true: Any) -> list:
     if when_false is None and when_true is None:
         return [None, None]
     known = when_true if when_true is not None else when_false
+    if op._inputs[0].dtype.name == "resource" and all(
+        g is None or isinstance(g, IndexedSlices) for g in grads
+    ):
+        return [_merged_rows(op, grads), None]
     dtype = known.dtype.base_dtype
     made = [_dense(g) if g is not None else _zeros(op, i, dtype) for i, g in enumerate(grads)]
     merged = apply("Merge", made, name="cond_grad")[0]
@@ -79,6 +83,23 @@ def _switch_grad(op: Operation, when_false: Any, when_true: Any) -> list:
 
 
 _switch_grad.accepts_none = True  # type: ignore[attr-defined]
+
+
+def _merged_rows(op: Operation, grads: list) -> IndexedSlices:
+    """The rows of a variable that the branch taken has a gradient for; none of them if it does not use the variable."""
+    data, pred = op._inputs
+    known = next(g for g in grads if g is not None)
+    wide = any(g is not None and g.indices.dtype.base_dtype.name == "int64" for g in grads)
+    values, indices = [], []
+    for branch, g in enumerate(grads):
+        if g is None:
+            row = apply("VariableShape", switch(data, pred)[branch])[1:]
+            none = apply("ConcatV2", [constant([0], "int32"), row], 0)
+            g = IndexedSlices(apply("Fill", none, constant(0, known.dtype)), apply("Slice", row, [0], [0]))
+        values.append(g.values)
+        indices.append(apply("Cast", g.indices, DstT="int64") if wide else g.indices)
+    rows, places = (apply("Merge", each, name="cond_grad")[0] for each in (values, indices))
+    return IndexedSlices(rows, places, apply("VariableShape", data))
 
 
 def _dense(grad: Any) -> Tensor:

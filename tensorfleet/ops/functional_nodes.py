@@ -1,4 +1,4 @@
-"""Branches and loops whose parts are functions: the ops If, While and For."""
+"""Branches and loops whose parts are functions: the ops If, Case, While and For."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import device, get_default_graph
 from tensorfleet.ops.common import UNKNOWN
-from tensorfleet.ops.function_calls import call_body, kernels_of
+from tensorfleet.ops.function_calls import Defun, call_body, kernels_of
 from tensorfleet.shapes import TensorShape
 
 
@@ -66,6 +66,37 @@ def _if(
         return lambda given: tuple(xp.asarray(v) for v in call_body(xp, body, given, _unchecked))
 
     return jax.lax.cond(truth, branch(branches[0]), branch(branches[1]), [xp.asarray(a) for a in args])
+
+
+def _case_shapes(op: Operation) -> list[TensorShape]:
+    """Also puts functions that are given as such into the graph's library."""
+    branches = op._attrs["branches"]
+    op._attrs["branches"] = [_named(f, op._inputs[1:]) if hasattr(f, "_body") else f for f in branches]
+    return _declared(op)
+
+
+def _case(xp: Any, index: Any, args: list, *, branches: list, op: Operation, check: Any) -> tuple:
+    bodies = [find_function(op.graph, f) for f in branches]
+    last = len(bodies) - 1
+    if isinstance(index, (np.ndarray, np.generic)):
+        chosen = int(index) if 0 <= int(index) <= last else last
+        return call_body(xp, bodies[chosen], args, check)
+    import jax
+
+    def branch(body: FunctionGraph) -> Callable:
+        return lambda given: tuple(xp.asarray(v) for v in call_body(xp, body, given, _unchecked))
+
+    chosen = xp.where((index < 0) | (index > last), last, index)
+    return jax.lax.switch(chosen, [branch(b) for b in bodies], [xp.asarray(a) for a in args])
+
+
+for _name in ("Case", "StatelessCase"):
+    op(
+        _name,
+        "branch_index: int32, input: list(Tin) -> output: list(Tout)",
+        "Tin: list(type); Tout: list(type); branches: list(func) >= 1; output_shapes: list(shape) = []",
+        shape=_case_shapes,
+    )(_case)
 
 
 _WHILE = (
@@ -128,7 +159,7 @@ def _for(
     return (*values, *around)
 
 
-not_differentiable("If", "StatelessIf", "While", "StatelessWhile", "For")
+not_differentiable("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", "For")
 
 
 def _named(function: Any, tensors: Sequence[Tensor]) -> str:
@@ -186,12 +217,32 @@ def For(
 
     What the function takes from around it stays the same in all rounds.
     """
+    if rewrite_with_while:
+        return _for_as_while(start, limit, delta, inputs, body, name)
     tensors = [to_tensor(x) for x in inputs]
     counted = body._body([dtypes.int32, *(t.dtype.base_dtype for t in tensors)])
     kernels_of(counted)
     around = list(counted.captures)
     made = apply_op("For", start, limit, delta, [*tensors, *around], body=counted.name, name=name)
     return made.outputs[: len(tensors)]
+
+
+def _for_as_while(start: Any, limit: Any, delta: Any, inputs: Any, body: Any, name: str | None) -> list:
+    """The loop over a range as one that counts the rounds itself."""
+    tensors = [to_tensor(x) for x in inputs]
+    kinds = [dtypes.int32] * 3 + [t.dtype.base_dtype for t in tensors]
+    known = body._body([dtypes.int32, *kinds[3:]])
+
+    def goes_on(at: Any, limit: Any, delta: Any, *values: Any) -> Any:
+        return (delta > 0) & (at < limit) | (delta < 0) & (at > limit)
+
+    def one_round(at: Any, limit: Any, delta: Any, *values: Any) -> Any:
+        return (at + delta, limit, delta, *_listed(body(at, *values)))
+
+    test = Defun(*kinds, func_name=f"{known.name}_Cond")(goes_on)
+    step = Defun(*kinds, func_name=f"{known.name}_Body")(one_round)
+    counts = [to_tensor(x, dtypes.int32) for x in (start, limit, delta)]
+    return While([*counts, *tensors], test, step, name=name)[3:]
 
 
 def _listed(results: Any) -> list:
@@ -208,9 +259,11 @@ def remote_call(target: Any, args: Any, Tout: Any, f: Any, name: str | None = No
 
 
 @export("python.ops.functional_ops.partitioned_call")
-def partitioned_call(args: Any, f: Any, tout: Any = None, **_: Any) -> list:
-    """The results of a function."""
-    return _listed(f(*args, name="PartitionedCall"))
+def partitioned_call(args: Any, f: Any, tout: Any = None, **_: Any) -> Any:
+    """The results of a function, or what runs it when it has none; what it takes from around it may be given again."""
+    own = [a for a in args if not any(a is c for c in f.captured_inputs)]
+    made = f(*own, name="PartitionedCall")
+    return made if isinstance(made, Operation) else _listed(made)
 
 
 @export("python.ops.functional_ops.symbolic_gradient")

@@ -59,9 +59,10 @@ not_differentiable("VariableV2", "Variable", "VarHandleOp")
 
 def handle_shape(op: Operation) -> TensorShape:
     """The shape of the variable that the first input is a handle of."""
-    source = op._inputs[0].op
-    while source.type in ("Identity", "Enter", "Switch"):
-        source = source._inputs[0].op
+    handle = op._inputs[0]
+    while handle.op.type in ("Identity", "IdentityN", "Enter", "Switch"):
+        handle = handle.op._inputs[handle.value_index if handle.op.type == "IdentityN" else 0]
+    source = handle.op
     return source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
 
 
@@ -207,7 +208,7 @@ not_differentiable("Assign", "AssignAdd", "AssignSub")
 )
 def _assign_variable(xp: Any, current: Any, value: Any, *, op: Operation) -> Any:
     want = handle_shape(op)
-    if not want.is_compatible_with(value.shape):
+    if op._attrs["validate_shape"] and not want.is_compatible_with(value.shape):
         raise errors.InvalidArgumentError(
             None,
             op,
@@ -221,6 +222,7 @@ def _assign_variable(xp: Any, current: Any, value: Any, *, op: Operation) -> Any
     "AssignAddVariableOp",
     "resource: resource, value: dtype ->",
     "dtype: type",
+    shape=_assigned_shape,
     updates=["resource"],
     elementwise=_add_in_place,
     stateful=True,
@@ -234,6 +236,7 @@ def _assign_add_variable(xp: Any, current: Any, value: Any) -> Any:
     "AssignSubVariableOp",
     "resource: resource, value: dtype ->",
     "dtype: type",
+    shape=_assigned_shape,
     updates=["resource"],
     elementwise=_subtract_in_place,
     stateful=True,

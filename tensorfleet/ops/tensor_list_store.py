@@ -28,7 +28,7 @@ class TensorList:
 
     def zeros(self) -> TensorList:
         """A list of zeros in place of the elements that are set."""
-        return self.having([None if v is None else np.zeros_like(v) for v in self.elements])
+        return self.having([None if v is None else _zeros_of(v) for v in self.elements])
 
     def __add__(self, other: TensorList) -> TensorList:
         if len(self.elements) != len(other.elements):
@@ -37,8 +37,14 @@ class TensorList:
                 f"other is {len(other.elements)}"
             )
         pairs = zip(self.elements, other.elements, strict=True)
-        sums = [b if a is None else a if b is None else np.asarray(a + b) for a, b in pairs]
-        return TensorList(self.dtype, merged(self.of_shape, other.of_shape), sums, self.most)
+        sums = [b if a is None else a if b is None else _element(a + b) for a, b in pairs]
+        try:
+            shape = merged(self.of_shape, other.of_shape)
+        except errors.InvalidArgumentError as e:
+            raise errors.invalid(
+                f"Trying to add two lists of tensors with incompatible element shapes. {e.message}"
+            ) from None
+        return TensorList(self.dtype, shape, sums, self.most)
 
     def check_type(self, dtype: dtypes.DType) -> None:
         """The error when elements of another type are asked for."""
@@ -95,6 +101,14 @@ class TensorList:
             if value is not None:
                 made[i] = value
         return made
+
+
+def _zeros_of(value: Any) -> Any:
+    return value.zeros() if isinstance(value, TensorList) else np.zeros_like(value)
+
+
+def _element(value: Any) -> Any:
+    return value if isinstance(value, TensorList) else np.asarray(value)
 
 
 def merged(a: TensorShape, b: TensorShape) -> TensorShape:

@@ -29,7 +29,7 @@ _SHAPE_AT = {
 }
 
 
-def _known_shape(handle: Tensor) -> TensorShape:
+def known_shape(handle: Tensor) -> TensorShape:
     """What is known of the elements of a list while the graph is built."""
     source = handle._op
     while source.type not in _SHAPE_AT:
@@ -48,7 +48,7 @@ def _shape_input(op: Operation, at: int) -> TensorShape:
 
 def _element(op: Operation, at: int) -> TensorShape:
     try:
-        return _shape_input(op, at).merge_with(_known_shape(op._inputs[0]))
+        return _shape_input(op, at).merge_with(known_shape(op._inputs[0]))
     except ValueError:
         return TensorShape(None)  # told when the list is there
 
@@ -130,7 +130,7 @@ def _pop(ctx: Any, handle: TensorList, shape: Any, *, element_dtype: Any) -> tup
     "TensorListGetItem",
     "input_handle: variant, index: int32, element_shape: Tshape -> item: element_dtype",
     "element_dtype: type; Tshape: index = int32",
-    shape=lambda op: _shape_input(op, 2).merge_with(_known_shape(op._inputs[0])),
+    shape=lambda op: _shape_input(op, 2).merge_with(known_shape(op._inputs[0])),
     **_HOST,
 )
 def _get_item(ctx: Any, handle: TensorList, index: Any, shape: Any, *, element_dtype: Any) -> Any:

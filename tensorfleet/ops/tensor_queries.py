@@ -124,7 +124,11 @@ def grad_pass_through(f: Callable) -> Callable:
     @functools.wraps(f)
     @custom_gradient
     def call(*args: Any) -> Any:
-        return f(*args), lambda *grads: grads if len(grads) > 1 else grads[0]
+        def gradient(*grads: Any, variables: Any = ()) -> Any:
+            given = grads if len(grads) > 1 else grads[0]
+            return (given, [None] * len(variables)) if variables else given
+
+        return f(*args), gradient
 
     return call
 

@@ -14,7 +14,7 @@ from tensorfleet.graph.scopes import GraphKeys, get_default_graph, name_scope
 from tensorfleet.ops.control_flow import with_summaries
 from tensorfleet.ops.control_flow_context import WhileContext, switch
 from tensorfleet.ops.tensor_array import TensorArray, with_flow
-from tensorfleet.ops.type_specs import TensorSpec
+from tensorfleet.ops.type_specs import RaggedTensorSpec, TypeSpec
 from tensorfleet.shapes import TensorShape
 
 
@@ -122,7 +122,7 @@ def build(context: WhileContext, cond: Callable, body: Callable, loop_vars: Any,
             list(_packed(loop_vars, originals, inside)), list(result), check_types=False
         )
         flat = nest.flatten([_flow(v) for v in nest.flatten(result)], expand_composites=True)
-        values = [_next(context, v, m) for v, m in zip(flat, merged, strict=True)]
+        values = [_next(v, m) for v, m in zip(flat, merged, strict=True)]
         for m, v, shape in zip(merged, values, wanted, strict=True):
             _check_shape(m, v, shape)
             context.close(m, v)
@@ -139,13 +139,12 @@ def _flow(value: Any) -> Any:
     return value.flow if isinstance(value, TensorArray) else value
 
 
-def _next(context: WhileContext, value: Any, merged: Tensor) -> Tensor:
+def _next(value: Any, merged: Tensor) -> Tensor:
     if isinstance(value, Operation):
         raise TypeError(f"The body of a loop returned the operation '{value.name}' where a tensor is needed.")
     tensor = to_tensor(value)
     if tensor.dtype._is_ref_dtype and not merged.dtype._is_ref_dtype:
         tensor = apply("Identity", tensor)
-    tensor = context.AddValue(tensor)
     if tensor.dtype.base_dtype != merged.dtype.base_dtype:
         raise TypeError(
             f"The loop variable {merged._op._inputs[0]._op._inputs[0].name} enters the loop with type "
@@ -160,8 +159,9 @@ def _invariants(originals: list, loop_vars: Any, shapes: Any) -> list:
     found: list = []
     given = [None] * len(originals) if shapes is None else nest.flatten(shapes)
     for value, shape in zip(originals, given, strict=True):
-        if isinstance(shape, TensorSpec):
-            shape = shape.shape
+        if isinstance(shape, TypeSpec):
+            found += _of_spec(value, shape)
+            continue
         if shape is not None and not isinstance(shape, TensorShape):
             raise TypeError(f"shape_invariants must be TensorShapes, not {shape!r}")
         parts = nest.flatten(_flow(value), expand_composites=True)
@@ -170,6 +170,19 @@ def _invariants(originals: list, loop_vars: Any, shapes: Any) -> list:
         else:
             found += _composite(value, shape)
     return found
+
+
+def _of_spec(value: Any, spec: Any) -> list:
+    """The shapes of the parts of a value, from the spec of the whole."""
+    value = value if isinstance(value, CompositeTensor) else to_tensor(value)
+    if not spec.is_compatible_with(value):
+        raise TypeError(f"The shape invariant {spec} is not compatible with the loop variable {value}.")
+    parts = spec._to_components(value)
+    specs = spec._component_specs
+    if isinstance(parts, Tensor):
+        return [specs.shape]
+    shapes = {id(part): each.shape for part, each in zip(parts, specs, strict=True)}
+    return [shapes[id(part)] for part in nest.flatten(value, expand_composites=True)]
 
 
 def _by_rank(value: Any) -> list:
@@ -186,9 +199,12 @@ def _by_rank(value: Any) -> list:
 
 
 def _composite(value: Any, shape: TensorShape | None) -> list:
-    """The shapes of the parts of IndexedSlices or a SparseTensor, from the shape of the whole."""
+    """The shapes of the parts of IndexedSlices, or of a sparse or ragged tensor, from the shape of the whole."""
     if shape is None:
         return _by_rank(value)
+    if hasattr(value, "nested_row_splits"):
+        spec = RaggedTensorSpec(shape, value.dtype, value.ragged_rank, value.row_splits.dtype)
+        return _of_spec(value, spec)
     if type(value).__name__ == "SparseTensor":
         rank = shape.as_list()[0] if shape.rank == 1 else None  # the invariant is that of `dense_shape`
         return [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]

@@ -68,11 +68,12 @@ class Loop(Operation):
         #: the initial value of each loop variable; the tensors it is in the loop; its next value
         self.variables = _Variables(ops, frame, frames)
         self.initial = [m._inputs[0]._op._inputs[0] for m in self.variables.merges]
+        started = {m._inputs[0]._op for m in self.variables.merges}
         #: what stays the same in every iteration: (outside, inside)
         self.fixed = [
             (e._inputs[0], e._outputs[0])
             for e in enters
-            if e._attrs["is_constant"] and not is_variable(e._outputs[0])
+            if e not in started and not is_variable(e._outputs[0])
         ]
         exits = [op for op in ops if op.type in _EXITS and frames[op] == frame]
         #: (position of the variable, tensor outside)
@@ -97,13 +98,14 @@ class Loop(Operation):
             if op not in nodes and not (frames[op] == frame and op.type in (*_ENTERS, *_EXITS))
         ]
         test = _ancestors(variables.test, set(own))
+        nexts = variables.next_values()
         first = [op for op in own if op in test]
         rest = [op for op in own if op not in test]
         fixed = [t for _, t in self.fixed]
         merged = [m._outputs[0] for m in variables.merges]
-        wanted = [variables.test._inputs[0]]
+        wanted = [variables.test]
         lent = [t for t in dict.fromkeys(t for op in rest for t in op._inputs) if t._op in test]
-        lent += [t for t in (n._inputs[0] for n in variables.nexts) if t._op in test and t not in lent]
+        lent += [t for t in nexts if t._op in test and t not in lent]
         cond = Plan(plan.graph, (*wanted, *lent), (), (*merged, *fixed), ops=first, nested=True)
         inner = [
             *merged,
@@ -111,7 +113,7 @@ class Loop(Operation):
         ]
         body = Plan(
             plan.graph,
-            tuple(n._inputs[0] for n in variables.nexts),
+            nexts,
             (),
             (*inner, *fixed, *lent),
             ops=rest,
@@ -139,26 +141,40 @@ class _Variables:
 
     def __init__(self, ops: list[Operation], frame: Frame, frames: dict) -> None:
         mine = [op for op in ops if frames[op] == frame]
-        tests = [op for op in mine if op.type == "LoopCond"]
-        if len(tests) != 1:
-            raise errors.InvalidArgumentError(
-                None, None, f"The loop '{frame[-1]}' has {len(tests)} LoopCond nodes instead of one."
-            )
-        self.test = tests[0]
         self.merges = [op for op in mine if op.type in _MERGES and op._inputs[1]._op.type in _NEXTS]
         self.nexts = [m._inputs[1]._op for m in self.merges]
+        tests = [op for op in mine if op.type == "LoopCond"]
+        #: what decides whether there is another iteration, as it is computed and as the switches have it
+        self.test = self._test(mine, frame, tests)
+        decided = tests[0]._outputs[0] if tests else self.test
         by_merge: dict[Operation, list[Operation]] = {}
         for op in mine:
-            if op.type in SWITCHES and op._inputs[1]._op is self.test:
+            if op.type in SWITCHES and op._inputs[1] is decided:
                 by_merge.setdefault(op._inputs[0]._op, []).append(op)
         self.switches = [by_merge[m][0] if m in by_merge else None for m in self.merges]
         self.nodes = {
-            self.test,
+            *tests,
             *self.merges,
             *self.nexts,
             *(s for found in by_merge.values() for s in found),
         }
         self._places = {m: i for i, m in enumerate(self.merges)}
+
+    def _test(self, mine: list[Operation], frame: Frame, tests: list[Operation]) -> Tensor:
+        if len(tests) == 1:
+            return tests[0]._inputs[0]
+        merged = {m._outputs[0] for m in self.merges}
+        found = {op._inputs[1] for op in mine if op.type in SWITCHES and op._inputs[0] in merged}
+        if tests or len(found) != 1:
+            raise errors.InvalidArgumentError(
+                None, None, f"The loop '{frame[-1]}' has {len(tests)} LoopCond nodes instead of one."
+            )
+        return found.pop()
+
+    def next_values(self) -> tuple[Tensor, ...]:
+        """What the loop variables become; one that stays as it leaves the loop is there no more by then."""
+        leaving = {s._outputs[0]: s._inputs[0] for s in self.switches if s is not None}
+        return tuple(leaving.get(n._inputs[0], n._inputs[0]) for n in self.nexts)
 
     def position(self, tensor: Tensor) -> int:
         """Which variable leaves the loop as this output of a Switch."""
@@ -170,9 +186,10 @@ def is_variable(tensor: Tensor) -> bool:
     return (tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource") and variable_of(tensor) is not None
 
 
-def _ancestors(op: Operation, inside: set[Operation]) -> set[Operation]:
+def _ancestors(tensor: Tensor, inside: set[Operation]) -> set[Operation]:
+    """The operations, among those inside, that a tensor needs."""
     found: set[Operation] = set()
-    stack = [t._op for t in op._inputs] + list(op._control_inputs)
+    stack = [tensor._op]
     while stack:
         b = stack.pop()
         if b in inside and b not in found:
@@ -217,10 +234,15 @@ def lift_loops(plan: Plan, chosen: Container[str] | None = None) -> None:
     for op in plan.ops:
         if frames[op] and (chosen is None or frames[op][0] in chosen):
             members.setdefault(frames[op][:1], []).append(op)
-    loops = {frame: Loop(plan, frame, ops, frames) for frame, ops in members.items()}
+    loops = {frame: Loop(plan, frame, ops, frames) for frame, ops in members.items() if _repeats(ops)}
     plan.loops = list(loops.values())
     plan.inside = {op: loop for loop in loops.values() for op in loop.inside}
     plan.ops = _in_order([op for op in plan.ops if op not in plan.inside] + plan.loops, plan)
+
+
+def _repeats(ops: list[Operation]) -> bool:
+    """Whether there is a next iteration: a frame without one only passes values through."""
+    return any(op.type in _NEXTS for op in ops)
 
 
 def _in_order(ops: list[Operation], plan: Plan) -> list[Operation]:

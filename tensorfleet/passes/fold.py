@@ -20,6 +20,7 @@ def fold(plan: Plan) -> Plan:
     fed = set(plan.feeds)
     rest: list[Operation] = []
     inside = set(plan.ops) if plan.inert else set()
+    shown = set(plan.fetches) if plan.guards and not plan.nested else set()
     for op in plan.ops:
         if op._control_inputs and not (
             plan.inert and all(c in plan.inert or c not in inside for c in op._control_inputs)
@@ -27,8 +28,8 @@ def fold(plan: Plan) -> Plan:
             rest.append(op)  # it may stand between two operations that must keep their order
             continue
         values = _value(op, constants, fed)
-        if values is None:
-            rest.append(op)
+        if values is None or (op in plan.guards and not shown.isdisjoint(op._outputs)):
+            rest.append(op)  # a result of a branch is there only if the branch is taken
             continue
         plan.folded.append(op)
         for tensor, value in zip(op._outputs, values, strict=True):

@@ -131,7 +131,17 @@ def ordered(
 
 
 # What a reference or handle can go through on its way.
-_PASSING = {"Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch"}
+_PASSING = {
+    "Identity",
+    "RefIdentity",
+    "Enter",
+    "RefEnter",
+    "Exit",
+    "RefExit",
+    "Switch",
+    "RefSwitch",
+    "RefMerge",
+}
 
 
 def updated_by(op: Operation) -> list[Tensor]:

@@ -6,7 +6,7 @@ tracing; a Merge then selects.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,23 @@ def alive(literals: Literals, values: list, state: list) -> Any:
             holds = value if wanted else ~value
             unknown = holds if unknown is None else unknown & holds
     return True if unknown is None else unknown
+
+
+def settle_absent(plan: Plan) -> Callable[[list], list] | None:
+    """What is done with results of which some may lie in branches not taken; None if there are no branches."""
+    if plan.told:  # another part of the step gets something that it does not look at
+        instead = [np.zeros(0, t.dtype.np_dtype) for t in plan.fetches]
+        return lambda found: [n if v is None else v for v, n in zip(found, instead, strict=True)]
+    return _all_there if plan.guards else None
+
+
+def _all_there(found: list) -> list:
+    for i, value in enumerate(found):
+        if value is None:
+            raise errors.InvalidArgumentError(
+                None, None, f"Retval[{i}] does not have value: it lies in a branch that was not taken."
+            )
+    return found
 
 
 def run_guarded(

@@ -11,6 +11,7 @@ from tensorfleet import errors
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.ops.packed_strings import Strings
 from tensorfleet.ops.read_places import place_read
+from tensorfleet.ops.tensor_list_store import TensorList
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.resources import release
 from tensorfleet.runtime.segment import uninitialized
@@ -147,6 +148,7 @@ class HostItem(_Item):
             for i, t in enumerate(self.op._inputs)
             if type(self.args[i]) is int and (t.dtype.name == "resource" or t.dtype._is_ref_dtype)
         ]
+        self._lists = [i for i, t in enumerate(self.op._inputs) if t.dtype.name == "variant"]
 
         moves = self.op.spec.moves
         self._moved = None if moves is None else self.op.input_list(moves)[0]
@@ -177,6 +179,10 @@ class HostItem(_Item):
                 args[i] = _unboxed(args[i])
             elif not isinstance(args[i], np.ndarray):
                 args[i] = _boxed(args[i])
+        if host:
+            for i in self._lists:
+                if isinstance(_unboxed(args[i]), TensorList):
+                    args[i] = _unboxed(args[i])
         try:
             if self._moved is not None and type(args[self._moved]) is Strings:
                 self.finish(values, self._move(args))

@@ -15,6 +15,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.interrupting import Call, Interrupted
 from tensorfleet.ops.packed_strings import Strings
 from tensorfleet.passes.plan import Part, Plan
+from tensorfleet.runtime.control import settle_absent
 from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem
 from tensorfleet.runtime.indices import IndexItem
 from tensorfleet.runtime.leaving import stay_outside
@@ -397,8 +398,8 @@ class Program:
         for tensor, value in plan.constants.items():
             if tensor in slots._of:
                 self.template[slots.of(tensor)] = value
-        #: what other parts of the step are given for a result of a branch that was not taken: they do not look at it
-        self._instead: list = [np.zeros(0, t.dtype.np_dtype) for t in plan.fetches] if plan.told else []
+        #: settles what becomes of a result that lies in a branch not taken
+        self._settle = settle_absent(plan)
         self._in_order = self.items
         # Nothing to run beside an item, even one that waits: no thread is worth waking.
         self.sequential = len({p.device for p in plan.parts}) <= 1 and self._one_after_the_other()
@@ -481,9 +482,7 @@ class Program:
         found = [values[s] if isinstance(s, int) else s.read() for s in self.fetch_slots]
         if self._strings:
             found = [np.asarray(v) if type(v) is Strings else v for v in found]
-        if self._instead:
-            return [n if v is None else v for v, n in zip(found, self._instead, strict=True)]
-        return found
+        return found if self._settle is None else self._settle(found)
 
 
 class _Fetched:

@@ -24,7 +24,7 @@ _CONCRETE = (np.ndarray, np.generic)
 # Operations that only order others, and those that only pass a variable's handle on.
 _READS = {"Identity", "ReadVariableOp"}
 _NOTHING = {"NoOp", "ControlTrigger"}
-_PASSES = {"Switch", "RefSwitch"}
+_PASSES = {"Switch", "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit"}
 
 
 class Step:
@@ -70,7 +70,8 @@ class Step:
 
 def _hands_on(op: Operation) -> bool:
     """Whether an operation only passes on what stands for a variable."""
-    return op.type in _PASSES and is_variable(op._inputs[0])
+    passes = op.type in _PASSES or (op.type == "Identity" and op._inputs[0].dtype.name == "resource")
+    return passes and is_variable(op._inputs[0])
 
 
 def _flat_positions(op: Operation, declared: frozenset[int]) -> tuple[int, ...]:
@@ -344,8 +345,8 @@ def uninitialized(variable: Operation) -> errors.OpError:
         name = (variable._attrs["shared_name"] or name.encode()).decode()
         text = (
             f"Error while reading resource variable {name} from Container: localhost. This could mean that the "
-            f"variable was uninitialized. Not found: Resource localhost/{name} does not exist. Run "
-            "tf.global_variables_initializer(), or restore a checkpoint, before using it."
+            f"variable was uninitialized. Not found: Resource localhost/{name}/N10tensorflow3VarE does not "
+            "exist. Run tf.global_variables_initializer(), or restore a checkpoint, before using it."
         )
     else:
         text = (

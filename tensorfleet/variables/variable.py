@@ -35,6 +35,15 @@ __all__ = [
 ]
 
 
+def _check_outside(initial_value: Tensor, scope: str) -> None:
+    """The error for an initial value that is only there in a branch or a loop."""
+    if initial_value.op._get_control_flow_context() is not None:
+        raise ValueError(
+            f"Initializer for variable {scope} is from inside a control-flow construct, such as a loop or "
+            "conditional. When creating a variable inside a loop or conditional, use a lambda as the initializer."
+        )
+
+
 class RefVariable(Variable):
     """A variable reached through a reference: the form `tf.Variable` has in TensorFlow 1.x."""
 
@@ -44,12 +53,7 @@ class RefVariable(Variable):
         graph = get_default_graph()
         with name_scope(name, "Variable", None if fn is not None else [value]) as scope:
             self._initial_value = self._initial(value, fn, scope, dtype)
-            if self._initial_value.op._get_control_flow_context() is not None:
-                raise ValueError(
-                    f"Initializer for variable {scope} is from inside a control-flow construct, such as a loop or "
-                    "conditional. When creating a variable inside a loop or conditional, use a lambda as the "
-                    "initializer."
-                )
+            _check_outside(self._initial_value, scope)
             static = self._initial_value.shape if validate_shape else TensorShape(None)
             if shape is not None:
                 static = as_shape(shape)
@@ -140,7 +144,13 @@ class ResourceVariable(Variable):
         with name_scope(name, "Variable", None if fn is not None else [value]) as scope:
             shared = scope.rstrip("/")
             self._initial_value = self._initial(value, fn, scope, dtype)
+            _check_outside(self._initial_value, scope)
             static = as_shape(shape) if shape is not None else self._initial_value.shape
+            if not self._initial_value.shape.is_compatible_with(static):
+                raise ValueError(
+                    f"The initial value's shape ({self._initial_value.shape}) is not compatible with the explicitly "
+                    f"supplied `shape` argument ({static})."
+                )
             if not validate_shape:
                 static = TensorShape(None)
             self._dtype = self._initial_value.dtype.base_dtype
@@ -156,7 +166,7 @@ class ResourceVariable(Variable):
             with name_scope("Read"):
                 self._graph_element = self._read()
             if self._caching_device is not None:
-                with device(self._caching_device):
+                with colocate_with(None, ignore_existing=True), device(self._caching_device):
                     self._cached = apply("Identity", self._graph_element)
 
     def _is_initialized(self) -> Tensor:
@@ -288,6 +298,11 @@ class WrittenVariable(ResourceVariable):
             self._graph_element = variable._read()
 
     op = readonly("_write", "The update.")
+
+    @property
+    def name(self) -> str:
+        """The name of the update."""
+        return self._write.name
 
     def value(self) -> Tensor:
         """The value after the update."""

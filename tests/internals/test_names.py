@@ -1,5 +1,7 @@
 """Scripts that reach inside TensorFlow find the same objects here."""
 
+import os
+
 import pytest
 
 import tensorfleet as tf
@@ -45,6 +47,9 @@ def test_event_files_can_be_written_by_hand(tmp_path):
     from tensorfleet.python.util import compat
 
     writer = pywrap_tensorflow.EventsWriter(compat.as_bytes(str(tmp_path / "events")))
+    assert os.path.exists(writer.FileName())
+    with pytest.raises(TypeError, match="no event"):
+        writer.WriteEvent("no event")
     writer.WriteEvent(Event(step=3, summary=Summary(value=[Summary.Value(tag="a", simple_value=2.0)])))
     writer.Flush()
     (path,) = tmp_path.glob("events.out.tfevents.*")

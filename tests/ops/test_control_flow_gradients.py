@@ -52,3 +52,24 @@ def test_rows_gathered_in_a_loop_give_the_variable_its_gradient():
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         assert sess.run(gradient).tolist() == [[1, 1], [1, 1], [0, 0]]
+
+
+def test_a_gradient_inside_of_a_loop_does_not_go_to_what_the_loop_began_with():
+    x = tf.placeholder(tf.float32, [], name="beginning")
+    with pytest.raises(ValueError, match="inside while loop with respect to op 'beginning'"):
+        tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tf.gradients(v * 2, x)[0]), [0, x + 1])
+
+
+def test_rows_that_a_branch_reads_of_a_variable_have_a_gradient_of_rows():
+    v = tf.get_variable("v", initializer=np.ones((4, 2), np.float32), use_resource=True)
+    p = tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: 3 * tf.reduce_sum(tf.gather(v, [1, 2])), lambda: tf.constant(0.0))
+    rows = tf.gradients(y, v)[0]
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(y)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run(rows, {p: True}).indices.tolist() == [1, 2]
+        assert session.run(rows, {p: False}).values.shape == (0, 2)
+        for taken in (False, True):
+            session.run(train, {p: taken})
+        assert session.run(v).tolist() == [[1, 1], [-2, -2], [-2, -2], [1, 1]]

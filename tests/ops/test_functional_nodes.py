@@ -167,3 +167,40 @@ def test_a_function_whose_name_is_no_node_name_can_be_called_elsewhere(session):
     (y,) = functional_ops.remote_call("/cpu:0", [3.0], [tf.float32], _hidden)
     assert session.run(y) == 6
     assert session.run(functional_ops.partitioned_call([4.0], _hidden)) == [8]
+
+
+def test_a_number_chooses_among_functions(session):
+    from tensorfleet.python.ops import gen_functional_ops
+
+    which = tf.placeholder(tf.int32, [])
+    (y,) = gen_functional_ops.case(which, input=[2.0], Tout=[tf.float32], branches=[plus_one, tenfold])
+    assert [session.run(y, {which: i}) for i in (0, 1, -1, 7)] == [3, 20, 20, 20]
+
+
+def test_a_loop_over_a_range_may_become_one_with_a_condition(session):
+    v = tf.Variable(1.0)
+
+    @Defun(tf.int32, tf.float32, func_name="Round")
+    def one_round(i, x):
+        return x + tf.cast(i, tf.float32) + v
+
+    results = [
+        functional_ops.For(*numbers, [0.0], one_round, rewrite_with_while=True)[0]
+        for numbers in ((1, 10, 1), (3, 0, -1), (0, 0, 1))
+    ]
+    session.run(v.initializer)
+    assert session.run(results) == [54, 9, 0]
+    names = {f.signature.name for f in tf.get_default_graph().as_graph_def().library.function}
+    assert {"Round", "Round_Cond", "Round_Body"} <= names
+
+
+def test_what_a_function_takes_from_around_it_may_be_given_again(session):
+    v = tf.get_variable("v", initializer=1.0, use_resource=True)
+
+    @Defun()
+    def count():
+        v.assign_add(2.0)
+
+    session.run(v.initializer)
+    session.run(functional_ops.partitioned_call(args=count.captured_inputs, f=count))
+    assert session.run(v) == 3

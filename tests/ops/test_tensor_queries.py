@@ -80,3 +80,35 @@ def test_of_a_stack_the_known_parts_can_be_asked_for():
         assert (known.tolist(), unknown) == ([1, 2], None)
         side_by_side = tf.stack([tf.constant([1, 2]), tf.placeholder(tf.int32, [2])], axis=1)
         assert tf.get_static_value(side_by_side, partial=True) is None
+
+
+def test_an_assignment_passes_gradients_through():
+    x = tf.get_variable("x", initializer=1.0, use_resource=True)
+    z = tf.get_variable("z", initializer=3.0, use_resource=True)
+    passed = tf.grad_pass_through(lambda v: tf.assign(x, v))(z**2)
+    assert tf.gradients(tf.grad_pass_through(lambda v: x * v)(z), x) == [None]
+    slope = tf.gradients(passed, z)[0]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(slope) == 6
+
+
+def test_the_variables_behind_results_are_found():
+    behind = tf.python.ops.custom_gradient.get_dependent_variables
+    v, fixed = tf.Variable(1.0), tf.Variable(2.0, trainable=False)
+    x = tf.constant(2.0)
+    assert behind([x], [x + 1]) == []
+    assert behind({"x": x}, {"y": x * v + fixed}) == [v]
+    before = tf.identity(v)
+    assert behind([before], [before * 2]) == []
+    assert behind([x], [x + tf.ones_like(v)]) == []
+
+
+def test_a_tensor_says_that_python_was_not_converted():
+    status = tf.python.autograph.core.ag_ctx
+    x = tf.constant([1])
+    for which, why in ((status.Status.ENABLED, "did not convert"), (status.Status.DISABLED, "is disabled")):
+        with status.ControlStatusCtx(which), pytest.raises(TypeError, match=f"not allowed: AutoGraph {why}"):
+            bool(x)
+    with pytest.raises(TypeError, match="not allowed in Graph execution"):
+        iter(x)
