@@ -19,6 +19,7 @@ from tensorfleet.ops.conv_chunks import map_examples, sum_examples
 from tensorfleet.ops.windows import (
     Window,
     channel_axis,
+    cropped,
     explicit_pairs,
     format_name,
     make_window,
@@ -417,6 +418,8 @@ def _xla_input_gradient(xp, w, dy, win):
         spread = (win.out_shape[i] - 1) * win.stride[i] + 1
         padding.append((low, win.in_shape[i] + win.pads[i][0] - spread))
     ones = (1,) * len(spatial)
+    if set(win.stride) == {1}:
+        dy, padding = cropped(dy, padding)
     return _xla_forward(
         dy, _turned(xp, w), win, window_strides=ones, padding=padding, lhs_dilation=win.stride[1:-1]
     )
@@ -432,6 +435,7 @@ def _xla_filter_gradient(xp, x, dy, win):
     for i in range(1, x.ndim - 1):
         reach = (win.size[i] - 1) * win.dilation[i] + 1 + (win.out_shape[i] - 1) * win.stride[i]
         padding.append((win.pads[i][0], reach - win.in_shape[i] - win.pads[i][0]))
+    x, padding = cropped(x, padding)
     return lax.conv_general_dilated(
         x,
         dy,

@@ -6,6 +6,8 @@ inputs fall into *phases*, each the result of a small convolution with stride 1,
 
 import numpy as np
 
+from tensorfleet.ops.windows import cropped
+
 
 def suits(xp, win):
     """Whether a convolution of planes is strided, and its filter has no gaps."""
@@ -32,7 +34,8 @@ def _phase(xp, w, dy, win, phase):
         return xp.zeros((dy.shape[0], *size, w.shape[2]), dy.dtype)
     taps = xp.stack([xp.stack([w[y, x].T for x in columns]) for y in rows])
     layouts = ("NHWC", "HWIO", "NHWC")
-    return lax.conv_general_dilated(dy, taps, (1, 1), (above, beside), dimension_numbers=layouts)
+    dy, pads = cropped(dy, (above, beside))
+    return lax.conv_general_dilated(dy, taps, (1, 1), pads, dimension_numbers=layouts)
 
 
 def _seen(win, axis, place):

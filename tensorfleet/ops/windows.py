@@ -154,6 +154,16 @@ def require_rank(shape, rank):
         raise ValueError(f"Shape must be rank {rank} but is rank {len(shape)}")
 
 
+def cropped(x, pads):
+    """A channels-last `x` without what negative padding of its spatial axes takes away, and the padding that is left.
+
+    XLA's convolution with negative padding reads what lies behind the array.
+    """
+    axes = zip(x.shape[1:-1], pads, strict=True)
+    inner = [slice(max(-low, 0), n + min(high, 0)) for n, (low, high) in axes]
+    return x[(slice(None), *inner)], tuple((max(low, 0), max(high, 0)) for low, high in pads)
+
+
 def pad(xp, x, win, value=0):
     """The input with the window's padding around it."""
     return xp.pad(x, win.pads, constant_values=value) if win.is_padded else x

@@ -113,6 +113,25 @@ def test_convolution_and_gradients_match_their_definition(case, padding, way):
     np.testing.assert_allclose(got, dw, atol=1e-9)
 
 
+@pytest.mark.parametrize("strides", [(1, 1), (2, 1), (1, 3)])
+@pytest.mark.parametrize("channels", [1, 8, 65])
+def test_windows_that_see_only_padding_have_no_gradient(strides, channels):
+    x, w = (DRAW.randn(*shape).astype("f") for shape in ((1, 13, 16, channels), (4, 5, channels, 16)))
+    pairs = [(0, 0), (6, 1), (4, 1), (0, 0)]
+    attrs = attributes(strides, (1, 1), "EXPLICIT") | {
+        "explicit_paddings": [p for pair in pairs for p in pair]
+    }
+    forward, backprop_input, backprop_filter = kernels(2)
+    y = jax.jit(lambda x, w: forward(jnp, x, w, **attrs))(x, w)
+    dy = DRAW.randn(*y.shape).astype("f")
+    expected, dx, dw = by_loops(np.pad(x, pairs), w, dy, strides, (1, 1), "VALID")
+    np.testing.assert_allclose(y, expected, atol=1e-3)
+    got = jax.jit(lambda w, dy: backprop_input(jnp, x.shape, w, dy, **attrs))(w, dy)
+    np.testing.assert_allclose(got, dx[:, 6:19, 4:20], atol=1e-3)
+    got = jax.jit(lambda x, dy: backprop_filter(jnp, x, w.shape, dy, **attrs))(x, dy)
+    np.testing.assert_allclose(got, dw, atol=1e-3)
+
+
 @pytest.mark.parametrize("padding", ["SAME", "EXPLICIT"])
 def test_channels_first_is_channels_last_transposed(padding):
     x, w = DRAW.randn(2, 6, 7, 3), DRAW.randn(3, 2, 3, 4)
