@@ -183,7 +183,10 @@ class Channel:
     def has_room(self) -> bool:
         """Whether a short frame can be sent without waiting for the other side to read."""
         poll = select.poll()
-        poll.register(self.sock.fileno(), select.POLLOUT)
+        try:
+            poll.register(self.sock.fileno(), select.POLLOUT)
+        except ValueError:  # it was closed here
+            return False
         return bool(poll.poll(0))
 
     def is_unread(self) -> bool:

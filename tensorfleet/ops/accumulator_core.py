@@ -15,7 +15,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.ops.memory import is_fixed
-from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt, Signal, give_way
+from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt, Signal
 from tensorfleet.shapes import TensorShape
 
 
@@ -75,11 +75,8 @@ class Accumulator:
                 return False
             self._add(*gradient)
             self.count += 1
-            waiting = len(self._taking)
+            # Whoever takes goes on when this thread waits: for a token, say, in the line of those that the update brings.
             self._serve()
-            served = len(self._taking) < waiting
-        if served:
-            give_way()
         return True
 
     def set_step(self, step: int) -> None:

@@ -258,7 +258,7 @@ class Queue:
                 attempt.event = Signal()
             answered = self._to_answer()
         _answer(answered)
-        if attempt.done:
+        if attempt.done and not answered:
             give_way()
         return attempt.done
 
@@ -405,11 +405,14 @@ class Queue:
         return np.stack([a[i] if row < 0 else a[i][row, ...] for a, row in elements])
 
 
-def _answer(attempts: Iterable[Attempt]) -> None:
-    for attempt in attempts:
-        assert attempt.answer is not None
-        attempt.answer()
-        attempt.finish()
+def _answer(attempts: Sequence[Attempt]) -> None:
+    """Has all answered first, and wakes those who waited then, whatever happens."""
+    with contextlib.ExitStack() as waking:
+        for attempt in attempts:
+            waking.callback(attempt.finish)
+        for attempt in attempts:
+            assert attempt.answer is not None
+            attempt.answer()
 
 
 def _text(dims: Iterable[int | None] | None) -> str:

@@ -31,7 +31,6 @@ from tensorfleet.ops.basic import group, no_op
 from tensorfleet.ops.queue_ops import FIRST_AND_LAST, REPLICAS
 from tensorfleet.ops.queues import FIFOQueue
 from tensorfleet.platform import logging
-from tensorfleet.protos import RunOptions
 from tensorfleet.train.coordinator import Coordinator
 from tensorfleet.train.optimizer import Optimizer
 from tensorfleet.train.queue_runner import QueueRunner, repeater
@@ -319,6 +318,8 @@ class _Updates(QueueRunner):
     def _at_exit(self, sess: Any) -> None:
         """A program that ends in good order has ended the training, also when it stopped nothing itself."""
         if self._runs_per_session.get(sess) and not hasattr(sys, "last_value"):
+            from tensorfleet.protos import RunOptions
+
             with contextlib.suppress(Exception):
                 self.say_farewell(sess, RunOptions(timeout_in_ms=_FAREWELL_MS))
 
@@ -330,7 +331,7 @@ class _Updates(QueueRunner):
         with contextlib.suppress(Exception):
             self.say_farewell(sess)
 
-    def say_farewell(self, sess: Any, options: RunOptions | None = None) -> None:
+    def say_farewell(self, sess: Any, options: Any = None) -> None:
         """Lets each replica make one more step, and tells who waits after that that the training is over."""
         for put in self.farewell:
             sess.run(put, options=options)

@@ -140,7 +140,7 @@ def test_settings_are_checked(monkeypatch, settings, message):
     ("name", "instead"),
     [
         ("estimator.BoostedTreesClassifier", "tf.estimator.Estimator"),
-        ("keras.applications", "docs/"),
+        ("keras.none", "docs/"),
         ("contrib.none", "docs/"),
     ],
 )
