@@ -9,7 +9,6 @@ from typing import Any
 from tensorfleet.api import export, publish
 from tensorfleet.graph.operation import Operation
 from tensorfleet.internals.bookkeeping import TraceableObject
-from tensorfleet.protos import GraphDebugInfo
 
 _PLACE = "python.framework.error_interpolation."
 _TAG = re.compile(r"\{\{(node|colocation_node) ([A-Za-z0-9_.\\/>\-]+)\}\}")
@@ -86,8 +85,10 @@ def interpolate(error_message: str, graph: Any) -> str:
 
 
 @export(f"{_PLACE}create_graph_debug_info_def")
-def debug_info(operations: Iterable[tuple[str, Operation]]) -> GraphDebugInfo:
+def debug_info(operations: Iterable[tuple[str, Operation]]) -> Any:
     """The lines that made some operations, each given with the name of its function, as one message."""
+    from tensorfleet.protos import GraphDebugInfo
+
     found = GraphDebugInfo()
     places: dict[str, int] = {}
     for function, op in operations:
