@@ -119,6 +119,10 @@ class Loop(Operation):
             ops=rest,
             nested=True,
         )
+        # What was found out before, by a session that gives a task its share, its share does not compute.
+        known = {t: plan.constants[t] for op in own for t in op._inputs if t in plan.constants}
+        cond.constants.update(known)
+        body.constants.update(known)
         return cond, body
 
     def _share_memory(self) -> None:

@@ -401,3 +401,13 @@ def test_values_kept_for_a_loop_are_freed_with_its_step(serve):
             session.run(loop, {x: np.ones(10_000)})
             (kept,) = server.worker._sessions.values()
             assert not kept.handles and not kept.steps
+
+
+def test_what_is_known_of_a_loop_beforehand_is_known_inside_of_it(cluster):
+    x = tf.placeholder(tf.float32, [None, 4, 2])
+    outputs, _ = tf.nn.dynamic_rnn(tf.contrib.rnn.LayerNormBasicLSTMCell(3), x, dtype=tf.float32)
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.square(outputs - 1.0)))
+    with tf.Session(cluster.target("worker", 0)) as sess:
+        sess.run(tf.global_variables_initializer())
+        for _ in range(3):
+            sess.run(train, {x: np.ones([5, 4, 2])})
