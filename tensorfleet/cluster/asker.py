@@ -12,9 +12,8 @@ from typing import Any
 
 from tensorfleet.cluster import wire
 
-_MOST = (
-    1 << 12
-)  # bytes that a connection with room takes at once: nobody waits for somebody else's client to read
+# Bytes that a connection with room takes at once: nobody waits for somebody else's client to read.
+_MOST = 1 << 12
 
 
 class Asker:
@@ -46,8 +45,7 @@ class Asker:
         components = queue.single(attempt.taken)
         values = [components[i] for i in self.wants[1]]
         with self._turn:
-            fits = sum(v.nbytes for v in values) <= _MOST and self._channel.has_room()
-            if self._is_over or not fits or self.is_gone():
+            if self._is_over or not _is_short(values) or not self._channel.has_room() or self.is_gone():
                 return
             self._answered = True
             self.taken.append((queue, attempt))
@@ -66,3 +64,8 @@ class Asker:
     def is_answered_by(self, op: Any) -> bool:
         """Whether what this operation took was sent as the answer."""
         return op is self.wants[0] and self.is_answered()
+
+
+def _is_short(values: Sequence[Any]) -> bool:
+    """Whether an answer fits; how long strings are, their arrays do not tell."""
+    return not any(v.dtype.hasobject for v in values) and sum(v.nbytes for v in values) <= _MOST

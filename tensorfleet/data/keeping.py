@@ -19,8 +19,8 @@ from tensorfleet.graph.tensor_proto import array_of, proto_of
 from tensorfleet.io.records import RecordReader, TFRecordWriter
 from tensorfleet.io.varint import read_varint, write_varint
 from tensorfleet.ops.ragged_value import RaggedTensorValue
-from tensorfleet.runtime.program import StepContext
 from tensorfleet.runtime.resources import RandomStreams
+from tensorfleet.runtime.step import StepContext
 
 
 def lasting_step(step: Any) -> StepContext:

@@ -205,5 +205,5 @@ def is_complete(prefix: str) -> bool:
         reader = BundleReader(prefix)
         sizes = [os.path.getsize(data_file(prefix, i, reader.shards)) for i in range(reader.shards)]
         return all(e.offset + e.size <= sizes[e.shard_id] for e in reader.entries.values())
-    except (OSError, errors.OpError):
+    except (OSError, IndexError, errors.OpError):
         return os.path.isfile(prefix)  # the older format is one file

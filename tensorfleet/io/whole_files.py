@@ -101,7 +101,7 @@ def sync_now(paths: Sequence[str]) -> None:
 
 def _sync_all(paths: Sequence[str]) -> None:
     try:
-        sync_now(paths)
+        sync_now([path for path in paths if os.path.exists(path)])
     except FileNotFoundError:
         pass  # deleted meanwhile: nobody needs it on disk
     except OSError as e:

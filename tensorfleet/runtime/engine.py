@@ -19,8 +19,9 @@ from tensorfleet.passes.plan import Branches, Inner
 from tensorfleet.runtime import trace
 from tensorfleet.runtime.devices import local_device_names, use_threads
 from tensorfleet.runtime.placement_log import PlacementLog
-from tensorfleet.runtime.program import Program, StepContext
+from tensorfleet.runtime.program import Program
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
+from tensorfleet.runtime.step import StepContext
 from tensorfleet.runtime.threads import Pool
 
 # What ends the steps of a session that is closed.

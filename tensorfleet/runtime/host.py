@@ -17,8 +17,9 @@ from tensorfleet.runtime.resources import release
 from tensorfleet.runtime.segment import uninitialized
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.program import Slots, StepContext
+    from tensorfleet.runtime.program import Slots
     from tensorfleet.runtime.resources import ResourceManager
+    from tensorfleet.runtime.step import StepContext
 
 
 # These only look up what their shared name stands for, or make it at first.

@@ -13,8 +13,9 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.passes.plan import Part, Plan
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.program import Slots, StepContext
+    from tensorfleet.runtime.program import Slots
     from tensorfleet.runtime.resources import ResourceManager
+    from tensorfleet.runtime.step import StepContext
 
 
 class IndexItem:

@@ -12,8 +12,9 @@ from tensorfleet.passes.plan import Guard, Part, Plan
 from tensorfleet.runtime.loops_traced import TracedLoop, traceable
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.program import Program, Slots, StepContext
+    from tensorfleet.runtime.program import Program, Slots
     from tensorfleet.runtime.resources import ResourceManager
+    from tensorfleet.runtime.step import StepContext
 
 
 # A loop that has taken this long, in seconds, is compiled as a whole; one run that takes longer, in its parts.

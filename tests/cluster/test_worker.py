@@ -1,7 +1,6 @@
 """A task's decisions, without sockets: what is late, and what belongs to a step that is over."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -78,9 +77,15 @@ def taking(made, line, stage=1):
     """A client that waits for an element in another thread."""
     asker = Asker(line)
     result = in_background(made.run, HANDLE, 1, stage, 1, 0, [], None, asker)
-    until(lambda: made.session(HANDLE).steps and next(iter(made.session(HANDLE).steps.values())).contexts)
-    time.sleep(0.2)
+    until(lambda: is_waited_for(made))
     return asker, result
+
+
+def is_waited_for(made):
+    engine = made.session(HANDLE).engine
+    return any(
+        queue._taking for where in (engine.private, engine.resources) for queue in where.of_kind("queue")
+    )
 
 
 def test_an_element_for_a_client_that_has_gone_stays_in_the_queue(queue):
@@ -140,8 +145,7 @@ def test_only_what_a_stage_takes_in_the_end_is_its_answer(queue):
     line = Line()
     _, result = taking(queue, line, stage=3)
     queue.run(HANDLE, 2, 0, 1, 0, [])
-    until(lambda: queue.run(HANDLE, 3, 2, 1, 0, []) == [0])
-    time.sleep(0.2)
+    until(lambda: is_waited_for(queue))
     assert not line.sent
     queue.run(HANDLE, 4, 4, 1, 0, [])
     assert result.result(60) == [8]
@@ -152,8 +156,7 @@ def test_a_traced_stage_answers_for_itself(queue):
     line = Line()
     asker = Asker(line)
     result = in_background(queue.run, HANDLE, 1, 1, 1, 0, [], Collector(), asker)
-    until(lambda: queue.session(HANDLE).steps)
-    time.sleep(0.2)
+    until(lambda: is_waited_for(queue))
     queue.run(HANDLE, 2, 0, 1, 0, [])
     assert result.result(60) == [7]
     assert not line.sent
