@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,6 +19,7 @@ _LAZY: dict[str, Callable[[str], Any]] = {}
 _BORROWS: dict[str, tuple[str, ...]] = {}
 # Modules whose names follow a rule: what gives their value, or None for a name that is not theirs.
 _FINDERS: dict[str, Callable[[str], Any]] = {}
+_LISTED: dict[str, Callable[[], Iterable[str]]] = {}
 
 
 _GRAPHS = "TensorFleet runs graphs: build one and run it in a tf.Session, or see docs/compatibility.md"
@@ -83,9 +84,15 @@ def publish_module(name: str, *lenders: str) -> None:
     _BORROWS[name] = lenders
 
 
-def publish_finder(module: str, finder: Callable[[str], Any]) -> None:
-    """Publishes a module whose names `finder(name)` gives when they are first used; None: there is no such name."""
+def publish_finder(
+    module: str, finder: Callable[[str], Any], listed: Callable[[], Iterable[str]] = tuple
+) -> None:
+    """Publishes a module whose names `finder(name)` gives when they are first used; None: there is no such name.
+
+    `listed()` are the names that `dir` shows.
+    """
     _FINDERS[module] = finder
+    _LISTED[module] = listed
 
 
 def install(package: types.ModuleType) -> None:
@@ -138,7 +145,7 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
 
 def _names_in(module: types.ModuleType, path: str) -> list[str]:
     """What a module has, loaded or not."""
-    found = set(vars(module))
+    found = {*vars(module), *_LISTED.get(path, tuple)()}
     for place in (path, *filter(None, _BORROWS.get(path, ()))):
         start = f"{place}." if place else ""
         found.update(

@@ -13,6 +13,18 @@ from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.registry import REQUIRED, OpSpec
 
+# Where the functions of TensorFlow call an argument otherwise than the op does.
+_REDUCTIONS = ("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
+_ARGUMENTS: dict[str, dict[str, str]] = {
+    **dict.fromkeys(_REDUCTIONS, {"reduction_indices": "axis"}),
+    "ExpandDims": {"dim": "axis"},
+    "Select": {"t": "x", "e": "y"},
+    "Split": {"split_dim": "axis"},
+    "SplitV": {"split_dim": "axis"},
+    "Squeeze": {"squeeze_dims": "axis"},
+    "Where": {"input": "condition"},
+}
+
 
 def raw_op(op_type: str) -> Callable | None:
     """The function of `tf.raw_ops` for an op type, which takes keywords only; None when there is no such op."""
@@ -38,10 +50,14 @@ def _op_types() -> dict[str, str]:
 def _function(op_type: str, kind: Any) -> Callable:
     spec = registry.get(op_type)
     inputs = [arg.name for arg in spec.inputs]
-    signature = inspect.Signature([inspect.Parameter(n, kind, default=d) for n, d in _parameters(spec)])
+    called = _ARGUMENTS.get(op_type, {})
+    own = {argument: name for name, argument in called.items()}
+    signature = inspect.Signature(
+        [inspect.Parameter(called.get(n, n), kind, default=d) for n, d in _parameters(spec)]
+    )
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
+        given = {own.get(n, n): value for n, value in signature.bind(*args, **kwargs).arguments.items()}
         values = [given.pop(name) for name in inputs]
         return _named(spec, apply(op_type, *values, name=given.pop("name", None), **given))
 
@@ -68,4 +84,4 @@ def _named(spec: OpSpec, outputs: Any) -> Any:
     return collections.namedtuple(spec.name, [arg.name for arg in spec.outputs])(*outputs)
 
 
-publish_finder("raw_ops", raw_op)
+publish_finder("raw_ops", raw_op, registry.all_ops)

@@ -19,6 +19,21 @@ def test_raw_ops_take_keywords():
         tf.raw_ops.NoSuchOp  # noqa: B018
 
 
+def test_arguments_are_called_as_by_the_functions_of_tensorflow():
+    x = np.float32([[1, 2], [3, 4]])
+    assert run(tf.raw_ops.Sum(input=x, axis=0)).tolist() == [4, 6]
+    assert run(tf.raw_ops.Select(condition=x > 2, x=x, y=-x)).tolist() == [[-1, -2], [3, 4]]
+    assert run(tf.raw_ops.Where(condition=x > 3)).tolist() == [[1, 1]]
+    assert tf.raw_ops.ExpandDims(input=x, axis=0).shape == [1, 2, 2]
+    assert tf.raw_ops.Squeeze(input=x[:, :1], axis=[1]).shape == [2]
+    with pytest.raises(TypeError, match="reduction_indices|axis"):
+        tf.raw_ops.Sum(input=x, reduction_indices=0)
+
+
+def test_ops_are_listed():
+    assert {"MatMul", "Conv2D"} < set(dir(tf.raw_ops))
+
+
 def test_several_outputs_have_names():
     found = tf.raw_ops.TopKV2(input=np.float32([3, 1, 2]), k=2)
     assert run(found.values).tolist() == [3, 2]
