@@ -429,8 +429,8 @@ def broadcast_shape(a: TensorShape, b: TensorShape) -> TensorShape:
         if e == 1:
             out[shift + i] = d
         elif e is None or d is None:
-            # An unknown dimension against a number other than 1 must end up as that number.
-            out[shift + i] = d if e is None else e
+            # An unknown dimension against a number above 1 must end up as that number; TensorFlow does not say so of 0.
+            out[shift + i] = (d if e is None else e) or None
         else:
             e, d = (d, e) if turned else (e, d)
             raise ValueError(f"Dimensions must be equal, but are {e} and {d}")

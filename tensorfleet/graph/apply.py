@@ -77,6 +77,8 @@ def _build(graph: Graph, spec: OpSpec, inputs: Sequence[Any], attrs: dict[str, A
                 raise TypeError(f"{spec.name} got an unexpected attribute '{key}'.")
             if value is not None:
                 known[key] = clean_attr(spec, spec.attrs[key], value) if key in spec.attrs else value
+            elif key in spec.attrs and spec.attrs[key] == Attr(key, "shape", registry.REQUIRED):
+                known[key] = TensorShape(None)
         flat: list[Tensor] = []
         held: list[Operation] = []
         for arg, value in zip(spec.inputs, inputs, strict=True):

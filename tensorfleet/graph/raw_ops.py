@@ -16,7 +16,7 @@ from tensorfleet.graph.registry import REQUIRED, OpSpec
 # Where the functions of TensorFlow call an argument otherwise than the op does.
 _REDUCTIONS = ("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
 _ARGUMENTS: dict[str, dict[str, str]] = {
-    **dict.fromkeys(_REDUCTIONS, {"reduction_indices": "axis"}),
+    **{name: {"reduction_indices": "axis"} for name in _REDUCTIONS},
     "ExpandDims": {"dim": "axis"},
     "Select": {"t": "x", "e": "y"},
     "Split": {"split_dim": "axis"},

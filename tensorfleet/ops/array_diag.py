@@ -437,7 +437,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag", k:
 
 @op(
     "MatrixBandPart",
-    "input: T, num_lower: Tindex[0], num_upper: Tindex[0] -> band: T",
+    "input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
     "T: type; Tindex: index = int64",
     shape=same_as_input,
     examples=[case(_M, np.int64(0), np.int64(1)), case(_M[0], np.int32(-1), np.int32(0))],

@@ -53,6 +53,14 @@ def static_value(op: Operation, position: int) -> np.ndarray | None:
     return constant_value(op._inputs[position])
 
 
+def static_scalar(op: Operation, position: int) -> int | None:
+    """The integer that an input is when it is a constant, else None; ValueError for a constant of another rank."""
+    value = static_value(op, position)
+    if value is not None and value.ndim:
+        raise ValueError(f"Input must be scalar but has rank {value.ndim}")
+    return None if value is None else int(value)
+
+
 def check_prefix(shape: TensorShape, prefix: TensorShape) -> None:
     """Raises ValueError unless a shape can begin with the dimensions of another."""
     if shape._d is None or prefix._d is None:

@@ -43,7 +43,7 @@ def _loss_shape(op: Operation) -> list[TensorShape]:
 
 @op(
     "CTCLoss",
-    "inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32 -> loss: T, gradient: T",
+    "inputs: T[3], labels_indices: int64[2], labels_values: int32[1], sequence_length: int32[1] -> loss: T, gradient: T",
     "preprocess_collapse_repeated: bool = false; ctc_merge_repeated: bool = true; "
     "ignore_longer_outputs_than_inputs: bool = false; T: {float, double} = float",
     shape=_loss_shape,
@@ -129,7 +129,7 @@ def _sparse(decoded: list[list[int]]) -> tuple:
 
 @op(
     "CTCGreedyDecoder",
-    "inputs: T, sequence_length: int32 -> decoded_indices: int64, decoded_values: int64, decoded_shape: int64, "
+    "inputs: T[3], sequence_length: int32[1] -> decoded_indices: int64, decoded_values: int64, decoded_shape: int64, "
     "log_probability: T",
     "merge_repeated: bool = false; blank_index: int = -1; T: {float, double} = float",
     shape=_decoded_shapes,
@@ -146,7 +146,7 @@ def _ctc_greedy_decoder(
 
 @op(
     "CTCBeamSearchDecoder",
-    "inputs: T, sequence_length: int32 -> decoded_indices: top_paths * int64, decoded_values: top_paths * int64, "
+    "inputs: T[3], sequence_length: int32[1] -> decoded_indices: top_paths * int64, decoded_values: top_paths * int64, "
     "decoded_shape: top_paths * int64, log_probability: T",
     "beam_width: int >= 1; top_paths: int >= 1; merge_repeated: bool = true; T: {float, double} = float",
     shape=_decoded_shapes,

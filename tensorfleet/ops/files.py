@@ -26,7 +26,7 @@ def one_string(value: Any, what: str) -> bytes:
     return flat[0]
 
 
-@op("ReadFile", "filename: string -> contents: string", shape=lambda op: SCALAR, host=True)
+@op("ReadFile", "filename: string[0] -> contents: string", shape=lambda op: SCALAR, host=True)
 def _read_file(ctx: Any, filename: Any) -> Any:
     out = np.empty((), object)
     out[()] = whole_file(one_string(filename, "filename"))
@@ -46,7 +46,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
     return apply("ReadFile", filename, name=name)
 
 
-@op("WriteFile", "filename: string, contents: string ->", host=True, stateful=True)
+@op("WriteFile", "filename: string[0], contents: string[0] ->", host=True, stateful=True)
 def _write_file(ctx: Any, filename: Any, contents: Any) -> None:
     path = gfile.local_path(one_string(filename, "filename"))
     data = one_string(contents, "contents")

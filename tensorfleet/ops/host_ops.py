@@ -24,6 +24,7 @@ from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.ops.basic import c_name, unknown_like
 from tensorfleet.ops.common import SCALAR, same_as_input
 from tensorfleet.ops.interrupting import Background, Call
+from tensorfleet.shapes import TensorShape
 
 # -- Python functions --------------------------------------------------------------------------------
 
@@ -285,19 +286,22 @@ def Print(
     )
 
 
+def _format_shape(op: Operation) -> TensorShape:
+    places, given = op._attrs["template"].count(op._attrs["placeholder"]), len(op._inputs)
+    if places != given:
+        raise ValueError(f"num placeholders in template and num inputs must match: {places} vs. {given}")
+    return SCALAR
+
+
 @op(
     "StringFormat",
     "inputs: list(T) -> output: string",
     "T: list(type); template: string = '%s'; placeholder: string = '%s'; summarize: int = 3",
-    shape=lambda op: SCALAR,
+    shape=_format_shape,
     host=True,
 )
 def _string_format(ctx: Any, inputs: list, *, template: bytes, placeholder: bytes, summarize: int) -> Any:
     pieces = template.split(placeholder)
-    if len(pieces) != len(inputs) + 1:
-        raise errors.invalid(
-            f"num placeholders in template and num inputs must match: {len(pieces) - 1} vs. {len(inputs)}"
-        )
     out = np.empty((), object)
     texts = [_with_edges(i, summarize).encode() for i in inputs]
     out[()] = b"".join(p + t for p, t in zip(pieces, [*texts, b""], strict=True))
@@ -328,10 +332,18 @@ def _row(value: Any, limit: int) -> str:
     return _with_edges(value, limit)
 
 
+def _printed_shape(op: Operation) -> list:
+    rank = op._inputs[0].shape.rank
+    if rank not in (None, 0):
+        raise ValueError(f"input must be a scalar, but has rank: {rank}")
+    return []
+
+
 @op(
     "PrintV2",
     "input: string ->",
     "output_stream: string = stderr; end: string = '\n'",
+    shape=_printed_shape,
     host=True,
     stateful=True,
 )

@@ -87,7 +87,7 @@ def _decode_jpeg(ctx: Any, contents: Any, *, channels: int, ratio: int) -> Any:
 
 @op(
     "DecodeAndCropJpeg",
-    "contents: string, crop_window: int32 -> image: uint8",
+    "contents: string[0], crop_window: int32[4,] -> image: uint8",
     _JPEG,
     shape=_decoded,
     host=True,
@@ -105,7 +105,7 @@ def _decode_and_crop_jpeg(ctx: Any, contents: Any, window: Any, *, channels: int
 
 @op(
     "DecodeGif",
-    "contents: string -> image: uint8",
+    "contents: string[0] -> image: uint8",
     shape=lambda op: TensorShape([None, None, None, 3]),
     host=True,
 )
@@ -156,7 +156,7 @@ def _decode_image(
 
 @op(
     "ExtractJpegShape",
-    "contents: string -> image_shape: output_type",
+    "contents: string[0] -> image_shape: output_type",
     "output_type: index = int32",
     shape=lambda op: TensorShape([3]),
     host=True,
@@ -197,7 +197,7 @@ def _check_jpeg(image: np.ndarray) -> None:
 
 @op(
     "EncodeJpeg",
-    "image: uint8 -> contents: string",
+    "image: uint8[3] -> contents: string",
     "format: string(|grayscale|rgb) = ''; quality: int = 95; progressive: bool = false; "
     "optimize_size: bool = false; chroma_downsampling: bool = true; density_unit: string(in|cm) = 'in'; "
     "x_density: int = 300; y_density: int = 300; xmp_metadata: string = ''",
@@ -224,7 +224,7 @@ def _encode_jpeg(ctx: Any, image: Any, *, op: Operation) -> Any:
 
 @op(
     "EncodeJpegVariableQuality",
-    "images: uint8, quality: int32 -> contents: string",
+    "images: uint8[3], quality: int32 -> contents: string",
     shape=scalar,
     host=True,
 )

@@ -225,7 +225,7 @@ _SAMPLED_SHAPES = lambda op: [vector_of(3), vector_of(3), TensorShape([1, 1, 4])
 
 @op(
     "SampleDistortedBoundingBox",
-    f"image_size: T, bounding_boxes: float -> {_SAMPLED}",
+    f"image_size: T[3,], bounding_boxes: float[3] -> {_SAMPLED}",
     f"{_KIND}min_object_covered: float = 0.1; {_RANGES}",
     shape=_SAMPLED_SHAPES,
     host=True,
@@ -237,7 +237,7 @@ def _sample_box(ctx: Any, image_size: Any, boxes: Any, *, min_object_covered: fl
 
 @op(
     "SampleDistortedBoundingBoxV2",
-    f"image_size: T, bounding_boxes: float, min_object_covered: float -> {_SAMPLED}",
+    f"image_size: T[3,], bounding_boxes: float[3], min_object_covered: float[0] -> {_SAMPLED}",
     _KIND + _RANGES,
     shape=_SAMPLED_SHAPES,
     host=True,

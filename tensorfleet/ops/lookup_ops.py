@@ -69,7 +69,7 @@ def _table_of_rows(
 @_table_op(
     "MutableDenseHashTableV2",
     "; value_shape: shape = (); initial_num_buckets: int = 131072; max_load_factor: float = 0.8",
-    "empty_key: key_dtype, deleted_key: key_dtype ",
+    "empty_key: key_dtype[1-], deleted_key: key_dtype[1-] ",
 )
 def _dense_table(
     ctx: Any,

@@ -162,7 +162,7 @@ def _avg_pool_gradient(op: Operation, dy: Any, *_: Any) -> Any:
 
 @op(
     "FractionalMaxPoolGrad",
-    "orig_input: T, orig_output: T, out_backprop: T, row_pooling_sequence: int64, col_pooling_sequence: int64 -> "
+    "orig_input: T[4], orig_output: T, out_backprop: T, row_pooling_sequence: int64, col_pooling_sequence: int64 -> "
     "output: T",
     "overlapping: bool = false; T: {float, double, int32, int64}",
     shape=lambda op: op._inputs[0].shape,

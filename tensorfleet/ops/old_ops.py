@@ -37,7 +37,7 @@ not_differentiable("Bucketize")
 
 @op(
     "NthElement",
-    "input: T, n: int32 -> values: T",
+    "input: T[1+], n: int32 -> values: T",
     "reverse: bool = false; T: real",
     shape=lambda op: (
         TensorShape(None)

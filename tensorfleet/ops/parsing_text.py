@@ -18,7 +18,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.tensor_proto import array_of, parsed, serialized
-from tensorfleet.ops.common import SCALAR, UNKNOWN, same_as_input
+from tensorfleet.ops.common import SCALAR, UNKNOWN, same_as_input, static_scalar
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.packed_strings import together
 from tensorfleet.ops.parsing_wire import objects
@@ -311,11 +311,17 @@ def _swapped(values: np.ndarray) -> np.ndarray:
     return values.byteswap()
 
 
+def _padded_shape(op: Operation) -> TensorShape:
+    length = static_scalar(op, 1)
+    number = None if length is None else length // op._attrs["out_type"].size
+    return op._inputs[0].shape.concatenate(TensorShape([number]))
+
+
 @op(
     "DecodePaddedRaw",
     "input_bytes: string, fixed_length: int32 -> output: out_type",
     "out_type: {half, float, double, int32, uint16, uint8, int16, int8, int64, bfloat16}; little_endian: bool = true",
-    shape=lambda op: op._inputs[0].shape.concatenate(TensorShape([None])),
+    shape=_padded_shape,
     host=True,
     examples=[case(np.array([b"ab", b"efgh"], object), np.int32(4), out_type=dtypes.int16)],
 )

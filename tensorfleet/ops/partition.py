@@ -21,6 +21,7 @@ from tensorfleet.ops.common import (
     check_prefix,
     first_bad,
     ints,
+    normal_axis,
     static_value,
     tensor_list,
     vector_of,
@@ -122,9 +123,9 @@ def _unique(x: Any, axis: Any, kind: DType) -> tuple:
 def _unique_shape(op: Operation) -> list[TensorShape]:
     shape = op._inputs[0].shape
     if len(op._inputs) == 1:
-        if shape.rank not in (None, 1):
+        if op.type == "Unique" and shape.rank not in (None, 1):
             raise ValueError(f"Shape must be rank 1 but is rank {shape.rank}")
-        shapes = [vector_of(None), shape.with_rank(1), vector_of(None)]
+        shapes = [vector_of(None), shape, vector_of(None)]
     else:
         shapes = [*_unique_along(op, shape), vector_of(None)]
     return shapes[: len(op._outputs)]
@@ -134,7 +135,12 @@ def _unique_along(op: Operation, shape: TensorShape) -> tuple[TensorShape, Tenso
     axis = static_value(op, 1)
     if shape._d is None or axis is None:
         return unknown_shape(shape.rank), vector_of(None)
-    return unknown_shape(shape.rank), vector_of(shape._d[ints(axis)[0] if axis.size else 0])
+    if axis.ndim != 1:
+        raise ValueError("axis expects a 1D vector.")
+    if axis.size > 1:
+        raise ValueError("axis does not support input tensors larger than 1 elements.")
+    place = normal_axis(ints(axis)[0], len(shape._d)) if axis.size else 0
+    return unknown_shape(shape.rank), vector_of(shape._d[place])
 
 
 _NUMBERS = np.array([3, 1, 3, 2, 1], np.int32)

@@ -13,7 +13,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.common import SCALAR, same_as_input
+from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least, same_dimension
 from tensorfleet.ops.public import op_function
@@ -69,12 +69,25 @@ def _check_scalar(low: Any, high: Any, axis: int) -> None:
         raise errors.UnimplementedError(None, None, "Quantization by axis is not supported: use axis = -1.")
 
 
+def _check_ranges(op: Operation) -> None:
+    """The limits are numbers, or vectors with one number for each part along the axis."""
+    per_part = op._attrs["axis"] != -1
+    for tensor in op._inputs[1:]:
+        if tensor.shape.rank not in (None, int(per_part)):
+            raise ValueError(f"Shape must be rank {int(per_part)} but is rank {tensor.shape.rank}")
+
+
+def _quantized_shapes(op: Operation) -> list[TensorShape]:
+    _check_ranges(op)
+    return [op._inputs[0].shape, SCALAR, SCALAR]
+
+
 @op(
     "QuantizeV2",
     "input: float, min_range: float, max_range: float -> output: T, output_min: float, output_max: float",
     f"T: {_QUANTIZED}; {_MODES}; round_mode: string(HALF_AWAY_FROM_ZERO|HALF_TO_EVEN) = 'HALF_AWAY_FROM_ZERO'; "
     "narrow_range: bool = false; axis: int = -1; ensure_minimum_range: float = 0.01",
-    shape=lambda op: [op._inputs[0].shape, SCALAR, SCALAR],
+    shape=_quantized_shapes,
     host=True,
 )
 def _quantize(ctx: Any, x: Any, low: Any, high: Any, *, op: Operation) -> tuple:
@@ -130,11 +143,16 @@ def _scaled(first: Any, last: Any, bottom: Any, top: Any) -> np.float32:
     return np.float32(min(by_bottom, by_top))
 
 
+def _dequantized_shape(op: Operation) -> TensorShape:
+    _check_ranges(op)
+    return op._inputs[0].shape
+
+
 @op(
     "Dequantize",
     "input: T, min_range: float, max_range: float -> output: dtype",
     f"T: {_QUANTIZED}; {_MODES}; narrow_range: bool = false; axis: int = -1; dtype: {{bfloat16, float}} = float",
-    shape=same_as_input,
+    shape=_dequantized_shape,
     host=True,
 )
 def _dequantize(ctx: Any, x: Any, low: Any, high: Any, *, op: Operation) -> Any:

@@ -163,7 +163,7 @@ def _per_channel(op: Operation) -> TensorShape:
 
 @op(
     "FakeQuantWithMinMaxVarsPerChannel",
-    "inputs: float, min: float, max: float -> outputs: float",
+    "inputs: float, min: float[1], max: float[1] -> outputs: float",
     _ATTRS,
     shape=_per_channel,
     examples=[case(_X, _LOWS, _HIGHS), case(_X[0], _LOWS, _HIGHS, num_bits=4)],

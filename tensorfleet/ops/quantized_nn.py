@@ -61,7 +61,7 @@ def _concat_shape(op: Operation) -> list[TensorShape]:
 
 @op(
     "QuantizedConcat",
-    "concat_dim: int32, values: N * T, input_mins: N * float, input_maxes: N * float -> "
+    "concat_dim: int32[0], values: N * T, input_mins: N * float, input_maxes: N * float -> "
     "output: T, output_min: float, output_max: float",
     "N: int; T: type",
     shape=_concat_shape,
@@ -167,7 +167,7 @@ def _like_first(op: Operation) -> list[TensorShape]:
 
 @op(
     "QuantizedReluX",
-    f"features: Tinput, max_value: float, min_features: float, max_features: float -> {_ACTIVATED}",
+    f"features: Tinput, max_value: float, min_features: float[0], max_features: float[0] -> {_ACTIVATED}",
     _ACTIVATION,
     shape=_like_first,
     host=True,
@@ -178,7 +178,7 @@ def _quantized_relu_x(ctx: Any, x: Any, top: Any, low: Any, high: Any, *, out_ty
 
 @op(
     "QuantizedRelu",
-    f"features: Tinput, min_features: float, max_features: float -> {_ACTIVATED}",
+    f"features: Tinput, min_features: float[0], max_features: float[0] -> {_ACTIVATED}",
     _ACTIVATION,
     shape=_like_first,
     host=True,
@@ -189,7 +189,7 @@ def _quantized_relu(ctx: Any, x: Any, low: Any, high: Any, *, out_type: dtypes.D
 
 @op(
     "QuantizedRelu6",
-    f"features: Tinput, min_features: float, max_features: float -> {_ACTIVATED}",
+    f"features: Tinput, min_features: float[0], max_features: float[0] -> {_ACTIVATED}",
     _ACTIVATION,
     shape=_like_first,
     host=True,

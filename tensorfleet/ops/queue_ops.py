@@ -11,7 +11,7 @@ from tensorfleet import dtypes, errors
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.ops.common import SCALAR, static_value
+from tensorfleet.ops.common import SCALAR, static_value, vector_of
 from tensorfleet.ops.queue_core import Attempt, Close, Put, Queue, Take, private_name
 from tensorfleet.ops.queue_orders import PaddingQueue, PriorityQueue, ShuffleQueue
 from tensorfleet.ops.queue_roster import Roster
@@ -89,8 +89,15 @@ _PLACE = "container: string = ''; shared_name: string = ''"
 REPLICAS = "_replicas"
 # On what puts in their first tokens when a chief begins, and their last when it ends.
 FIRST_AND_LAST = "_first_and_last"
+
+
+def handle_shape(op: Operation) -> TensorShape:
+    """A handle is one resource; before there were resources it was a container and a name."""
+    return vector_of(2) if op._outputs[0].dtype._is_ref_dtype else SCALAR
+
+
 _HANDLES = {"": "-> handle: Ref(string)", "V2": "-> handle: resource"}
-_MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": True}
+_MAKES: dict[str, Any] = {"shape": handle_shape, "host": True, "stateful": True}
 
 
 def _fifo(

@@ -20,7 +20,7 @@ from tensorfleet.ops.random_ops import get_seed
 
 @op(
     "ParameterizedTruncatedNormal",
-    "shape: T, means: dtype, stdevs: dtype, minvals: dtype, maxvals: dtype -> output: dtype",
+    "shape: T, means: dtype[1-], stdevs: dtype[1-], minvals: dtype[1-], maxvals: dtype[1-] -> output: dtype",
     "seed: int = 0; seed2: int = 0; dtype: {half, bfloat16, float, double}; T: index",
     shape=lambda op: shape_given_by(op, 0),
     host=True,

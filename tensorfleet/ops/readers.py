@@ -21,7 +21,7 @@ from tensorfleet.ops.common import SCALAR, vector_of
 from tensorfleet.ops.files import one_string, whole_file
 from tensorfleet.ops.parsing_wire import objects
 from tensorfleet.ops.queue_core import Take
-from tensorfleet.ops.queue_ops import complete, shared
+from tensorfleet.ops.queue_ops import complete, handle_shape, shared
 from tensorfleet.ops.read_places import Origin, note
 from tensorfleet.properties import readonly
 
@@ -202,7 +202,7 @@ class _Many:
 # -- making ------------------------------------------------------------------------------------------
 
 _PLACE = "container: string = ''; shared_name: string = ''"
-_MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": True}
+_MAKES: dict[str, Any] = {"shape": handle_shape, "host": True, "stateful": True}
 
 
 def _reader(ctx: Any, container: bytes, shared_name: bytes, start: Callable[[bytes], Any]) -> Reader:

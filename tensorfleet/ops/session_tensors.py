@@ -53,7 +53,7 @@ def _get_handle(ctx: Any, value: Any) -> Any:
 
 @op(
     "GetSessionTensor",
-    "handle: string -> value: dtype",
+    "handle: string[0] -> value: dtype",
     "dtype: type",
     shape=lambda op: UNKNOWN,
     host=True,
@@ -67,7 +67,7 @@ def _get_tensor(ctx: Any, handle: Any, *, dtype: DType) -> Any:
     return value
 
 
-@op("DeleteSessionTensor", "handle: string ->", host=True, stateful=True)
+@op("DeleteSessionTensor", "handle: string[0] ->", host=True, stateful=True)
 def _delete_tensor(ctx: Any, handle: Any) -> None:
     del _kept(ctx)[_found(ctx, handle)]
 

@@ -18,7 +18,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_shape import invalid, reshape
 from tensorfleet.ops.array_shape import rank as rank_of
 from tensorfleet.ops.array_shape import shape as shape_of
-from tensorfleet.ops.common import UNKNOWN, is_numpy, static_value, vector_of
+from tensorfleet.ops.common import UNKNOWN, is_numpy, static_scalar, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.shapes import TensorShape
 
@@ -28,8 +28,7 @@ _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, hal
 
 def _top_k_shape(op: Operation) -> TensorShape:
     dims = op._inputs[0].shape._d
-    value = static_value(op, 1)
-    k = None if value is None else int(value)
+    k = static_scalar(op, 1)
     if k is not None and k < 0:
         raise ValueError(f"Need k >= 0, got {k}")
     if dims is None:
@@ -79,7 +78,7 @@ def _by_packed_sort(xp: Any, x: Any, k: int) -> tuple:
 
 @op(
     "TopKV2",
-    "input: T, k: Tk -> values: T, indices: index_type",
+    "input: T[1+], k: Tk -> values: T, indices: index_type",
     f"sorted: bool = true; T: {_REAL}; Tk: {{int16, int32, int64}} = int32; "
     "index_type: {int16, int32, int64} = int32",
     shape=_top_k_shape,

@@ -429,7 +429,7 @@ def _add_many(
 
 @op(
     "TakeManySparseFromTensorsMap",
-    "sparse_handles: int64 -> sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
+    "sparse_handles: int64[1] -> sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
     "dtype: type; container: string = ''; shared_name: string = ''",
     shape=lambda op: sparse_shapes(None),
     host=True,

@@ -13,7 +13,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.common import is_numpy
+from tensorfleet.ops.common import SCALAR, is_numpy
 from tensorfleet.ops.elementwise import (
     POSITIVE,
     REAL,
@@ -208,8 +208,12 @@ def _igamma_grad_a(xp: Any, a: Any, x: Any) -> Any:
 
 
 def _three_shapes(op: Operation) -> TensorShape:
-    a, b, x = (t.shape for t in op._inputs)
-    return broadcast_shape(broadcast_shape(a, b), x)
+    """Numbers go with anything; the others have one shape."""
+    shapes = [t.shape for t in op._inputs if t.shape.rank != 0]
+    shape = shapes[0] if shapes else SCALAR
+    for other in shapes[1:]:
+        shape = shape.merge_with(other)
+    return shape
 
 
 @op(

@@ -14,10 +14,10 @@ from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.cast import cast
-from tensorfleet.ops.common import SCALAR, is_numpy, merged_inputs, static_value
+from tensorfleet.ops.common import SCALAR, is_numpy, merged_inputs, same_as_input, static_value
 from tensorfleet.ops.elementwise import INTS, POSITIVE, REAL, bracketed, unbroadcast, where, wide
 from tensorfleet.ops.examples import case
-from tensorfleet.shapes import TensorShape, as_shape, broadcast_shape
+from tensorfleet.shapes import TensorShape, as_shape
 
 
 @op(
@@ -233,19 +233,11 @@ def bincount(
 # -- clipping ----------------------------------------------------------------------------------------
 
 
-def _clip_shape(op: Operation) -> TensorShape:
-    shape = op._inputs[0].shape
-    for bound in op._inputs[1:]:
-        if bound.shape.rank != 0:
-            shape = broadcast_shape(shape, bound.shape)
-    return shape
-
-
 @op(
     "ClipByValue",
     "t: T, clip_value_min: T, clip_value_max: T -> output: T",
     "T: number",
-    shape=_clip_shape,
+    shape=same_as_input,
     examples=[
         case(REAL, np.float32(-1), np.float32(1)),
         case(REAL, -np.abs(REAL) / 2, np.abs(REAL) / 2),

@@ -23,7 +23,7 @@ _HOST: dict[str, Any] = {"host": True, "stateful": True}
 
 @op(
     "TensorArrayV3",
-    "size: int32 -> handle: resource, flow: float",
+    "size: int32[0] -> handle: resource, flow: float",
     "dtype: type; element_shape: shape = unknown; dynamic_size: bool = false; clear_after_read: bool = true; "
     "identical_element_shapes: bool = false; tensor_array_name: string = ''",
     shape=lambda op: [TensorShape((2,)), SCALAR],

@@ -57,13 +57,21 @@ def _element(op: Operation, at: int) -> TensorShape:
 
 
 @op(
-    "EmptyTensorList", "element_shape: shape_type, max_num_elements: int32 -> handle: variant", _KIND, **_LIST
+    "EmptyTensorList",
+    "element_shape: shape_type[1-], max_num_elements: int32 -> handle: variant",
+    _KIND,
+    **_LIST,
 )
 def _empty(ctx: Any, shape: Any, most: Any, *, element_dtype: Any) -> Any:
     return TensorList(element_dtype, shape_from(shape), [], int(most))
 
 
-@op("TensorListReserve", "element_shape: shape_type, num_elements: int32 -> handle: variant", _KIND, **_LIST)
+@op(
+    "TensorListReserve",
+    "element_shape: shape_type[1-], num_elements: int32 -> handle: variant",
+    _KIND,
+    **_LIST,
+)
 def _reserve(ctx: Any, shape: Any, count: Any, *, element_dtype: Any) -> Any:
     if count < 0:
         raise errors.invalid(f"The num_elements to reserve must be a non negative number, but got {count}")
@@ -72,7 +80,7 @@ def _reserve(ctx: Any, shape: Any, count: Any, *, element_dtype: Any) -> Any:
 
 @op(
     "TensorListFromTensor",
-    "tensor: element_dtype, element_shape: shape_type -> output_handle: variant",
+    "tensor: element_dtype, element_shape: shape_type[1-] -> output_handle: variant",
     _KIND,
     **_LIST,
 )
@@ -254,7 +262,7 @@ def _scattered(elements: list, tensor: Any, indices: Any) -> list:
 
 @op(
     "TensorListScatter",
-    "tensor: element_dtype, indices: int32, element_shape: shape_type -> output_handle: variant",
+    "tensor: element_dtype, indices: int32, element_shape: shape_type[1-] -> output_handle: variant",
     _KIND,
     **_LIST,
 )
@@ -264,7 +272,7 @@ def _scatter(ctx: Any, tensor: Any, indices: Any, shape: Any, *, element_dtype: 
 
 @op(
     "TensorListScatterV2",
-    "tensor: element_dtype, indices: int32, element_shape: shape_type, num_elements: int32 -> output_handle: variant",
+    "tensor: element_dtype, indices: int32, element_shape: shape_type[1-], num_elements: int32 -> output_handle: variant",
     _KIND,
     **_LIST,
 )
@@ -360,7 +368,7 @@ def _old_concat(ctx: Any, handle: TensorList, *, element_dtype: Any, element_sha
 
 @op(
     "TensorListSplit",
-    "tensor: element_dtype, element_shape: shape_type, lengths: int64 -> output_handle: variant",
+    "tensor: element_dtype, element_shape: shape_type[1-], lengths: int64 -> output_handle: variant",
     _KIND,
     **_LIST,
 )

@@ -21,7 +21,7 @@ def _lines(path: Any) -> list[str]:
 
 @op(
     "GenerateVocabRemapping",
-    "new_vocab_file: string, old_vocab_file: string -> remapping: int64, num_present: int32",
+    "new_vocab_file: string[0], old_vocab_file: string[0] -> remapping: int64, num_present: int32",
     "new_vocab_offset: int; num_new_vocab: int; old_vocab_size: int = -1",
     shape=lambda op: [TensorShape([op._attrs["num_new_vocab"]]), TensorShape([])],
     host=True,
@@ -45,7 +45,7 @@ def _generate_vocab_remapping(
 
 @op(
     "LoadAndRemapMatrix",
-    "ckpt_path: string, old_tensor_name: string, row_remapping: int64, col_remapping: int64, "
+    "ckpt_path: string, old_tensor_name: string[0], row_remapping: int64[1], col_remapping: int64[1], "
     "initializing_values: float -> output_matrix: float",
     "num_rows: int; num_cols: int; max_rows_in_memory: int = -1",
     shape=lambda op: _matrix_shape(op),
