@@ -8,11 +8,9 @@ import numpy as np
 
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
-from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array_build import eye
 from tensorfleet.ops.array_diag import matrix_band_part, matrix_diag_part
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import wide
@@ -251,45 +249,3 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "cholesky_solve", [chol, rhs]):
         y = apply("MatrixTriangularSolve", chol, rhs, adjoint=False, lower=True)
         return apply("MatrixTriangularSolve", chol, y, adjoint=True, lower=True)
-
-
-@export("matrix_solve_ls", "linalg.lstsq")
-def matrix_solve_ls(
-    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
-) -> Tensor:
-    """x that minimizes `|matrix x - rhs|² + l2_regularizer |x|²`; the smallest when there are several.
-
-    `fast` solves the normal equations. Without it singular values are used, which also copes with
-    matrices that have (nearly) dependent columns.
-    """
-    with name_scope(name, "matrix_solve_ls", [matrix, rhs, l2_regularizer]):
-        matrix, rhs = to_tensor(matrix, name="matrix"), to_tensor(rhs, name="rhs")
-        rows, columns = matrix.shape.with_rank_at_least(2).as_list()[-2:]
-        if rows is None or columns is None:
-            raise ValueError("tf.matrix_solve_ls needs to know the size of its matrices; use set_shape.")
-        return (_normal_equations if fast else _by_singular_values)(
-            matrix, rhs, l2_regularizer, rows, columns
-        )
-
-
-def _normal_equations(matrix: Tensor, rhs: Tensor, l2: Any, rows: int, columns: int) -> Tensor:
-    tall = rows >= columns
-    gram = matmul(matrix, matrix, adjoint_a=tall, adjoint_b=not tall)
-    if isinstance(l2, Tensor) or l2 != 0.0:
-        weight = apply("Cast", to_tensor(l2), DstT=matrix.dtype)
-        gram += weight * eye(min(rows, columns), dtype=matrix.dtype)
-    root = cholesky(gram)
-    if tall:
-        return cholesky_solve(root, matmul(matrix, rhs, adjoint_a=True))
-    return matmul(matrix, cholesky_solve(root, rhs), adjoint_a=True)
-
-
-def _by_singular_values(matrix: Tensor, rhs: Tensor, l2: Any, rows: int, columns: int) -> Tensor:
-    s, u, v = apply("Svd", matrix, compute_uv=True, full_matrices=False)
-    limit = np.finfo(matrix.dtype.real_dtype.as_numpy_dtype).eps * max(rows, columns)
-    size = apply("Abs", s) if not s.dtype.is_complex else apply("ComplexAbs", s, Tout=s.dtype.real_dtype)
-    largest = apply("Max", size, [-1], keep_dims=True)
-    weight = apply("Cast", to_tensor(l2), DstT=size.dtype)
-    kept = apply("SelectV2", size > limit * largest, size / (size * size + weight), apply("ZerosLike", size))
-    scaled = apply("ExpandDims", apply("Cast", kept, DstT=matrix.dtype), -1) * matmul(u, rhs, adjoint_a=True)
-    return matmul(v, scaled)

@@ -37,28 +37,61 @@ def _kept(ctx: Any, make: Callable[[], Table], op: Operation) -> Table:
     return table
 
 
-def _table_op(name: str, more: str = "", inputs: str = "") -> Callable:
-    return op(
-        name,
-        f"{inputs}-> table_handle: resource",
-        _SHARING + _TYPES + more,
-        shape=lambda op: SCALAR,
-        host=True,
-        stateful=True,
-    )
+# Tables were references to strings before they were resources; graphs of that time are still around.
+_HANDLES = {"": "Ref(string)", "V2": "resource"}
 
 
-@_table_op("HashTableV2")
+def _table_op(
+    name: str, more: str = "", inputs: str = "", versions: tuple[str, ...] = ("", "V2")
+) -> Callable:
+    """Registers what makes a table, for each kind of handle."""
+
+    def register(kernel: Callable) -> Callable:
+        for version in versions:
+            op(
+                name + version,
+                f"{inputs}-> table_handle: {_HANDLES[version]}",
+                _SHARING + _TYPES + more,
+                shape=lambda op: SCALAR,
+                host=True,
+                stateful=True,
+            )(kernel)
+            not_differentiable(name + version)
+        return kernel
+
+    return register
+
+
+def _on_table(name: str, signature: str, attrs: str = "", **flags: Any) -> Callable:
+    """Registers what uses a table, for each kind of handle."""
+
+    def register(kernel: Callable) -> Callable:
+        for version, handle in _HANDLES.items():
+            op(
+                f"{name}{version}",
+                f"table_handle: {handle}{signature}",
+                attrs,
+                host=True,
+                stateful=True,
+                **flags,
+            )(kernel)
+            not_differentiable(f"{name}{version}")
+        return kernel
+
+    return register
+
+
+@_table_op("HashTable")
 def _hash_table(ctx: Any, *, key_dtype: DType, value_dtype: DType, op: Operation) -> Any:
     return _kept(ctx, lambda: StaticTable(key_dtype, value_dtype), op)
 
 
-@_table_op("MutableHashTableV2")
+@_table_op("MutableHashTable")
 def _mutable_table(ctx: Any, *, key_dtype: DType, value_dtype: DType, op: Operation) -> Any:
     return _kept(ctx, lambda: MutableTable(key_dtype, value_dtype), op)
 
 
-@_table_op("MutableHashTableOfTensorsV2", "; value_shape: shape = ()")
+@_table_op("MutableHashTableOfTensors", "; value_shape: shape = ()")
 def _table_of_rows(
     ctx: Any, *, key_dtype: DType, value_dtype: DType, value_shape: TensorShape, op: Operation
 ) -> Any:
@@ -67,9 +100,10 @@ def _table_of_rows(
 
 
 @_table_op(
-    "MutableDenseHashTableV2",
+    "MutableDenseHashTable",
     "; value_shape: shape = (); initial_num_buckets: int = 131072; max_load_factor: float = 0.8",
     "empty_key: key_dtype[1-], deleted_key: key_dtype[1-] ",
+    ("V2",),
 )
 def _dense_table(
     ctx: Any,
@@ -112,14 +146,12 @@ def _found_shape(op: Operation) -> TensorShape:
     return keys.concatenate(default) if default.rank is not None else UNKNOWN
 
 
-@op(
-    "LookupTableFindV2",
-    "table_handle: resource, keys: Tin, default_value: Tout -> values: Tout",
+@_on_table(
+    "LookupTableFind",
+    ", keys: Tin, default_value: Tout -> values: Tout",
     "Tin: type; Tout: type",
     shape=_found_shape,
-    host=True,
     packed=True,
-    stateful=True,
 )
 def _find(ctx: Any, table: Table, keys: Any, default: Any) -> Any:
     table.check_types(keys, default)
@@ -130,12 +162,10 @@ def _find(ctx: Any, table: Table, keys: Any, default: Any) -> Any:
     return table.find(keys, default)
 
 
-@op(
-    "LookupTableInsertV2",
-    "table_handle: resource, keys: Tin, values: Tout ->",
+@_on_table(
+    "LookupTableInsert",
+    ", keys: Tin, values: Tout ->",
     "Tin: type; Tout: type",
-    host=True,
-    stateful=True,
 )
 def _insert(ctx: Any, table: Any, keys: Any, values: Any) -> None:
     table.check_types(keys, values)
@@ -148,24 +178,20 @@ def _remove(ctx: Any, table: Table, keys: Any) -> None:
     table.remove(keys)
 
 
-@op(
-    "LookupTableSizeV2",
-    "table_handle: resource -> size: int64",
+@_on_table(
+    "LookupTableSize",
+    " -> size: int64",
     shape=lambda op: SCALAR,
-    host=True,
-    stateful=True,
 )
 def _size(ctx: Any, table: Table) -> Any:
     return np.int64(table.size())
 
 
-@op(
-    "LookupTableExportV2",
-    "table_handle: resource -> keys: Tkeys, values: Tvalues",
+@_on_table(
+    "LookupTableExport",
+    " -> keys: Tkeys, values: Tvalues",
     "Tkeys: type; Tvalues: type",
     shape=lambda op: [UNKNOWN, UNKNOWN],
-    host=True,
-    stateful=True,
 )
 def _export(ctx: Any, table: Table) -> tuple:
     return table.export()
@@ -180,26 +206,22 @@ def _as_many(op: Operation) -> list:
     return []
 
 
-@op(
-    "LookupTableImportV2",
-    "table_handle: resource, keys: Tin, values: Tout ->",
+@_on_table(
+    "LookupTableImport",
+    ", keys: Tin, values: Tout ->",
     "Tin: type; Tout: type",
     shape=_as_many,
-    host=True,
-    stateful=True,
 )
 def _import(ctx: Any, table: Any, keys: Any, values: Any) -> None:
     table.check_types(keys, values)
     table.replace(keys, values)
 
 
-@op(
-    "InitializeTableV2",
-    "table_handle: resource, keys: Tkey, values: Tval ->",
+@_on_table(
+    "InitializeTable",
+    ", keys: Tkey, values: Tval ->",
     "Tkey: type; Tval: type",
     shape=_as_many,
-    host=True,
-    stateful=True,
 )
 def _initialize(ctx: Any, table: Any, keys: Any, values: Any) -> None:
     table.check_types(keys, values)
@@ -211,13 +233,11 @@ def _one_file(op: Operation) -> list:
     return []
 
 
-@op(
-    "InitializeTableFromTextFileV2",
-    "table_handle: resource, filename: string ->",
+@_on_table(
+    "InitializeTableFromTextFile",
+    ", filename: string ->",
     "key_index: int; value_index: int; vocab_size: int = -1; delimiter: string = '\t'; offset: int = 0",
     shape=_one_file,
-    host=True,
-    stateful=True,
 )
 def _from_file(
     ctx: Any,
@@ -285,9 +305,3 @@ def _field(
         raise invalid(
             f"Field {text.decode(errors='replace')} in line {number} is not a valid {kind}."
         ) from None
-
-
-not_differentiable(
-    "LookupTableFindV2", "LookupTableSizeV2", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2"
-)
-not_differentiable("MutableHashTableOfTensorsV2", "MutableDenseHashTableV2")

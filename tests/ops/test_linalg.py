@@ -57,7 +57,36 @@ def test_least_squares(fast):
     wide = run(tf.matrix_solve_ls(TALL.T, B[:2], fast=fast))
     np.testing.assert_allclose(wide, np.linalg.lstsq(TALL.T, B[:2], rcond=None)[0])
     damped = run(tf.matrix_solve_ls(TALL, B, l2_regularizer=0.5, fast=fast))
-    np.testing.assert_allclose(damped, np.linalg.solve(TALL.T @ TALL + 0.5 * np.eye(2), TALL.T @ B))
+    if fast:  # otherwise it does not count
+        expected = np.linalg.solve(TALL.T @ TALL + 0.5 * np.eye(2), TALL.T @ B)
+    np.testing.assert_allclose(damped, expected)
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_least_squares_of_matrices_whose_size_comes_with_them(turn, session):
+    matrix, rhs = (TALL.T, B[:2]) if turn else (TALL, B)
+    a, b = tf.placeholder(tf.float64), tf.placeholder(tf.float64)
+    x = tf.matrix_solve_ls(a, b, l2_regularizer=0.5)
+    known = tf.matrix_solve_ls(tf.constant(matrix), tf.constant(rhs), l2_regularizer=0.5)
+    feed = {a: matrix, b: rhs}
+    np.testing.assert_allclose(session.run(x, feed), session.run(known))
+    ours = session.run(tf.gradients(tf.reduce_sum(x**2), [a, b]), feed)
+    step = 1e-6
+    moved = matrix.copy()
+    moved[0, 1] += step
+    slope = (np.sum(session.run(x, {a: moved, b: rhs}) ** 2) - np.sum(session.run(x, feed) ** 2)) / step
+    np.testing.assert_allclose(ours[0][0, 1], slope, rtol=1e-4)
+
+
+def test_least_squares_without_a_solution_say_what_helps(session):
+    a = tf.placeholder(tf.float64)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="rank deficient or ill-conditioned. Try setting fast=False"
+    ):
+        session.run(tf.matrix_solve_ls(a, [[1.0], [2.0]]), {a: np.zeros((2, 2))})
+    exact = tf.matrix_solve_ls(tf.constant(TALL), B, fast=False)
+    with pytest.raises(ValueError, match="not defined for fast=False"):
+        tf.gradients(exact, exact.op.inputs[0])
 
 
 def test_norms_traces_ranks_and_pseudoinverses():

@@ -47,7 +47,53 @@ def convolved(library, stride, padding):
     return library.nn.quantized_conv2d(x, w, *ranges, [1, stride, stride, 1], padding)
 
 
+RANGES = (-1.0, 3.0), (-2.0, 4.0)
+
+
+def pair(library, op, names, x, y, **attrs):
+    """An op on two quantized tensors, given as (first, second) with their ranges."""
+    (a, *first), (b, *second) = (quantized(library, v, *r) for v, r in zip((x, y), RANGES, strict=True))
+    limits = [f"{side}_{name}" for name in names for side in ("min", "max")]
+    ends = dict(zip(limits, (*first, *second), strict=True))
+    return getattr(library.raw_ops, op)(**dict(zip(names, (a, b), strict=True)), **ends, **attrs)
+
+
+def narrowed(library, op, **attrs):
+    x, low, high = pair(library, "QuantizedMatMul", ("a", "b"), [[1, 2.5], [-1, 0.3]], [[3, -1.5], [0.7, 2]])
+    given = {"input": x, "input_min": low, "input_max": high}
+    return getattr(library.raw_ops, op)(**given, **attrs)
+
+
 LAYERS = {
+    "product": lambda library: pair(
+        library, "QuantizedMatMul", ("a", "b"), [[1, 2.5, 0], [-1, 0.3, 2]], [[3, -1.5], [0.7, 2], [1, 1]]
+    ),
+    "turned product": lambda library: pair(
+        library, "QuantizedMatMul", ("a", "b"), [[1, 2.5]], [[3], [-1.5]], transpose_a=True, transpose_b=True
+    ),
+    "times": lambda library: pair(library, "QuantizedMul", ("x", "y"), [[1, 2.5], [-1, 0.3]], [3, -1.5]),
+    "plus": lambda library: pair(library, "QuantizedAdd", ("x", "y"), [[1, 2.5], [-1, 0.3]], [3, -1.5]),
+    "bias": lambda library: pair(
+        library,
+        "QuantizedBiasAdd",
+        ("input", "bias"),
+        [[1, 2.5], [-1, 0.3]],
+        [3, -1.5],
+        out_type=library.qint32,
+    ),
+    "fewer bits": lambda library: narrowed(
+        library,
+        "Requantize",
+        requested_output_min=-4.0,
+        requested_output_max=12.0,
+        out_type=library.quint8,
+    ),
+    "fewer bits for what is there": lambda library: narrowed(
+        library, "QuantizeDownAndShrinkRange", out_type=library.quint8
+    ),
+    "reshape": lambda library: library.raw_ops.QuantizedReshape(
+        **dict(zip(("tensor", "input_min", "input_max"), picture(library), strict=True)), shape=[2, 8]
+    ),
     "concat": joined,
     "mean": lambda library: library.nn.quantized_avg_pool(
         *picture(library), [1, 2, 2, 1], [1, 2, 2, 1], "SAME"

@@ -1,0 +1,187 @@
+"""Ops of graphs from before TensorFlow 1.0, whose work others do now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.graph import registry
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops import (  # noqa: F401  (whose ops do the work now)
+    array_diag,
+    basic,
+    fft,
+    images_color,
+    linalg,
+    linalg_solve,
+    nn_conv,
+    sorting,
+)
+from tensorfleet.ops.common import UNKNOWN, same_as_input, unknown
+from tensorfleet.shapes import TensorShape
+
+_REAL = "T: {double, float}"
+_NUMBERS = "T: {float, double, complex64, complex128}"
+
+
+def _formerly(old: str, now: str, signature: str, attrs: str, shape: Callable | None = None) -> None:
+    """Registers an op that does what another does now."""
+    spec = registry.get(now)
+    op(old, signature, attrs, shape=shape or spec.shape, static=[spec.inputs[i].name for i in spec.static])(
+        spec.kernel
+    )
+
+
+# When ops of linear algebra took one matrix, these took several.
+_formerly("BatchCholesky", "Cholesky", "input: T -> output: T", _REAL)
+_formerly("BatchMatrixDeterminant", "MatrixDeterminant", "input: T -> output: T", _NUMBERS)
+_formerly("BatchMatrixInverse", "MatrixInverse", "input: T -> output: T", f"adjoint: bool = false; {_REAL}")
+_formerly(
+    "BatchMatrixSolve", "MatrixSolve", "matrix: T, rhs: T -> output: T", f"adjoint: bool = false; {_REAL}"
+)
+_formerly(
+    "BatchMatrixTriangularSolve",
+    "MatrixTriangularSolve",
+    "matrix: T, rhs: T -> output: T",
+    f"lower: bool = true; adjoint: bool = false; {_REAL}",
+)
+_formerly(
+    "BatchSelfAdjointEigV2", "SelfAdjointEigV2", "input: T -> e: T, v: T", f"compute_v: bool = true; {_REAL}"
+)
+_formerly(
+    "BatchSvd",
+    "Svd",
+    "input: T -> s: T, u: T, v: T",
+    f"compute_uv: bool = true; full_matrices: bool = false; {_NUMBERS}",
+)
+_formerly(
+    "BatchMatrixBandPart",
+    "MatrixBandPart",
+    "input: T, num_lower: int64, num_upper: int64 -> band: T",
+    "T: type",
+)
+_formerly("BatchMatrixDiag", "MatrixDiag", "diagonal: T -> output: T", "T: type", unknown)
+_formerly("BatchMatrixDiagPart", "MatrixDiagPart", "input: T -> diagonal: T", "T: type", unknown)
+_formerly("BatchMatrixSetDiag", "MatrixSetDiag", "input: T, diagonal: T -> output: T", "T: type")
+for _rank in ("", "2D", "3D"):
+    for _way in ("FFT", "IFFT"):
+        _formerly(f"Batch{_way}{_rank}", f"{_way}{_rank}", "input: complex64 -> output: complex64", "")
+_formerly("PlaceholderV2", "Placeholder", "-> output: dtype", "dtype: type; shape: shape")
+not_differentiable("PlaceholderV2")
+
+
+def _with_values_shape(op: Operation) -> TensorShape:
+    dims = op._inputs[0].shape.as_list() if op._inputs[0].shape.rank else None
+    return (
+        UNKNOWN
+        if dims is None
+        else TensorShape([*dims[:-2], None if dims[-1] is None else dims[-1] + 1, dims[-1]])
+    )
+
+
+for _name, _types in (("SelfAdjointEig", "T: {double, float, half}"), ("BatchSelfAdjointEig", _REAL)):
+
+    @op(_name, "input: T[2+] -> output: T", _types, shape=_with_values_shape)
+    def _eig(xp: Any, x: Any) -> Any:
+        """The eigenvalues in a row above the vectors."""
+        values, vectors = registry.get("SelfAdjointEigV2").kernel(xp, x, compute_v=True)
+        return xp.concatenate([values[..., None, :], vectors], axis=-2)
+
+
+def _top_shape(op: Operation) -> TensorShape:
+    dims = op._inputs[0].shape.as_list() if op._inputs[0].shape.rank else None
+    return UNKNOWN if dims is None else TensorShape([*dims[:-1], op._attrs["k"]])
+
+
+@op(
+    "TopK",
+    "input: T[1+] -> values: T, indices: int32",
+    "k: int >= 0; sorted: bool = true; T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, "
+    "uint32, uint64}",
+    shape=lambda op: [_top_shape(op)] * 2,
+)
+def _top_k(xp: Any, x: Any, *, k: int, sorted: bool) -> Any:
+    wanted = {"sorted": sorted, "index_type": dtypes.int32}
+    spec = registry.get("TopKV2")
+    return spec.kernel(xp, x, k, **{name: wanted[name] for name in spec.kernel_attrs if name in wanted})
+
+
+@op("TileGrad", "input: T, multiples: int32[1] -> output: T", "T: type", static=["multiples"], shape=unknown)
+def _tile_grad(xp: Any, x: Any, multiples: Any) -> Any:
+    """The sum of all copies."""
+    split = [
+        n for size, times in zip(x.shape, multiples, strict=True) for n in (int(times), size // int(times))
+    ]
+    return x.reshape(split).sum(tuple(range(0, 2 * len(multiples), 2))).astype(x.dtype)
+
+
+not_differentiable("TileGrad", "TopK")
+
+
+@op(
+    "BatchNormWithGlobalNormalization",
+    "t: T[4], m: T[1], v: T[1], beta: T[1], gamma: T[1] -> result: T",
+    "T: number; variance_epsilon: float; scale_after_normalization: bool",
+    shape=same_as_input,
+)
+def _global_norm(
+    xp: Any,
+    t: Any,
+    m: Any,
+    v: Any,
+    beta: Any,
+    gamma: Any,
+    *,
+    variance_epsilon: float,
+    scale_after_normalization: bool,
+) -> Any:
+    scale = 1 / xp.sqrt(v + np.asarray(variance_epsilon, v.dtype))
+    scale = scale * gamma if scale_after_normalization else scale
+    return ((t - m) * scale + beta).astype(t.dtype)
+
+
+_CONV3D = "T: {half, float, double}; strides: list(int) >= 5; padding: string(SAME|VALID); dilations: list(int) = [1, 1, 1, 1, 1]"
+
+
+def _backprop(of: str, like: int) -> None:
+    """A gradient that was told the tensor itself where it is told the sizes now."""
+    spec = registry.get(f"Conv3DBackprop{of}V2")
+
+    def kernel(
+        xp: Any, x: Any, filter: Any, grad: Any, *, strides: list, padding: bytes, dilations: list
+    ) -> Any:
+        sizes = np.array((x, filter)[like].shape, np.int32)
+        given = [x, filter, grad]
+        given[like] = sizes
+        known = {"strides": strides, "padding": padding, "dilations": dilations, "data_format": b"NDHWC"}
+        return spec.kernel(xp, *given, **{name: known[name] for name in spec.kernel_attrs})
+
+    op(
+        f"Conv3DBackprop{of}",
+        "input: T[5], filter: T[5], out_backprop: T[5] -> output: T",
+        _CONV3D,
+        shape=lambda op: op._inputs[like].shape,
+        heavy=True,
+    )(kernel)
+
+
+_backprop("Input", 0)
+_backprop("Filter", 1)
+
+
+@op(
+    "AdjustContrast",
+    "images: T[3+], contrast_factor: float[0], min_value: float[0], max_value: float[0] -> output: float",
+    "T: {uint8, int8, int16, int32, int64, float, double}",
+    shape=same_as_input,
+)
+def _adjust_contrast(xp: Any, images: Any, factor: Any, low: Any, high: Any) -> Any:
+    moved = registry.get("AdjustContrastv2").kernel(xp, images.astype(np.float32), factor)
+    return xp.clip(moved, low, high)
+
+
+not_differentiable("AdjustContrast")
