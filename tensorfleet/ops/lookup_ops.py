@@ -13,6 +13,7 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, UNKNOWN
 from tensorfleet.ops.lookup_tables import DenseTable, MutableTable, StaticTable, Table, invalid
+from tensorfleet.ops.queue_ops import handle_shape
 from tensorfleet.shapes import TensorShape
 
 WHOLE_LINE = -2
@@ -52,7 +53,7 @@ def _table_op(
                 name + version,
                 f"{inputs}-> table_handle: {_HANDLES[version]}",
                 _SHARING + _TYPES + more,
-                shape=lambda op: SCALAR,
+                shape=handle_shape,
                 host=True,
                 stateful=True,
             )(kernel)

@@ -16,6 +16,7 @@ from tensorfleet.ops.quantized_nn import _floats, _integers, _step
 from tensorfleet.shapes import TensorShape
 
 _LIMITS = "min_{0}: float, max_{0}: float"
+_GIVEN = "min_{0}: float[0], max_{0}: float[0]"
 
 
 def _reach(one: np.float32) -> tuple[np.float32, np.float32]:
@@ -45,7 +46,7 @@ def _product_shape(op: Operation) -> TensorShape:
 
 @op(
     "QuantizedMatMul",
-    f"a: T1, b: T2, {_LIMITS.format('a')}, {_LIMITS.format('b')} -> out: Toutput, {_LIMITS.format('out')}",
+    f"a: T1, b: T2, {_GIVEN.format('a')}, {_GIVEN.format('b')} -> out: Toutput, {_LIMITS.format('out')}",
     f"T1: {_QUANTIZED}; T2: {_QUANTIZED}; Toutput: {_QUANTIZED} = qint32; transpose_a: bool = false; "
     f"transpose_b: bool = false; Tactivation: {_QUANTIZED} = quint8",
     shape=_with_range(_product_shape),
@@ -62,7 +63,7 @@ def _mat_mul(
     return (made.astype(dtypes.qint32.np_dtype), *reach)
 
 
-_PAIR = f"x: T1, y: T2, {_LIMITS.format('x')}, {_LIMITS.format('y')} -> z: Toutput, {_LIMITS.format('z')}"
+_PAIR = f"x: T1, y: T2, {_GIVEN.format('x')}, {_GIVEN.format('y')} -> z: Toutput, {_LIMITS.format('z')}"
 _PAIR_TYPES = f"T1: {_QUANTIZED}; T2: {_QUANTIZED}; Toutput: {_QUANTIZED} = qint32"
 
 
@@ -120,7 +121,7 @@ def _add(
 
 @op(
     "QuantizedBiasAdd",
-    f"input: T1, bias: T2, {_LIMITS.format('input')}, {_LIMITS.format('bias')} -> "
+    f"input: T1, bias: T2, {_GIVEN.format('input')}, {_GIVEN.format('bias')} -> "
     f"output: out_type, {_LIMITS.format('out')}",
     f"T1: {_QUANTIZED}; T2: {_QUANTIZED}; out_type: {_QUANTIZED}",
     shape=_with_range(lambda op: op._inputs[0].shape),
@@ -142,7 +143,7 @@ def _bias_add(
 
 @op(
     "QuantizedReshape",
-    "tensor: T, shape: Tshape, input_min: float, input_max: float -> output: T, output_min: float, output_max: float",
+    "tensor: T, shape: Tshape, input_min: float[0], input_max: float[0] -> output: T, output_min: float, output_max: float",
     "T: type; Tshape: index = int32",
     shape=_with_range(lambda op: shape_given_by(op, 1)),
     host=True,
