@@ -254,7 +254,7 @@ _OTHER_NAMES = {"ps": r"ps|param(eter)?_?servers?|servers?", "worker": r"workers
 
 def job_names(script: Path) -> dict[str, str]:
     """What a script calls the jobs "ps" and "worker" in the cluster it makes, where it has other names for them."""
-    keys = _jobs_named_in(script)
+    keys = jobs_named_in(script)
     found = {job: [k for k in keys if re.fullmatch(p, k.lower())] for job, p in _OTHER_NAMES.items()}
     return {job: own[0] for job, own in found.items() if len(own) == 1 and own != [job]}
 
@@ -264,12 +264,12 @@ _MANY = re.compile(r"(actor|agent|explor|collect|rollout|slave|client|trainer|wo
 
 def other_jobs(script: Path) -> dict[str, int]:
     """How many tasks to start of each job in a cluster that has neither parameter servers nor workers by any name."""
-    keys = _jobs_named_in(script)
+    keys = jobs_named_in(script)
     known = any(re.fullmatch(p, k.lower()) for k in keys for p in _OTHER_NAMES.values())
     return {} if known or len(keys) < 2 else {key: 2 if _MANY.fullmatch(key) else 1 for key in keys}
 
 
-def _jobs_named_in(script: Path) -> list[str]:
+def jobs_named_in(script: Path) -> list[str]:
     """The jobs of the cluster that a script makes, as far as they are written out."""
     keys: list[str] = []
     for tree in modules(script, _DEPTH):
