@@ -149,13 +149,24 @@ def positions_of(script: Path) -> dict[int, str]:
     return {}
 
 
-def _by_argv(tree: ast.Module) -> dict[int, str]:
-    nodes = list(ast.walk(tree))
-    aliases = {
+def reads_places(script: Path) -> bool:
+    """Whether a script looks at arguments of the command line by their places, as in `sys.argv[1]`."""
+    nodes = [node for tree in modules(script, 0) for node in ast.walk(tree)]
+    aliases = _names_for_argv(nodes)
+    return any(_place_in_argv(node, aliases) for node in nodes)
+
+
+def _names_for_argv(nodes: list[ast.AST]) -> set[str]:
+    return {
         node.targets[0].id
         for node in nodes
         if isinstance(node, ast.Assign) and _is_argv(node.value) and isinstance(node.targets[0], ast.Name)
     }
+
+
+def _by_argv(tree: ast.Module) -> dict[int, str]:
+    nodes = list(ast.walk(tree))
+    aliases = _names_for_argv(nodes)
     slices = (n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice))
     if not any(map(_is_argv, slices)):
         aliases.add("argv")  # what a function is handed by main(sys.argv) or tf.app.run()

@@ -28,6 +28,7 @@ from tensorfleet.launch.flags import (
     job_names,
     other_jobs,
     positions_of,
+    reads_places,
     reads_tf_config,
 )
 from tensorfleet.launch.hostnames import HOST, hosts_in
@@ -98,6 +99,7 @@ class _Forms:
     variables: dict[str, str]
     hosts: dict[str, list[str]]
     jobs: dict[str, str]
+    own_first: bool  # the user's arguments come before the flags: the script counts them
 
 
 Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
@@ -180,7 +182,7 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
     knows = telling & {*told, *places.values(), *variables.values()}
     by_host = {} if knows else hosts_in(script)
     renamed = {job: name for job, name in job_names(script).items() if name not in cluster}
-    return _Forms(told, places, variables, by_host, renamed)
+    return _Forms(told, places, variables, by_host, renamed, own_first=reads_places(script))
 
 
 def plan_alone(wishes: Wishes) -> list[Task]:
@@ -215,8 +217,9 @@ def _task(
         values["is_chief"] = str(True)
     told = {**values, **of_task(addresses, job, index)}
     values["rank"] = told["rank"]
-    arguments = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, values[role])]
-    arguments += _in_places(forms.places, values, wishes.arguments)
+    flags = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, values[role])]
+    own = _in_places(forms.places, values, wishes.arguments)
+    arguments = [*own, *flags] if forms.own_first else [*flags, *own]
     placed = {forms.jobs.get(j, j): where for j, where in addresses.items()}
     machine = dict(enumerate(forms.hosts.get(job, []))).get(index)
     environment = {
