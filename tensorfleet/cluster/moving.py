@@ -1,7 +1,8 @@
 """Clusters written into scripts: addresses of other machines, when all tasks have been started on this one.
 
 `tensorfleet run` tells its tasks where they are. A script that names its author's machines is then given those
-addresses instead, task by task; what can be listened at here is left as it is.
+addresses instead, task by task; what can be listened at here is left as it is. So is one that adds its own ports to
+the addresses it was told.
 """
 
 from __future__ import annotations
@@ -28,16 +29,18 @@ def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
     own = jobs[job][index]
     for name, tasks in jobs.items():
         for i, address in enumerate(placed.get(name, [])):
-            if i in tasks and not _is_here(tasks[i]):
+            if i in tasks and (_has_port_too_many(tasks[i], address) or not _is_here(tasks[i])):
                 _moved[tasks[i]] = address
                 tasks[i] = address
-    if jobs[job][index] != own:
+    if jobs[job][index] != own and not _has_port_too_many(own, jobs[job][index]):
         _say(
             f"{own}, where the script has {job}/{index}, is not this machine: it is at {jobs[job][index]} in this run."
         )
     if index == 0:
-        for name in cluster.jobs:
-            _compare(name, cluster.num_tasks(name), len(placed.get(name, [])), placed)
+        known = {address for where in placed.values() for address in where}
+        for name, tasks in jobs.items():
+            if not known.issuperset(tasks.values()):  # else they were started, if as tasks of another job
+                _compare(name, cluster.num_tasks(name), len(placed.get(name, [])), placed)
     return ClusterSpec(jobs)
 
 
@@ -71,6 +74,11 @@ def _compare(job: str, wanted: int, started: int, placed: dict) -> None:
         _say(
             f"the script's cluster has {wanted} tasks of job {job}, and {started} of them were started: use {option}."
         )
+
+
+def _has_port_too_many(address: str, placed: str) -> bool:
+    """Whether a script has put a port of its own behind what it was told: it expects names of machines alone."""
+    return address.startswith(f"{placed}:")
 
 
 def _say(text: str) -> None:

@@ -12,6 +12,7 @@ from tensorfleet.launch.policy import Failure
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+)(?:, in (.+))?$')
 _START = "Traceback (most recent call last):"
+_LOST = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+) \([^)]*\) was lost")
 _ERROR_LINES = 8
 
 
@@ -35,6 +36,12 @@ def reason_in(lines: Iterable[str], script: str) -> Reason:
     end = next((i for i, line in enumerate(block) if line and not line.startswith(" ")), len(block))
     error = [line for line in block[end : end + _ERROR_LINES] if line.strip()]
     return _with_place(block[:end], Reason("\n".join(error)), Path(script).resolve().parent)
+
+
+def lost_in(error: str) -> str | None:
+    """The task whose loss an error tells of: its own end is the reason, also where it took longer."""
+    match = _LOST.search(error)
+    return f"{match[1]}/{match[2]}" if match else None
 
 
 def _with_place(frames: list[str], reason: Reason, home: Path) -> Reason:

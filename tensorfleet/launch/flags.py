@@ -149,13 +149,24 @@ def positions_of(script: Path) -> dict[int, str]:
     return {}
 
 
-def _by_argv(tree: ast.Module) -> dict[int, str]:
-    nodes = list(ast.walk(tree))
-    aliases = {
+def reads_places(script: Path) -> bool:
+    """Whether a script looks at arguments of the command line by their places, as in `sys.argv[1]`."""
+    nodes = [node for tree in modules(script, 0) for node in ast.walk(tree)]
+    aliases = _names_for_argv(nodes)
+    return any(_place_in_argv(node, aliases) for node in nodes)
+
+
+def _names_for_argv(nodes: list[ast.AST]) -> set[str]:
+    return {
         node.targets[0].id
         for node in nodes
         if isinstance(node, ast.Assign) and _is_argv(node.value) and isinstance(node.targets[0], ast.Name)
     }
+
+
+def _by_argv(tree: ast.Module) -> dict[int, str]:
+    nodes = list(ast.walk(tree))
+    aliases = _names_for_argv(nodes)
     slices = (n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice))
     if not any(map(_is_argv, slices)):
         aliases.add("argv")  # what a function is handed by main(sys.argv) or tf.app.run()
@@ -254,7 +265,7 @@ _OTHER_NAMES = {"ps": r"ps|param(eter)?_?servers?|servers?", "worker": r"workers
 
 def job_names(script: Path) -> dict[str, str]:
     """What a script calls the jobs "ps" and "worker" in the cluster it makes, where it has other names for them."""
-    keys = _jobs_named_in(script)
+    keys = jobs_named_in(script)
     found = {job: [k for k in keys if re.fullmatch(p, k.lower())] for job, p in _OTHER_NAMES.items()}
     return {job: own[0] for job, own in found.items() if len(own) == 1 and own != [job]}
 
@@ -264,12 +275,12 @@ _MANY = re.compile(r"(actor|agent|explor|collect|rollout|slave|client|trainer|wo
 
 def other_jobs(script: Path) -> dict[str, int]:
     """How many tasks to start of each job in a cluster that has neither parameter servers nor workers by any name."""
-    keys = _jobs_named_in(script)
+    keys = jobs_named_in(script)
     known = any(re.fullmatch(p, k.lower()) for k in keys for p in _OTHER_NAMES.values())
     return {} if known or len(keys) < 2 else {key: 2 if _MANY.fullmatch(key) else 1 for key in keys}
 
 
-def _jobs_named_in(script: Path) -> list[str]:
+def jobs_named_in(script: Path) -> list[str]:
     """The jobs of the cluster that a script makes, as far as they are written out."""
     keys: list[str] = []
     for tree in modules(script, _DEPTH):

@@ -28,6 +28,7 @@ from tensorfleet.launch.flags import (
     job_names,
     other_jobs,
     positions_of,
+    reads_places,
     reads_tf_config,
 )
 from tensorfleet.launch.hostnames import HOST, hosts_in
@@ -98,6 +99,7 @@ class _Forms:
     variables: dict[str, str]
     hosts: dict[str, list[str]]
     jobs: dict[str, str]
+    own_first: bool  # the user's arguments come before the flags: the script counts them
 
 
 Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
@@ -107,7 +109,9 @@ def is_for_clusters(script: Path) -> bool:
     """Whether a script expects to be told which task of a cluster it is."""
     found = {*told_by_flags(script), *positions_of(script).values()}
     needs_job = len(cluster_in(script)) != 1 and not has_one_job(script)
-    told = "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
+    told = (
+        "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
+    ) or "rank" in found
     by_variables = (variables_of(script) or hosts_in(script)) and makes_cluster(script)
     return (told and not starts_copies(script)) or reads_tf_config(script) or bool(by_variables)
 
@@ -173,11 +177,12 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
     variables = variables_of(script)
     silent = names_task(variables) and refuses_flags(script) and not wishes.flag_names
     told = {} if silent else told_by_flags(script, wishes.flag_names, cluster)
-    places = {} if {"job_name", "is_ps", "task_index"} & told.keys() else positions_of(script)
-    knows = {"job_name", "is_ps", "task_index"} & {*told, *places.values(), *variables.values()}
+    telling = {"job_name", "is_ps", "task_index", "rank"}
+    places = {} if telling & told.keys() else positions_of(script)
+    knows = telling & {*told, *places.values(), *variables.values()}
     by_host = {} if knows else hosts_in(script)
     renamed = {job: name for job, name in job_names(script).items() if name not in cluster}
-    return _Forms(told, places, variables, by_host, renamed)
+    return _Forms(told, places, variables, by_host, renamed, own_first=reads_places(script))
 
 
 def plan_alone(wishes: Wishes) -> list[Task]:
@@ -210,9 +215,11 @@ def _task(
     }
     if job == "worker" and index == 0 and "chief" not in addresses:
         values["is_chief"] = str(True)
-    arguments = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, values[role])]
-    arguments += _in_places(forms.places, values, wishes.arguments)
     told = {**values, **of_task(addresses, job, index)}
+    values["rank"] = told["rank"]
+    flags = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, values[role])]
+    own = _in_places(forms.places, values, wishes.arguments)
+    arguments = [*own, *flags] if forms.own_first else [*flags, *own]
     placed = {forms.jobs.get(j, j): where for j, where in addresses.items()}
     machine = dict(enumerate(forms.hosts.get(job, []))).get(index)
     environment = {

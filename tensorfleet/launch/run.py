@@ -15,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tensorfleet.launch.failure import reason_in, report
+from tensorfleet.launch.failure import Reason, lost_in, reason_in, report
 from tensorfleet.launch.output import Output, Progress, log_path
 from tensorfleet.launch.plan import Task
-from tensorfleet.launch.policy import Policy, Send, Start
+from tensorfleet.launch.policy import Failure, Policy, Send, Start
 from tensorfleet.launch.process import Guardian, Running
 from tensorfleet.launch.registry import Entry
 from tensorfleet.platform.status import ALONE, STATUS
@@ -188,9 +188,20 @@ class Run:
                 print(f"tensorfleet: logs are in {self._log_dir}", file=sys.stderr, flush=True)
             return
         reason = reason_in(self._output.tails[failure.label], self._script)
+        failure, reason = self._cause(failure, reason)
         log = log_path(self._log_dir, failure.label) if self._log_dir else None
         others = [label for label in self._failed if label != failure.label]
         print(report(failure, reason, time.monotonic(), log, others), file=sys.stderr, flush=True)
+
+    def _cause(self, failure: Failure, reason: Reason) -> tuple[Failure, Reason]:
+        """A failure, or that of the task whose loss it tells of, where that one's output ends with an error."""
+        lost = lost_in(reason.error)
+        if lost is None or lost not in self._tasks:
+            return failure, reason
+        own = reason_in(self._output.tails[lost], self._script)
+        if not own.place or not self._policy.tasks[lost].code:
+            return failure, reason
+        return Failure(lost, 1, failure.at), own  # by the error, whatever has hurried its end
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:

@@ -7,11 +7,25 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tensorfleet.launch.flags import Flag, defined_by, flags_of, modules, name_of, role_of, roles, text_of
+from tensorfleet.launch.environment import variables_of
+from tensorfleet.launch.flags import (
+    Flag,
+    defined_by,
+    flags_of,
+    jobs_named_in,
+    modules,
+    name_of,
+    positions_of,
+    role_of,
+    roles,
+    text_of,
+)
 
 _DEPTH = 3
 _STEPS = 6  # from name to name, at most
 _JOBS = {"ps", "worker"}
+# What a flag for a task's number among all tasks is called, where it has none for its job.
+_RANK = r"((global|node|machine|process|proc)_?)?(rank|index|id|number)"
 _CLUSTER = r"cluster(_?(spec|def|config|conf|json|file|dict)){0,2}"
 _STARTING = {"system", "popen", "spawnl", "spawnv", "spawnvp", "execv", "execvp"}
 _COMMANDS = ("python", "--", "/")  # what a command line, or one more argument of it, begins with
@@ -27,7 +41,25 @@ def told_by_flags(
     named = roles(flags, names, jobs)
     free = {n: f for n, f in flags.items() if not f.is_switch and f not in named.values() and not role_of(n)}
     used = {role: flags[name] for role, name in _by_use(script, free).items() if role not in named}
-    return {**named, **{role: f for role, f in used.items() if not (f.is_number and role.endswith("_hosts"))}}
+    told = {**named, **{role: f for role, f in used.items() if not (f.is_number and role.endswith("_hosts"))}}
+    return _with_rank(script, told, free) if not {"job_name", "is_ps", "is_worker"} & told.keys() else told
+
+
+def _with_rank(script: Path, told: dict[str, Flag], free: dict[str, Flag]) -> dict[str, Flag]:
+    """What flags tell a task that is told no job, where the script finds that by the task's number: among all tasks."""
+    known = {*positions_of(script).values(), *variables_of(script).values()}
+    if known or not set(jobs_named_in(script)) >= _JOBS or not _looks_up_job(script):
+        return told
+    fitting = [f for n, f in free.items() if f.is_number and re.fullmatch(_RANK, n.replace("-", "_").lower())]
+    flag = told.get("task_index") or next(iter(fitting), None)
+    rest = {role: f for role, f in told.items() if role != "task_index"}
+    return {**rest, "rank": flag} if flag else told
+
+
+def _looks_up_job(script: Path) -> bool:
+    """Whether the job of a script's servers is nowhere written out where they are made."""
+    jobs = [node for tree in modules(script, _DEPTH) for role, node in _uses(tree) if role == "job_name"]
+    return bool(jobs) and not any(map(text_of, jobs))
 
 
 def has_chief_of_its_own(script: Path) -> bool:

@@ -120,7 +120,7 @@ def by_name(var_list: Any, convert_variable_to_tensor: bool = True) -> dict[str,
             found.update(by_name(parts))
             continue
         name = _name_of(item)
-        if name in found:
+        if name in found and not isinstance(item, SaveableObject):  # of tables of one name the last is saved
             raise ValueError(f"At least two variables have the same name: {name}")
         found[name] = list(item) if isinstance(item, PartitionedVariable) else item
     return found

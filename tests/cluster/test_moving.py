@@ -37,6 +37,21 @@ def test_ports_of_this_machine_are_left_as_they_are(capsys):
     assert not capsys.readouterr().err
 
 
+def test_a_port_behind_the_address_that_a_task_was_told_is_dropped(capsys):
+    spec = tf.train.ClusterSpec({"ps": ["127.0.0.1:5:2222"], "worker": ["127.0.0.1:6:2223"]})
+    assert moving.here(spec, "worker", 0).as_dict() == {"ps": ["127.0.0.1:5"], "worker": ["127.0.0.1:6"]}
+    assert moving.moved("grpc://127.0.0.1:6:2223") == "grpc://127.0.0.1:6"
+    assert not capsys.readouterr().err
+
+
+def test_a_chief_that_was_started_as_a_worker_is_not_missed(capsys):
+    spec = tf.train.ClusterSpec({"ps": ["127.0.0.1:5"], "chief": ["127.0.0.1:6"]})
+    moving.here(spec, "chief", 0)
+    assert not capsys.readouterr().err
+    moving.here(tf.train.ClusterSpec({"chief": ["127.0.0.1:7"]}), "chief", 0)
+    assert "use --job chief=1" in capsys.readouterr().err
+
+
 def test_without_a_launcher_nothing_moves(monkeypatch):
     monkeypatch.delenv(moving.PLACED)
     spec = tf.train.ClusterSpec(SPEC)

@@ -42,6 +42,15 @@ def test_a_task_gets_its_flags_before_the_users(script):
     ]
 
 
+def test_a_script_that_counts_its_arguments_gets_the_users_first(tmp_path):
+    path = tmp_path / "train.py"
+    lines = ["flags.DEFINE_string('job_name', '', '')", "staleness = int(sys.argv[1])"]
+    path.write_text("\n".join(lines))
+    assert plan(Wishes(str(path), ["10"]), CLUSTER, "t")[0].command[-2:] == ["10", "--job_name=ps"]
+    path.write_text("\n".join([lines[0], "tf.app.run(argv=[sys.argv[0]] + sys.argv[1:])"]))
+    assert plan(Wishes(str(path), ["10"]), CLUSTER, "t")[0].command[-2:] == ["--job_name=ps", "10"]
+
+
 def test_the_environment_says_it_too(script):
     environment = plan(Wishes(script), CLUSTER, "secret")[0].environment
     addresses = {"ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2", "127.0.0.1:3"]}

@@ -11,7 +11,7 @@ from tests.support.launching import launched, run
 
 # Stands for any script with the customary flags; what it does is in `what`.
 SCRIPT = """
-import argparse, json, os, signal, subprocess, sys, time
+import argparse, atexit, json, os, signal, subprocess, sys, time
 parser = argparse.ArgumentParser()
 parser.add_argument("--job_name")
 parser.add_argument("--task_index", type=int)
@@ -32,8 +32,14 @@ if args.what == "grandchild":
 if args.what in ("wait", "grandchild"):
     print("waiting", flush=True)
     time.sleep(300)
-if args.what == "fail" and args.task_index == 1:
+if args.what == "slow" and args.task_index == 1:
+    atexit.register(lambda: (open("failed", "w").close(), time.sleep(300)))
+if args.what in ("fail", "slow") and args.task_index == 1:
     fail()
+if args.what == "slow":
+    while not os.path.exists("failed"):
+        time.sleep(0.01)
+    raise RuntimeError("/job:worker/replica:0/task:1 (h:1) was lost: Socket closed.")
 if args.what == "die" and args.task_index == 1:
     os.kill(os.getpid(), signal.SIGKILL)
 if args.what == "once" and not os.path.exists("died"):
@@ -83,6 +89,15 @@ def test_the_last_block_names_the_first_failure(here):
     number = SCRIPT.splitlines().index('    raise ValueError("out of luck")') + 1
     assert lines[2] == f'  at train.py:{number}:  raise ValueError("out of luck")'
     assert lines[3] == "  All of its output: runs/r/worker-1.log"
+
+
+def test_a_task_that_others_have_lost_is_the_first_failure_also_when_it_ends_later(here):
+    done = run(here, *CLUSTER, "train.py", "--", "--what", "slow")
+    assert done.code == 1
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("FAILED: worker/1 exited with code 1, ")
+    assert lines[1] == "  ValueError: out of luck"
+    assert "  Failed after it: worker/0." in lines
 
 
 def test_a_task_killed_by_a_signal_gives_its_shell_code(here):

@@ -170,3 +170,28 @@ def test_a_chief_at_an_address_of_its_own_is_started_beside_the_workers(script, 
         "tf.estimator.train_and_evaluate(estimator, a, b)",
     )
     assert with_chief(path, jobs_of(path)) == jobs
+
+
+RANKED = (
+    "p.add_argument('--index', type=int, help='node')",
+    "role = 'ps' if args.index == 0 else 'worker'",
+    "cluster = tf.train.ClusterSpec({'ps': nodes[:1], 'worker': nodes[1:]})",
+)
+
+
+def test_a_script_that_finds_its_job_by_a_number_is_told_that_among_all_tasks(script):
+    path = script(*RANKED, "server = tf.train.Server(cluster, job_name=role, task_index=index)")
+    assert names(path) == {"rank": "index"}
+    assert is_for_clusters(path)
+    assert last_arguments(path, 1) == [["--index=0"], ["--index=1"], ["--index=2"]]
+
+
+def test_a_number_beside_a_job_that_is_written_out_is_one_within_that_job(script):
+    path = script(*RANKED, "server = tf.train.Server(cluster, job_name='worker', task_index=args.index)")
+    assert names(path) == {"task_index": "index"}
+
+
+def test_the_number_among_all_tasks_can_be_asked_for(script):
+    path = script("import tensorflow as tf")
+    tasks = plan(Wishes(str(path), arguments=["--node={rank}"]), CLUSTER, "")
+    assert [task.command[-1] for task in tasks] == ["--node=0", "--node=1", "--node=2"]

@@ -429,3 +429,13 @@ def test_a_restored_variable_is_the_programs_own(path, session):
     assert session.run(v).tolist() == [2.0] * 4
     assert session.run(w).tolist() == [1.0, 7.0, 1.0, 1.0]
     assert tf.train.load_variable(where, "v").flags.writeable
+
+
+def test_of_tables_with_one_name_the_last_is_saved(session, path):
+    first, last = (tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1) for _ in range(2))
+    session.run([first.insert("a", 1), last.insert("a", 2)])
+    saver = tf.train.Saver(tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS))
+    saver.save(session, path)
+    session.run([first.insert("a", 3), last.insert("a", 4)])
+    saver.restore(session, path)
+    assert session.run([first.lookup("a"), last.lookup("a")]) == [3, 2]
