@@ -134,7 +134,10 @@ _publish(
     "contrib.distributions",
     "contrib.distributions.python.ops.mvn_linear_operator",
 )
-_publish({"bijector": ("Bijector",)}, "python.ops.distributions.bijector_impl")
+_publish(
+    {"bijector": ("Bijector",)}, "python.ops.distributions.bijector_impl", "python.ops.distributions.bijector"
+)
+_publish({"bijector": ("Identity",)}, "python.ops.distributions.identity_bijector")
 _publish({"transformed": ("TransformedDistribution",)}, "python.ops.distributions.transformed_distribution")
 
 

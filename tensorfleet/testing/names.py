@@ -67,6 +67,10 @@ publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.linear_operators"),
     "python.ops.linalg.linear_operator_test_util",
 )
+publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.bijectors"),
+    "python.ops.distributions.bijector_test_util",
+)
 
 publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.workers"),
