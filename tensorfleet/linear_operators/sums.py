@@ -6,8 +6,8 @@ import abc
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tensorfleet.graph.scopes import name_scope
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import name_scope
 from tensorfleet.linear_operators.base import LinearOperator
 from tensorfleet.linear_operators.dense import LinearOperatorFullMatrix, LinearOperatorLowerTriangular
 from tensorfleet.linear_operators.diagonal import (
@@ -15,9 +15,9 @@ from tensorfleet.linear_operators.diagonal import (
     LinearOperatorIdentity,
     LinearOperatorScaledIdentity,
 )
+from tensorfleet.ops.array_broadcast import broadcast_static_shape
 from tensorfleet.ops.array_build import ones
 from tensorfleet.ops.checks import assert_proper_iterable
-from tensorfleet.ops.array_broadcast import broadcast_static_shape
 
 
 class Hints(NamedTuple):

@@ -1,9 +1,9 @@
 """Rules of one's own for adjoints, factors, inverses, products and solutions of operators."""
 
 import pytest
+from tensorfleet.python.ops.linalg import linear_operator_algebra as algebra
 
 import tensorfleet as tf
-from tensorfleet.python.ops.linalg import linear_operator_algebra as algebra
 
 
 class Stretch(tf.linalg.LinearOperatorDiag):

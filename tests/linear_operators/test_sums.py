@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tensorfleet.python.ops.linalg import linear_operator_addition as addition
 
 import tensorfleet as tf
-from tensorfleet.python.ops.linalg import linear_operator_addition as addition
 
 diag, triangle = tf.linalg.LinearOperatorDiag, tf.linalg.LinearOperatorLowerTriangular
 
