@@ -320,9 +320,9 @@ class _Import:
             raise ValueError(f"Node '{node.name}': its value is of another type than it says.")
         attrs = {k: attr_from_proto(v) for k, v in node.attr.items() if k != "_output_shapes"}
         attrs = {k: v for k, v in attrs.items() if v is not None and (k in spec.attrs or k.startswith("_"))}
-        if node.op == "Placeholder" and self.graph_def.versions.producer <= _SCALAR_OR_UNKNOWN:
-            if isinstance(attrs.get("shape"), TensorShape) and not attrs["shape"].rank:
-                attrs["shape"] = TensorShape(None)
+        old = node.op == "Placeholder" and self.graph_def.versions.producer <= _SCALAR_OR_UNKNOWN
+        if old and isinstance(attrs.get("shape"), TensorShape) and not attrs["shape"].rank:
+            attrs["shape"] = TensorShape(None)
         return attrs
 
     def _name(self, name: str) -> str:
