@@ -164,3 +164,4 @@ for _module, _inner in _WITH_SOFTPLUS.items():
     for _place, _name in _inner.items():
         _publish({_module: (_name,)}, f"python.ops.distributions.{_place}")
 publish_finder("python.ops.distributions.util", _from_util)
+_publish({"util": ("pad",)}, "python.ops.distributions.util")  # another one than `tf.pad`
