@@ -20,7 +20,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.graph.scopes import get_default_graph, name_scope
+from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.basic import c_name, unknown_like
 from tensorfleet.ops.common import SCALAR, same_as_input
@@ -360,14 +360,18 @@ def print_(*inputs: Any, **kwargs: Any) -> Operation:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
     tensors: list[Any] = []
     template = sep.join(_templated(value, tensors) for value in inputs)
-    with name_scope(name, "print", None):
-        ready = template == _PLACE and tensors[0].dtype == dtypes.string and tensors[0].shape.rank == 0
-        text = (
-            tensors[0]
-            if ready
-            else apply("StringFormat", tensors, template=template, placeholder=_PLACE, summarize=summarize)
+    if template == _PLACE and tensors[0].dtype == dtypes.string and tensors[0].shape.rank == 0:
+        text = tensors[0]
+    else:
+        text = apply(
+            "StringFormat",
+            tensors,
+            template=template,
+            placeholder=_PLACE,
+            summarize=summarize,
+            name=name and f"{name}_format",
         )
-        return apply("PrintV2", text, output_stream=_stream_name(stream), end=end, name="PrintV2")
+    return apply("PrintV2", text, output_stream=_stream_name(stream), end=end, name=name)
 
 
 # Stands for a tensor inside a template; nothing a user would print.

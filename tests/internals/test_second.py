@@ -85,3 +85,10 @@ def test_one_string_is_printed_as_it_is():
     with tf.Graph().as_default() as graph:
         tf.print(tf.constant("text"))
     assert "StringFormat" not in [op.type for op in graph.get_operations()]
+
+
+def test_what_prints_has_the_name_it_is_given():
+    with tf.Graph().as_default() as graph:
+        assert tf.print(tf.constant(1), name="shown").name == "shown"
+        assert tf.print(tf.constant(1)).name == "PrintV2"
+    assert "shown_format" in [op.name for op in graph.get_operations()]
