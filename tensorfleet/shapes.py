@@ -173,16 +173,20 @@ def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     return Dimension(None) if shape.rank is None else shape[index]
 
 
+def shape_text(dims: Iterable[int | None]) -> str:
+    """Dimensions as TensorFlow's messages show them: `[2,?]`."""
+    return f"[{','.join('?' if d is None else str(d) for d in dims)}]"
+
+
 def difference(one: TensorShape, other: TensorShape) -> str:
     """Why two shapes cannot be one, as TensorFlow tells it of an operation's inputs."""
     a, b = one.as_list(), other.as_list()
     if len(a) != len(b):
         return f"Shapes must be equal rank, but are {len(a)} and {len(b)}"
     at = next(i for i, (m, n) in enumerate(zip(a, b, strict=True)) if None not in (m, n) and m != n)
-    shown = [f"[{','.join('?' if d is None else str(d) for d in dims)}]" for dims in (a, b)]
     return (
         f"Dimension {at} in both shapes must be equal, but are {a[at]} and {b[at]}. "
-        f"Shapes are {shown[0]} and {shown[1]}."
+        f"Shapes are {shape_text(a)} and {shape_text(b)}."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,21 +19,39 @@ from tensorfleet.shapes import TensorShape
 
 def times_of_events(bijector: Bijector, value: Tensor, ldj: Tensor, least: int, asked: Any) -> Tensor:
     """A log-determinant that counts for events of `least` axes, for events of `asked` axes."""
-    found = find("get_static_value")(to_tensor(asked, np.int32)) if not isinstance(asked, int) else asked
-    if found is None:
-        raise ValueError("event_ndims must be known while the graph is built.")
-    extra = int(found) - least
-    if extra < 0:
-        raise ValueError(f"event_ndims ({int(found)}) must be larger than min_event_ndims ({least})")
-    if not extra:
+    asked, known = _checked_axes(bijector, least, asked)
+    if known == least:
         return ldj
     if bijector.is_constant_jacobian:
         rank = find("rank")(value)
-        ldj = ldj * find("ones")(find("shape")(value)[rank - int(found) : rank - least], ldj.dtype)
-    return find("reduce_sum")(ldj, list(range(-extra, 0)))
+        ldj = ldj * find("ones")(find("shape")(value)[rank - asked : rank - least], ldj.dtype)
+    axes = -find("range")(1, asked - least + 1) if known is None else list(range(least - known, 0))
+    return find("reduce_sum")(ldj, axes)
 
 
-class Bijector:
+def _checked_axes(bijector: Bijector, least: int, asked: Any) -> tuple[Any, int | None]:
+    """A number of axes, and its value if that is known; what is not is checked when a step runs, if that is wanted."""
+    axes = to_tensor(asked, name="event_ndims")
+    if not axes.dtype.is_integer:
+        raise ValueError(f"Expected integer dtype, got dtype {axes.dtype}")
+    if axes.shape.rank not in (None, 0):
+        raise ValueError(f"Expected scalar event_ndims, got shape {axes.shape}")
+    known = find("get_static_value")(axes)
+    if known is not None:
+        if known < least:
+            raise ValueError(f"event_ndims ({int(known)}) must be larger than min_event_ndims ({least})")
+        return int(known), int(known)
+    if bijector.validate_args:
+        checks = [
+            find("assert_rank")(axes, 0, message="Expected scalar."),
+            find("assert_greater_equal")(axes, least),
+        ]
+        with find("control_dependencies")(checks):
+            axes = find("identity")(axes)
+    return axes, None
+
+
+class Bijector(abc.ABC):
     """A map with an inverse. Subclasses have `_forward`, `_inverse` and one of the `_..._log_det_jacobian`.
 
     What a bijector has computed it remembers, so that `inverse(forward(x))` is `x` itself.
@@ -40,6 +59,7 @@ class Bijector:
 
     _is_injective = True
 
+    @abc.abstractmethod
     def __init__(
         self,
         graph_parents: Any = None,
@@ -167,36 +187,44 @@ class Bijector:
             )
         with self._scope(name):
             x = self._value(x, "x")
-            ldj = self._recall("fldj", x, condition, lambda: self._forward_stretch(x, condition))
-            return times_of_events(self, x, ldj, self._forward_min_event_ndims or 0, event_ndims)
+            least = self._forward_min_event_ndims or 0
+            return self._recall_stretch(
+                "fldj",
+                x,
+                event_ndims,
+                condition,
+                lambda: times_of_events(self, x, self._forward_stretch(x, condition), least, event_ndims),
+            )
 
     def _call_inverse_log_det_jacobian(self, y: Any, event_ndims: Any, name: str, **condition: Any) -> Any:
         with self._scope(name):
             y = self._value(y, "y")
-            ldj = self._recall("ildj", y, condition, lambda: self._inverse_stretch(y, condition))
             least = self._inverse_min_event_ndims or 0
-            if isinstance(ldj, tuple):
-                return tuple(times_of_events(self, y, part, least, event_ndims) for part in ldj)
-            return times_of_events(self, y, ldj, least, event_ndims)
+
+            def stretch() -> Any:
+                ldj = self._inverse_stretch(y, condition)
+                if isinstance(ldj, tuple):
+                    return tuple(times_of_events(self, y, part, least, event_ndims) for part in ldj)
+                return times_of_events(self, y, ldj, least, event_ndims)
+
+            return self._recall_stretch("ildj", y, event_ndims, condition, stretch)
 
     def _forward_stretch(self, x: Tensor, condition: dict) -> Tensor:
         if hasattr(self, "_forward_log_det_jacobian"):
             return self._forward_log_det_jacobian(x, **condition)
-        return -self._required("_inverse_log_det_jacobian")(
-            self._call_forward(x, "forward", **condition), **condition
-        )
+        back = self._required("_inverse_log_det_jacobian", asked="_forward_log_det_jacobian")
+        return -back(self._call_forward(x, "forward", **condition), **condition)
 
     def _inverse_stretch(self, y: Tensor, condition: dict) -> Any:
         if hasattr(self, "_inverse_log_det_jacobian"):
             return self._inverse_log_det_jacobian(y, **condition)
-        return -self._required("_forward_log_det_jacobian")(
-            self._call_inverse(y, "inverse", **condition), **condition
-        )
+        there = self._required("_forward_log_det_jacobian", asked="_inverse_log_det_jacobian")
+        return -there(self._call_inverse(y, "inverse", **condition), **condition)
 
-    def _required(self, method: str) -> Callable:
+    def _required(self, method: str, asked: str = "") -> Callable:
         found = getattr(self, method, None)
         if found is None:
-            raise NotImplementedError(f"{method[1:]} not implemented.")
+            raise NotImplementedError(f"{(asked or method)[1:]} not implemented.")
         return found
 
     def _recall(self, what: str, given: Tensor, condition: dict, compute: Callable[[], Any]) -> Any:
@@ -212,11 +240,25 @@ class Bijector:
                 self._seen.setdefault((back, id(made), marks), (given, made, condition))
         return self._seen[key][0]
 
+    def _recall_stretch(
+        self, what: str, given: Tensor, axes: Any, condition: dict, compute: Callable[[], Any]
+    ) -> Any:
+        """A log-determinant for events of so many axes, computed once; that of the way back is the opposite."""
+        if not isinstance(axes, int):
+            return compute()
+        marks = tuple((k, id(v)) for k, v in sorted(condition.items()))
+        side, back = ("y", "ildj") if what == "fldj" else ("x", "fldj")
+        other = self._seen.get((side, id(given), marks))
+        opposite = other and self._seen.get((f"{back}{axes}", id(other[0]), marks))
+        if opposite and self._is_injective:
+            return -opposite[0]
+        return self._recall(f"{what}{axes}", given, condition, compute)
+
 
 def _underscored(name: str) -> str:
     from tensorfleet.layers.specs import snake_case
 
-    return snake_case(name)
+    return snake_case(name.lstrip("_"))
 
 
 class ConditionalBijector(Bijector):

@@ -47,6 +47,26 @@ def assert_integer_form(
         return find("assert_equal")(x, there, data=data, summarize=summarize, message=text, name=name)
 
 
+def assert_close(
+    x: Any,
+    y: Any,
+    data: Any = None,
+    summarize: Any = None,
+    message: str | None = None,
+    name: str = "assert_close",
+) -> Any:
+    """The operation that fails unless the numbers are as near to each other as rounding allows; integers are equal."""
+    x, y = to_tensor(x), to_tensor(y)
+    words = "Condition x ~= y did not hold element-wise: x = "
+    data = [message or "", words, x.name, x, "y = ", y.name, y] if data is None else data
+    if x.dtype.base_dtype.is_integer:
+        return find("assert_equal")(x, y, data=data, summarize=summarize, message=message, name=name)
+    with name_scope(name, values=[x, y, *data]):
+        nearest = number(np.finfo(x.dtype.as_numpy_dtype).eps, x)
+        near = find("reduce_all")(apply("LessEqual", apply("Abs", x - y), nearest))
+        return find("Assert")(near, data, summarize=summarize)
+
+
 def assert_symmetric(matrix: Any) -> Tensor:
     """A matrix, or several, that must equal what they are transposed."""
     turned = find("matrix_transpose")(matrix)

@@ -134,7 +134,10 @@ _publish(
     "contrib.distributions",
     "contrib.distributions.python.ops.mvn_linear_operator",
 )
-_publish({"bijector": ("Bijector",)}, "python.ops.distributions.bijector_impl")
+_publish(
+    {"bijector": ("Bijector",)}, "python.ops.distributions.bijector_impl", "python.ops.distributions.bijector"
+)
+_publish({"bijector": ("Identity",)}, "python.ops.distributions.identity_bijector")
 _publish({"transformed": ("TransformedDistribution",)}, "python.ops.distributions.transformed_distribution")
 
 
@@ -161,3 +164,4 @@ for _module, _inner in _WITH_SOFTPLUS.items():
     for _place, _name in _inner.items():
         _publish({_module: (_name,)}, f"python.ops.distributions.{_place}")
 publish_finder("python.ops.distributions.util", _from_util)
+_publish({"util": ("pad",)}, "python.ops.distributions.util")  # another one than `tf.pad`

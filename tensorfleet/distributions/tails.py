@@ -40,16 +40,33 @@ def ndtr(z: Tensor) -> Tensor:
 
 def ndtri(p: Tensor) -> Tensor:
     """Where a standard normal is at most that with probability p: a good guess, made exact by Newton steps."""
-    half, one = number(0.5, p), number(1, p)
-    low = apply("Minimum", p, one - p)
+    half, zero, one = number(0.5, p), zeros_like(p), ones_like(p)
+    # At the ends the value is infinite and the gradient none: neither may come of the guess.
+    at_end = apply("LogicalOr", apply("Equal", p, zero), apply("Equal", p, one))
+    inside = apply("Select", at_end, half * one, p)
+    low = apply("Minimum", inside, number(1, p) - inside)
     t = apply("Sqrt", number(-2, p) * apply("Log", low))
     top = number(2.515517, p) + t * (number(0.802853, p) + t * number(0.010328, p))
-    bottom = one + t * (number(1.432788, p) + t * (number(0.189269, p) + t * number(0.001308, p)))
+    bottom = number(1, p) + t * (number(1.432788, p) + t * (number(0.189269, p) + t * number(0.001308, p)))
     z = apply("Neg", t - top / bottom)
     for _ in range(3):
         density = apply("Exp", number(-0.5, z) * z * z) * number(1 / math.sqrt(2 * math.pi), z)
-        z = z - (ndtr(z) - low) / density
-    return apply("Select", apply("Less", p, half * ones_like(p)), z, apply("Neg", z))
+        z = z - _beyond(z, low) / density
+    z = apply("Select", apply("Less", p, half * one), z, apply("Neg", z))
+    return apply("Select", at_end, apply("Sign", p - half) * number(math.inf, p), z)
+
+
+def _beyond(z: Tensor, low: Tensor) -> Tensor:
+    """How much more than `low` lies below z: from the middle there, from the far end in the tail."""
+    half = number(0.5, z)
+    middle = half * apply("Erf", z * number(math.sqrt(0.5), z)) - (low - half)
+    in_tail = apply("Less", low, number(0.2, z) * ones_like(low))
+    return apply("Select", in_tail, ndtr(z) - low, middle)
+
+
+def erfinv(x: Tensor) -> Tensor:
+    """Where the error function is x."""
+    return ndtri((x + number(1, x)) / number(2, x)) / number(math.sqrt(2), x)
 
 
 def log_ndtr(z: Tensor) -> Tensor:

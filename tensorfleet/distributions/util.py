@@ -16,6 +16,7 @@ from tensorfleet.api import find
 from tensorfleet.distributions import discrete
 from tensorfleet.distributions.base import number
 from tensorfleet.distributions.checks import (  # noqa: F401
+    assert_close,
     assert_integer_form,
     assert_symmetric,
     embed_check_categorical_event_shape,

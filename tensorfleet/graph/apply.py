@@ -11,7 +11,7 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry
-from tensorfleet.graph.checking import MOST_OUTPUTS
+from tensorfleet.graph.checking import LARGEST_CONSTANT, MOST_OUTPUTS
 from tensorfleet.graph.convert import make_array, to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
@@ -448,6 +448,10 @@ def add_const(array: np.ndarray, dtype: DType, name: str, verify_shape: Any = No
     graph = get_default_graph()
     spec = registry.get("Const")
     array = np.asarray(array)
+    if array.nbytes >= LARGEST_CONSTANT:
+        raise ValueError(
+            "Cannot create a tensor proto whose content is larger than 2GB. Feed a placeholder or read a file instead."
+        )
     if array.flags.writeable:
         array = array.copy()
         array.flags.writeable = False  # the caller may go on changing theirs

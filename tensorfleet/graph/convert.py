@@ -153,7 +153,7 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray:
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(np.asarray(value), dtype)
-    if isinstance(value, TensorShape) and dtype is not None:
+    if isinstance(value, (TensorShape, Dimension)) and dtype is not None:
         _check_dimensions(value, dtype)
     value = _plain(value)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
@@ -191,10 +191,11 @@ def _from_numpy(array: np.ndarray, dtype: DType | None) -> np.ndarray:
     return array.astype(target)
 
 
-def _check_dimensions(shape: TensorShape, dtype: dtypes.DType) -> None:
+def _check_dimensions(sizes: TensorShape | Dimension, dtype: dtypes.DType) -> None:
     if dtype not in (dtypes.int32, dtypes.int64):
         raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype.name}; use tf.int32 or tf.int64.")
-    large = [d for d in shape._d or () if d is not None and d >= 2**31 and dtype == dtypes.int32]
+    dims = (sizes.value,) if isinstance(sizes, Dimension) else sizes._d or ()
+    large = [d for d in dims if d is not None and d >= 2**31 and dtype == dtypes.int32]
     if large:
         raise ValueError(
             f"Cannot convert a TensorShape to dtype int32; a dimension is too large ({large[0]}); use dtype=tf.int64."

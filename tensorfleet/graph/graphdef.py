@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry
+from tensorfleet.graph.checking import LARGEST_CONSTANT
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor_proto import array_of, proto_of
@@ -198,6 +199,9 @@ def export_graph(graph: Graph, from_version: int | None = None, add_shapes: bool
     from tensorfleet.protos import GraphDef
 
     proto = GraphDef(versions=graph_versions(graph))
+    constants = (op._attrs["value"] for op in list(graph._ops) if op.type == "Const")
+    if sum(value.nbytes for value in constants) >= LARGEST_CONSTANT:
+        raise ValueError("GraphDef cannot be larger than 2GB. Keep large constants in files or variables.")
     # Other threads may be adding operations: whatever one here was given as input is further on in the list.
     for op in itertools.islice(graph._ops, from_version or 0, None):
         proto.node.add().CopyFrom(node_def(op, add_shapes))

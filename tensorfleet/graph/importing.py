@@ -16,6 +16,8 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.shapes import TensorShape
 
+# Up to this version a placeholder of unknown shape was written like a scalar one.
+_SCALAR_OR_UNKNOWN = 21
 _MERGES = ("Merge", "RefMerge")
 _NEXTS = ("NextIteration", "RefNextIteration")
 # Ops whose handles TensorFlow itself wrote down with shapes that were wrong.
@@ -318,6 +320,9 @@ class _Import:
             raise ValueError(f"Node '{node.name}': its value is of another type than it says.")
         attrs = {k: attr_from_proto(v) for k, v in node.attr.items() if k != "_output_shapes"}
         attrs = {k: v for k, v in attrs.items() if v is not None and (k in spec.attrs or k.startswith("_"))}
+        old = node.op == "Placeholder" and self.graph_def.versions.producer <= _SCALAR_OR_UNKNOWN
+        if old and isinstance(attrs.get("shape"), TensorShape) and not attrs["shape"].rank:
+            attrs["shape"] = TensorShape(None)
         return attrs
 
     def _name(self, name: str) -> str:

@@ -123,6 +123,8 @@ class OpSpec:
     moves: int | None = None
     #: the kernel takes `check=` to report data-dependent errors (see runtime/checks)
     checks: bool = False
+    #: what TensorFlow's kernel says of an input (by position) of another rank than is told, `{}` for its shape
+    words: dict[int, str] = field(default_factory=dict)
     #: sample arguments for the table-driven tests
     examples: Sequence[Any] = ()
     #: one of the library's own ops, rather than one that only serves tests
@@ -150,6 +152,7 @@ def op(
     reads: Sequence[str] = (),
     rows: str | None = None,
     moves: str | None = None,
+    words: dict[str, str] | None = None,
     examples: Sequence[Any] = (),
     **flags: Any,
 ) -> Callable[[Callable], Callable]:
@@ -178,6 +181,7 @@ def op(
             reads=tuple(order[r] for r in reads),
             rows=None if rows is None else order[rows],
             moves=None if moves is None else order[moves],
+            words={order[name]: text for name, text in (words or {}).items()},
             checks="check" in code.co_varnames[n : n + code.co_kwonlyargcount],
             examples=examples,
             **flags,

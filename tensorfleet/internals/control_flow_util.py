@@ -33,6 +33,8 @@ publish(contexts.output_context, f"{_UTIL}GetOutputContext")
 
 publish(contexts.in_context, f"{_UTIL}OpInContext")
 
+publish(lambda tensor, ctxt: contexts.in_context(tensor.op, ctxt), f"{_UTIL}TensorInContext")
+
 publish(contexts.lies_in, f"{_UTIL}IsContainingContext")
 
 publish(False, f"{_UTIL}ENABLE_CONTROL_FLOW_V2")

@@ -21,7 +21,7 @@ def dense_labels_to_sparse(dense: Any, length: Any) -> SparseTensor:
     places = find("where")(find("sequence_mask")(length, find("shape")(dense)[1]))
     cast = find("cast")
     shape = [find("shape")(dense, out_type=dtypes.int64)[0], cast(find("reduce_max")(length), dtypes.int64)]
-    return SparseTensor(places, find("gather_nd")(dense, places), shape)
+    return SparseTensor(places, cast(find("gather_nd")(dense, places), dtypes.int32), shape)
 
 
 @export("python.ops.ctc_ops._sum_states")

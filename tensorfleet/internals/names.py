@@ -60,8 +60,8 @@ _ALIASES = """
     linalg.tensor_diag: ops.array_ops.tensor_diag
     squeeze: ops.array_ops.squeeze_v2
     expand_dims: ops.array_ops.expand_dims_v2
-    argmax: ops.math_ops.argmax_v2
-    argmin: ops.math_ops.argmin_v2
+    print: ops.logging_ops.print_v2
+    py_function: ops.script_ops.eager_py_func
     keras.initializers.Initializer: ops.init_ops.Initializer
     layers.experimental.keras_style_scope: layers.base.keras_style_scope
     layers.experimental.set_keras_style: layers.base.set_keras_style

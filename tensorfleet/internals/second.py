@@ -10,10 +10,14 @@ from tensorfleet.api import export, find, publish_lazily
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 
-# inner name | public name | arguments by place; `a=b` where version 1 says b, `a:X` where the default is X.
+# inner name | public name | arguments by place; `a=b` where version 1 says b (`_`: nothing), `a:X` where the default
+# is X.
 _REORDERED = """
     array_ops.boolean_mask_v2 | boolean_mask | tensor mask axis name
     array_ops.extract_image_patches_v2 | image.extract_patches | images sizes strides rates padding name
+    array_ops.gather_v2 | gather | params indices validate_indices axis batch_dims name
+    array_ops.listdiff | setdiff1d | x y out_idx=index_dtype name
+    array_ops.pad_v2 | pad | tensor paddings mode constant_values name
     array_ops.gather_nd_v2 | gather_nd | params indices batch_dims name
     array_ops.ones_like_v2 | ones_like | input=tensor dtype name
     array_ops.ones_like_impl | ones_like | tensor dtype name optimize
@@ -47,6 +51,9 @@ _REORDERED = """
     gradients_impl.HessiansV2 | hessians | ys xs gate_gradients aggregation_method name
     gradients_impl.gradients_v2 | gradients | ys xs grad_ys name gate_gradients aggregation_method stop_gradients unconnected_gradients
     linalg_ops.norm_v2 | norm | tensor ord axis keepdims name
+    math_ops.argmax_v2 | argmax | input axis output_type name
+    math_ops.argmin_v2 | argmin | input axis output_type name
+    math_ops.bincount | math.bincount | arr weights minlength maxlength dtype name=_
     math_ops.count_nonzero_v2 | count_nonzero | input axis keepdims dtype name
     math_ops.reduce_max_with_dims | reduce_max | input_tensor axis keepdims name _
     math_ops.reduce_min_with_dims | reduce_min | input_tensor axis keepdims name _
@@ -81,6 +88,7 @@ _REORDERED = """
     parsing_ops.parse_example_v2 | parse_example | serialized features example_names name
     parsing_ops.parse_single_example_v2 | parse_single_example | serialized features example_names name
     parsing_ops.parse_single_example_v2_unoptimized | parse_single_example | serialized features example_names name
+    random_ops.random_poisson_v2 | random_poisson | shape lam dtype seed name
     sparse_ops.serialize_many_sparse_v2 | serialize_many_sparse | sp_input out_type name
     sparse_ops.serialize_sparse_v2 | serialize_sparse | sp_input out_type name
     sparse_ops.sparse_add_v2 | sparse_add | a b threshold
@@ -89,6 +97,7 @@ _REORDERED = """
     sparse_ops.sparse_split_v2 | sparse_split | sp_input num_split axis name
     string_ops.reduce_join_v2 | reduce_join | inputs axis keepdims separator name
     string_ops.string_length_v2 | strings.length | input unit name
+    string_ops.string_split_v2 | strings.split | source=input sep maxsplit
     string_ops.substr_v2 | strings.substr | input pos len unit name
 """
 
@@ -110,8 +119,9 @@ def _reordered(public: str, places: list[str]) -> Callable:
         if len(args) > len(names):
             raise TypeError(f"{call.__name__}() takes at most {len(names)} arguments, {len(args)} given")
         given = {**dict(zip(names, args, strict=False)), **kwargs}
-        given.pop("_", None)
-        return target(**{**defaults, **{renamed.get(k, k): v for k, v in given.items()}})
+        taken = {renamed.get(k, k): v for k, v in given.items()}
+        taken.pop("_", None)
+        return target(**{**defaults, **taken})
 
     return call
 

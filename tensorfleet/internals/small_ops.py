@@ -9,6 +9,7 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish, publish_module
 from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import name_scope
@@ -130,3 +131,44 @@ def sequence_length_from_sparse_tensor(sp_tensor: Any, num_elements: int = 1) ->
         count = sp_tensor.dense_shape[0]
         longest = find("unsorted_segment_max")(steps, rows, count)
         return apply("Maximum", longest, np.int64(0), name=scope)
+
+
+@export("python.ops.signal.util_ops.gcd")
+def gcd(a: Any, b: Any, name: str | None = None) -> Tensor:
+    """The greatest number that divides two integers: a constant if they are."""
+    with name_scope(name, "gcd", [a, b]):
+        a, b = to_tensor(a), to_tensor(b)
+        for named, number in (("a", a), ("b", b)):
+            number.shape.assert_has_rank(0)
+            if not number.dtype.is_integer:
+                raise ValueError(f"{named} must be an integer type. Got: {number.dtype}")
+        known = [constant_value(number) for number in (a, b)]
+        if known[0] is not None and known[1] is not None:
+            return to_tensor(np.gcd(*known))
+        more = lambda _, rest: rest > 0  # noqa: E731
+        step = lambda whole, rest: (rest, find("mod")(whole, rest))  # noqa: E731
+        return find("while_loop")(more, step, [a, b], back_prop=False)[0]
+
+
+@export("python.ops.image_ops.extract_glimpse_v2", "python.ops.image_ops_impl.extract_glimpse_v2")
+def extract_glimpse_v2(
+    input: Any,
+    size: Any,
+    offsets: Any,
+    centered: bool = True,
+    normalized: bool = True,
+    noise: str = "uniform",
+    name: str | None = None,
+) -> Tensor:
+    """A window of `size` around a place of each image; outside it is `uniform`, `gaussian` or `zero` noise."""
+    return apply(
+        "ExtractGlimpse",
+        input,
+        size,
+        offsets,
+        centered=centered,
+        normalized=normalized,
+        uniform_noise=False,
+        noise=noise,
+        name=name,
+    )

@@ -5,13 +5,20 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tensorfleet.api import export, publish_lazily
+import numpy as np
+
+from tensorfleet.api import export, publish, publish_lazily
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 
 _HERE = "python.ops.distributions.special_math."
 # What each function calls its argument.
-_ARGUMENTS = {"ndtr": "x", "ndtri": "p", "log_cdf_laplace": "x"}
+_ARGUMENTS = {"ndtr": "x", "ndtri": "p", "log_cdf_laplace": "x", "erfinv": "x"}
+# Between these the logarithm of `ndtr` is that of its value: below it is a series, above it is what is missing to one.
+_BOUNDS = {"FLOAT64_LOWER": -20, "FLOAT32_LOWER": -10, "FLOAT64_UPPER": 8, "FLOAT32_UPPER": 5}
+for _bound, _value in _BOUNDS.items():
+    _kind = np.float64 if "64" in _bound else np.float32
+    publish(np.array(_value, _kind), f"{_HERE}LOGNDTR_{_bound}")
 
 
 def _applied(function: str, x: Any, argument: str, name: str) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api import export
+from tensorfleet.profiler.report import FLOPS
 
 _FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], OpStats]] = {}
 
@@ -70,6 +71,9 @@ class RegisterStatistics:
 
 @export("python.framework.ops.get_stats_for_node_def")
 def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStats:
-    """What a node costs; an `OpStats` without value when no function was registered for its type."""
+    """What a node costs; an `OpStats` without value when nothing is known of nodes of its type."""
     function = _FUNCTIONS.get((node.op, statistic_type))
-    return OpStats(statistic_type) if function is None else function(graph, node)
+    if function is not None:
+        return function(graph, node)
+    counted = FLOPS.get(node.op) if statistic_type == "flops" else None
+    return OpStats(statistic_type, counted and counted(graph.get_operation_by_name(node.name)))

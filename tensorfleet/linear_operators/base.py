@@ -14,7 +14,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.linear_operators import tools
+from tensorfleet.linear_operators import algebra, tools
 from tensorfleet.ops.array_build import eye
 from tensorfleet.ops.basic import no_op
 from tensorfleet.ops.checks import assert_equal, assert_less, assert_near
@@ -327,7 +327,7 @@ class LinearOperator:
             right = x.adjoint() if adjoint_arg else x
             _check_fit(left, right)
             with self._scope(name):
-                return composed(left, right)
+                return algebra.PRODUCTS.apply(left, right)
         with self._scope(name):
             columns = self._sides(adjoint)[1]
             return self._matmul(
@@ -351,7 +351,7 @@ class LinearOperator:
             right = rhs.adjoint() if adjoint_arg else rhs
             _check_fit(left, right)
             with self._scope(name):
-                return composed(left.inverse(), right)
+                return algebra.SOLUTIONS.apply(left, right)
         with self._scope(name):
             rows = self._sides(adjoint)[0]
             return self._solve(
@@ -430,7 +430,7 @@ class LinearOperator:
         if self.is_self_adjoint:
             return self
         with self._scope(name):
-            return self._adjoint()
+            return algebra.ADJOINTS.apply(self)
 
     def inverse(self, name: str = "inverse") -> LinearOperator:
         """The inverse operator."""
@@ -439,7 +439,7 @@ class LinearOperator:
         if self.is_non_singular is False:
             raise ValueError("Cannot take the Inverse: This operator represents a singular matrix.")
         with self._scope(name):
-            return self._inverse()
+            return algebra.INVERSES.apply(self)
 
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
         """The lower triangular operator L with L L^H = A."""
@@ -448,7 +448,7 @@ class LinearOperator:
                 "Cannot take the Cholesky decomposition: Not a positive definite self adjoint matrix."
             )
         with self._scope(name):
-            return self._cholesky()
+            return algebra.CHOLESKYS.apply(self)
 
 
 def _check_fit(left: LinearOperator, right: LinearOperator) -> None:
@@ -459,6 +459,7 @@ def _check_fit(left: LinearOperator, right: LinearOperator) -> None:
         )
 
 
+@algebra.PRODUCTS.register(LinearOperator, LinearOperator)
 def composed(left: LinearOperator, right: LinearOperator) -> LinearOperator:
     """The product of two operators, of a simple kind where there is one."""
     from tensorfleet.linear_operators.diagonal import LinearOperatorIdentity
@@ -473,6 +474,14 @@ def composed(left: LinearOperator, right: LinearOperator) -> LinearOperator:
         return zeros_for(left, right)
     found = left._compose(right)
     return found if found is not None else LinearOperatorComposition([left, right])
+
+
+algebra.ADJOINTS.register(LinearOperator)(lambda operator: operator._adjoint())
+algebra.CHOLESKYS.register(LinearOperator)(lambda operator: operator._cholesky())
+algebra.INVERSES.register(LinearOperator)(lambda operator: operator._inverse())
+algebra.SOLUTIONS.register(LinearOperator, LinearOperator)(
+    lambda left, right: algebra.PRODUCTS.apply(left.inverse(), right)
+)
 
 
 def hints_of_product(left: LinearOperator, right: LinearOperator, commute: bool = False) -> dict[str, Any]:

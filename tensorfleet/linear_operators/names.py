@@ -38,3 +38,43 @@ def _load(full: str) -> Any:
 
 for _names in _MODULES.values():
     publish_lazily(_load, *(f"linalg.{n}" for n in _names), *(f"contrib.linalg.{n}" for n in _names))
+
+
+# Inside TensorFlow: the rules of each operation under the names of its functions and of its table.
+_RULES = {
+    "adjoint": ("ADJOINTS", "_ADJOINTS"),
+    "cholesky": ("CHOLESKYS", "_CHOLESKY_DECOMPS"),
+    "inverse": ("INVERSES", "_INVERSES"),
+    "matmul": ("PRODUCTS", "_MATMUL"),
+    "solve": ("SOLUTIONS", "_SOLVE"),
+}
+_SUMS = "Adder Hints AddAndReturnScaledIdentity AddAndReturnDiag AddAndReturnTriL AddAndReturnMatrix"
+
+
+def _load_rule(full: str) -> Any:
+    name = full.rpartition(".")[2]
+    for operation, (rules, table) in _RULES.items():
+        members = {
+            operation: "apply",
+            f"Register{operation.capitalize()}": "register",
+            f"_registered_{operation}": "find",
+            table: "functions",
+        }
+        if name in members:
+            # The rules of the base class are there once it is.
+            base = importlib.import_module("tensorfleet.linear_operators.base")
+            return getattr(getattr(base.algebra, rules), members[name])
+    raise AttributeError(name)
+
+
+def _load_sum(full: str) -> Any:
+    sums = importlib.import_module("tensorfleet.linear_operators.sums")
+    return getattr(sums, full.rpartition(".")[2].removeprefix("_"))
+
+
+_ALGEBRA = "python.ops.linalg.linear_operator_algebra."
+_ADDITION = "python.ops.linalg.linear_operator_addition."
+for _operation, (_, _table) in _RULES.items():
+    _forms = (_operation, f"Register{_operation.capitalize()}", f"_registered_{_operation}", _table)
+    publish_lazily(_load_rule, *(_ALGEBRA + form for form in _forms))
+publish_lazily(_load_sum, _ADDITION + "add_operators", *(f"{_ADDITION}_{name}" for name in _SUMS.split()))

@@ -296,9 +296,10 @@ _DEPTH_ATTRS = "T: type; block_size: int >= 2; data_format: string(NHWC|NCHW|NCH
 
 @op(
     "SpaceToDepth",
-    "input: T -> output: T",
+    "input: T[4] -> output: T",
     _DEPTH_ATTRS,
     shape=_to_depth_shape,
+    words={"input": "Input rank should be: 4 instead of shape {}"},
     examples=[case(_IMAGE, block_size=2), case(_IMAGE.reshape(1, 2, 4, 4), block_size=2, data_format="NCHW")],
 )
 def _space_to_depth(xp: Any, x: Any, *, block_size: int, data_format: bytes) -> Any:
@@ -314,9 +315,10 @@ def _space_to_depth(xp: Any, x: Any, *, block_size: int, data_format: bytes) -> 
 
 @op(
     "DepthToSpace",
-    "input: T -> output: T",
+    "input: T[4] -> output: T",
     _DEPTH_ATTRS,
     shape=_from_depth_shape,
+    words={"input": "Input rank should be: 4 instead of shape {}"},
     examples=[
         case(_IMAGE.reshape(1, 2, 2, 8), block_size=2),
         case(_IMAGE.reshape(1, 8, 2, 2), block_size=2, data_format="NCHW"),

@@ -15,7 +15,7 @@ from tensorfleet.ops.array_shape import invalid
 from tensorfleet.ops.basic import zeros_of
 from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, same_as_input, static_value
 from tensorfleet.ops.examples import case
-from tensorfleet.shapes import TensorShape
+from tensorfleet.shapes import TensorShape, shape_text
 
 _V = np.array([1.0, 2.0, 3.0], np.float32)
 _M = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
@@ -208,12 +208,13 @@ def _zero(x: Any) -> Any:
     return zeros_of((), np.dtype(x.dtype))
 
 
+_AT_LEAST_2 = "input must be at least 2-dim, received shape: {}"
+
+
 def _matrix_diag_shape(op: Operation) -> TensorShape:
     dims = op._inputs[0].shape._d
     if dims is None:
         return UNKNOWN
-    if not dims:
-        raise ValueError("Shape must be at least rank 1 but is rank 0")
     if op.type == "MatrixDiag":
         return TensorShape._of((*dims, dims[-1]))
     k, rows, columns = (static_value(op, i) for i in (1, 2, 3))
@@ -228,9 +229,10 @@ def _matrix_diag_shape(op: Operation) -> TensorShape:
 
 @op(
     "MatrixDiag",
-    "diagonal: T -> output: T",
+    "diagonal: T[1+] -> output: T",
     "T: type",
     shape=_matrix_diag_shape,
+    words={"diagonal": "input must be at least 1-dim, received shape: {}"},
     examples=[case(_V), case(_M[0]), case(np.array([], np.float32), grad=False)],
 )
 def _matrix_diag(xp: Any, x: Any) -> Any:
@@ -242,8 +244,6 @@ def _matrix_diag_part_shape(op: Operation) -> TensorShape:
     dims = op._inputs[0].shape._d
     if dims is None:
         return UNKNOWN
-    if len(dims) < 2:
-        raise ValueError(f"Shape must be at least rank 2 but is rank {len(dims)}")
     k = np.array(0) if op.type == "MatrixDiagPart" else static_value(op, 1)
     if k is None:
         return UNKNOWN
@@ -255,9 +255,10 @@ def _matrix_diag_part_shape(op: Operation) -> TensorShape:
 
 @op(
     "MatrixDiagPart",
-    "input: T -> diagonal: T",
+    "input: T[2+] -> diagonal: T",
     "T: type",
     shape=_matrix_diag_part_shape,
+    words={"input": _AT_LEAST_2},
     examples=[case(_M), case(_M[0].T.copy())],
 )
 def _matrix_diag_part(xp: Any, x: Any) -> Any:
@@ -281,9 +282,15 @@ def _matrix_set_diag_shape(op: Operation) -> TensorShape:
     "input: T[2+], diagonal: T[1+] -> output: T",
     "T: type",
     shape=_matrix_set_diag_shape,
+    words={"input": _AT_LEAST_2},
     examples=[case(_M, np.array([[7, 8], [9, 6]], np.float32)), case(_M[0], np.array([5, 4], np.float32))],
 )
 def _matrix_set_diag(xp: Any, x: Any, diagonal: Any) -> Any:
+    if diagonal.shape != (*x.shape[:-2], min(x.shape[-2:])):
+        raise invalid(
+            "must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but received input shape: "
+            f"{shape_text(x.shape)} and diagonal shape: {shape_text(diagonal.shape)}"
+        )
     return _put(xp, Band(0, x.shape[-2:], b"LEFT_LEFT"), diagonal, x)
 
 
@@ -317,9 +324,10 @@ def _banded(version: str, attrs: str) -> None:
 
     @op(
         f"MatrixDiag{version}",
-        "diagonal: T, k: int32[1-], num_rows: int32[0], num_cols: int32[0], padding_value: T[0] -> output: T",
+        "diagonal: T[1+], k: int32[1-], num_rows: int32[0], num_cols: int32[0], padding_value: T[0] -> output: T",
         attrs,
         shape=_matrix_diag_shape,
+        words={"diagonal": "diagonal must be at least 1-dim, received shape: {}"},
         static=["k", "num_rows", "num_cols"],
         examples=[
             case(_V, np.int32(1), _NO, _NO, np.float32(0)),
@@ -339,9 +347,10 @@ def _banded(version: str, attrs: str) -> None:
 
     @op(
         f"MatrixDiagPart{version}",
-        "input: T, k: int32[1-], padding_value: T[0] -> diagonal: T",
+        "input: T[2+], k: int32[1-], padding_value: T[0] -> diagonal: T",
         attrs,
         shape=_matrix_diag_part_shape,
+        words={"input": _AT_LEAST_2},
         static=["k"],
         examples=[case(_M, np.int32(1), np.float32(0)), case(_M, _BAND, np.float32(9), grad=False)],
     )
@@ -443,6 +452,11 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag", k:
     examples=[case(_M, np.int64(0), np.int64(1)), case(_M[0], np.int32(-1), np.int32(0))],
 )
 def _matrix_band_part(xp: Any, x: Any, lower: Any, upper: Any, *, check: Any) -> Any:
+    if x.ndim < 2:
+        raise invalid(_AT_LEAST_2.format(shape_text(x.shape)))
+    for name, number in (("num_lower", lower), ("num_upper", upper)):
+        if np.ndim(number):
+            raise invalid(f"{name} must be scalar, got shape {shape_text(np.shape(number))}")
     rows, columns = x.shape[-2:]
     told = "num_{} must be negative or less or equal to number of {} ({}) got: {}"
     check(lower <= rows, lambda: told.format("lower", "rows", rows, lower))

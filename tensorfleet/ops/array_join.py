@@ -16,7 +16,7 @@ from tensorfleet.ops.array_shape import bracketed, dense_gradient, invalid
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.common import UNKNOWN, ints, static_value
 from tensorfleet.ops.examples import case
-from tensorfleet.shapes import TensorShape, unknown_shape
+from tensorfleet.shapes import TensorShape, shape_text, unknown_shape
 
 _A = np.arange(6, dtype=np.float32).reshape(2, 3)
 _B = np.arange(4, dtype=np.float32).reshape(2, 2)
@@ -163,6 +163,9 @@ def _concat_v1_grad(op: Operation, dy: Any) -> Any:
     ],
 )
 def _concat_offset(xp: Any, axis: Any, shapes: list) -> tuple:
+    for i, s in enumerate(shapes):
+        if s.ndim != 1:
+            raise invalid(f"input {i} should be a vector, but got shape {shape_text(s.shape)}")
     rank = len(shapes[0])
     at = int(axis)
     if not -rank <= at < rank:

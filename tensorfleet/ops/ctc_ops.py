@@ -62,6 +62,8 @@ def _ctc_loss(
 ) -> Any:
     _check_lengths(inputs, lengths)
     steps, batch, classes = inputs.shape
+    if not batch:
+        raise errors.invalid("batch_size must not be 0")
     if len(indices) != len(values):
         raise errors.invalid("labels_indices and labels_values must contain the same number of rows")
     targets: list[list[int]] = [[] for _ in range(batch)]

@@ -181,6 +181,7 @@ def _two_unknown_vectors(op: Operation) -> list[TensorShape]:
     "T: index = int32",
     shape=_two_unknown_vectors,
     static=["s0", "s1"],
+    words={"s0": "In[0] must be a vector.{}", "s1": "In[1] must be a vector.{}"},
     examples=[
         case(np.array([2, 3], np.int32), np.array([3], np.int32)),
         case(np.array([2, 1, 4], np.int64), np.array([1, 3, 1], np.int64)),

@@ -279,6 +279,7 @@ def _gather_nd(xp: Any, params: Any, indices: Any, check: Any) -> Any:
     "Tparams: type; Tindices: {int16, int32, int64}; bad_indices_policy: string = ''",
     shape=lambda op: _gather_nd_shape(op._inputs[0].shape, op._inputs[1].shape),
     moves="params",
+    words={"indices": "indices must be at least a vector"},
     examples=[
         case(_X, np.array([[3, 0], [1, 2]], np.int32)),
         case(_X, np.array([[2], [0]])),

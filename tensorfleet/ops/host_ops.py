@@ -20,7 +20,8 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.graph.scopes import get_default_graph, name_scope
+from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.basic import c_name, unknown_like
 from tensorfleet.ops.common import SCALAR, same_as_input
 from tensorfleet.ops.interrupting import Background, Call
@@ -371,9 +372,18 @@ def print_(*inputs: Any, **kwargs: Any) -> Operation:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
     tensors: list[Any] = []
     template = sep.join(_templated(value, tensors) for value in inputs)
-    with name_scope(name, "print", None):
-        text = apply("StringFormat", tensors, template=template, placeholder=_PLACE, summarize=summarize)
-        return apply("PrintV2", text, output_stream=_stream_name(stream), end=end, name="PrintV2")
+    if template == _PLACE and tensors[0].dtype == dtypes.string and tensors[0].shape.rank == 0:
+        text = tensors[0]
+    else:
+        text = apply(
+            "StringFormat",
+            tensors,
+            template=template,
+            placeholder=_PLACE,
+            summarize=summarize,
+            name=name and f"{name}_format",
+        )
+    return apply("PrintV2", text, output_stream=_stream_name(stream), end=end, name=name)
 
 
 # Stands for a tensor inside a template; nothing a user would print.
@@ -384,8 +394,12 @@ def _templated(value: Any, tensors: list) -> str:
     if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
         tensors.append(to_tensor(value))
         return _PLACE
+    if isinstance(value, SparseTensor):
+        tensors += [value.indices, value.values, value.dense_shape]
+        return f"'SparseTensor(indices={_PLACE}, values={_PLACE}, shape={_PLACE})'"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_quoted(k)}: {_templated(v, tensors)}" for k, v in value.items()) + "}"
+        pairs = sorted(value.items(), key=lambda pair: repr(pair[0]))
+        return "{" + ", ".join(f"{_quoted(k)}: {_templated(v, tensors)}" for k, v in pairs) + "}"
     if isinstance(value, (list, tuple)):
         inside = ", ".join(_quoted(v) if isinstance(v, str) else _templated(v, tensors) for v in value)
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"

@@ -130,9 +130,10 @@ def _adjust_saturation(xp: Any, images: Any, scale: Any) -> Any:
 
 @op(
     "AdjustContrastv2",
-    "images: T, contrast_factor: float[0] -> output: T",
+    "images: T[3+], contrast_factor: float[0] -> output: T",
     "T: {half, float} = float",
     shape=_picture,
+    words={"images": "input must be at least 3-D, got shape{}"},
     examples=[case(_RGB.astype(np.float32)[None], np.float32(f)) for f in (0.5, 2.0)],
 )
 def _adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:

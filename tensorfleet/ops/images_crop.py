@@ -73,10 +73,15 @@ def _check_boxes(xp: Any, boxes: Any, box_ind: Any, batch: int, check: Any) -> A
 
 @op(
     "CropAndResize",
-    "image: T, boxes: float, box_ind: int32, crop_size: int32[2,] -> crops: float",
+    "image: T[4], boxes: float, box_ind: int32[1], crop_size: int32[2,] -> crops: float",
     f"T: {_ANY}; method: string(bilinear|nearest) = 'bilinear'; extrapolation_value: float = 0",
     shape=_cropped,
     static=["crop_size"],
+    words={
+        "image": "input image must be 4-D{}",
+        "box_ind": "box_index must be 1-D{}",
+        "crop_size": "crop_size must be 1-D{}",
+    },
     examples=[
         case(_IMAGE, _BOXES, _WHICH, _CROP),
         case(_IMAGE, _BOXES, _WHICH, _CROP, method="nearest", extrapolation_value=7.0, grad=False),

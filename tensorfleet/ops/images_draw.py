@@ -69,11 +69,18 @@ def _draw(images: Any, boxes: Any, colors: np.ndarray) -> np.ndarray:
     return out
 
 
+_DRAWING = {
+    "images": "The rank of the images should be 4",
+    "boxes": "The rank of the boxes tensor should be 3",
+}
+
+
 @op(
     "DrawBoundingBoxes",
-    "images: T, boxes: float[_,_,4] -> output: T",
+    "images: T[4], boxes: float[_,_,4] -> output: T",
     "T: {float, half} = float",
     shape=_canvas,
+    words=_DRAWING,
     host=True,
     examples=[case(_CANVAS, _DRAWN)],
 )

@@ -59,9 +59,10 @@ def _patches(xp: Any, x: Any, sizes: list, strides: list, rates: list, padding: 
 
 @op(
     "ExtractImagePatches",
-    "images: T -> patches: T",
+    "images: T[4] -> patches: T",
     f"ksizes: list(int) >= 4; strides: list(int) >= 4; rates: list(int) >= 4; T: {_ANY}; padding: string(SAME|VALID)",
     shape=_patched,
+    words={"images": "input must be 4-dimensional{}"},
     examples=[
         case(_IMAGE, ksizes=[1, 2, 3, 1], strides=[1, 2, 1, 1], rates=[1, 1, 1, 1], padding="VALID"),
         case(_IMAGE, ksizes=[1, 3, 3, 1], strides=[1, 2, 2, 1], rates=[1, 2, 1, 1], padding="SAME"),

@@ -50,9 +50,10 @@ def _inverse_power(xp: Any, base: Any, beta: float) -> Any:
 
 @op(
     "LRN",
-    "input: T -> output: T",
+    "input: T[4] -> output: T",
     _LRN,
     shape=lambda op: of_rank(op._inputs[0].shape, 4),
+    words={"input": "in must be 4-dimensional"},
     examples=[case(_IMAGES), case(_IMAGES, depth_radius=1, bias=2.0, alpha=0.5, beta=0.75)],
 )
 def _lrn(xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float) -> Any:

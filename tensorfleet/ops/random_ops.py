@@ -176,6 +176,7 @@ def _multinomial_shape(op: Operation) -> TensorShape:
     "seed: int = 0; seed2: int = 0; T: real; output_dtype: index = int64",
     shape=_multinomial_shape,
     static=["num_samples"],
+    words={"logits": "logits should be a matrix, got shape {}"},
     rng=lambda op, outputs: philox.reserved("Multinomial", outputs[0].shape[0], outputs[0].shape[1]),
     stateful=True,
     examples=[

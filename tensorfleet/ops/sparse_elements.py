@@ -81,6 +81,13 @@ def _plus(ctx: Any, indices: Any, values: Any, shape: Any, dense: Any) -> Any:
     return values + _dense_at(indices, values, shape, dense)
 
 
+@export("python.ops.sparse_ops.sparse_dense_cwise_add")
+def sparse_dense_cwise_add(sp_t: SparseTensor, dense_t: Any) -> SparseTensor:
+    """A sparse tensor with what a dense one has at its places added to its values."""
+    summed = apply("SparseDenseCwiseAdd", sp_t.indices, sp_t.values, sp_t.dense_shape, dense_t)
+    return SparseTensor(sp_t.indices, summed, sp_t.dense_shape)
+
+
 @gradient("SparseDenseCwiseAdd")
 def _plus_gradient(op: Operation, dy: Any) -> Any:
     raise NotImplementedError("Gradient for SparseDenseCwiseAdd is currently not implemented yet.")

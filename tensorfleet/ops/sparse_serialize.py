@@ -443,7 +443,7 @@ def _take_many(ctx: Any, handles: Any, *, dtype: Any, container: bytes, shared_n
 not_differentiable("AddSparseToTensorsMap", "AddManySparseToTensorsMap", "TakeManySparseFromTensorsMap")
 
 
-@export("python.ops.sparse_ops.add_sparse_to_tensors_map")
+@export("python.ops.sparse_ops.add_sparse_to_tensors_map", "python.ops.sparse_ops._add_sparse_to_tensors_map")
 def add_sparse_to_tensors_map(
     sp_input: Any, container: Any = None, shared_name: Any = None, name: str | None = None
 ) -> Tensor:
@@ -451,7 +451,10 @@ def add_sparse_to_tensors_map(
     return _kept("AddSparseToTensorsMap", sp_input, container, shared_name, name)
 
 
-@export("python.ops.sparse_ops.add_many_sparse_to_tensors_map")
+@export(
+    "python.ops.sparse_ops.add_many_sparse_to_tensors_map",
+    "python.ops.sparse_ops._add_many_sparse_to_tensors_map",
+)
 def add_many_sparse_to_tensors_map(
     sp_input: Any, container: Any = None, shared_name: Any = None, name: str | None = None
 ) -> Tensor:
@@ -472,7 +475,10 @@ def _kept(op_type: str, sp_input: Any, container: Any, shared_name: Any, name: s
     )
 
 
-@export("python.ops.sparse_ops.take_many_sparse_from_tensors_map")
+@export(
+    "python.ops.sparse_ops.take_many_sparse_from_tensors_map",
+    "python.ops.sparse_ops._take_many_sparse_from_tensors_map",
+)
 def take_many_sparse_from_tensors_map(
     sparse_map_op: Operation, sparse_handles: Any, rank: Any = None, name: str | None = None
 ) -> SparseTensor:

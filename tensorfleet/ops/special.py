@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.common import SCALAR, is_numpy
+from tensorfleet.ops.common import UNKNOWN, is_numpy
 from tensorfleet.ops.elementwise import (
     POSITIVE,
     REAL,
@@ -27,7 +29,7 @@ from tensorfleet.ops.elementwise import (
 )
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.public import function
-from tensorfleet.shapes import TensorShape, broadcast_shape
+from tensorfleet.shapes import TensorShape, broadcast_shape, difference, shape_text
 
 _REAL = [case(REAL), case(UNIT)]
 _POSITIVE = [case(POSITIVE.astype(np.float32)), case(POSITIVE)]
@@ -207,23 +209,30 @@ def _igamma_grad_a(xp: Any, a: Any, x: Any) -> Any:
         return np.asarray(jax.lax.igamma_grad_a(*np.broadcast_arrays(a, x)))
 
 
-def _three_shapes(op: Operation) -> TensorShape:
-    """Numbers go with anything; the others have one shape."""
+def _scalars_or_alike(op: Operation) -> TensorShape:
+    """The shape that all inputs have which are not scalars."""
     shapes = [t.shape for t in op._inputs if t.shape.rank != 0]
-    shape = shapes[0] if shapes else SCALAR
-    for other in shapes[1:]:
-        shape = shape.merge_with(other)
-    return shape
+    known = [shape for shape in shapes if shape.rank is not None]
+    for one, other in itertools.pairwise(known):
+        if not one.is_compatible_with(other):
+            raise ValueError(difference(one, other))
+    merged = functools.reduce(TensorShape.merge_with, known, UNKNOWN)
+    return merged if shapes else TensorShape([])
 
 
 @op(
     "Betainc",
     "a: T, b: T, x: T -> z: T",
     "T: {float, double}",
-    shape=_three_shapes,
+    shape=_scalars_or_alike,
     examples=[case(POSITIVE, POSITIVE + 0.5, np.abs(UNIT), grad=False)],
 )
 def _betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
+    sized = [(name, v.shape) for name, v in (("a", a), ("b", b), ("x", x)) if v.shape]
+    for name, shape in sized[1:]:
+        if shape != sized[0][1]:
+            texts = f"{shape_text(sized[0][1])} vs. {shape_text(shape)}"
+            raise errors.invalid(f"Shapes of {sized[0][0]} and {name} are inconsistent: {texts}")
     if is_numpy(xp) or a.dtype != np.float32:
         return _special(xp, "betainc", "betainc", a, b, x)
     from jax import lax

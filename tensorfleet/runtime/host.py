@@ -13,6 +13,7 @@ from tensorfleet.ops.packed_strings import Strings
 from tensorfleet.ops.read_places import place_read
 from tensorfleet.ops.tensor_list_store import TensorList
 from tensorfleet.passes.plan import Part, Plan, variable_of
+from tensorfleet.runtime.refusals import refused
 from tensorfleet.runtime.resources import release
 from tensorfleet.runtime.segment import uninitialized
 
@@ -194,7 +195,7 @@ class HostItem(_Item):
             with np.errstate(all="ignore"):
                 self.finish(values, self.kernel.call(first, args))
         except Exception as e:
-            raise self._told(errors.about(self.op, e), values) from e
+            raise self._told(refused(self.op, args, e), values) from e
 
     def _move(self, args: list) -> tuple:
         """Moves strings in the form they have."""

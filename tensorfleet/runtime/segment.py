@@ -19,6 +19,7 @@ from tensorfleet.ops.rows import FUSED
 from tensorfleet.passes.control import is_variable
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.control import guard, run_guarded
+from tensorfleet.runtime.refusals import refused
 
 _CONCRETE = (np.ndarray, np.generic)
 # Operations that only order others, and those that only pass a variable's handle on.
@@ -323,7 +324,8 @@ class Segment:
                 e._op = step.op
             raise
         except Exception as e:
-            raise errors.about(step.op, e) from e
+            args = [values[a] if a >= 0 else state[~a] for a in step.args]
+            raise refused(step.op, args, e) from e
 
     def collect(self, values: list, state: list) -> list:
         """The outputs after `interpret`."""

@@ -67,6 +67,10 @@ publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.linear_operators"),
     "python.ops.linalg.linear_operator_test_util",
 )
+publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.bijectors"),
+    "python.ops.distributions.bijector_test_util",
+)
 
 publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.workers"),
@@ -89,7 +93,8 @@ _AS_IT_IS = """
     enable_cond_v2 enable_while_v2 enable_eager_op_as_function enable_nested_function_shape_inference
     enable_output_all_intermediates enable_tf_xla_constant_folding no_xla_auto_jit run_without_tensor_float_32
     run_all_in_deprecated_graph_mode_only run_class_in_v1_v2 run_deprecated_v1 run_in_async_and_sync_mode
-    run_in_v1_v2 run_v1_only set_xla_env_flag with_forward_compatibility_horizons with_c_api with_c_shapes with_control_flow_v2
+    run_in_v1_v2 run_v1_only set_xla_env_flag use_deterministic_cudnn
+    run_all_without_tensor_float_32 with_forward_compatibility_horizons with_c_api with_c_shapes with_control_flow_v2
     with_eager_op_as_function xla_allow_fallback
 """
 _NO = """

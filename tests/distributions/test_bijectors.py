@@ -302,7 +302,7 @@ def test_the_absolute_value_has_two_inverses():
         (lambda: B.Permute([0, 0, 1]), ValueError, "exactly one of each"),
         (lambda: B.Permute([0.0, 1.0]), TypeError, "int"),
         (lambda: B.PowerTransform(-1.0), ValueError, "non-negative"),
-        (lambda: B.Bijector(), ValueError, "at least one of"),
+        (lambda: B.Inline(forward_fn=tf.exp), ValueError, "at least one of"),
         (lambda: B.Exp().inverse_log_det_jacobian([1.0], -1), ValueError, "must be larger"),
         (lambda: B.CholeskyOuterProduct().forward_log_det_jacobian(LOWER, 1), ValueError, "must be larger"),
         (lambda: B.RealNVP(0, coupling), ValueError, "positive integer"),
@@ -312,6 +312,11 @@ def test_the_absolute_value_has_two_inverses():
             lambda: B.Inline(forward_min_event_ndims=0).forward(X),
             NotImplementedError,
             "forward not implemented",
+        ),
+        (
+            lambda: B.Inline(forward_min_event_ndims=0).inverse_log_det_jacobian(X, 0),
+            NotImplementedError,
+            "inverse_log_det_jacobian not implemented",
         ),
     ],
 )
@@ -379,3 +384,68 @@ def test_batches_are_normalized():
     frozen = B.BatchNormalization(training=False)
     back = run(B.Invert(frozen).forward(frozen.forward(x)))
     np.testing.assert_allclose(back, x, rtol=1e-5)
+
+
+class _Doubling(B.Bijector):
+    """Knows one way only."""
+
+    def __init__(self, **options):
+        super().__init__(forward_min_event_ndims=0, **options)
+
+    def _forward(self, x):
+        return 2 * x
+
+    def _forward_log_det_jacobian(self, x):
+        return tf.log(2.0) * tf.ones_like(x)
+
+    def _inverse_log_det_jacobian(self, y):
+        raise ArithmeticError
+
+
+def test_the_stretch_of_one_way_is_the_opposite_of_the_others():
+    doubling, x = _Doubling(), tf.constant([1.0, 2.0])
+    y = doubling.forward(x)
+    forward = doubling.forward_log_det_jacobian(x, event_ndims=0)
+    back = doubling.inverse_log_det_jacobian(y, event_ndims=0)
+    with tf.Session() as sess:
+        np.testing.assert_allclose(*sess.run([forward, -back]))
+    with pytest.raises(ArithmeticError):
+        doubling.inverse_log_det_jacobian(y, event_ndims=1)
+
+
+def test_a_bijector_that_is_no_subclass_cannot_be_made():
+    with pytest.raises(TypeError, match="abstract class Bijector"):
+        B.Bijector(forward_min_event_ndims=0)
+    assert _Doubling().name == "doubling"
+
+
+def test_the_number_of_axes_of_an_event_may_be_known_only_when_a_step_runs():
+    x, axes = tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.placeholder(tf.int32)
+    log = _Doubling(validate_args=True).forward_log_det_jacobian(x, event_ndims=axes)
+    with tf.Session() as sess:
+        for asked, shape in ((0, (2, 2)), (1, (2,)), (2, ())):
+            assert sess.run(log, {axes: asked}).shape == shape
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Expected scalar"):
+            sess.run(log, {axes: [1, 2]})
+    with pytest.raises(ValueError, match="Expected integer dtype"):
+        _Doubling().forward_log_det_jacobian(x, event_ndims=1.5)
+    with pytest.raises(ValueError, match="Expected scalar event_ndims"):
+        _Doubling().forward_log_det_jacobian(x, event_ndims=(1, 2))
+
+
+def test_a_map_that_is_measured_wrongly_is_found():
+    from tensorfleet.python.ops.distributions import bijector_test_util, identity_bijector
+
+    wrong = B.Inline(
+        forward_fn=lambda x: 2 * x,
+        inverse_fn=lambda y: y / 2,
+        inverse_log_det_jacobian_fn=lambda y: tf.zeros_like(y),
+        forward_min_event_ndims=0,
+    )
+    with tf.Session():
+        bijector_test_util.assert_scalar_congruency(identity_bijector.Identity(), -2.0, 2.0)
+        bijector_test_util.assert_bijective_and_finite(B.Exp(), np.ones(3), np.ones(3), event_ndims=0)
+        with pytest.raises(AssertionError):
+            bijector_test_util.assert_scalar_congruency(wrong, -2.0, 2.0)
+        with pytest.raises(AssertionError, match="not all finite"):
+            bijector_test_util.assert_bijective_and_finite(wrong, np.ones(2), np.array([np.inf, 1]), 0)

@@ -87,3 +87,13 @@ def test_parameters_may_be_given_before_their_softplus(sess):
     beta = find("python.ops.distributions.beta.BetaWithSoftplusConcentration")(-2.0, 1.0)
     np.testing.assert_allclose(sess.run(beta.concentration0), np.log1p(np.exp(1.0)), rtol=1e-6)
     assert beta.copy(concentration0=0.0).parameters["concentration0"] == 0.0
+
+
+def test_numbers_are_close_that_differ_by_rounding_alone(sess):
+    from tensorfleet.python.ops.distributions import util
+
+    x = tf.constant([1.0, 5.0])
+    sess.run([util.assert_close(x, x + 1e-8), util.assert_close([1, 2], [1, 2])])
+    for a, b in ((x, x + 1e-3), ([1, 2], [1, 3])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Condition x ~= y"):
+            sess.run(util.assert_close(a, b))

@@ -50,3 +50,18 @@ def test_types_and_orders_that_are_not_handled():
         math.log_ndtr([1.0], series_order=1.5)
     with pytest.raises(ValueError, match="between 0 and 30"):
         math.log_ndtr([1.0], series_order=31)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_inverse_is_exact_in_the_middle_and_infinite_at_the_ends(kind):
+    p = np.concatenate([np.linspace(0, 1, 50), [np.exp(-32), 0.5 + 1e-6]]).astype(kind)
+    close = 4 * np.finfo(kind).eps
+    np.testing.assert_allclose(_run(math.ndtri(p)), special.ndtri(p.astype(float)), rtol=close, atol=close**2)
+    q = np.linspace(0, 1, 50).astype(kind)
+    np.testing.assert_allclose(_run(math.erfinv(q)), special.erfinv(q.astype(float)), rtol=20 * close)
+    x = tf.constant(p)
+    assert np.isfinite(_run(tf.gradients(math.ndtri(x), x)[0])).all()
+
+
+def test_the_bounds_of_the_middle_are_known_by_name():
+    assert math.LOGNDTR_FLOAT32_LOWER == -10 and math.LOGNDTR_FLOAT64_UPPER.dtype == np.float64

@@ -253,3 +253,14 @@ def test_a_device_scope_is_left_after_those_inside_it():
     with graph.device("/cpu:1"):
         with pytest.raises(RuntimeError, match="scope nesting"):
             outer.__exit__(None, None, None)
+
+
+def test_what_no_message_can_hold_is_refused():
+    half = np.broadcast_to(np.float32(0), (1 << 28,))
+    with tf.Graph().as_default() as graph:
+        with pytest.raises(ValueError, match="larger than 2GB"):
+            tf.constant(np.broadcast_to(np.float32(0), (1 << 29,)))
+        for _ in range(2):
+            tf.constant(half)
+        with pytest.raises(ValueError, match="GraphDef cannot be larger than 2GB"):
+            graph.as_graph_def()

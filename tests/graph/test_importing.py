@@ -171,3 +171,11 @@ def test_groups_of_operations_that_are_no_list_are_refused():
     nodes.node[0].attr["_class"].s = b"loc:@y"
     with pytest.raises(ValueError, match="'import/x' has an attribute '_class' that is no list of strings"):
         tf.import_graph_def(nodes)
+
+
+@pytest.mark.parametrize(("version", "rank"), [(0, None), (21, None), (22, 0)])
+def test_old_scalar_placeholders_may_be_of_any_shape(version, rank):
+    nodes = graph_def_of(lambda: tf.placeholder(tf.float32, [], name="x"))
+    nodes.versions.producer = version
+    (x,) = tf.import_graph_def(nodes, return_elements=["x:0"])
+    assert x.shape.rank == rank

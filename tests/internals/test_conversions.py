@@ -25,6 +25,8 @@ def test_a_shape_with_a_large_dimension_is_int64():
     with pytest.raises(ValueError, match=r"a dimension is too large \(2147483648\)"):
         tf.convert_to_tensor(large, dtype=tf.int32)
     with pytest.raises(TypeError, match="Cannot convert a TensorShape to dtype: float32"):
+        tf.convert_to_tensor(tf.Dimension(3), tf.float32)
+    with pytest.raises(TypeError, match="Cannot convert a TensorShape to dtype: float32"):
         tf.convert_to_tensor(tf.TensorShape([1]), dtype=tf.float32)
 
 

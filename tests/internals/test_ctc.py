@@ -45,3 +45,8 @@ def test_a_scan_goes_both_ways_and_may_show_its_start():
     assert scan(reverse=True, inclusive=True) == [29, 28, 26, 23]
     assert scan(final_only=True) == 29
     assert scan(final_only=True, reverse=True) == 29
+
+
+def test_labels_of_any_type_become_sparse_ones_of_the_loss():
+    labels = ctc.dense_labels_to_sparse(tf.constant([[1, 2]], tf.int64), [2])
+    assert labels.values.dtype == tf.int32

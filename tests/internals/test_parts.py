@@ -414,3 +414,10 @@ def test_a_branch_of_version_2_is_a_cond():
     with tf.Session() as sess:
         assert sess.run([y, tf.gradients(y, x)[0]], {pred: True}) == [6, 3]
         assert sess.run(y, {pred: False}) == 2
+
+
+def test_what_products_cost_is_known():
+    ops = tf.python.framework.ops
+    product = tf.matmul(tf.ones([16, 25]), tf.ones([16, 9]), transpose_a=True)
+    assert ops.get_stats_for_node_def(product.graph, product.op.node_def, "flops").value == 7200
+    assert ops.get_stats_for_node_def(product.graph, product.op.node_def, "bytes").value is None

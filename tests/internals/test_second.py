@@ -48,3 +48,47 @@ def test_reductions_of_sparse_tensors_are_dense_or_sparse():
     with tf.Session() as sess:
         assert sess.run(ops.sparse_reduce_max_v2(x, 1)).tolist() == [5, 3]
         assert sess.run(ops.sparse_reduce_sum_v2(x, 1, output_is_sparse=True)).values.tolist() == [6, 3]
+
+
+def test_functions_that_are_called_like_ops_are_not_the_ops():
+    ops = tf.python.ops
+    sparse = tf.SparseTensor([[0, 1]], [2.0], [1, 2])
+    words = ops.string_ops.string_split_v2(["a b"], None, 1)
+    padded = ops.array_ops.pad_v2([1, 2], [[1, 1]], "REFLECT")
+    best = ops.math_ops.argmax_v2([[1, 3]], 1, tf.int32, "best")
+    counts = ops.math_ops.bincount([1, 1], None, None, None, tf.int64, "counts")
+    summed = ops.sparse_ops.sparse_dense_cwise_add(sparse, [[1.0, 5.0]])
+    kept = ops.sparse_ops._add_sparse_to_tensors_map(sparse)
+    taken = ops.sparse_ops._take_many_sparse_from_tensors_map(kept.op, tf.expand_dims(kept, 0), rank=3)
+    assert best.op.name == "best" and best.dtype == tf.int32 and taken.indices.shape.as_list() == [None, 3]
+    with tf.Session() as sess:
+        assert sess.run(words).values.tolist() == [b"a", b"b"]
+        assert sess.run([padded, counts])[0].tolist() == [2, 1, 2, 1]
+        assert sess.run(counts).tolist() == [0, 2]
+        assert sess.run(summed).values.tolist() == [7]
+        assert sess.run(taken).values.tolist() == [2]
+
+
+def test_what_is_printed_may_be_anything(capfd):
+    with tf.Session() as sess:
+        sess.run(tf.python.ops.logging_ops.print_v2("seen:", {"y": 3, "x": tf.constant([1, 2])}))
+    assert "seen: {'x': [1 2], 'y': 3}" in capfd.readouterr().err
+
+
+def test_the_parts_of_sparse_tensors_are_printed(capfd):
+    with tf.Session() as sess:
+        sess.run(tf.print([tf.SparseTensor([[0, 1]], [7], [1, 2])]))
+    assert "['SparseTensor(indices=[[0 1]], values=[7], shape=[1 2])']" in capfd.readouterr().err
+
+
+def test_one_string_is_printed_as_it_is():
+    with tf.Graph().as_default() as graph:
+        tf.print(tf.constant("text"))
+    assert "StringFormat" not in [op.type for op in graph.get_operations()]
+
+
+def test_what_prints_has_the_name_it_is_given():
+    with tf.Graph().as_default() as graph:
+        assert tf.print(tf.constant(1), name="shown").name == "shown"
+        assert tf.print(tf.constant(1)).name == "PrintV2"
+    assert "shown_format" in [op.name for op in graph.get_operations()]

@@ -54,3 +54,19 @@ def test_sequences_are_as_long_as_their_last_step(sess):
     sparse = tf.SparseTensor([[0, 0], [2, 0], [2, 3]], [1, 2, 3], [3, 4])
     assert sess.run(small_ops.sequence_length_from_sparse_tensor(sparse)).tolist() == [1, 0, 4]
     assert sess.run(small_ops.sequence_length_from_sparse_tensor(sparse, 2)).tolist() == [1, 0, 2]
+
+
+def test_the_greatest_common_divisor_is_known_when_the_numbers_are():
+    gcd = tf.python.ops.signal.util_ops.gcd
+    number = tf.placeholder(tf.int32, [])
+    assert tf.get_static_value(gcd(12, 18)) == 6
+    with tf.Session() as sess:
+        assert sess.run(gcd(number, 18), {number: 12}) == 6
+    with pytest.raises(ValueError, match="must be an integer type"):
+        gcd(1.0, 2)
+
+
+def test_a_glimpse_outside_the_image_may_be_of_zeros(sess):
+    image = tf.ones([1, 2, 2, 1])
+    seen = tf.python.ops.image_ops.extract_glimpse_v2(image, [4, 4], [[0.0, 0.0]], noise="zero")
+    assert sess.run(seen).sum() == 4

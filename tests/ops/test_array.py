@@ -431,3 +431,11 @@ def test_an_axis_to_split_along_is_one_number():
         pytest.raises(tf.errors.InvalidArgumentError, match="must have exactly one element"),
     ):
         s.run(parts, {axis: np.array([], np.int32)})
+
+
+def test_offsets_are_of_shapes_that_are_vectors():
+    with (
+        tf.Session() as sess,
+        pytest.raises(tf.errors.InvalidArgumentError, match="input 0 should be a vector"),
+    ):
+        sess.run(tf.raw_ops.ConcatOffset(concat_dim=0, shape=[[[1, 2]], [[1, 2]]]))

@@ -50,3 +50,9 @@ def test_there_is_no_second_gradient():
     (g,) = tf.gradients(tf.nn.ctc_loss(sparse([[0, 0], [1, 0]], [0, 1]), x, [4, 4]), x)
     with pytest.raises(LookupError, match="second"):
         tf.gradients(g, x)
+
+
+def test_a_batch_of_nothing_is_refused():
+    none = tf.SparseTensor(np.zeros((0, 2), np.int64), np.zeros(0, np.int32), [0, 0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="batch_size must not be 0"):
+        run(tf.nn.ctc_loss(none, X[:, :0], np.zeros(0, np.int32)))
