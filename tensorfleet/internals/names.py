@@ -123,7 +123,12 @@ for _dtype in dtypes._BY_ENUM.values():
     publish(_dtype, f"python.framework.dtypes.{_dtype.name}")
 publish(dtypes._BY_ENUM, "python.framework.dtypes._INTERN_TABLE")
 publish(
-    {d.as_datatype_enum: d.name for d in dtypes._BY_ENUM.values()}, "python.framework.dtypes._TYPE_TO_STRING"
+    {
+        d.as_datatype_enum: d.name
+        for d in dtypes._BY_ENUM.values()
+        if d.base_dtype.name not in dtypes._LATER.split()
+    },
+    "python.framework.dtypes._TYPE_TO_STRING",
 )
 publish(
     {d.as_datatype_enum: d.as_numpy_dtype for d in dtypes._BY_ENUM.values()},
