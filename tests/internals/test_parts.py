@@ -397,14 +397,6 @@ def test_whether_a_graph_was_entered():
         assert ops.has_default_graph()
 
 
-def test_a_graph_given_to_the_optimizer_comes_back_as_it_is():
-    from tensorfleet.python.grappler import tf_optimizer
-
-    tf.constant(1.0, name="c")
-    meta = tf.train.export_meta_graph()
-    assert tf_optimizer.OptimizeGraph(tf.ConfigProto(), meta) == meta.graph_def
-
-
 def test_a_branch_of_version_2_is_a_cond():
     from tensorfleet.python.ops import cond_v2
 
