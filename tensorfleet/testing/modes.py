@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from tensorfleet.graph.importing import import_graph_def
 from tensorfleet.graph.scopes import device as device_scope
 from tensorfleet.ops.array_transpose import transpose
 from tensorfleet.platform.compat import forward_compatibility_horizon
@@ -236,9 +237,8 @@ def pick_unused_port() -> int:
 
 
 def set_producer_version(graph: Any, producer_version: int) -> None:
-    """Makes an empty graph one that an older TensorFlow wrote."""
-    if graph.get_operations():
-        raise ValueError("The version of a graph that has operations cannot be changed.")
-    versions = graph.graph_def_versions
-    versions.producer = producer_version
-    graph._versions = versions
+    """Makes a graph one to which an older TensorFlow has contributed."""
+    from tensorfleet.protos import GraphDef, VersionDef
+
+    with graph.as_default():
+        import_graph_def(GraphDef(versions=VersionDef(producer=producer_version)))
