@@ -149,7 +149,8 @@ for _module, _file in (
 ):
     publish_lazily(functools.partial(_module_named, _file), _module)
 publish_finder("contrib.distribute.python.combinations", _from_combinations)
-publish_lazily(_from_combinations, "python.data.kernel_tests.test_base.default_test_combinations")
+for _name in ["default_test", "graph_only", "eager_only", "v1_only", "v2_only"]:
+    publish_lazily(_from_combinations, f"python.data.kernel_tests.test_base.{_name}_combinations")
 publish_module("python.ops.gradient_checker", "test")
 
 

@@ -406,3 +406,23 @@ def test_a_branch_of_version_2_is_a_cond():
     with tf.Session() as sess:
         assert sess.run([y, tf.gradients(y, x)[0]], {pred: True}) == [6, 3]
         assert sess.run(y, {pred: False}) == 2
+
+
+def test_a_template_whose_function_is_one_of_the_graph():
+    from tensorfleet.python.ops import template
+
+    def scaled(x):
+        return x * tf.get_variable("v", initializer=2.0)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = template.make_template_internal("t", scaled, create_graph_function_=True)
+        results = [made(tf.constant(3.0)), made(tf.constant(4.0))]
+        session.run(tf.global_variables_initializer())
+        assert session.run(results) == [6, 8]
+
+
+def test_weights_and_values_that_are_arrays_are_broadcast():
+    from tensorfleet.python.ops import weights_broadcast_ops
+
+    made = weights_broadcast_ops.broadcast_weights(np.array([[2], [3]]), np.ones((2, 2)))
+    np.testing.assert_array_equal(run(made), [[2, 2], [3, 3]])
