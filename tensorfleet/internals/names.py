@@ -6,6 +6,8 @@ import collections.abc
 import contextlib
 import sys
 
+import numpy as np
+
 from tensorfleet import dtypes
 from tensorfleet.api import find, publish, publish_lazily
 from tensorfleet.devices import DeviceSpec, canonical_name, merge_device
@@ -199,6 +201,12 @@ publish(RefVariable, "python.ops.variables.RefVariable", "python.ops.ref_variabl
 publish(PartitionedVariable, "python.ops.variables.PartitionedVariable")
 publish(ResourceVariable, "python.ops.resource_variable_ops.ResourceVariable")
 publish(constant_value_as_shape, "python.framework.tensor_util.constant_value_as_shape")
+# Of floats it is the range of images.
+_RANGES: dict = {np.bool_: (False, True), np.float32: (-1, 1), np.float64: (-1, 1)}
+for _bits in (8, 16, 32, 64):
+    for _integer in (dtypes.as_dtype(f"int{_bits}"), dtypes.as_dtype(f"uint{_bits}")):
+        _RANGES[_integer.as_numpy_dtype] = (_integer.min, _integer.max)
+publish(_RANGES, "python.framework.dtypes.dtype_range")
 publish(as_shape, "python.framework.tensor_shape.as_shape")
 publish(as_dimension, "python.framework.tensor_shape.as_dimension")
 publish(canonical_name, "python.framework.device.canonical_name")
