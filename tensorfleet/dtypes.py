@@ -83,7 +83,7 @@ class DType:
     @property
     def is_integer(self) -> bool:
         """Whether this is a non-quantized integer."""
-        return not self.is_quantized and self._np.kind in "iu"
+        return not self.is_quantized and (self._np.kind in "iu" or self._name.startswith(("int", "uint")))
 
     @property
     def is_floating(self) -> bool:
@@ -140,7 +140,7 @@ class DType:
         if self.is_floating:
             finfo = ml_dtypes.finfo(self._np)
             return self._np.type(finfo.min), self._np.type(finfo.max)
-        iinfo = np.iinfo(self._np)
+        iinfo = ml_dtypes.iinfo(self._np)
         return iinfo.min, iinfo.max
 
     @property
@@ -209,8 +209,13 @@ resource = _define(20, "resource", object)
 variant = _define(21, "variant", object)
 uint32 = _define(22, "uint32", np.uint32)
 uint64 = _define(23, "uint64", np.uint64)
+# TensorFlow 2's, which have a number in messages and no name in 1.15.
+_LATER = "float8_e5m2 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2fnuz int4 uint4 int2 uint2 float4_e2m1fn"
+for _number, _later in enumerate(_LATER.split(), 24):
+    _define(_number, _later, getattr(ml_dtypes, _later))
 
 _FLOATING = {float16, float32, float64, bfloat16}
+_FLOATING |= {d for d in _BY_ENUM.values() if d._enum < 100 and d._name.startswith(("float8", "float4"))}
 _QUANTIZED = {qint8, quint8, qint16, quint16, qint32}
 QUANTIZED_DTYPES = frozenset(_QUANTIZED)
 
@@ -233,7 +238,9 @@ def as_dtype(type_value: Any) -> DType:
         return found
     try:
         np_type = np.dtype(type_value)
-    except TypeError as e:
+    except (TypeError, ValueError) as e:
+        if isinstance(getattr(type_value, "dtype", None), str):
+            return as_dtype(type_value.dtype)
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.") from e
     if np_type.kind in "SU":
         return string

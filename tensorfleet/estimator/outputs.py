@@ -6,7 +6,9 @@ import abc
 from typing import Any
 
 from tensorfleet import dtypes
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.api import find
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.scopes import control_dependencies
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.platform import logging
 from tensorfleet.properties import readonly
@@ -106,24 +108,100 @@ class PredictOutput(ExportOutput):
 
 
 class SupervisedOutput(ExportOutput):
-    """The loss, predictions and metrics of a model that is exported to be trained or evaluated."""
+    """The loss, predictions and metrics of a model that is exported to be trained or evaluated.
 
-    def __init__(self, method: str, loss: Any, predictions: Any, metrics: dict) -> None:
-        self._method = method
-        self._outputs = {"loss": loss}
-        if isinstance(predictions, dict):
-            self._outputs.update({f"predictions/{name}": value for name, value in predictions.items()})
-        else:
-            self._outputs["predictions"] = predictions
-        for name, (value, update) in metrics.items():
-            self._outputs[f"metrics/{name}/value"] = value
-            self._outputs[f"metrics/{name}/update_op"] = update
+    Each is one tensor or several by name, a metric a pair of its value and what updates it. The names in the
+    signature begin with what they are: "loss", "predictions/x", "metrics/x/value" and "metrics/x/update_op".
+    """
+
+    METHOD = ""
+    LOSS_NAME, PREDICTIONS_NAME, METRICS_NAME = "loss", "predictions", "metrics"
+    METRIC_VALUE_SUFFIX, METRIC_UPDATE_SUFFIX = "value", "update_op"
+
+    def __init__(self, loss: Any = None, predictions: Any = None, metrics: Any = None) -> None:
+        self._loss = None if loss is None else _under(self.LOSS_NAME, _tensors(loss, self.LOSS_NAME))
+        self._predictions = self._metrics = None
+        if predictions is not None:
+            found = _tensors(predictions, self.PREDICTIONS_NAME)
+            self._predictions = _under(self.PREDICTIONS_NAME, found)
+        if metrics is not None:
+            self._metrics = _under(self.METRICS_NAME, self._wrap_and_check_metrics(metrics))
+
+    loss = readonly("_loss", "The losses by name.")
+    predictions = readonly("_predictions", "The predictions by name.")
+    metrics = readonly("_metrics", "The values of metrics and their updates by name.")
+
+    def _wrap_and_check_metrics(self, metrics: Any) -> dict[str, Any]:
+        found = {}
+        for key, metric in (metrics if isinstance(metrics, dict) else {self.METRICS_NAME: metrics}).items():
+            value, update = metric if isinstance(metric, tuple) else (metric.result(), metric.updates[0])
+            name = _joined(key, str(key))
+            if not isinstance(value, Tensor):
+                raise ValueError(f"{key} output value must be a Tensor; got {value}.")
+            if not isinstance(update, (Tensor, Operation)):
+                raise ValueError(f"{key} update_op must be a Tensor or Operation; got {update}.")
+            if isinstance(update, Operation):  # a signature names tensors only
+                with control_dependencies([update]):
+                    update = find("constant")([], name="metric_op_wrapper")
+            found[f"{name}/{self.METRIC_VALUE_SUFFIX}"] = value
+            found[f"{name}/{self.METRIC_UPDATE_SUFFIX}"] = update
+        return found
 
     def as_signature_def(self, receiver_tensors: dict) -> Any:
         """A signature of TensorFlow's own kind for training or evaluation."""
-        made = predict_signature_def(receiver_tensors, self._outputs)
-        made.method_name = self._method
+        outputs = {**(self._loss or {}), **(self._predictions or {}), **(self._metrics or {})}
+        made = predict_signature_def(receiver_tensors, outputs)
+        made.method_name = self.METHOD
         return made
+
+
+class TrainOutput(SupervisedOutput):
+    """What a model gives while it is trained."""
+
+    METHOD = "tensorflow/supervised/training"
+
+
+class EvalOutput(SupervisedOutput):
+    """What a model gives while it is evaluated."""
+
+    METHOD = "tensorflow/supervised/eval"
+
+
+def _joined(key: Any, what: str) -> str:
+    name = "/".join(key) if isinstance(key, tuple) else key
+    if not isinstance(name, str):
+        raise ValueError(f"{what} output key must be a string; got {name}.")
+    return name
+
+
+def _tensors(outputs: Any, what: str) -> dict[str, Any]:
+    found = {}
+    for key, value in (outputs if isinstance(outputs, dict) else {what: outputs}).items():
+        if not isinstance(value, Tensor):
+            raise ValueError(f"{what} output value must be a Tensor; got {value}.")
+        found[_joined(key, what)] = value
+    return found
+
+
+def _under(what: str, outputs: dict[str, Any]) -> dict[str, Any]:
+    return {key if key.startswith(what) else f"{what}/{key}": value for key, value in outputs.items()}
+
+
+def outputs_for_mode(
+    mode: str,
+    serving_export_outputs: Any = None,
+    predictions: Any = None,
+    loss: Any = None,
+    metrics: Any = None,
+) -> dict:
+    """What a model of a mode of Keras or of estimators gives, by the key of its signature."""
+    if mode == "train":
+        return {"train": TrainOutput(loss, predictions, metrics)}
+    if mode in ("test", "eval"):
+        return {"eval": EvalOutput(loss, predictions, metrics)}
+    if mode in ("predict", "infer"):
+        return checked_outputs(serving_export_outputs, predictions)
+    raise ValueError(f"Export output type not found for mode: {mode}. Expected train, test or predict.")
 
 
 def checked_outputs(outputs: Any, predictions: Any) -> dict:
@@ -148,6 +226,8 @@ def checked_outputs(outputs: Any, predictions: Any) -> dict:
 
 def signatures(receiver_tensors: Any, outputs: dict, alternatives: Any, serving: bool) -> dict:
     """The signatures of a model: one for each output, and for each output with each alternative of the inputs."""
+    if not isinstance(outputs, dict):
+        raise ValueError(f"export_outputs must be a dict and not {type(outputs)}")
     inputs = receiver_tensors if isinstance(receiver_tensors, dict) else {"input": receiver_tensors}
     made, refused = {}, {}
     for key, output in outputs.items():

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.estimator.outputs import SupervisedOutput, signatures
+from tensorfleet.estimator.outputs import outputs_for_mode, signatures
 from tensorfleet.estimator.spec import ModeKeys
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import GraphKeys, get_collection, set_random_seed
@@ -25,7 +25,6 @@ from tensorfleet.train.scaffold import Scaffold
 
 # The graph of the mode that comes first is saved with its variables: one that trains has the most.
 _TAGS = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: names.SERVING}
-_METHODS = {ModeKeys.TRAIN: "tensorflow/supervised/training", ModeKeys.EVAL: "tensorflow/supervised/eval"}
 _ATTEMPTS = 10
 
 
@@ -93,10 +92,10 @@ def _add_graph(
         labels = getattr(receiver, "labels", None)
         spec = estimator._call_model_fn(receiver.features, labels, mode, estimator.config)
         outputs = spec.export_outputs
-        if mode in _METHODS:
-            outputs = {
-                mode: SupervisedOutput(_METHODS[mode], spec.loss, spec.predictions, spec.eval_metric_ops)
-            }
+        if mode != ModeKeys.PREDICT:
+            outputs = outputs_for_mode(
+                mode, None, spec.predictions or None, spec.loss, spec.eval_metric_ops or None
+            )
         others = getattr(receiver, "receiver_tensors_alternatives", None)
         serving = mode == ModeKeys.PREDICT
         made = signatures(receiver.receiver_tensors, outputs, others, serving)

@@ -11,7 +11,7 @@ from tensorfleet.graph import registry
 from tensorfleet.graph.apply import add_raw
 from tensorfleet.graph.checking import check_graph_def
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.graphdef import GRAPH_DEF_VERSION, attr_from_proto, graph_versions
+from tensorfleet.graph.graphdef import GRAPH_DEF_VERSION, attr_from_proto, attr_to_proto, graph_versions
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.shapes import TensorShape
@@ -69,10 +69,20 @@ def _as_graph_def(graph_def: Any) -> Any:
     from tensorfleet.protos import GraphDef
 
     if isinstance(graph_def, GraphDef):
+        _write_defaults(graph_def)
         return graph_def
     if hasattr(graph_def, "SerializeToString") and type(graph_def).__name__ == "GraphDef":
         return GraphDef.FromString(graph_def.SerializeToString())  # one made by TensorFlow itself
     raise TypeError("graph_def must be a GraphDef proto.")
+
+
+def _write_defaults(graph_def: Any) -> None:
+    """Writes into the caller's own message what its nodes leave out, which scripts then read."""
+    for node in graph_def.node:
+        spec = registry.find(node.op)
+        for attr in spec.attrs.values() if spec is not None else ():
+            if attr.default is not registry.REQUIRED and attr.name not in node.attr:
+                attr_to_proto(attr.kind, attr.default, node.attr[attr.name])
 
 
 def _text(name: Any) -> str:
@@ -197,7 +207,7 @@ class _Import:
 
     def _merge_versions(self) -> None:
         theirs = self.graph_def.versions
-        if not self.nodes or self.graph._building_function:
+        if not (self.nodes or self.graph_def.HasField("versions")) or self.graph._building_function:
             return
         versions = graph_versions(self.graph)
         empty = not self.graph._ops

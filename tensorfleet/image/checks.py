@@ -70,13 +70,16 @@ def at_least_3d(image: Tensor) -> Tensor:
     return conditions.guard(image)
 
 
-def batched(image: Tensor, act: Callable[[Tensor], Tensor], what: str = "image") -> Tensor:
-    """`act` on a batch of images, or on one image that is a batch of its own meanwhile."""
-    if image.shape.rank == 3:
-        return squeeze(act(expand_dims(image, 0)), axis=[0])
-    if image.shape.rank not in (None, 4):
+def batched(image: Any, act: Callable[[Tensor], Tensor], what: str = "image") -> Tensor:
+    """`act` on a batch of images, or on one image that is a batch of its own meanwhile; of unknown rank it is one image."""
+    image = to_tensor(image, name=what)
+    rank = image.shape.rank
+    if rank not in (None, 3, 4):
         raise ValueError(f"'{what}' (shape {image.shape}) must have either 3 or 4 dimensions.")
-    return act(image)
+    images = image if rank == 4 else expand_dims(image, 0)
+    images.set_shape([None] * 4)
+    result = act(at_least_3d(images))
+    return result if rank == 4 else squeeze(result, axis=[0])
 
 
 @export("image.convert_image_dtype")

@@ -27,12 +27,18 @@ from tensorfleet.ops.slicing import slice_
 
 def _flip_axes(image: Tensor, *axes: int) -> Tensor:
     """Reversed along axes given for one image [height, width, channels]; also for a batch."""
+    rank = _rank(image)
+    flipped = reverse(image, [a + rank - 3 for a in axes])
+    flipped.set_shape([None] * rank)
+    return flipped
+
+
+def _rank(image: Tensor) -> int:
+    """Of one image, or of a batch; what is not known is one image."""
     rank = image.shape.rank
     if rank not in (None, 3, 4):
         raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
-    if rank is None:
-        return reverse(image, [a - 3 for a in axes])
-    return reverse(image, [a + rank - 3 for a in axes])
+    return rank or 3
 
 
 @export("image.flip_left_right")
@@ -61,7 +67,7 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
             return apply("AddV2", apply("Mul", flips, flipped), apply("Mul", stays, image), name=scope)
         mirror = less(random_uniform([], 0, 1.0, seed=seed), 0.5)
         result = apply("Select", mirror, flipped, image, name=scope)
-        result.set_shape(image.shape)
+        result.set_shape(flipped.shape)
         return result
 
 
@@ -78,12 +84,7 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
 
 
 def _swapped(image: Tensor, name: str | None = None) -> Tensor:
-    rank = image.shape.rank
-    if rank not in (None, 3, 4):
-        raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
-    if rank is None:
-        raise ValueError("'image' must have either 3 or 4 dimensions, but its rank is not known.")
-    return transpose_axes(image, [1, 0, 2] if rank == 3 else [0, 2, 1, 3], name=name)
+    return transpose_axes(image, [1, 0, 2] if _rank(image) == 3 else [0, 2, 1, 3], name=name)
 
 
 @export("image.transpose_image", "image.transpose")
@@ -125,7 +126,6 @@ def crop_to_bounding_box(
 ) -> Tensor:
     """The window of an image (or of each in a batch) whose upper left corner is at the offsets."""
     with name_scope(None, "crop_to_bounding_box", [image]):
-        image = at_least_3d(to_tensor(image, name="image"))
 
         def crop(images: Tensor) -> Tensor:
             batch, height, width, depth = dimensions(images, 4)
@@ -156,7 +156,6 @@ def pad_to_bounding_box(
 ) -> Tensor:
     """The image (or each in a batch) on a larger canvas of zeros, its upper left corner at the offsets."""
     with name_scope(None, "pad_to_bounding_box", [image]):
-        image = at_least_3d(to_tensor(image, name="image"))
 
         def widen(images: Tensor) -> Tensor:
             batch, height, width, depth = dimensions(images, 4)
@@ -186,13 +185,12 @@ def _smaller(a: Any, b: Any) -> Any:
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
     """The middle of the image, cropped where it is larger than the target and padded where smaller."""
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
-        image = at_least_3d(to_tensor(image, name="image"))
-        c = Conditions()
-        c.require(target_width > 0, ValueError, "target_width must be > 0.")
-        c.require(target_height > 0, ValueError, "target_height must be > 0.")
-        image = c.guard(image)
 
         def fit(images: Tensor) -> Tensor:
+            c = Conditions()
+            c.require(target_width > 0, ValueError, "target_width must be > 0.")
+            c.require(target_height > 0, ValueError, "target_height must be > 0.")
+            images = c.guard(images)
             batch, height, width, depth = dimensions(images, 4)
             taller, wider = target_height - height, target_width - width
             cropped = crop_to_bounding_box(

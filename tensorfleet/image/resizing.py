@@ -10,7 +10,7 @@ from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.image.checks import Conditions, at_least_3d, batched, dimensions
+from tensorfleet.image.checks import Conditions, batched, dimensions
 from tensorfleet.image.geometry import pad_to_bounding_box
 from tensorfleet.ops import images_resize
 from tensorfleet.ops.array_shape import expand_dims, squeeze
@@ -108,13 +108,12 @@ def resize_image_with_pad(
 ) -> Tensor:
     """The image resized to fit into the target with its proportions kept, zeros filling what remains."""
     with name_scope(None, "resize_image_with_pad", [image]):
-        image = at_least_3d(to_tensor(image, name="image"))
-        c = Conditions()
-        c.require(target_width > 0, ValueError, "target_width must be > 0.")
-        c.require(target_height > 0, ValueError, "target_height must be > 0.")
-        image = c.guard(image)
 
         def fit(images: Tensor) -> Tensor:
+            c = Conditions()
+            c.require(target_width > 0, ValueError, "target_width must be > 0.")
+            c.require(target_height > 0, ValueError, "target_height must be > 0.")
+            images = c.guard(images)
             _, height, width, _ = dimensions(images, 4)
             high, wide, room_high, room_wide = (
                 cast(v, dtypes.float32) for v in (height, width, target_height, target_width)

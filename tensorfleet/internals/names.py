@@ -6,6 +6,8 @@ import collections.abc
 import contextlib
 import sys
 
+import numpy as np
+
 from tensorfleet import dtypes
 from tensorfleet.api import find, publish, publish_lazily
 from tensorfleet.devices import DeviceSpec, canonical_name, merge_device
@@ -123,7 +125,12 @@ for _dtype in dtypes._BY_ENUM.values():
     publish(_dtype, f"python.framework.dtypes.{_dtype.name}")
 publish(dtypes._BY_ENUM, "python.framework.dtypes._INTERN_TABLE")
 publish(
-    {d.as_datatype_enum: d.name for d in dtypes._BY_ENUM.values()}, "python.framework.dtypes._TYPE_TO_STRING"
+    {
+        d.as_datatype_enum: d.name
+        for d in dtypes._BY_ENUM.values()
+        if d.base_dtype.name not in dtypes._LATER.split()
+    },
+    "python.framework.dtypes._TYPE_TO_STRING",
 )
 publish(
     {d.as_datatype_enum: d.as_numpy_dtype for d in dtypes._BY_ENUM.values()},
@@ -194,6 +201,12 @@ publish(RefVariable, "python.ops.variables.RefVariable", "python.ops.ref_variabl
 publish(PartitionedVariable, "python.ops.variables.PartitionedVariable")
 publish(ResourceVariable, "python.ops.resource_variable_ops.ResourceVariable")
 publish(constant_value_as_shape, "python.framework.tensor_util.constant_value_as_shape")
+# Of floats it is the range of images.
+_RANGES: dict = {np.bool_: (False, True), np.float32: (-1, 1), np.float64: (-1, 1)}
+for _bits in (8, 16, 32, 64):
+    for _integer in (dtypes.as_dtype(f"int{_bits}"), dtypes.as_dtype(f"uint{_bits}")):
+        _RANGES[_integer.as_numpy_dtype] = (_integer.min, _integer.max)
+publish(_RANGES, "python.framework.dtypes.dtype_range")
 publish(as_shape, "python.framework.tensor_shape.as_shape")
 publish(as_dimension, "python.framework.tensor_shape.as_dimension")
 publish(canonical_name, "python.framework.device.canonical_name")

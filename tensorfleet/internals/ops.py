@@ -269,6 +269,21 @@ def _skip_common_stack_elements(stacktrace: list, base_case: list) -> list:
     return stacktrace[-1:]
 
 
+@export("python.ops.template.make_template_internal")
+def make_template_internal(
+    name_: str,
+    func_: Any,
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    create_graph_function_: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """`tf.make_template`, whose function may be one of the graph."""
+    function = find("python.eager.function.defun")(func_) if create_graph_function_ else func_
+    return find("make_template")(name_, function, create_scope_now_, unique_name_, custom_getter_, **kwargs)
+
+
 @export("python.ops.cond_v2.cond_v2")
 def cond_v2(pred: Any, true_fn: Any, false_fn: Any, name: str = "cond") -> Any:
     """What one of two functions gives, as `tf.cond` does it."""

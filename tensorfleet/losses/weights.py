@@ -57,9 +57,10 @@ def _check_at_run_time(weights: Tensor, values: Tensor) -> Operation:
     return Assert(valid, [_CANNOT, "weights.shape=", ours, "values.shape=", theirs])
 
 
-def broadcast_weights(weights: Any, values: Tensor) -> Tensor:
+def broadcast_weights(weights: Any, values: Any) -> Tensor:
     """The weights repeated so that they have the shape of the values."""
     with name_scope(None, "broadcast_weights", (weights, values)) as scope:
+        values = to_tensor(values, name="values")
         w = to_tensor(weights, None if hasattr(weights, "dtype") else values.dtype.base_dtype, name="weights")
         w = cast(w, values.dtype.base_dtype)
         if w.shape.is_fully_defined() and values.shape.is_fully_defined() and w.shape == values.shape:

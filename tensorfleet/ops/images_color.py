@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
@@ -102,6 +103,11 @@ def _picture(op: Operation) -> TensorShape:
     return of_rank_at_least(op._inputs[0].shape, 3)
 
 
+def _require_colors(images: Any) -> None:
+    if images.shape[-1] != 3:
+        raise errors.invalid(f"input must have 3 channels but instead has {images.shape[-1]} channels.")
+
+
 @op(
     "AdjustHue",
     "images: T, delta: float -> output: T",
@@ -110,6 +116,7 @@ def _picture(op: Operation) -> TensorShape:
     examples=[case(_RGB.astype(np.float32), np.float32(d), grad=False) for d in (0.2, -0.7, 1.0)],
 )
 def _adjust_hue(xp: Any, images: Any, delta: Any) -> Any:
+    _require_colors(images)
     hue, saturation, value = to_hsv(xp, images.astype(np.float32))
     turned = hue + delta
     return to_rgb(xp, turned - xp.floor(turned), saturation, value).astype(images.dtype)
@@ -123,6 +130,7 @@ def _adjust_hue(xp: Any, images: Any, delta: Any) -> Any:
     examples=[case(_RGB.astype(np.float32), np.float32(s), grad=False) for s in (0.5, 3.0)],
 )
 def _adjust_saturation(xp: Any, images: Any, scale: Any) -> Any:
+    _require_colors(images)
     hue, saturation, value = to_hsv(xp, images.astype(np.float32))
     scaled = xp.clip(saturation * scale, np.float32(0), np.float32(1))
     return to_rgb(xp, hue, scaled, value).astype(images.dtype)

@@ -80,6 +80,15 @@ class _Body(Graph):
             self._session.close()
 
 
+def _returned(value: Any, kind: dtypes.DType) -> Tensor:
+    if isinstance(value, find("Variable")):
+        raise RuntimeError(
+            "Attempting to return a variable from an eagerly executed py_func: its value is gone when the call ends. "
+            f"Return {value.name}.read_value()."
+        )
+    return to_tensor(value, kind)
+
+
 class _Function:
     """A function of tensors, as one of arrays."""
 
@@ -90,7 +99,7 @@ class _Function:
         result = self.function(*arguments)
         values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
         pairs = zip(values, self.types, strict=False)
-        return [to_tensor(v, t) for v, t in pairs]
+        return [_returned(v, t) for v, t in pairs]
 
     def __call__(self, *arrays: Any) -> list:
         body = _Body()
@@ -149,7 +158,7 @@ def _applied(call: Callable, inputs: list, types: list[dtypes.DType], name: str 
     return apply("EagerPyFunc", inputs, token=register_function(call), Tout=types, name=name)
 
 
-@export("py_function", "contrib.eager.py_func")
+@export("py_function", "contrib.eager.py_func", "python.ops.script_ops.eager_py_func")
 def py_function(func: Callable, inp: Any, Tout: Any, name: str | None = None) -> Any:
     """Calls a Python function on tensors during each run; they have values (`numpy()`), and gradients go through.
 

@@ -45,11 +45,9 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
         return found
     if tensor.op.type != "Pack" or tensor.op._attrs["axis"] != 0:
         return None
-    parts = [constant_value(t) for t in tensor.op.inputs]
-    if all(part is None for part in parts):
-        return None
-    made = np.empty(len(parts), object)
-    made[:] = parts
+    made = np.empty(len(tensor.op.inputs), object)
+    for i, part in enumerate(tensor.op.inputs):
+        made[i] = get_static_value(part, partial)
     return made
 
 

@@ -48,7 +48,7 @@ def freeze_graph(
     """
     from tensorfleet.protos import GraphDef, SaverDef
 
-    tags = saved_model_tags.replace(" ", "").split(",")
+    tags = _names(saved_model_tags) or []
     graph_def = meta = saver_def = None
     if input_saved_model_dir:
         graph_def = _of_saved_model(input_saved_model_dir, tags)
@@ -139,8 +139,16 @@ def _restore(sess: Any, saver_def: Any, checkpoint: Any) -> None:
         return
     reader = NewCheckpointReader(checkpoint)
     held = {op.name: op.outputs[0] for op in sess.graph.get_operations() if op.type in _VARIABLES}
+    saved = reader.get_variable_to_shape_map()
+    for name in held:
+        whole, is_part, _ = name.rpartition("/part_")
+        if is_part and whole in saved:
+            raise ValueError(
+                "Models containing partition variables cannot be converted from checkpoint files. Pass a SavedModel as "
+                "input_saved_model_dir."
+            )
     # What is in the checkpoint only, such as slots, was needed for training.
-    known = {name: held[name] for name in reader.get_variable_to_shape_map() if name in held}
+    known = {name: held[name] for name in saved if name in held}
     by_reference = {name: t for name, t in known.items() if t.op.type != "VarHandleOp"}
     for name in known.keys() - by_reference.keys():
         sess.run(apply_op("AssignVariableOp", known[name], reader.get_tensor(name)))

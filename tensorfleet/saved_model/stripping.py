@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -119,6 +120,8 @@ def optimize_for_inference(
     ensure_graph_is_valid(input_graph_def)
     made = strip_unused(input_graph_def, input_node_names, output_node_names, placeholder_type_enum)
     made = fold_batch_norms(remove_training_nodes(made, output_node_names))
+    if not toco_compatible:
+        made = fuse_resize_and_conv(made, output_node_names)
     ensure_graph_is_valid(made)
     return made
 
@@ -220,6 +223,56 @@ def _folded(node: Any, conv: Any, weights: Any, constants: list[Any], nodes: dic
     bias.attr["T"].CopyFrom(conv.attr["T"])
     bias.attr["data_format"].CopyFrom(conv.attr["data_format"])
     return [new, shift, made, bias]
+
+
+# -- resizing, padding and convolution in one ------------------------------------------------------------
+
+
+@export(_OPTIMIZE + "fuse_resize_and_conv")
+def fuse_resize_and_conv(input_graph_def: Any, output_node_names: Sequence[str]) -> Any:
+    """One node for each convolution with the padding and the resize before it, which nothing else then needs."""
+    nodes = {node.name: node for node in input_graph_def.node}
+    users = Counter(node_name_from_input(text) for node in input_graph_def.node for text in node.input)
+    users.update(output_node_names)
+    made = type(input_graph_def)()
+    _keep_versions(input_graph_def, made)
+    gone: set[str] = set()
+    fused: list[Any] = []
+    for conv in input_graph_def.node:
+        before = _before(conv, nodes, users) if conv.op == "Conv2D" else {}
+        if before:
+            gone |= {conv.name, *(node.name for node in before.values())}
+            fused += _fused(conv, before)
+    made.node.extend(node for node in input_graph_def.node if node.name not in gone)
+    made.node.extend(fused)
+    return made
+
+
+def _before(conv: Any, nodes: dict[str, Any], users: Counter) -> dict[str, Any]:
+    """The padding and the resize of which a convolution is the only use, by their kinds."""
+    found = {}
+    source = node_from_map(nodes, conv.input[0])
+    for kind in ("MirrorPad", "ResizeBilinear"):
+        if source.op == kind and users[source.name] == 1:
+            found[kind] = source
+            source = node_from_map(nodes, source.input[0])
+    return found
+
+
+def _fused(conv: Any, before: dict[str, Any]) -> list[Any]:
+    pad, resize = before.get("MirrorPad"), before.get("ResizeBilinear")
+    first = resize if resize is not None else pad
+    made = type(conv)(name=conv.name, op="FusedPadConv2D" if resize is None else "FusedResizeAndPadConv2D")
+    made.input.append(first.input[0])
+    if resize is not None:
+        made.input.append(resize.input[1])
+        made.attr["resize_align_corners"].CopyFrom(resize.attr["align_corners"])
+    none = [] if pad is not None else [_constant(f"{conv.name}_dummy_paddings", np.zeros((4, 2), np.int32))]
+    made.input.extend([none[0].name if none else pad.input[1], conv.input[1]])
+    made.attr["mode"].s = b"REFLECT" if pad is None else pad.attr["mode"].s
+    for name in ("T", "strides", "padding"):
+        made.attr[name].CopyFrom(conv.attr[name])
+    return [*none, made]
 
 
 def _constant(name: str, value: np.ndarray) -> Any:

@@ -23,7 +23,7 @@ from tensorfleet.ops.array_transpose import transpose
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.gather import gather
 from tensorfleet.ops.math_binary import maximum
-from tensorfleet.ops.reduce import reduce_sum
+from tensorfleet.ops.reduce import reduce_prod, reduce_sum
 
 
 def _known(x: Any) -> Any:
@@ -54,23 +54,25 @@ def frame(
             t.shape.assert_has_rank(0)
             if not t.dtype.is_integer:
                 raise ValueError(f"{what} must be an integer, got {t.dtype.name}.")
+        signal.shape.with_rank_at_least(1)
         rank = signal.shape.rank
-        if rank is None:
-            raise ValueError("signal must have a known rank")
-        axis = axis % rank
+        if rank is not None:
+            axis = axis % rank
         return _framed(signal, _known(length), _known(step), pad_end, pad_value, axis)
 
 
 def _framed(signal: Tensor, length: Any, step: Any, pad_end: bool, pad_value: Any, axis: int) -> Tensor:
-    dims = signal.shape.as_list()
-    count = dims[axis]
-    size = shape_of(signal)[axis] if count is None else count
+    rank = signal.shape.rank
+    place: Any = axis if rank is not None or axis >= 0 else apply("Rank", signal) + axis
+    count = None if rank is None else signal.shape.as_list()[axis]
+    size = shape_of(signal)[place] if count is None else count
     if pad_end:
         frames = -(-size // step)
         needed = length + step * (frames - 1) - size
         extra = max(needed, 0) if isinstance(needed, int) else maximum(needed, 0)
-        amounts = [[0, 0]] * axis + [[0, extra]] + [[0, 0]] * (len(dims) - axis - 1)
-        signal = pad(signal, amounts, constant_values=pad_value)
+        filler = to_tensor(pad_value, signal.dtype.base_dtype, name="pad_value")
+        filler.shape.assert_has_rank(0)
+        signal = pad(signal, _at_the_end(signal, place, extra), constant_values=filler)
     else:
         frames = 1 + (size - length) // step
         frames = max(frames, 0) if isinstance(frames, int) else maximum(frames, 0)
@@ -79,8 +81,17 @@ def _framed(signal: Tensor, length: Any, step: Any, pad_end: bool, pad_value: An
         places = places.astype(np.int32)
     else:
         places = expand_dims(range_(frames) * step, 1) + expand_dims(range_(length), 0)
-    framed = gather(signal, places, axis=axis)
-    return framed
+    # Of all of the signal, so that its gradient is a tensor and not rows of one.
+    return gather(signal[...], places, axis=place)
+
+
+def _at_the_end(signal: Tensor, axis: Any, extra: Any) -> Any:
+    """What `pad` takes to make one axis longer."""
+    rank = signal.shape.rank
+    if rank is not None:
+        return [[0, 0]] * axis + [[0, extra]] + [[0, 0]] * (rank - axis - 1)
+    here = cast(apply("Equal", range_(apply("Rank", signal)), axis), dtypes.int32) * extra
+    return apply("Pack", [here * 0, here], axis=1)
 
 
 @export("signal.overlap_and_add")
@@ -88,38 +99,33 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
     """The signal whose overlapping frames are the last two axes: overlapping parts are added."""
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         signal = to_tensor(signal, name="signal")
-        if signal.shape.rank is not None and signal.shape.rank < 2:
-            raise ValueError(f"Shape {signal.shape} must have rank at least 2")
-        if signal.shape.rank is None:
-            raise ValueError("signal must have a known rank")
+        signal.shape.with_rank_at_least(2)
         step = to_tensor(frame_step, name="frame_step")
         step.shape.assert_has_rank(0)
         if not step.dtype.is_integer:
             raise ValueError(f"frame_step must be an integer. Got {step.dtype}")
-        known = signal.shape.as_list()
+        known = [None, None] if signal.shape.rank is None else signal.shape.as_list()
         dims = shape_of(signal)
         frames = dims[-2] if known[-2] is None else known[-2]
         length = dims[-1] if known[-1] is None else known[-1]
         result = _added(signal, dims[:-2], frames, length, _known(step))
-        if all(isinstance(v, int) for v in (frames, length, _known(step))):
-            result.set_shape([*known[:-2], (frames - 1) * _known(step) + length])
+        if signal.shape.rank is not None:
+            every = all(isinstance(v, int) for v in (frames, length, _known(step)))
+            result.set_shape([*known[:-2], (frames - 1) * _known(step) + length if every else None])
         return result
 
 
 def _added(signal: Tensor, outer: Tensor, frames: Any, length: Any, step: Any) -> Tensor:
     """Each frame is cut into pieces of one step; shifting rows lines up the pieces that overlap."""
     pieces = -(-length // step)
-    rank = len(signal.shape.as_list())
-    amounts = [[0, 0]] * (rank - 2) + [[0, pieces], [0, pieces * step - length]]
-    x = pad(signal, amounts)
-    x = reshape(x, concat([outer, [frames + pieces, pieces, step]], 0))
-    x = transpose(x, [*range(rank - 2), rank - 1, rank - 2, rank])
-    x = reshape(x, concat([outer, [(frames + pieces) * pieces, step]], 0))
-    x = x[..., : (frames + pieces - 1) * pieces, :]
-    x = reshape(x, concat([outer, [pieces, frames + pieces - 1, step]], 0))
-    x = reduce_sum(x, -3)
-    x = reshape(x, concat([outer, [(frames + pieces - 1) * step]], 0))
-    return x[..., : (frames - 1) * step + length]
+    rows = reduce_prod(outer)
+    x = pad(reshape(signal, [rows, frames, length]), [[0, 0], [0, pieces], [0, pieces * step - length]])
+    x = reshape(x, [rows, frames + pieces, pieces, step])
+    x = reshape(transpose(x, [0, 2, 1, 3]), [rows, (frames + pieces) * pieces, step])
+    x = reshape(x[:, : (frames + pieces - 1) * pieces], [rows, pieces, frames + pieces - 1, step])
+    x = reshape(reduce_sum(x, 1), [rows, (frames + pieces - 1) * step])
+    total = (frames - 1) * step + length
+    return reshape(x[:, :total], concat([outer, [total]], 0))
 
 
 # -- windows -----------------------------------------------------------------------------------------

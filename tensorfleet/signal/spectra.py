@@ -17,13 +17,14 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_join import concat
 from tensorfleet.ops.array_move import pad, tile
-from tensorfleet.ops.array_shape import reshape
+from tensorfleet.ops.array_shape import expand_dims, reshape
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.array_transpose import transpose
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.complex_numbers import complex as complex_
 from tensorfleet.ops.complex_numbers import real
 from tensorfleet.ops.reduce import reduce_sum
+from tensorfleet.ops.sums import linspace
 from tensorfleet.signal.frames import frame, hann_window, overlap_and_add
 
 
@@ -238,8 +239,11 @@ def idct(
 # -- mel scales --------------------------------------------------------------------------------------
 
 
-def _mel(hertz: Any) -> np.ndarray:
-    return 1127.0 * np.log(1.0 + np.asarray(hertz) / 700.0)
+_MEL_SLOPE, _MEL_BREAK = 1127.0, 700.0
+
+
+def _mel(hertz: float) -> float:
+    return _MEL_SLOPE * math.log(1.0 + hertz / _MEL_BREAK)
 
 
 def _check_mel(bins: int, sample_rate: Any, low: float, high: float, kind: dtypes.DType) -> None:
@@ -281,13 +285,13 @@ def linear_to_mel_weight_matrix(
                 raise ValueError("sample_rate must be a number, or a tensor whose value is known.")
             sample_rate = value.item()
         # Frequency zero takes no part.
-        lines = np.linspace(0.0, sample_rate / 2.0, num_spectrogram_bins)[1:]
-        mels = _mel(lines)[:, None]
+        lines = linspace(to_tensor(0, kind), to_tensor(sample_rate / 2.0, kind), num_spectrogram_bins)[1:]
+        mels = expand_dims(_MEL_SLOPE * apply("Log", 1.0 + lines / _MEL_BREAK), 1)
         edges = np.linspace(_mel(lower_edge_hertz), _mel(upper_edge_hertz), num_mel_bins + 2)
-        low, centre, high = edges[:-2], edges[1:-1], edges[2:]
+        low, centre, high = (edges[i : num_mel_bins + i].astype(kind.np_dtype) for i in range(3))
         rising, falling = (mels - low) / (centre - low), (high - mels) / (high - centre)
-        weights = np.maximum(0.0, np.minimum(rising, falling))
-        return to_tensor(np.pad(weights, [[1, 0], [0, 0]]).astype(kind.np_dtype), kind)
+        weights = apply("Maximum", to_tensor(0, kind), apply("Minimum", rising, falling))
+        return pad(weights, [[1, 0], [0, 0]])
 
 
 @export("signal.mfccs_from_log_mel_spectrograms")

@@ -214,7 +214,8 @@ class Assertions(absltest.TestCase):
         if np.any(wrong):
             bounds = f"{'(' if open_lower_bound else '['}{lower_bound}, {upper_bound}{')' if open_upper_bound else ']'}"
             raise AssertionError(
-                f"{np.sum(wrong)} of the {target.size} element(s) are outside the range {bounds}: {target[wrong]}"
+                f"{np.sum(wrong)} of the {target.size} element(s) are outside the range {bounds}. "
+                f"Subscript(s) and value(s) of the offending elements:\n{_places(target, wrong)}"
             )
 
     def assertAllInSet(self, target: Any, expected_set: Any) -> None:
@@ -297,7 +298,17 @@ class Assertions(absltest.TestCase):
 def _accepts(pattern: str | Callable, error: Exception) -> bool:
     if callable(pattern):
         return bool(pattern(error))
-    return re.search(pattern, str(error)) is not None
+    lines, op = [str(error)], getattr(error, "op", None)
+    while op is not None:  # the operation that failed, and those it was made for
+        lines.append(f"Caused by: {op.name}")
+        op = op._original_op
+    return re.search(pattern, "\n".join(lines)) is not None
+
+
+def _places(values: np.ndarray, wrong: np.ndarray, most: int = 10) -> str:
+    """Where an array's elements are wrong, and what they are there; of many the first ones."""
+    lines = [f"{place} : {values[tuple(place)]}" for place in np.argwhere(wrong)]
+    return "\n".join([*lines[:most], "..."] if len(lines) > most else lines)
 
 
 def _is_rectangular(values: Any) -> bool:

@@ -135,3 +135,23 @@ def _apart(made: dict[str, Any], case: type) -> dict[str, Any]:
 def default_test_combinations() -> list[OrderedDict]:
     """The modes and versions that tests of datasets run in."""
     return combine(tf_api_version=[1, 2], mode=["eager", "graph"])
+
+
+def graph_only_combinations() -> list[OrderedDict]:
+    """Those of them that are about graphs."""
+    return combine(tf_api_version=[1, 2], mode=["graph"])
+
+
+def eager_only_combinations() -> list[OrderedDict]:
+    """Those of them that are about running at once."""
+    return combine(tf_api_version=[1, 2], mode=["eager"])
+
+
+def v1_only_combinations() -> list[OrderedDict]:
+    """Those of them that are about version 1."""
+    return combine(tf_api_version=[1], mode=["eager", "graph"])
+
+
+def v2_only_combinations() -> list[OrderedDict]:
+    """Those of them that are about version 2."""
+    return combine(tf_api_version=[2], mode=["eager", "graph"])

@@ -9,12 +9,15 @@ from __future__ import annotations
 import functools
 import unittest
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from tensorfleet.graph.importing import import_graph_def
 from tensorfleet.graph.scopes import device as device_scope
 from tensorfleet.ops.array_transpose import transpose
+from tensorfleet.platform.compat import forward_compatibility_horizon
 from tensorfleet.testing.cluster import free_ports
+from tensorfleet.testing.combinations import combine
 from tensorfleet.testing.names import gpu_device_name, is_gpu_available
 
 _NOT_TESTS = {"test_session", "testSkipEager", "test_skip_eager"}
@@ -70,6 +73,44 @@ def for_all_test_methods(decorator: Callable, *args: Any, **kwargs: Any) -> Call
 def run_all_in_graph_and_eager_modes(cls: type) -> type:
     """Runs every test method of a class inside its session."""
     return for_all_test_methods(run_in_graph_and_eager_modes)(cls)
+
+
+def with_forward_compatibility_horizons(*horizons: Any) -> Callable:
+    """Runs the test once for each day up to which graphs are to be read; None is the usual one."""
+    for horizon in horizons:
+        if horizon is not None and (len(horizon) != 3 or not all(isinstance(part, int) for part in horizon)):
+            raise ValueError(
+                f"Bad forward compatibility horizon: {horizon!r}. Give a year, a month and a day."
+            )
+
+    def decorate(test: Callable) -> Callable:
+        @functools.wraps(test)
+        def decorated(self: Any, *args: Any, **kwargs: Any) -> None:
+            for horizon in horizons:
+                with nullcontext() if horizon is None else forward_compatibility_horizon(*horizon):
+                    test(self, *args, **kwargs)
+
+        return decorated
+
+    return decorate
+
+
+def generate_combinations_with_testcase_name(**kwargs: Any) -> list[dict]:
+    """All combinations of arguments, each with the name that a parameterized test gets from them."""
+    made = []
+    for combination in combine(**kwargs):
+        pairs = (f"_{_letters(name)}_{_letters(value)}" for name, value in combination.items())
+        made.append({**combination, "testcase_name": "_test" + "".join(pairs)})
+    return made
+
+
+def _letters(value: Any) -> str:
+    return "".join(filter(str.isalnum, str(value)))
+
+
+def py_func_if_in_function(f: Callable) -> Callable:
+    """The function itself: what a test calls is never inside a function of a graph here."""
+    return f
 
 
 def run_v2_only(func: Any = None, reason: str | None = None) -> Any:
@@ -196,9 +237,8 @@ def pick_unused_port() -> int:
 
 
 def set_producer_version(graph: Any, producer_version: int) -> None:
-    """Makes an empty graph one that an older TensorFlow wrote."""
-    if graph.get_operations():
-        raise ValueError("The version of a graph that has operations cannot be changed.")
-    versions = graph.graph_def_versions
-    versions.producer = producer_version
-    graph._versions = versions
+    """Makes a graph one to which an older TensorFlow has contributed."""
+    from tensorfleet.protos import GraphDef, VersionDef
+
+    with graph.as_default():
+        import_graph_def(GraphDef(versions=VersionDef(producer=producer_version)))

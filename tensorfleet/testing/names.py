@@ -89,12 +89,12 @@ _AS_IT_IS = """
     add_graph_building_optimization_tests also_run_as_tf_function assert_no_garbage_created
     assert_no_new_pyobjects_executing_eagerly assert_no_new_tensors build_as_function_and_v1_graph
     deprecated_graph_mode_only disable_all_xla disable_asan disable_control_flow_v2 disable_cudnn_autotune
-    disable_mlir_bridge disable_tfrt disable_tsan disable_ubsan disable_xla enable_c_api enable_c_shapes enable_control_flow_v2
+    disable_mlir_bridge disable_msan disable_tfrt disable_tsan disable_ubsan disable_xla enable_c_api enable_c_shapes enable_control_flow_v2
     enable_cond_v2 enable_while_v2 enable_eager_op_as_function enable_nested_function_shape_inference
     enable_output_all_intermediates enable_tf_xla_constant_folding no_xla_auto_jit run_without_tensor_float_32
     run_all_in_deprecated_graph_mode_only run_class_in_v1_v2 run_deprecated_v1 run_in_async_and_sync_mode
-    run_in_v1_v2 run_v1_only set_xla_env_flag use_deterministic_cudnn
-    run_all_without_tensor_float_32 with_forward_compatibility_horizons with_c_api with_c_shapes with_control_flow_v2
+    run_all_without_tensor_float_32 run_in_v1_v2 run_v1_only set_xla_env_flag use_deterministic_cudnn with_c_api
+    with_c_shapes with_control_flow_v2
     with_eager_op_as_function xla_allow_fallback
 """
 _NO = """
@@ -104,8 +104,10 @@ _NO = """
 """
 _MODES = """
     NCHWToNHWC NHWCToNCHW assert_meta_graph_protos_equal assert_ops_in_graph device for_all_test_methods
-    force_cpu force_gpu get_node_def_from_graph pick_unused_port run_all_in_graph_and_eager_modes run_cuda_only
+    force_cpu force_gpu generate_combinations_with_testcase_name get_node_def_from_graph pick_unused_port
+    py_func_if_in_function run_all_in_graph_and_eager_modes run_cuda_only
     run_gpu_only run_in_graph_and_eager_modes run_v2_only set_producer_version skip_if skip_if_error use_gpu
+    with_forward_compatibility_horizons
 """
 publish_lazily(_from_modes, *(_TEST_UTIL + name for name in f"{_AS_IT_IS} {_NO} {_MODES}".split()))
 publish_lazily(
@@ -115,6 +117,11 @@ publish_lazily(
     lambda _: _from_test_case("test.TestCase"),
     "python.framework.test_util.TensorFlowTestCase",
     "python.platform.googletest.TestCase",
+)
+publish_lazily(
+    lambda _: _from_test_case("test.assert_equal_graph_def"),
+    _TEST_UTIL + "assert_equal_graph_def_v1",
+    _TEST_UTIL + "assert_equal_graph_def_v2",
 )
 publish_module("python.framework.test_util", "test")
 
@@ -147,7 +154,8 @@ for _module, _file in (
 ):
     publish_lazily(functools.partial(_module_named, _file), _module)
 publish_finder("contrib.distribute.python.combinations", _from_combinations)
-publish_lazily(_from_combinations, "python.data.kernel_tests.test_base.default_test_combinations")
+for _name in ["default_test", "graph_only", "eager_only", "v1_only", "v2_only"]:
+    publish_lazily(_from_combinations, f"python.data.kernel_tests.test_base.{_name}_combinations")
 publish_module("python.ops.gradient_checker", "test")
 
 

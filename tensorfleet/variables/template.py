@@ -42,27 +42,30 @@ class Template:
         self._name = name
         self._unique_name = unique_name
         self._getter = getter
-        self._called = False
+        self._variables_created = False
         self._scope: Any = None
         if now:
-            with self._open_first() as self._scope:
+            # The name scope is left to the first call.
+            with self._open_first(named=False) as self._scope:
                 pass
 
-    def _open_first(self) -> Any:
-        return variable_scope(self._unique_name, self._name, custom_getter=self._getter)
+    def _open_first(self, named: bool = True) -> Any:
+        return variable_scope(
+            self._unique_name, self._name, custom_getter=self._getter, auxiliary_name_scope=named
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._scope is None:
             with self._open_first() as self._scope:
                 return self._first(args, kwargs)
-        with variable_scope(self._scope, reuse=self._called or None):
-            if not self._called:
+        with variable_scope(self._scope, reuse=self._variables_created or None):
+            if not self._variables_created:
                 return self._first(args, kwargs)
             return self._again(args, kwargs)
 
     def _first(self, args: tuple, kwargs: dict) -> Any:
         result = self._func(*args, **kwargs)
-        self._called = True
+        self._variables_created = True
         return result
 
     def _again(self, args: tuple, kwargs: dict) -> Any:

@@ -179,3 +179,21 @@ def test_old_scalar_placeholders_may_be_of_any_shape(version, rank):
     nodes.versions.producer = version
     (x,) = tf.import_graph_def(nodes, return_elements=["x:0"])
     assert x.shape.rank == rank
+
+
+def test_what_nodes_leave_out_is_written_into_the_message():
+    given = tf.GraphDef()
+    node = given.node.add(name="p", op="Placeholder")
+    node.attr["dtype"].type = tf.float32.as_datatype_enum
+    with tf.Graph().as_default():
+        tf.import_graph_def(given)
+    assert node.attr["shape"].shape.unknown_rank
+
+
+def test_a_message_without_nodes_says_who_contributed():
+    given = tf.GraphDef()
+    given.versions.producer = 8
+    with tf.Graph().as_default() as graph:
+        tf.constant(1)
+        tf.import_graph_def(given)
+        assert graph.graph_def_versions.producer == 8

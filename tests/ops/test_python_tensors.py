@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tensorfleet.python.ops import script_ops
 
 import tensorfleet as tf
 from tests.support.sessions import run
@@ -71,3 +72,9 @@ def test_it_works_in_datasets(session):
 
     value = tf.data.Dataset.range(3).map(double).make_one_shot_iterator().get_next()
     assert [session.run(value) for _ in range(3)] == [0, 2, 4]
+
+
+def test_a_variable_cannot_be_returned():
+    made = script_ops.eager_py_func(lambda: tf.Variable(1.0, use_resource=True), [], tf.float32)
+    with pytest.raises(tf.errors.UnknownError, match="Attempting to return a variable"):
+        run(made)

@@ -80,6 +80,8 @@ def test_of_a_stack_the_known_parts_can_be_asked_for():
         assert (known.tolist(), unknown) == ([1, 2], None)
         side_by_side = tf.stack([tf.constant([1, 2]), tf.placeholder(tf.int32, [2])], axis=1)
         assert tf.get_static_value(side_by_side, partial=True) is None
+        nothing = tf.stack([tf.placeholder(tf.int32, []), tf.stack(tf.placeholder(tf.int32, []))])
+        assert tf.get_static_value(nothing, partial=True).tolist() == [None, None]
 
 
 def test_an_assignment_passes_gradients_through():

@@ -66,3 +66,27 @@ def test_what_is_missing_is_named(saved):
         freeze.freeze_graph(str(saved / "graph.pbtxt"), None, False, str(saved / "none"), "y", *common)
     with pytest.raises(ValueError, match="output_node_names"):
         freeze.freeze_graph(str(saved / "graph.pbtxt"), None, False, str(saved / "ckpt"), "", *common)
+
+
+def test_variables_in_parts_are_not_frozen_from_a_checkpoint(tmp_path):
+    with tf.Graph().as_default() as graph, tf.Session() as sess:
+        w = tf.get_variable("w", [4], partitioner=tf.fixed_size_partitioner(2))
+        tf.identity(w, name="y")
+        sess.run(tf.global_variables_initializer())
+        tf.train.Saver().save(sess, str(tmp_path / "ckpt"))
+    with pytest.raises(ValueError, match="containing partition variables"):
+        freeze.freeze_graph_with_def_protos(
+            graph.as_graph_def(), None, str(tmp_path / "ckpt"), "y", None, None, None, False, ""
+        )
+
+
+def test_a_model_without_tags_is_found(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.add(tf.Variable(1.0), 1.0, name="y")
+        sess.run(tf.global_variables_initializer())
+        builder = tf.saved_model.Builder(str(tmp_path / "model"))
+        builder.add_meta_graph_and_variables(sess, [])
+        builder.save()
+    common = (None, None, None, False, "", "", "", None, str(tmp_path / "model"))
+    made = freeze.freeze_graph(None, None, False, None, "y", *common, saved_model_tags="")
+    assert "VariableV2" not in {n.op for n in made.node}

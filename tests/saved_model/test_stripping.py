@@ -62,3 +62,26 @@ def test_graphs_that_do_not_hold_together_are_refused():
         optimize_for_inference_lib.ensure_graph_is_valid(graph_def)
     with pytest.raises(ValueError, match="not Const"):
         optimize_for_inference_lib.values_from_const(graph_def.node[0])
+
+
+def test_resizing_padding_and_convolution_become_one_node():
+    with tf.Graph().as_default() as graph, tf.Session() as sess:
+        x = tf.constant(np.random.RandomState(0).rand(1, 3, 4, 2).astype(np.float32))
+        w = np.ones((2, 2, 2, 1), np.float32)
+        resized = tf.image.resize_bilinear(x, [6, 8])
+        padded = tf.pad(resized, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
+        tf.nn.conv2d(padded, w, [1] * 4, "VALID", name="both")
+        tf.nn.conv2d(
+            tf.pad(x, [[0, 0], [1, 1], [0, 0], [0, 0]], "REFLECT"), w, [1] * 4, "SAME", name="padded"
+        )
+        shared = tf.image.resize_bilinear(x, [2, 2], name="shared")
+        tf.nn.conv2d(shared, w, [1] * 4, "SAME", name="kept")
+        tf.identity(shared, name="other")
+        outputs = ["both", "padded", "kept", "other"]
+        before = sess.run([f"{name}:0" for name in outputs])
+    made = optimize_for_inference_lib.fuse_resize_and_conv(graph.as_graph_def(), outputs)
+    kinds = {n.name: n.op for n in made.node}
+    assert [kinds[n] for n in outputs] == ["FusedResizeAndPadConv2D", "FusedPadConv2D", "Conv2D", "Identity"]
+    assert not {"MirrorPad"} & set(kinds.values())
+    for one, other in zip(run(made, [f"{name}:0" for name in outputs]), before, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)

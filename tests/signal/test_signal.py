@@ -53,3 +53,37 @@ def test_lengths_come_from_inputs_known_at_run_time(session):
     short = tf.placeholder(tf.float32, [None])
     spectrum = tf.abs(tf.signal.rfft(short))
     assert session.run(spectrum, {short: [1.0, 2.0]}).shape == (2,)
+
+
+@pytest.mark.parametrize("pad_end", [True, False])
+@pytest.mark.parametrize("axis", [-1, 1, -2])
+def test_a_signal_of_unknown_rank_is_framed_when_it_is_there(session, pad_end, axis):
+    values = np.random.RandomState(0).rand(2, 5, 4, 7).astype(np.float32)
+    signal = tf.placeholder(tf.float32)
+    framed = tf.signal.frame(signal, 3, 2, pad_end=pad_end, pad_value=9, axis=axis)
+    expected = tf.signal.frame(values, 3, 2, pad_end=pad_end, pad_value=9, axis=axis)
+    np.testing.assert_array_equal(session.run(framed, {signal: values}), session.run(expected))
+    added, wanted = (tf.signal.overlap_and_add(s, 2) for s in (signal, values))
+    np.testing.assert_array_equal(session.run(added, {signal: values}), session.run(wanted))
+
+
+def test_what_frames_are_filled_up_with_is_one_number():
+    with pytest.raises(ValueError, match="must have rank 0"):
+        tf.signal.frame([1, 2], 2, 2, pad_end=True, pad_value=[1])
+
+
+def test_the_gradient_of_frames_is_a_tensor(session):
+    signal = tf.ones([8])
+    (slope,) = tf.gradients(tf.signal.frame(signal, 4, 2), signal)
+    assert isinstance(slope, tf.Tensor)
+    np.testing.assert_array_equal(session.run(slope), [1, 1, 2, 2, 2, 2, 1, 1])
+
+
+def test_how_many_lines_a_spectrum_has_may_be_known_late(session):
+    count = tf.placeholder_with_default(129, [])
+    late = tf.signal.linear_to_mel_weight_matrix(num_spectrogram_bins=count)
+    np.testing.assert_allclose(
+        session.run(late), session.run(tf.signal.linear_to_mel_weight_matrix()), atol=1e-6
+    )
+    with pytest.raises(ValueError, match="num > 0"):
+        tf.signal.linear_to_mel_weight_matrix(num_spectrogram_bins=0)

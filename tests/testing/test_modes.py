@@ -150,3 +150,22 @@ def test_a_free_port_under_its_old_name():
     from tensorfleet.python.util import net_lib
 
     assert 0 < net_lib.pick_unused_port_or_die() < 2**16
+
+
+def test_a_test_runs_once_for_each_day_of_compatibility():
+    seen = []
+
+    @test_util.with_forward_compatibility_horizons(None, [2051, 1, 1])
+    def one(self):
+        seen.append(tf.compat.forward_compatible(2050, 1, 1))
+
+    one(None)
+    assert seen == [False, True]
+    with pytest.raises(ValueError, match="Bad forward compatibility horizon"):
+        test_util.with_forward_compatibility_horizons([2051, 1])
+
+
+def test_combinations_have_names():
+    made = test_util.generate_combinations_with_testcase_name(shape=[(2, 3)], kind=["a", "b"])
+    assert [m["testcase_name"] for m in made] == ["_test_kind_a_shape_23", "_test_kind_b_shape_23"]
+    assert made[0]["shape"] == (2, 3)

@@ -109,6 +109,24 @@ def test_an_op_error_is_expected_by_its_text(case):
             pass
 
 
+def test_an_op_error_is_expected_by_the_name_of_an_operation_it_is_about(case):
+    first, second = tf.no_op(name="first"), tf.no_op(name="second")
+    second._original_op = first
+    for name in ("first", "second"):
+        with case.assertRaisesOpError(name):
+            raise tf.errors.InternalError(second.node_def, second, "broken")
+    with pytest.raises(AssertionError, match="broken"):
+        with case.assertRaisesOpError("third"):
+            raise tf.errors.InternalError(second.node_def, second, "broken")
+
+
+def test_elements_outside_a_range_are_listed_with_their_places(case):
+    with pytest.raises(AssertionError, match=r"2 of the 4 element\(s\).*\n\[0 1\] : 7.0\n\[1 0\] : nan"):
+        case.assertAllInRange(np.array([[1.0, 7.0], [np.nan, 2.0]]), 0, 5)
+    with pytest.raises(AssertionError, match=r"\.\.\.$"):
+        case.assertAllInRange(np.arange(20), -2, -1)
+
+
 def test_the_cached_session_keeps_variables(case):
     v = tf.Variable(3)
     with case.cached_session() as first:
