@@ -1,0 +1,31 @@
+"""Parts of `tf.contrib` that are read when one of their names is first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from tensorfleet.api import publish_lazily
+
+# The modules here, the places of their names under `tf.`, and the names.
+_MODULES = {
+    "nn_functions": (
+        "contrib.nn",
+        """
+        conv1d_transpose deprecated_flipped_sigmoid_cross_entropy_with_logits
+        deprecated_flipped_softmax_cross_entropy_with_logits deprecated_flipped_sparse_softmax_cross_entropy_with_logits
+        nth_element rank_sampled_softmax_loss sampled_sparse_softmax_loss scaled_softplus
+        """,
+    ),
+    "divisive": ("contrib.layers", "GDN gdn"),
+    "recomputing": ("contrib.layers", "RevBlock recompute_grad rev_block"),
+}
+_HOMES = {f"{place}.{name}": module for module, (place, names) in _MODULES.items() for name in names.split()}
+
+
+def _load(full: str) -> Any:
+    module = importlib.import_module(f"tensorfleet.contrib.rare.{_HOMES[full]}")
+    return getattr(module, full.rpartition(".")[2])
+
+
+publish_lazily(_load, *_HOMES)
