@@ -91,3 +91,39 @@ def test_the_norm_mixes_channels_and_its_parameters_learn():
         assert all(np.abs(s).min() > 0 for s in sess.run(slope))
     with pytest.raises(ValueError, match="Unsupported `data_format` for GDN"):
         layers.GDN(data_format="NHWC")
+
+
+def test_each_id_is_looked_up_once():
+    table, ids = tf.constant(X[0]), tf.constant([[2, 0, 2], [1, 1, 1]])
+    found = layers.embedding_lookup_unique(table, ids)
+    assert found.shape == [2, 3, 4]
+    value, slope = run([found, tf.convert_to_tensor(tf.gradients(found, table)[0])])
+    np.testing.assert_array_equal(value, X[0][[[2, 0, 2], [1, 1, 1]]])
+    np.testing.assert_array_equal(slope[:, 0], [1, 3, 2])
+
+
+def test_scattered_embeddings_are_parameters_at_hashes():
+    params = [tf.constant(np.arange(6.0)), tf.constant(np.arange(6.0, 11.0))]
+    words = tf.constant([["a", "b"], ["c", "a"]])
+    found = run(layers.scattered_embedding_lookup(params, words, 5))
+    assert found.shape == (2, 2, 5)
+    np.testing.assert_array_equal(found[0, 0], found[1, 1])
+    assert set(found.ravel()) <= set(np.arange(11.0)) and len(set(found.ravel())) > 3
+    sparse = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], ["a", "b", "c"], [3, 2])
+    sums = run(layers.scattered_embedding_lookup_sparse(params, sparse, 5, combiner="sum"))
+    np.testing.assert_allclose(sums[0], found[0, 0] + found[0, 1])
+    np.testing.assert_allclose(sums[2], found[1, 0])
+    with pytest.raises(ValueError, match="Tensor 0 in params has size 5, expected 6"):
+        layers.scattered_embedding_lookup(params[::-1], words, 5)
+
+
+def test_volumes_are_enlarged():
+    made = layers.conv3d_transpose(tf.ones([1, 2, 3, 4, 5]), 6, [3, 3, 3], stride=2, scope="up")
+    assert made.shape == [1, 4, 6, 8, 6]
+    assert {v.op.name for v in tf.trainable_variables()} == {"up/weights", "up/biases"}
+    assert (run(made) >= 0).all()
+
+
+def test_a_layer_with_elu():
+    made = run(layers.elu(tf.constant(X[0]), 200))
+    assert -1 < made.min() < 0
