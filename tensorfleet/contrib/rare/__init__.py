@@ -17,6 +17,20 @@ _MODULES = {
         nth_element rank_sampled_softmax_loss sampled_sparse_softmax_loss scaled_softplus
         """,
     ),
+    "datasets": (
+        "contrib.data",
+        """
+        assert_element_shape padded_batch_and_drop_remainder read_batch_features reduce_dataset sliding_window_batch
+        sloppy_interleave
+        """,
+    ),
+    "curves": (
+        "contrib.metrics",
+        """
+        auc_using_histogram auc_with_confidence_intervals precision_recall_at_equal_thresholds streaming_curve_points
+        streaming_dynamic_auc streaming_recall_at_k
+        """,
+    ),
     "divisive": ("contrib.layers", "GDN gdn"),
     "recomputing": ("contrib.layers", "RevBlock recompute_grad rev_block"),
 }
