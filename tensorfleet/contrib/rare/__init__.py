@@ -31,6 +31,12 @@ _MODULES = {
         streaming_dynamic_auc streaming_recall_at_k
         """,
     ),
+    "loss_scales": (
+        "contrib.mixed_precision",
+        "ExponentialUpdateLossScaleManager FixedLossScaleManager LossScaleManager LossScaleOptimizer",
+    ),
+    "memory_cells": ("contrib.rnn", "CFNCell MinimalRNNCell NTMCell NTMControllerState"),
+    "preconditioned": ("contrib.opt", "GGTOptimizer ShampooOptimizer"),
     "divisive": ("contrib.layers", "GDN gdn"),
     "recomputing": ("contrib.layers", "RevBlock recompute_grad rev_block"),
 }
