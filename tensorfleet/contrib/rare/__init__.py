@@ -8,8 +8,9 @@ from typing import Any
 from tensorfleet.api import publish_lazily
 
 # The modules here, the places of their names under `tf.`, and the names.
-_MODULES = {
-    "nn_functions": (
+_PARTS: tuple[tuple[str, str, str], ...] = (
+    (
+        "nn_functions",
         "contrib.nn",
         """
         conv1d_transpose deprecated_flipped_sigmoid_cross_entropy_with_logits
@@ -17,30 +18,43 @@ _MODULES = {
         nth_element rank_sampled_softmax_loss sampled_sparse_softmax_loss scaled_softplus
         """,
     ),
-    "datasets": (
+    (
+        "datasets",
         "contrib.data",
         """
         assert_element_shape padded_batch_and_drop_remainder read_batch_features reduce_dataset sliding_window_batch
         sloppy_interleave
         """,
     ),
-    "curves": (
+    (
+        "curves",
         "contrib.metrics",
         """
         auc_using_histogram auc_with_confidence_intervals precision_recall_at_equal_thresholds streaming_curve_points
         streaming_dynamic_auc streaming_recall_at_k
         """,
     ),
-    "loss_scales": (
+    (
+        "loss_scales",
         "contrib.mixed_precision",
         "ExponentialUpdateLossScaleManager FixedLossScaleManager LossScaleManager LossScaleOptimizer",
     ),
-    "memory_cells": ("contrib.rnn", "CFNCell MinimalRNNCell NTMCell NTMControllerState"),
-    "preconditioned": ("contrib.opt", "GGTOptimizer ShampooOptimizer"),
-    "divisive": ("contrib.layers", "GDN gdn"),
-    "recomputing": ("contrib.layers", "RevBlock recompute_grad rev_block"),
-}
-_HOMES = {f"{place}.{name}": module for module, (place, names) in _MODULES.items() for name in names.split()}
+    ("memory_cells", "contrib.rnn", "CFNCell MinimalRNNCell NTMCell NTMControllerState"),
+    ("preconditioned", "contrib.opt", "GGTOptimizer ShampooOptimizer"),
+    (
+        "estimators",
+        "contrib.estimator",
+        """
+        RNNClassifier RNNEstimator clip_gradients_by_norm export_all_saved_models export_saved_model_for_mode
+        forward_features
+        """,
+    ),
+    ("estimators", "contrib.predictor", "from_contrib_estimator from_estimator"),
+    ("towers", "contrib.estimator", "TowerOptimizer replicate_model_fn"),
+    ("divisive", "contrib.layers", "GDN gdn"),
+    ("recomputing", "contrib.layers", "RevBlock recompute_grad rev_block"),
+)
+_HOMES = {f"{place}.{name}": module for module, place, names in _PARTS for name in names.split()}
 
 
 def _load(full: str) -> Any:
