@@ -51,6 +51,13 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
     ),
     ("estimators", "contrib.predictor", "from_contrib_estimator from_estimator"),
     ("towers", "contrib.estimator", "TowerOptimizer replicate_model_fn"),
+    (
+        "warping",
+        "contrib.image",
+        "adjust_hsv_in_yiq dense_image_warp interpolate_spline random_hsv_in_yiq sparse_image_warp",
+    ),
+    ("warping", "contrib.resampler", "resampler"),
+    ("integrating", "contrib.integrate", "odeint odeint_fixed"),
     ("divisive", "contrib.layers", "GDN gdn"),
     ("recomputing", "contrib.layers", "RevBlock recompute_grad rev_block"),
 )
