@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,14 @@ from tensorfleet.contrib.variables import add_model_variable
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import add_to_collection, get_collection
-from tensorfleet.layers.convolutional import Conv1D, Conv2D, Conv2DTranspose, Conv3D, SeparableConv2D
+from tensorfleet.layers.convolutional import (
+    Conv1D,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+    SeparableConv2D,
+)
 from tensorfleet.layers.core import Dense
 from tensorfleet.ops.nn_activations import relu
 from tensorfleet.variables.initializers import Zeros
@@ -173,12 +181,12 @@ def _of_rank(dims: int, name: str) -> Callable:
     return add_arg_scope(function(own, name, conv, does))
 
 
-def _transposed(given: dict[str, Any]) -> Tensor:
+def _transposed(layer_class: type, default_name: str, given: dict[str, Any]) -> Tensor:
     getter, reuse = renaming(_NAMES, given["variables_collections"]), given["reuse"]
-    here = (given["scope"], "Conv2d_transpose", [given["inputs"]])
+    here = (given["scope"], default_name, [given["inputs"]])
     with variable_scope(*here, reuse=reuse, custom_getter=getter) as sc:
         inputs = to_tensor(given["inputs"])
-        layer = Conv2DTranspose(**_windows(given), **_kernel(given), **_options(given, inputs, sc))
+        layer = layer_class(**_windows(given), **_kernel(given), **_options(given, inputs, sc))
         return _finish(layer.apply(inputs), given, sc.name)
 
 
@@ -186,10 +194,19 @@ conv2d_transpose = add_arg_scope(
     function(
         like(convolution, without=("rate", "conv_dims"), data_format="NHWC"),
         "conv2d_transpose",
-        _transposed,
+        functools.partial(_transposed, Conv2DTranspose, "Conv2d_transpose"),
         "The transpose of a convolution of images: it enlarges them.",
     )
 )
+conv3d_transpose = add_arg_scope(
+    function(
+        like(convolution, without=("rate", "conv_dims"), data_format="NDHWC"),
+        "conv3d_transpose",
+        functools.partial(_transposed, Conv3DTranspose, "Conv3d_transpose"),
+        "The transpose of a convolution of volumes: it enlarges them.",
+    )
+)
+publish(conv3d_transpose, "contrib.layers.conv3d_transpose", "contrib.layers.convolution3d_transpose")
 publish(conv2d_transpose, "contrib.layers.conv2d_transpose", "contrib.layers.convolution2d_transpose")
 
 

@@ -6,56 +6,42 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api import export, find, publish
+from tensorfleet.arguments import function, signature_of
 
-# What comes after `predictions, labels` where arguments may be given by position.
-_LAST = ("weights", "metrics_collections", "updates_collections", "name")
-_PAIRS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "accuracy": ("accuracy", _LAST),
-    "precision": ("precision", _LAST),
-    "recall": ("recall", _LAST),
-    "true_positives": ("true_positives", _LAST),
-    "false_positives": ("false_positives", _LAST),
-    "true_negatives": ("true_negatives", _LAST),
-    "false_negatives": ("false_negatives", _LAST),
-    "mean_absolute_error": ("mean_absolute_error", _LAST),
-    "mean_squared_error": ("mean_squared_error", _LAST),
-    "root_mean_squared_error": ("root_mean_squared_error", _LAST),
-    "mean_cosine_distance": ("mean_cosine_distance", ("dim", *_LAST)),
-    "mean_relative_error": ("mean_relative_error", ("normalizer", *_LAST)),
-    "mean_iou": ("mean_iou", ("num_classes", *_LAST)),
-    "auc": (
-        "auc",
-        ("weights", "num_thresholds", "metrics_collections", "updates_collections", "curve", "name"),
-    ),
-    "precision_at_thresholds": ("precision_at_thresholds", ("thresholds", *_LAST)),
-    "recall_at_thresholds": ("recall_at_thresholds", ("thresholds", *_LAST)),
-    "sensitivity_at_specificity": (
-        "sensitivity_at_specificity",
-        ("specificity", "weights", "num_thresholds", *_LAST[1:]),
-    ),
-    "specificity_at_sensitivity": (
-        "specificity_at_sensitivity",
-        ("sensitivity", "weights", "num_thresholds", *_LAST[1:]),
-    ),
-    "sparse_precision_at_k": ("precision_at_k", ("k", "class_id", *_LAST)),
-    "sparse_recall_at_k": ("recall_at_k", ("k", "class_id", *_LAST)),
-    "sparse_average_precision_at_k": ("average_precision_at_k", ("k", *_LAST)),
+# What comes after `predictions, labels`.
+_LAST = "weights=None, metrics_collections=None, updates_collections=None, name=None"
+_CUT = "weights=None, num_thresholds=200, metrics_collections=None, updates_collections=None"
+# The metrics by their names here: their names in `tf.metrics` where these differ, and their arguments.
+_PAIRS: dict[str, tuple[str, str]] = {
+    "mean_cosine_distance": ("", f"dim, {_LAST}"),
+    "mean_relative_error": ("", f"normalizer, {_LAST}"),
+    "mean_iou": ("", f"num_classes, {_LAST}"),
+    "auc": ("", f"{_CUT}, curve='ROC', name=None"),
+    "precision_at_thresholds": ("", f"thresholds, {_LAST}"),
+    "recall_at_thresholds": ("", f"thresholds, {_LAST}"),
+    "sensitivity_at_specificity": ("", f"specificity, {_CUT}, name=None"),
+    "specificity_at_sensitivity": ("", f"sensitivity, {_CUT}, name=None"),
+    "sparse_precision_at_k": ("precision_at_k", f"k, class_id=None, {_LAST}"),
+    "sparse_recall_at_k": ("recall_at_k", f"k, class_id=None, {_LAST}"),
+    "sparse_average_precision_at_k": ("average_precision_at_k", f"k, {_LAST}"),
 }
+_PLAIN = """
+    accuracy precision recall true_positives false_positives true_negatives false_negatives mean_absolute_error
+    mean_squared_error root_mean_squared_error
+"""
+for _name in _PLAIN.split():
+    _PAIRS[_name] = "", _LAST
 _VALUES = {"mean": "mean", "mean_tensor": "mean_tensor", "percentage_less": "percentage_below"}
 
 
-def _predictions_first(name: str, order: tuple[str, ...]) -> Callable:
-    def metric(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Any:
-        given = {**dict(zip(order, args, strict=False)), **kwargs}
-        return find(f"metrics.{name}")(labels=labels, predictions=predictions, **given)
-
-    metric.__name__ = metric.__qualname__ = f"streaming_{name}"
-    metric.__doc__ = f"`tf.metrics.{name}` with the predictions before the labels."
-    return metric
+def _predictions_first(name: str, arguments: str) -> Callable:
+    own = signature_of(f"predictions, labels, {arguments}")
+    does = f"`tf.metrics.{name}` with the predictions before the labels."
+    return function(own, f"streaming_{name}", lambda given: find(f"metrics.{name}")(**given), does)
 
 
-for _old, (_new, _order) in _PAIRS.items():
-    publish(_predictions_first(_new, _order), f"contrib.metrics.streaming_{_old}")
+for _old, (_new, _arguments) in _PAIRS.items():
+    publish(_predictions_first(_new or _old, _arguments), f"contrib.metrics.streaming_{_old}")
 for _old, _new in _VALUES.items():
     publish(find(f"metrics.{_new}"), f"contrib.metrics.streaming_{_old}")
 

@@ -370,3 +370,4 @@ def _with(activation: Any, name: str) -> Callable:
 publish(_with(relu, "relu"), "contrib.layers.relu")
 publish(_with(None, "linear"), "contrib.layers.linear")
 publish(_with(find("nn.relu6"), "relu6"), "contrib.layers.relu6")
+publish(_with(find("nn.elu"), "elu"), "contrib.layers.elu")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api import export, find, publish
+from tensorfleet.arguments import bound, signature_of
 from tensorfleet.contrib.optimize import clip_gradient_norms, multiply_gradients
 from tensorfleet.contrib.optimize import create_train_op as make_train_op
 from tensorfleet.graph.operation import Operation, Tensor
@@ -23,33 +24,34 @@ _LOSSES = "contrib.slim.losses"
 _PATIENCE = 120  # seconds that the threads of a supervisor have to end
 
 
-def _reordered(name: str, first: str, second: str, extra: tuple[str, ...] = ()) -> Callable:
+def _reordered(name: str, arguments: str) -> Callable:
     """A loss of `tf.losses` that takes its predictions first, as it did before 1.0."""
+    own = signature_of(arguments)
 
     def loss(*args: Any, **kwargs: Any) -> Tensor:
-        order = (first, second, *extra)
-        given = {**dict(zip(order, args, strict=False)), **kwargs}
-        if "weight" in given:  # the name of `weights` before 0.12
-            given["weights"] = given.pop("weight")
-        return find(f"losses.{name}")(**given)
+        if "weight" in kwargs:  # the name of `weights` before 0.12
+            kwargs["weights"] = kwargs.pop("weight")
+        return find(f"losses.{name}")(**bound(own, name, args, kwargs))
 
+    first, second, *_ = own.parameters
     loss.__name__ = loss.__qualname__ = name
     loss.__doc__ = f"`tf.losses.{name}` with `{first}` before `{second}`."
+    loss.__signature__ = own  # type: ignore[attr-defined]
     return loss
 
 
 for _name, _arguments in {
-    "absolute_difference": ("predictions", "labels", "weights", "scope"),
-    "softmax_cross_entropy": ("logits", "onehot_labels", "weights", "label_smoothing", "scope"),
-    "sparse_softmax_cross_entropy": ("logits", "labels", "weights", "scope"),
-    "sigmoid_cross_entropy": ("logits", "multi_class_labels", "weights", "label_smoothing", "scope"),
-    "log_loss": ("predictions", "labels", "weights", "epsilon", "scope"),
-    "hinge_loss": ("logits", "labels", "scope"),
-    "mean_squared_error": ("predictions", "labels", "weights", "scope"),
-    "mean_pairwise_squared_error": ("predictions", "labels", "weights", "scope"),
-    "cosine_distance": ("predictions", "labels", "axis", "weights", "scope"),
+    "absolute_difference": "predictions, labels=None, weights=1.0, scope=None",
+    "softmax_cross_entropy": "logits, onehot_labels, weights=1.0, label_smoothing=0, scope=None",
+    "sparse_softmax_cross_entropy": "logits, labels, weights=1.0, scope=None",
+    "sigmoid_cross_entropy": "logits, multi_class_labels, weights=1.0, label_smoothing=0, scope=None",
+    "log_loss": "predictions, labels=None, weights=1.0, epsilon=1e-7, scope=None",
+    "hinge_loss": "logits, labels=None, scope=None",
+    "mean_squared_error": "predictions, labels=None, weights=1.0, scope=None",
+    "mean_pairwise_squared_error": "predictions, labels=None, weights=1.0, scope=None",
+    "cosine_distance": "predictions, labels=None, axis=None, weights=1.0, scope=None, dim=None",
 }.items():
-    publish(_reordered(_name, _arguments[0], _arguments[1], _arguments[2:]), f"{_LOSSES}.{_name}")
+    publish(_reordered(_name, _arguments), f"{_LOSSES}.{_name}")
 for _name in (
     "compute_weighted_loss",
     "add_loss",

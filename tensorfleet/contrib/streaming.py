@@ -7,18 +7,20 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
+from tensorfleet.arguments import function, signature_of
 from tensorfleet.contrib.metrics import _LAST, _predictions_first
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys
 from tensorfleet.metrics.base import collect, fitted, metric_variable, ratio
+from tensorfleet.metrics.top_k import average_precision_at_top_k
 from tensorfleet.variables.creation import create_variable
 from tensorfleet.variables.scope import variable_scope
 
 _COUNTED = ("true_positives", "false_positives", "true_negatives", "false_negatives")
 for _name in _COUNTED:
     publish(
-        _predictions_first(f"{_name}_at_thresholds", ("thresholds", "weights")),
+        _predictions_first(f"{_name}_at_thresholds", "thresholds, weights=None"),
         f"contrib.metrics.streaming_{_name}_at_thresholds",
     )
 publish(find("confusion_matrix"), "contrib.metrics.confusion_matrix")
@@ -28,25 +30,19 @@ for _name in ("set_difference", "set_intersection", "set_size", "set_union"):
 
 def _rate(wrong: str, right: str, name: str, at_thresholds: bool) -> Callable:
     """The share of the wrong ones of those that are labeled alike."""
-    order = ("thresholds", *_LAST) if at_thresholds else _LAST
-    ending = "_at_thresholds" if at_thresholds else ""
+    ending, more = ("_at_thresholds", "thresholds, ") if at_thresholds else ("", "")
 
-    def rate(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        given = {**dict(zip(order, args, strict=False)), **kwargs}
-        collections = [given.pop(c, None) for c in ("metrics_collections", "updates_collections")]
-        scope = given.pop("name", None)
-        with variable_scope(scope, name, [predictions, labels]):
-            counts = [
-                find(f"metrics.{kind}{ending}")(labels=labels, predictions=predictions, **given)
-                for kind in (wrong, right)
-            ]
+    def rate(given: dict[str, Any]) -> tuple[Tensor, Tensor]:
+        collections = [given.pop(c) for c in ("metrics_collections", "updates_collections")]
+        with variable_scope(given.pop("name"), name, [given["predictions"], given["labels"]]):
+            counts = [find(f"metrics.{kind}{ending}")(**given) for kind in (wrong, right)]
             (bad, update_bad), (good, update_good) = counts
             value = ratio(bad, bad + good, "value")
             return collect(value, ratio(update_bad, update_bad + update_good, "update_op"), *collections)
 
-    rate.__name__ = rate.__qualname__ = f"streaming_{name}"
-    rate.__doc__ = f"The {name.replace('_', ' ')} of all predictions so far."
-    return rate
+    does = f"The {name.replace('_', ' ')} of all predictions so far."
+    own = signature_of(f"predictions, labels, {more}{_LAST}")
+    return function(own, f"streaming_{name}", rate, does)
 
 
 for _wrong, _right, _name in (
@@ -253,4 +249,19 @@ def sparse_recall_at_top_k(
     """`tf.metrics.recall_at_top_k`."""
     return find("metrics.recall_at_top_k")(
         labels, top_k_predictions, None, class_id, weights, metrics_collections, updates_collections, name
+    )
+
+
+@export("contrib.metrics.streaming_sparse_average_precision_at_top_k")
+def streaming_sparse_average_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`tf.metrics.average_precision_at_k` of predictions that are given by their classes, the best first."""
+    return average_precision_at_top_k(
+        labels, top_k_predictions, weights, metrics_collections, updates_collections, name
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet.api import export, find
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.metrics.base import metric
+from tensorfleet.metrics.base import collect, metric
 from tensorfleet.metrics.thresholds import _EPSILON, _NAMES, Pair, _counts, _evenly
 
 
@@ -68,21 +68,40 @@ def precision_at_recall(
 
 
 @export("contrib.metrics.recall_at_precision")
-@metric
 def recall_at_precision(
     labels: Any,
     predictions: Any,
     precision: float,
     weights: Any = None,
     num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
     name: str | None = None,
+    strict_mode: bool = False,
 ) -> Pair:
-    """The recall at the threshold where the precision is nearest to the one asked for."""
+    """The recall at the threshold where the precision is nearest to the one asked for.
+
+    With `strict_mode`, at the one where it is the least of those not below; zero when there is none.
+    """
     if not 0 <= precision <= 1:
         raise ValueError("`precision` must be in the range [0, 1].")
 
-    def found(c: dict) -> Tensor:
+    def nearest(c: dict) -> Tensor:
         away = find("abs")(_precision(c) - precision)
         return _recall(c)[find("argmin")(away, output_type="int32")]
 
-    return _at_best("recall_at_precision", labels, predictions, weights, num_thresholds, name, found)
+    def above(c: dict) -> Tensor:
+        found = _precision(c)
+        best = find("argmax")(1.0 / (found - precision + _EPSILON), output_type="int32")
+        return find("where")(found[best] >= precision, _recall(c)[best], 0.0)
+
+    value, update = _at_best(
+        "recall_at_precision",
+        labels,
+        predictions,
+        weights,
+        num_thresholds,
+        name,
+        above if strict_mode else nearest,
+    )
+    return collect(value, update, metrics_collections, updates_collections)

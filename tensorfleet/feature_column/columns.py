@@ -149,7 +149,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return SparseTensor(indices, cast(ids, dtypes.int64), size), None
 
 
-class _KeyedCategorical(CategoricalColumn):
+class KeyedCategorical(CategoricalColumn):
     """Ids made from the values of one feature."""
 
     key: str
@@ -181,7 +181,7 @@ class _KeyedCategorical(CategoricalColumn):
 
 
 @dataclass(frozen=True)
-class IdentityCategoricalColumn(_KeyedCategorical):
+class IdentityCategoricalColumn(KeyedCategorical):
     """Integers that are ids already."""
 
     key: str
@@ -209,7 +209,7 @@ class IdentityCategoricalColumn(_KeyedCategorical):
 
 
 @dataclass(frozen=True)
-class HashedCategoricalColumn(_KeyedCategorical):
+class HashedCategoricalColumn(KeyedCategorical):
     """Words or integers by their hashes."""
 
     key: str
@@ -224,7 +224,7 @@ class HashedCategoricalColumn(_KeyedCategorical):
         return find("string_to_hash_bucket_fast")(words, self.hash_bucket_size, name="lookup")
 
 
-class _Vocabulary(_KeyedCategorical):
+class _Vocabulary(KeyedCategorical):
     """Ids by a table, with hashed ones for words it does not hold."""
 
     num_oov_buckets: int

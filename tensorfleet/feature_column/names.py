@@ -34,12 +34,23 @@ _MODULES = {
         "sparse_column_with_hash_bucket",
         "sparse_column_with_integerized_feature",
         "sparse_column_with_keys",
+        "sparse_column_with_vocabulary_file",
         "one_hot_column",
         "weighted_sparse_column",
-        "create_feature_spec_for_parsing",
-        "input_from_feature_columns",
-        "weighted_sum_from_feature_columns",
         "SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY",
+    ),
+    "old_uses": (
+        "check_feature_columns",
+        "create_feature_spec_for_parsing",
+        "infer_real_valued_columns",
+        "input_from_feature_columns",
+        "joint_weighted_sum_from_feature_columns",
+        "make_place_holder_tensors_for_base_features",
+        "parse_feature_columns_from_examples",
+        "parse_feature_columns_from_sequence_examples",
+        "sequence_input_from_feature_columns",
+        "transform_features",
+        "weighted_sum_from_feature_columns",
     ),
 }
 # Names that `tf.contrib.layers` has with other arguments.
@@ -47,6 +58,7 @@ _OLD = {
     "bucketized_column": "bucketized_column",
     "crossed_column": "old_crossed_column",
     "embedding_column": "old_embedding_column",
+    "shared_embedding_columns": "old_shared_embedding_columns",
 }
 
 
@@ -68,7 +80,8 @@ def _sequence_input_layer(full: str) -> Any:
 
 
 for _module, _names in _MODULES.items():
-    _place = "contrib.layers" if _module == "old_columns" else "feature_column"
+    _place = "contrib.layers" if _module.startswith("old_") else "feature_column"
     publish_lazily(_column, *(f"{_place}.{name}" for name in _names))
 publish_lazily(_old_column, *(f"contrib.layers.{name}" for name in _OLD))
+publish_lazily(_column, *(f"contrib.feature_column.{name}" for name in _MODULES["sequences"]))
 publish_lazily(_sequence_input_layer, "contrib.feature_column.sequence_input_layer")

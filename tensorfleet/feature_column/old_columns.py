@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
-from tensorfleet.feature_column import making, using
-from tensorfleet.feature_column.columns import BucketizedColumn, CategoricalColumn
+from tensorfleet.dtypes import DType
+from tensorfleet.feature_column import making
+from tensorfleet.feature_column.columns import BucketizedColumn, CategoricalColumn, KeyedCategorical
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.properties import readonly
 
 SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY = 0xDECAFCAFFE
 bucketized_column = making.bucketized_column
@@ -35,8 +40,45 @@ def sparse_column_with_hash_bucket(
 def sparse_column_with_integerized_feature(
     column_name: str, bucket_size: int, combiner: str = "sum", dtype: Any = dtypes.int64
 ) -> Any:
-    """Integers that are ids already. See `tf.feature_column.categorical_column_with_identity`."""
-    return making.categorical_column_with_identity(column_name, bucket_size)
+    """Integers that are ids already, taken modulo the number of ids."""
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_integer:
+        raise ValueError(f"dtype must be an integer. dtype is {kind.name}, column_name: {column_name}")
+    return IntegerizedColumn(column_name, bucket_size, kind)
+
+
+@dataclass(frozen=True)
+class IntegerizedColumn(KeyedCategorical):
+    """Integers modulo the number of buckets."""
+
+    key: str
+    bucket_size: int
+    dtype: DType
+
+    num_buckets = readonly("bucket_size")
+
+    def _ids(self, values: Tensor) -> Tensor:
+        if not values.dtype.is_integer:
+            raise ValueError(f"Invalid input, not integer. key: {self.key} dtype: {values.dtype}")
+        return find("mod")(find("cast")(values, dtypes.int64), np.int64(self.bucket_size))
+
+
+def sparse_column_with_vocabulary_file(
+    column_name: str,
+    vocabulary_file: str,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: int = -1,
+    combiner: str = "sum",
+    dtype: Any = dtypes.string,
+) -> Any:
+    """Words by their lines in a file. See `tf.feature_column.categorical_column_with_vocabulary_file`."""
+    if vocab_size is None:
+        raise ValueError(f"vocab_size should be defined. column_name: {column_name}")
+    default = None if num_oov_buckets else default_value
+    return making.categorical_column_with_vocabulary_file(
+        column_name, vocabulary_file, vocab_size, num_oov_buckets, default, dtype
+    )
 
 
 def sparse_column_with_keys(
@@ -94,48 +136,28 @@ def old_embedding_column(
     )
 
 
-def create_feature_spec_for_parsing(feature_columns: Any) -> dict:
-    """What `tf.parse_example` needs to read the features of the columns."""
-    return using.make_parse_example_spec(feature_columns)
-
-
-def input_from_feature_columns(
-    columns_to_tensors: dict,
-    feature_columns: Any,
-    weight_collections: Any = None,
+def old_shared_embedding_columns(
+    sparse_id_columns: Any,
+    dimension: int,
+    combiner: str = "mean",
+    shared_embedding_name: str | None = None,
+    initializer: Any = None,
+    ckpt_to_load_from: str | None = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: Any = None,
     trainable: bool = True,
-    scope: Any = None,
-    cols_to_outs: dict | None = None,
-) -> Tensor:
-    """A dense tensor of all columns. See `tf.feature_column.input_layer`."""
-    with find("variable_scope")(scope, default_name="input_from_feature_columns"):
-        return using.input_layer(
-            columns_to_tensors,
-            feature_columns,
-            weight_collections,
-            trainable,
-            cols_to_output_tensors=cols_to_outs,
-        )
-
-
-def weighted_sum_from_feature_columns(
-    columns_to_tensors: dict,
-    feature_columns: Any,
-    num_outputs: int,
-    weight_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> tuple[Tensor, dict, Any]:
-    """The weighted sum of all columns, the variables of each column, and the bias."""
-    variables: dict = {}
-    with find("variable_scope")(scope, default_name="weighted_sum_from_feature_columns"):
-        total = using.linear_model(
-            columns_to_tensors,
-            feature_columns,
-            units=num_outputs,
-            weight_collections=weight_collections,
-            trainable=trainable,
-            cols_to_vars=variables,
-        )
-    bias = variables.pop("bias")[0]
-    return total, variables, bias
+) -> list:
+    """Embeddings of several columns from one table. See `tf.feature_column.shared_embedding_columns`."""
+    if not isinstance(sparse_id_columns, (list, tuple)) or not sparse_id_columns:
+        raise TypeError("sparse_id_columns must be a non-empty list of sparse columns.")
+    return making.shared_embedding_columns(
+        sparse_id_columns,
+        dimension,
+        combiner,
+        initializer,
+        shared_embedding_name,
+        ckpt_to_load_from,
+        tensor_name_in_ckpt,
+        max_norm,
+        trainable,
+    )

@@ -177,7 +177,21 @@ def average_precision_at_k(
     if k < 1:
         raise ValueError(f"Invalid k={k}.")
     with name_scope(name, _name("average_precision", k, None), (predictions, labels, weights)) as scope:
-        y, p = _inputs(labels, top_k(predictions, k).indices)
+        best = top_k(predictions, k).indices
+        return average_precision_at_top_k(labels, best, weights, name=scope)
+
+
+@metric
+def average_precision_at_top_k(
+    labels: Any, predictions_idx: Any, weights: Any = None, name: str | None = None
+) -> Pair:
+    """`average_precision_at_k` of predictions that are given by their classes, the best first."""
+    predictions_idx = to_tensor(predictions_idx)
+    k = predictions_idx.shape.as_list()[-1]
+    if k is None:
+        raise ValueError("The last dimension of predictions_idx must be set.")
+    with name_scope(name, _name("average_precision", k, None), (predictions_idx, labels, weights)) as scope:
+        y, p = _inputs(labels, predictions_idx)
         each = _average_precision(y, p, k)
         number = cast(size(each, out_type=dtypes.int64), dtypes.float64)
         if weights is not None:

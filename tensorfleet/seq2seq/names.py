@@ -19,14 +19,16 @@ _MODULES = {
         "ScheduledOutputTrainingHelper",
         "TrainingHelper",
     ),
-    "attention": (
+    "attention": ("AttentionWrapper", "AttentionWrapperState"),
+    "mechanisms": (
         "AttentionMechanism",
-        "AttentionWrapper",
-        "AttentionWrapperState",
         "BahdanauAttention",
+        "BahdanauMonotonicAttention",
         "LuongAttention",
+        "LuongMonotonicAttention",
         "hardmax",
     ),
+    "moving": ("monotonic_attention", "safe_cumprod"),
     "beams": (
         "BeamSearchDecoder",
         "BeamSearchDecoderOutput",
@@ -65,3 +67,24 @@ def _load_crf(full: str) -> Any:
 
 
 publish_lazily(_load_crf, *(f"contrib.crf.{n}" for n in _CRF))
+
+
+# What mechanisms of one's own are made of, under the names that TensorFlow has for it inside.
+_INNER = {
+    "_BaseAttentionMechanism": "mechanisms.BaseAttentionMechanism",
+    "_BaseMonotonicAttentionMechanism": "mechanisms.BaseMonotonicAttentionMechanism",
+    "_bahdanau_score": "mechanisms.bahdanau_score",
+    "_luong_score": "mechanisms.luong_score",
+    "_maybe_mask_score": "mechanisms.maybe_mask_score",
+    "_prepare_memory": "mechanisms.prepare_memory",
+    "_compute_attention": "attention.compute_attention",
+    "_monotonic_probability_fn": "moving.monotonic_probabilities",
+}
+
+
+def _load_inner(full: str) -> Any:
+    module, name = _INNER[full.rpartition(".")[2]].split(".")
+    return getattr(importlib.import_module(f"tensorfleet.seq2seq.{module}"), name)
+
+
+publish_lazily(_load_inner, *(f"contrib.seq2seq.python.ops.attention_wrapper.{n}" for n in _INNER))

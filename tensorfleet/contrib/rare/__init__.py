@@ -1,0 +1,72 @@
+"""Parts of `tf.contrib` that are read when one of their names is first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from tensorfleet.api import publish_lazily
+
+# The modules here, the places of their names under `tf.`, and the names.
+_PARTS: tuple[tuple[str, str, str], ...] = (
+    (
+        "nn_functions",
+        "contrib.nn",
+        """
+        conv1d_transpose deprecated_flipped_sigmoid_cross_entropy_with_logits
+        deprecated_flipped_softmax_cross_entropy_with_logits deprecated_flipped_sparse_softmax_cross_entropy_with_logits
+        nth_element rank_sampled_softmax_loss sampled_sparse_softmax_loss scaled_softplus
+        """,
+    ),
+    (
+        "datasets",
+        "contrib.data",
+        """
+        assert_element_shape padded_batch_and_drop_remainder read_batch_features reduce_dataset sliding_window_batch
+        sloppy_interleave
+        """,
+    ),
+    (
+        "curves",
+        "contrib.metrics",
+        """
+        auc_using_histogram auc_with_confidence_intervals precision_recall_at_equal_thresholds streaming_curve_points
+        streaming_dynamic_auc streaming_recall_at_k
+        """,
+    ),
+    (
+        "loss_scales",
+        "contrib.mixed_precision",
+        "ExponentialUpdateLossScaleManager FixedLossScaleManager LossScaleManager LossScaleOptimizer",
+    ),
+    ("memory_cells", "contrib.rnn", "CFNCell MinimalRNNCell NTMCell NTMControllerState"),
+    ("preconditioned", "contrib.opt", "GGTOptimizer ShampooOptimizer"),
+    (
+        "estimators",
+        "contrib.estimator",
+        """
+        RNNClassifier RNNEstimator clip_gradients_by_norm export_all_saved_models export_saved_model_for_mode
+        forward_features
+        """,
+    ),
+    ("estimators", "contrib.predictor", "from_contrib_estimator from_estimator"),
+    ("towers", "contrib.estimator", "TowerOptimizer replicate_model_fn"),
+    (
+        "warping",
+        "contrib.image",
+        "adjust_hsv_in_yiq dense_image_warp interpolate_spline random_hsv_in_yiq sparse_image_warp",
+    ),
+    ("warping", "contrib.resampler", "resampler"),
+    ("integrating", "contrib.integrate", "odeint odeint_fixed"),
+    ("divisive", "contrib.layers", "GDN gdn"),
+    ("recomputing", "contrib.layers", "RevBlock recompute_grad rev_block"),
+)
+_HOMES = {f"{place}.{name}": module for module, place, names in _PARTS for name in names.split()}
+
+
+def _load(full: str) -> Any:
+    module = importlib.import_module(f"tensorfleet.contrib.rare.{_HOMES[full]}")
+    return getattr(module, full.rpartition(".")[2])
+
+
+publish_lazily(_load, *_HOMES)

@@ -1,0 +1,169 @@
+"""Feature columns of `tf.contrib.layers`: what models make of them."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+layers = tf.contrib.layers
+WORDS = tf.SparseTensorValue([[0, 0], [1, 0], [1, 1]], [b"a", b"b", b"a"], [2, 2])
+
+
+def run(fetches):
+    with tf.Session() as sess:
+        sess.run([tf.global_variables_initializer(), tf.tables_initializer()])
+        return sess.run(fetches)
+
+
+def words():
+    return tf.SparseTensor(*WORDS)
+
+
+def test_integers_are_taken_modulo_the_number_of_ids():
+    column = layers.sparse_column_with_integerized_feature("n", 3)
+    made = layers.input_from_feature_columns({"n": tf.constant([[4], [2]])}, [layers.one_hot_column(column)])
+    np.testing.assert_array_equal(run(made), [[0, 1, 0], [0, 0, 1]])
+    with pytest.raises(ValueError, match="dtype must be an integer"):
+        layers.sparse_column_with_integerized_feature("n", 3, dtype=tf.string)
+
+
+def test_a_joint_sum_has_one_variable_for_all_columns():
+    first = layers.sparse_column_with_keys("w", ["a", "b"])
+    second = layers.sparse_column_with_integerized_feature("n", 3)
+    features = {"w": words(), "n": tf.constant([[0], [2]])}
+    total, variables, bias = layers.joint_weighted_sum_from_feature_columns(features, [first, second], 1)
+    (table,) = variables
+    assert table.op.name == "joint_weighted_sum_from_feature_columns/weights"
+    assert table.shape == [5, 1]
+    with tf.Session() as sess:
+        sess.run([tf.global_variables_initializer(), tf.tables_initializer()])
+        sess.run([table.assign([[1.0], [2.0], [4.0], [8.0], [16.0]]), bias.assign([100.0])])
+        # "n" comes before "w": its three ids are the first rows.
+        np.testing.assert_array_equal(sess.run(total), [[109.0], [128.0]])
+    with pytest.raises(ValueError, match="Real-valued columns are not supported"):
+        layers.joint_weighted_sum_from_feature_columns({"x": [1.0]}, [layers.real_valued_column("x")], 1)
+
+
+def test_features_are_transformed_by_their_columns():
+    keys = layers.sparse_column_with_keys("w", ["a", "b"])
+    buckets = layers.bucketized_column(layers.real_valued_column("x"), [1.0, 5.0])
+    made = layers.transform_features({"w": words(), "x": tf.constant([[0.0], [9.0]])}, [keys, buckets])
+    assert set(made) == {keys, buckets}
+    ids, places = run([made[keys], made[buckets]])
+    np.testing.assert_array_equal(ids.values, [0, 1, 0])
+    np.testing.assert_array_equal(places, [[0], [2]])
+
+
+def test_columns_read_their_features_from_examples():
+    example = tf.train.Example()
+    example.features.feature["w"].bytes_list.value.extend([b"b"])
+    example.features.feature["x"].float_list.value.extend([1.5, 2.5])
+    columns = [layers.sparse_column_with_keys("w", ["a", "b"]), layers.real_valued_column("x", 2)]
+    made = layers.parse_feature_columns_from_examples([example.SerializeToString()], columns)
+    ids, numbers, raw = run([made[columns[0]], made[columns[1]], made["x"]])
+    assert ids.values.tolist() == [1]
+    np.testing.assert_array_equal(numbers, [[1.5, 2.5]])
+    np.testing.assert_array_equal(raw, numbers)
+
+
+def test_columns_read_their_features_from_sequences_of_examples():
+    example = tf.train.SequenceExample()
+    example.context.feature["x"].float_list.value.extend([3.0])
+    steps = example.feature_lists.feature_list["s"]
+    for value in (1.0, 2.0):
+        steps.feature.add().float_list.value.extend([value])
+    context, sequence = layers.parse_feature_columns_from_sequence_examples(
+        example.SerializeToString(), [layers.real_valued_column("x")], [layers.real_valued_column("s")]
+    )
+    first, second = run([context["x"], sequence["s"]])
+    np.testing.assert_array_equal(first, [3.0])
+    np.testing.assert_array_equal(second, [[1.0], [2.0]])
+
+
+def test_sequences_are_put_together_step_by_step():
+    ids = tf.SparseTensor([[0, 0, 0], [0, 1, 0], [1, 0, 0]], [1, 0, 1], [2, 2, 1])
+    numbers = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
+    columns = [
+        layers.real_valued_column("x", 2, normalizer=lambda x: x * 10),
+        layers.embedding_column(
+            layers.sparse_column_with_integerized_feature("n", 2), 3, initializer=tf.constant_initializer(0.5)
+        ),
+    ]
+    made = run(layers.sequence_input_from_feature_columns({"x": tf.constant(numbers), "n": ids}, columns))
+    assert made.shape == (2, 2, 5)
+    np.testing.assert_allclose(made[:, :, 3:], numbers * 10)
+    np.testing.assert_allclose(made[:, :, :3], np.array([[[0.5], [0.5]], [[0.5], [0]]]) * np.ones(3))
+
+
+def test_columns_are_inferred_from_tensors_of_numbers():
+    (column,) = layers.infer_real_valued_columns(tf.zeros([5, 2, 3]))
+    assert column.name == "" and column.shape == (6,)
+    made = layers.infer_real_valued_columns({"a": tf.zeros([5]), "b": tf.zeros([5, 4], tf.int64)})
+    assert [(c.name, c.shape, c.dtype) for c in made] == [("a", (1,), tf.float32), ("b", (4,), tf.int64)]
+    with pytest.raises(ValueError, match="not supported for auto detection"):
+        layers.infer_real_valued_columns(tf.constant(["x"]))
+
+
+def test_placeholders_for_the_features_of_columns():
+    columns = [layers.sparse_column_with_hash_bucket("w", 10), layers.real_valued_column("x", 3)]
+    made = layers.make_place_holder_tensors_for_base_features(columns)
+    assert isinstance(made["w"], tf.SparseTensor) and made["w"].dtype == tf.string
+    assert made["x"].shape.as_list() == [None, 3]
+
+
+def test_words_are_found_in_a_file(tmp_path):
+    (tmp_path / "words").write_text("b\na\n")
+    column = layers.sparse_column_with_vocabulary_file("w", str(tmp_path / "words"), vocab_size=2)
+    made = layers.transform_features({"w": words()}, [column])[column]
+    np.testing.assert_array_equal(run(made).values, [1, 0, 1])
+    with pytest.raises(ValueError, match="vocab_size should be defined"):
+        layers.sparse_column_with_vocabulary_file("w", "words")
+
+
+def test_columns_share_a_table():
+    columns = [layers.sparse_column_with_keys(k, ["a", "b"]) for k in ("p", "q")]
+    shared = layers.shared_embedding_columns(columns, 2, shared_embedding_name="both")
+    made = layers.input_from_feature_columns({"p": words(), "q": words()}, shared)
+    assert len(tf.trainable_variables()) == 1
+    value = run(made)
+    np.testing.assert_array_equal(value[:, :2], value[:, 2:])
+
+
+def test_two_columns_of_one_name_are_refused():
+    column = layers.real_valued_column("x")
+    with pytest.raises(ValueError, match="Duplicate feature column"):
+        layers.check_feature_columns([column, column])
+    with pytest.raises(ValueError, match="found dict"):
+        layers.check_feature_columns({"x": column})
+
+
+def census(n):
+    random = np.random.RandomState(0)
+    age = random.randint(18, 70, n).astype(np.float32)
+    job = random.choice(["clerk", "cook", "smith"], n)
+    rich = ((age > 40) & (job != "cook")).astype(np.int64)
+    return age, job, rich
+
+
+def census_input():
+    age, job, rich = census(200)
+    places = [[i, 0] for i in range(200)]
+    features = {"age": tf.constant(age), "job": tf.SparseTensor(places, tf.constant(job), [200, 1])}
+    return features, tf.constant(rich)
+
+
+def test_a_wide_and_deep_model_learns_from_these_columns(tmp_path):
+    job = layers.sparse_column_with_hash_bucket("job", 50)
+    age = layers.real_valued_column("age", normalizer=lambda x: x / 70)
+    buckets = layers.bucketized_column(age, [0.4, 0.5, 40.5 / 70, 0.8])
+    wide = [job, buckets, layers.crossed_column([job, buckets], hash_bucket_size=200)]
+    deep = [layers.embedding_column(job, dimension=4), age]
+    model = tf.contrib.learn.DNNLinearCombinedClassifier(
+        model_dir=str(tmp_path),
+        linear_feature_columns=wide,
+        dnn_feature_columns=deep,
+        dnn_hidden_units=[8, 4],
+        config=tf.contrib.learn.RunConfig(tf_random_seed=1),
+    )
+    model.fit(input_fn=census_input, steps=300)
+    assert model.evaluate(input_fn=census_input, steps=1)["accuracy"] > 0.95
