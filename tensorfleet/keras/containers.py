@@ -208,6 +208,15 @@ class Model(Trained, Saved, Layer):
             )
         print_summary(self, line_length, positions, print_fn or print)
 
+    @property
+    def stateful(self) -> bool:
+        """Whether one of its layers keeps something from batch to batch."""
+        return any(layer.stateful for layer in self.layers)
+
+    @stateful.setter
+    def stateful(self, value: bool) -> None:
+        """What the layers are."""
+
     def reset_states(self) -> None:
         """Resets the states of layers that keep them from batch to batch."""
         for layer in self.layers:

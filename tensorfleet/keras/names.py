@@ -34,11 +34,9 @@ _LAYERS = {
         multiply subtract
     """,
     "attention": "AdditiveAttention Attention",
-    "recurrent": "GRU LSTM SimpleRNN",
+    "recurrent": "CuDNNGRU CuDNNLSTM GRU LSTM RNN SimpleRNN",
     "wrapping": "Bidirectional TimeDistributed Wrapper",
-    "cells": """
-        AbstractRNNCell CuDNNGRU CuDNNLSTM GRUCell LSTMCell RNN SimpleRNNCell StackedRNNCells
-    """,
+    "cells": "AbstractRNNCell GRUCell LSTMCell SimpleRNNCell StackedRNNCells",
 }
 _LOSSES = {
     "binary_crossentropy": "",
@@ -195,6 +193,8 @@ _add("datasets.boston_housing", "stored", "boston_housing", "load_data")
 _add("backend", "computing", _COMPUTING)
 _add("backend", "computing_more", _COMPUTING_MORE)
 _add("backend", "getting", "hard_sigmoid")
+_add("backend", "stepping", "rnn")
+_add("experimental", "cells", "PeepholeLSTMCell")
 _add("utils", "helpers", "normalize to_categorical")
 _add("utils", "feeding", "Sequence")
 _add("utils", "replicas", "multi_gpu_model")
