@@ -12,6 +12,7 @@ from tensorfleet.arguments import signature_of, taking
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import getting
 from tensorfleet.keras.base import Layer
+from tensorfleet.keras.serializing import CustomObjectScope
 from tensorfleet.layers.specs import known_bool
 from tensorfleet.ops.control_flow import cond
 from tensorfleet.shapes import TensorShape
@@ -142,15 +143,25 @@ class StepCell(AbstractRNNCell):
     def call(self, inputs: Any, states: Any, training: Any = None) -> tuple:  # type: ignore[override]
         """The output, and the list of new states."""
         given = nest.flatten(states)
-        if self._input_masks is None:
-            self._input_masks = masks(inputs, self.dropout, self._gates, training)
-        if self._state_masks is None:
-            self._state_masks = masks(given[0], self.recurrent_dropout, self._gates, training)
+        self.get_dropout_mask_for_cell(inputs, training, self._gates)
+        self.get_recurrent_dropout_mask_for_cell(given[0], training, self._gates)
         output, after = self._step(inputs, tuple(given) if self._states > 1 else given[0])
         return output, list(after) if self._states > 1 else [after]
 
     def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
         raise AssertionError
+
+    def get_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> Any:
+        """What multiplies the input of each gate, chosen once until it is reset; None: nothing is dropped."""
+        if self._input_masks is None:
+            self._input_masks = masks(inputs, self.dropout, count, training)
+        return self._input_masks
+
+    def get_recurrent_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> Any:
+        """The same for the state."""
+        if self._state_masks is None:
+            self._state_masks = masks(inputs, self.recurrent_dropout, count, training)
+        return self._state_masks
 
     def reset_dropout_mask(self) -> None:
         """The next step chooses anew what input is dropped."""
@@ -361,6 +372,12 @@ class StackedRNNCells(Layer):
             inputs, new = cell.call(inputs, mine, **options)
             after += nest.flatten(new)
         return inputs, after
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
+        """Cells from what `get_config` gave."""
+        with CustomObjectScope(custom_objects or {}):
+            return cls(**config)
 
     def get_config(self) -> dict[str, Any]:
         from tensorfleet.keras.configuring import serialize_layer

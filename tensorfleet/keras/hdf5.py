@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.keras import state
-from tensorfleet.keras.saving import plain
+from tensorfleet.keras.saving import is_hdf5, plain
 from tensorfleet.platform import logging
 
 
@@ -118,10 +118,22 @@ def load_weights(model: Any, path: str, by_name: bool) -> None:
         _read_weights(group, model, by_name)
 
 
-def save_model(model: Any, filepath: str, overwrite: bool = True, include_optimizer: bool = True) -> None:
-    """Writes the layers, the weights, and how the model is trained."""
+def save_model(
+    model: Any,
+    filepath: Any,
+    overwrite: bool = True,
+    include_optimizer: bool = True,
+    save_format: str | None = None,
+    signatures: Any = None,
+) -> None:
+    """Writes the layers, the weights, and how the model is trained: to an HDF5 file, or with "tf" to a SavedModel."""
+    if not is_hdf5(str(filepath), save_format or "h5"):
+        from tensorfleet.keras.served import export_saved_model
+
+        export_saved_model(model, str(filepath), overwrite=overwrite)
+        return
     text = json.dumps({"class_name": type(model).__name__, "config": model.get_config()}, default=plain)
-    with _open_new(filepath, overwrite) as file:
+    with _open_new(str(filepath), overwrite) as file:
         file.attrs["keras_version"] = b"2.2.4-tf"
         file.attrs["backend"] = b"tensorflow"
         file.attrs["model_config"] = text.encode()
@@ -176,6 +188,10 @@ def load_model(filepath: Any, custom_objects: dict[str, Any] | None = None, comp
     path = str(filepath)
     if not os.path.exists(path):
         raise OSError(f"SavedModel file does not exist at: {path}")
+    if os.path.isdir(path):
+        from tensorfleet.keras.served import load_from_saved_model
+
+        return load_from_saved_model(path, custom_objects, compile)
     with _h5py().File(path, "r") as file:
         if "model_config" not in file.attrs:
             raise ValueError("No model found in config file.")

@@ -68,11 +68,14 @@ class DepthwiseConv2D(_Weighted):
         activity_regularizer: Any = None,
         depthwise_constraint: Any = None,
         bias_constraint: Any = None,
-        dilation_rate: Any = (1, 1),
         **kwargs: Any,
     ) -> None:
-        self._begin(2, locals())
-        self.dilation_rate = tuple_of(dilation_rate, 2, "dilation_rate")
+        rate = kwargs.pop("dilation_rate", (1, 1))
+        self._begin(2, {key: value for key, value in locals().items() if key != "rate"})
+        self.dilation_rate = tuple_of(rate, 2, "dilation_rate")
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "dilation_rate": self.dilation_rate}
 
     def build(self, input_shape: Any) -> None:
         axis = 1 if self.data_format == "channels_first" else -1

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
+from tensorfleet.arguments import signature_of, taking
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import penalties
@@ -51,13 +52,11 @@ cosine_similarity = cosine_proximity
 
 def _mean_of(class_name: str, function: Callable, name: str, /, **defaults: Any) -> type:
     """The class of the mean of a function; its options come after or before `name` as in Keras."""
-    leading = "k" in defaults
+    options = [f"{key}={value!r}" for key, value in defaults.items()]
+    usual = [f"name={name!r}", "dtype=None"]
 
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        names = [*defaults, "name", "dtype"] if leading else ["name", "dtype", *defaults]
-        if len(args) > len(names) or set(kwargs) - set(names):
-            raise TypeError(f"{class_name} takes the arguments {', '.join(names)}.")
-        given = {**defaults, "name": name, "dtype": None, **dict(zip(names, args, strict=False)), **kwargs}
+    @taking(signature_of(", ".join([*options, *usual] if "k" in defaults else [*usual, *options])))
+    def init(self: Any, given: dict[str, Any]) -> None:
         MeanMetricWrapper.__init__(self, function, **given)
 
     body = {"__init__": init, "__doc__": function.__doc__, "__module__": __name__}

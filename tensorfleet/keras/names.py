@@ -10,7 +10,7 @@ from tensorfleet.api import find, publish_lazily, publish_module
 _LAYERS = {
     "base": "Layer Input InputLayer",
     "dense": """
-        Activation Dense Dropout ELU Embedding Flatten GaussianDropout GaussianNoise Lambda LeakyReLU Masking Permute ReLU
+        Activation Dense Dropout ELU Embedding Flatten GaussianDropout GaussianNoise LeakyReLU Masking Permute ReLU
         RepeatVector Reshape Softmax
     """,
     "images": """
@@ -28,6 +28,7 @@ _LAYERS = {
     "units": """
         ActivityRegularization AlphaDropout PReLU SpatialDropout1D SpatialDropout2D SpatialDropout3D ThresholdedReLU
     """,
+    "lambdas": "Lambda",
     "local": "DepthwiseConv2D LocallyConnected1D LocallyConnected2D",
     "joining": """
         Add Average Concatenate Dot Maximum Minimum Multiply Subtract add average concatenate dot maximum minimum
@@ -83,9 +84,9 @@ _STATE = """
     set_image_data_format set_learning_phase set_session set_value variable
 """
 _COMPUTING = """
-    all any arange batch_dot batch_flatten batch_get_value bias_add cast_to_floatx clip concatenate constant count_params
+    arange batch_dot batch_flatten batch_get_value bias_add cast_to_floatx clip concatenate constant count_params
     dropout dtype eval flatten function gradients in_test_phase in_train_phase ndim ones ones_like print_tensor
-    random_normal random_uniform softmax squeeze std switch truncated_normal update update_add update_sub var zeros
+    random_normal random_uniform softmax squeeze switch truncated_normal update update_add update_sub zeros
     zeros_like
 """
 _COMPUTING_MORE = """
@@ -95,57 +96,12 @@ _COMPUTING_MORE = """
     repeat_elements resize_images resize_volumes separable_conv2d spatial_2d_padding spatial_3d_padding
     temporal_padding to_dense
 """
-# Functions of the backend that are the graph's own.
-_BACKEND = {
-    "abs": "abs",
-    "argmax": "argmax",
-    "argmin": "argmin",
-    "cos": "cos",
-    "cumprod": "cumprod",
-    "cumsum": "cumsum",
-    "elu": "nn.elu",
-    "equal": "equal",
-    "gather": "gather",
-    "greater": "greater",
-    "greater_equal": "greater_equal",
-    "less": "less",
-    "less_equal": "less_equal",
-    "map_fn": "map_fn",
-    "name_scope": "name_scope",
-    "not_equal": "not_equal",
-    "prod": "reduce_prod",
-    "reverse": "reverse",
-    "round": "round",
-    "sign": "sign",
-    "sin": "sin",
-    "softplus": "nn.softplus",
-    "softsign": "nn.softsign",
-    "transpose": "transpose",
-    "cast": "cast",
-    "exp": "exp",
-    "expand_dims": "expand_dims",
-    "log": "log",
-    "max": "reduce_max",
-    "maximum": "maximum",
-    "mean": "reduce_mean",
-    "min": "reduce_min",
-    "minimum": "minimum",
-    "permute_dimensions": "transpose",
-    "pow": "pow",
-    "reshape": "reshape",
-    "shape": "shape",
-    "sqrt": "sqrt",
-    "square": "square",
-    "stack": "stack",
-    "stop_gradient": "stop_gradient",
-    "sum": "reduce_sum",
-    "tanh": "tanh",
-    "tile": "tile",
-    "sigmoid": "sigmoid",
-    "relu": "nn.relu",
-    "l2_normalize": "nn.l2_normalize",
-    "one_hot": "one_hot",
-}
+_ARITHMETIC = """
+    abs all any argmax argmin binary_crossentropy cast categorical_crossentropy cos cumprod cumsum equal exp expand_dims
+    gather greater greater_equal identity l2_normalize less less_equal log logsumexp map_fn max maximum mean min minimum
+    not_equal one_hot permute_dimensions pow prod reshape reverse round shape sigmoid sign sin softplus softsign
+    sparse_categorical_crossentropy sqrt square stack std stop_gradient sum tanh tile transpose var
+"""
 
 _TABLE: dict[str, tuple[str, str]] = {}
 
@@ -172,7 +128,7 @@ for _file, _names in _CALLBACKS.items():
     _add("callbacks", _file, _names)
 _add("metrics", "penalties", "binary_accuracy categorical_accuracy sparse_categorical_accuracy")
 _add("backend", "state", _STATE)
-_add("backend", "penalties", "binary_crossentropy categorical_crossentropy sparse_categorical_crossentropy")
+_add("backend", "arithmetic", _ARITHMETIC)
 _add("", "base", "Input")
 _add("", "containers", "Model Sequential")
 _add("models", "containers", "Model Sequential")
@@ -192,7 +148,7 @@ _add("datasets.fashion_mnist", "stored", "fashion_mnist", "load_data")
 _add("datasets.boston_housing", "stored", "boston_housing", "load_data")
 _add("backend", "computing", _COMPUTING)
 _add("backend", "computing_more", _COMPUTING_MORE)
-_add("backend", "getting", "hard_sigmoid")
+_add("backend", "getting", "elu hard_sigmoid relu")
 _add("backend", "stepping", "rnn")
 _add("experimental", "cells", "PeepholeLSTMCell")
 _add("utils", "helpers", "normalize to_categorical")
@@ -206,14 +162,21 @@ _add(
     "CustomObjectScope custom_object_scope deserialize_keras_object get_custom_objects serialize_keras_object",
 )
 _add("activations", "getting", "elu exponential hard_sigmoid linear relu softmax")
-_add("activations", "getting", "activation", "get")
-_add("initializers", "getting", "initializer", "get")
-_add("regularizers", "getting", "L1L2 Regularizer l1 l1_l2 l2")
-_add("regularizers", "getting", "regularizer", "get")
-_add("constraints", "getting", "Constraint MaxNorm NonNeg UnitNorm")
-for _public, _name in {"max_norm": "MaxNorm", "non_neg": "NonNeg", "unit_norm": "UnitNorm"}.items():
-    _add("constraints", "getting", _name, _public)
-_add("constraints", "getting", "constraint", "get")
+_add("activations", "arithmetic", "selu sigmoid softplus softsign tanh")
+_add("initializers", "getting", "RandomNormal RandomUniform TruncatedNormal")
+_SHORT = {"normal": "RandomNormal", "uniform": "RandomUniform", "random_normal": "RandomNormal"}
+_SHORT |= {"random_uniform": "RandomUniform", "truncated_normal": "TruncatedNormal"}
+for _public, _name in _SHORT.items():
+    _add("initializers", "getting", _name, _public)
+_add("regularizers", "restraints", "L1L2 Regularizer l1 l1_l2 l2")
+_add("constraints", "restraints", "Constraint MaxNorm MinMaxNorm NonNeg RadialConstraint UnitNorm")
+_SHORT = {"max_norm": "MaxNorm", "min_max_norm": "MinMaxNorm", "non_neg": "NonNeg", "unit_norm": "UnitNorm"}
+for _public, _name in {**_SHORT, "radial_constraint": "RadialConstraint"}.items():
+    _add("constraints", "restraints", _name, _public)
+for _name in ("activation", "initializer", "regularizer", "constraint"):
+    _add(f"{_name}s", "getting", _name, "get")
+    for _public in ("serialize", "deserialize"):
+        _add(f"{_name}s", "getting", f"{_public}_{_name}", _public)
 # The networks of each module of `keras.applications`: where they are, how their images are prepared, their names.
 _APPLICATIONS = {
     "vgg16": ("networks", "caffe", "VGG16"),
@@ -270,13 +233,8 @@ def _borrowed(name: str) -> Any:
     return find(_BORROWED[f"{module}.{leaf}"])
 
 
-_BORROWED = {f"backend.{name}": target for name, target in _BACKEND.items()}
-_BORROWED |= {
-    f"activations.{name}": f"nn.{name}" for name in ("selu", "sigmoid", "softplus", "softsign", "tanh")
-}
-_CLASSES = (
-    "constant identity ones orthogonal variance_scaling zeros random_normal random_uniform truncated_normal"
-)
+_BORROWED = {"backend.name_scope": "name_scope"}
+_CLASSES = "constant identity ones orthogonal variance_scaling zeros"
 for _name in _CLASSES.split():
     _camel = "".join(part.title() for part in _name.split("_"))
     _BORROWED[f"initializers.{_camel}"] = _BORROWED[f"initializers.{_name}"] = f"initializers.{_name}"

@@ -26,6 +26,7 @@ from tensorfleet.keras.cells import (
     sizes_of,
     zero_states,
 )
+from tensorfleet.keras.serializing import CustomObjectScope
 from tensorfleet.keras.stepping import rnn
 from tensorfleet.layers.specs import InputSpec
 from tensorfleet.properties import readonly
@@ -71,6 +72,8 @@ class TakesStates(Layer):
 class RNN(TakesStates):
     """Runs a cell, or several one above the other, through sequences."""
 
+    cell: Any = None
+
     def __init__(
         self,
         cell: Any,
@@ -112,7 +115,7 @@ class RNN(TakesStates):
             self.reset_states()
         self.built = True
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any) -> Any:
         """Sequences have the mask of the input; a last output and states have none."""
         given = mask[0] if isinstance(mask, list) else mask
         own = given if self.return_sequences else None
@@ -224,10 +227,11 @@ class RNN(TakesStates):
         return {**super().get_config(), "stateful": self.stateful, "cell": serialize_layer(self.cell), **more}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
         """A layer from what `get_config` gave."""
         constants = config.pop("num_constants", 0)
-        made = cls(**config)
+        with CustomObjectScope(custom_objects or {}):
+            made = cls(**config)
         made._num_constants = constants
         return made
 
@@ -268,6 +272,12 @@ class _Recurrent(RNN):
 
     def _first_spec(self) -> Any:
         return InputSpec(ndim=3)
+
+    def call(  # type: ignore[override]
+        self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
+    ) -> Any:
+        """Runs through the sequence."""
+        return super().call(inputs, mask, training, initial_state)
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()

@@ -192,7 +192,10 @@ def placeholder(
     dtype: Any = None,
     sparse: bool = False,
     name: str | None = None,
+    ragged: bool = False,
 ) -> Any:
     """A placeholder of a shape, or of so many dimensions."""
     dims = shape if shape is not None else [None] * ndim if ndim else None
+    if ragged:
+        return find("ragged.placeholder")(dtype or floatx(), 1, list(dims or [])[2:], name=name)
     return find("sparse_placeholder" if sparse else "placeholder")(dtype or floatx(), dims, name=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import nest
-from tensorfleet.keras.base import Call
+from tensorfleet.keras.nodes import Call
 
 
 def calls_behind(outputs: list) -> list[Call]:

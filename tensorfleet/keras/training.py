@@ -186,7 +186,9 @@ class Trained(Inspected):
 
     def _size_of_batches(self, given: int | None, x: Any) -> int | None:
         """The batch size given, or the one that the inputs were made with."""
-        sizes = {t.shape.as_list()[0] for t in self._input_tensors() if t.shape.ndims} if self.outputs else set()
+        sizes = (
+            {t.shape.as_list()[0] for t in self._input_tensors() if t.shape.ndims} if self.outputs else set()
+        )
         made = sizes.pop() if len(sizes) == 1 else None
         if made is None:
             return given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from tensorfleet.api import find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras.base import Layer
 from tensorfleet.keras.recurrent import TakesStates
+from tensorfleet.keras.serializing import CustomObjectScope
 from tensorfleet.shapes import TensorShape
 
 
@@ -27,6 +29,15 @@ class Wrapper(Layer):
     def __init__(self, layer: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.layer = _made(layer)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
+        """A layer from what `get_config` gave."""
+        with CustomObjectScope(custom_objects or {}):
+            return cls(**config)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "layer": _described(self.layer)}
 
     def build(self, input_shape: Any = None) -> None:
         """Makes the layer's variables, named by this one."""
@@ -73,7 +84,7 @@ class Bidirectional(TakesStates, Wrapper):
     def layer(self, value: Any) -> None:
         self._like = (value,)
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: Any) -> None:
         """Its layers make their variables when they are called."""
         self.built = True
 
@@ -83,13 +94,13 @@ class Bidirectional(TakesStates, Wrapper):
         self.backward_layer.reset_states()
 
     def get_config(self) -> dict[str, Any]:
-        config = {**super().get_config(), "layer": _described(self.layer)}
+        config = super().get_config()
         config.pop("backward_layer", None)
         if self._backwards_given:
             config["backward_layer"] = _described(self.backward_layer)
         return config
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any) -> Any:
         """Sequences have the mask of the input; last outputs and states have none."""
         given = mask[0] if isinstance(mask, list) else mask
         own = given if self.return_sequences else None
@@ -100,8 +111,8 @@ class Bidirectional(TakesStates, Wrapper):
     def call(  # type: ignore[override]
         self,
         inputs: Any,
-        mask: Any = None,
         training: Any = None,
+        mask: Any = None,
         initial_state: Any = None,
         constants: Any = None,
     ) -> Any:
@@ -171,16 +182,18 @@ class TimeDistributed(Wrapper):
 
     _passes_masks = True
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: Any) -> None:
         """Makes the layer's variables, named by this one."""
         dims = TensorShape(input_shape)
         super().build(TensorShape([dims[0]]).concatenate(dims[2:]))
 
-    def call(self, inputs: Any, training: Any = None) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Tensor:  # type: ignore[override]
+        """Applies the layer to all steps of all examples at once."""
         sizes = find("shape")(inputs)
         flat = find("reshape")(inputs, find("concat")([[-1], sizes[2:]], 0))
         flat.set_shape([None, *inputs.shape.as_list()[2:]])
-        made = self.layer(flat)
+        takes = "training" in inspect.signature(self.layer.call).parameters
+        made = self.layer(flat, **({"training": training} if takes else {}))
         rest = made.shape.as_list()[1:]
         result = find("reshape")(made, find("concat")([sizes[:2], find("shape")(made)[1:]], 0))
         result.set_shape([*inputs.shape.as_list()[:2], *rest])
