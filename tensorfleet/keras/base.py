@@ -135,8 +135,7 @@ class Layer(Connected, Scoped):
                     f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."
                 )
             self._end_call(inputs, masks, outputs)
-        self._remember(inputs, args, given, outputs)
-        return outputs
+        return self._remember(inputs, args, given, outputs)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Which steps of the outputs count, from which of the inputs do; None: all."""
@@ -158,15 +157,21 @@ class Layer(Connected, Scoped):
             start = variable.assign(value)
             variable._initializer_op = start if isinstance(start, Operation) else start.op
 
-    def _remember(self, inputs: Any, args: tuple, kwargs: dict, outputs: Any) -> None:
-        """How the outputs came about, for a `Model` made from them."""
+    def _remember(self, inputs: Any, args: tuple, kwargs: dict, outputs: Any) -> Any:
+        """Notes how the outputs came about, for a `Model` made from them; they come from this layer, not one inside."""
+        given = {id(t) for t in nest.flatten(inputs)}
+        known = any(hasattr(t, "_keras_history") for t in nest.flatten(inputs))
+        if known and any(id(t) in given for t in nest.flatten(outputs)):
+            with name_scope(self.name):
+                outputs = nest.map_structure(lambda t: _copied(t) if id(t) in given else t, outputs)
         call = self._last = Call(self, inputs, args, kwargs, outputs)
-        if any(hasattr(t, "_keras_history") for t in nest.flatten(inputs)):
+        if known:
             self._calls.append(call)
             call_graph(outputs).append(call)
             for i, output in enumerate(nest.flatten(outputs)):
-                if isinstance(output, Tensor) and not hasattr(output, "_keras_history"):
+                if isinstance(output, Tensor):
                     output._keras_history = (call, i)  # type: ignore[attr-defined]
+        return outputs
 
     def add_metric(self, value: Any, aggregation: str | None = None, name: str | None = None) -> None:
         """Shows a value beside the losses of training: a metric's, or the mean of any over batches."""
@@ -200,6 +205,14 @@ class Layer(Connected, Scoped):
         if self._batch_input_shape is not None:
             config["batch_input_shape"] = self._batch_input_shape
         return config
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    """The same values, and the same mask, as a tensor of its own."""
+    made = find("identity")(tensor)
+    if hasattr(tensor, "_keras_mask"):
+        made._keras_mask = tensor._keras_mask
+    return made
 
 
 def call_graph(outputs: Any) -> list[Call]:

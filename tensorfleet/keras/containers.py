@@ -133,14 +133,6 @@ class Model(Trained, Saved, Layer):
         inputs: Any = dict(zip(x, made, strict=True)) if isinstance(x, dict) else made
         self._set_inputs(inputs if isinstance(x, dict) or len(made) > 1 else made[0])
 
-    def _remember(self, inputs: Any, args: tuple, kwargs: dict, outputs: Any) -> None:
-        """What it gives comes from it, not from the last of its layers."""
-        given = {id(t) for t in nest.flatten(inputs)}
-        for tensor in nest.flatten(outputs):
-            if id(tensor) not in given and hasattr(tensor, "_keras_history"):
-                del tensor._keras_history
-        super()._remember(inputs, args, kwargs, outputs)
-
     def _set_inputs(self, inputs: Any) -> None:
         outputs = self(inputs)
         self._given, self._result = inputs, outputs

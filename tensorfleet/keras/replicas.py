@@ -8,8 +8,8 @@ from typing import Any
 from tensorfleet.api import find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras.containers import Model
-from tensorfleet.keras.lambdas import Lambda
 from tensorfleet.keras.joining import concatenate
+from tensorfleet.keras.lambdas import Lambda
 
 
 def _part(data: Tensor, i: int, parts: int) -> Tensor:
