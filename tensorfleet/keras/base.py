@@ -10,7 +10,7 @@ from typing import Any
 from tensorfleet import dtypes, nest
 from tensorfleet.api import find
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.keras import state
 from tensorfleet.keras.getting import constraint as constraint_of
@@ -249,7 +249,7 @@ def _dims(shape: Any) -> list[int]:
 
 
 def _as_tensor(value: Any) -> Any:
-    return value if value is None or isinstance(value, Tensor) else to_tensor(value)
+    return value if value is None or isinstance(value, (Tensor, CompositeTensor)) else to_tensor(value)
 
 
 class InputLayer(Layer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from tensorfleet.keras.saving import is_hdf5, plain
 from tensorfleet.platform import logging
 
 
-def _h5py() -> Any:
+def h5py_module() -> Any:
+    """The package h5py, or an error that says what to do."""
     try:
         h5py = importlib.import_module("h5py")
     except ImportError:
@@ -26,7 +28,7 @@ def _h5py() -> Any:
 
 
 def _open_new(path: str, overwrite: bool) -> Any:
-    h5py = _h5py()
+    h5py = h5py_module()
     if not overwrite and os.path.exists(path):
         raise OSError(f"{path} exists. Give overwrite=True to replace it.")
     return h5py.File(path, "w")
@@ -113,7 +115,7 @@ def load_weights(model: Any, path: str, by_name: bool) -> None:
             "Unable to load weights saved in HDF5 format into a subclassed Model which has not created its variables yet. "
             "Call the Model first, then load the weights."
         )
-    with _h5py().File(path, "r") as file:
+    with h5py_module().File(path, "r") as file:
         group = file["model_weights"] if "layer_names" not in file.attrs and "model_weights" in file else file
         _read_weights(group, model, by_name)
 
@@ -130,7 +132,7 @@ def save_model(
     if not is_hdf5(str(filepath), save_format or "h5"):
         from tensorfleet.keras.served import export_saved_model
 
-        export_saved_model(model, str(filepath), overwrite=overwrite)
+        export_saved_model(model, _free(str(filepath), overwrite))
         return
     text = json.dumps({"class_name": type(model).__name__, "config": model.get_config()}, default=plain)
     with _open_new(str(filepath), overwrite) as file:
@@ -142,7 +144,17 @@ def save_model(
             _write_training(file, model)
 
 
-def _write_training(file: Any, model: Any) -> None:
+def _free(path: str, overwrite: bool) -> str:
+    """A folder to save to: what is there is replaced if it may be."""
+    if os.path.isdir(path):
+        if not overwrite:
+            raise OSError(f"{path} exists. Give overwrite=True to replace it.")
+        shutil.rmtree(path)
+    return path
+
+
+def training_of(model: Any) -> dict[str, Any] | None:
+    """How a model is trained, as files have it; None for an optimizer that cannot be written."""
     from tensorfleet.keras.optimizer import TFOptimizer
 
     optimizer = model.optimizer
@@ -151,8 +163,8 @@ def _write_training(file: Any, model: Any) -> None:
             "TensorFlow optimizers do not make it possible to access optimizer attributes or optimizer state after "
             "instantiation. As a result, we cannot save the optimizer as part of the model save file."
         )
-        return
-    training = {
+        return None
+    return {
         "optimizer_config": {"class_name": type(optimizer).__name__, "config": optimizer.get_config()},
         "loss": _described(model.loss),
         "metrics": _described(model._compile_metrics),
@@ -160,8 +172,14 @@ def _write_training(file: Any, model: Any) -> None:
         "sample_weight_mode": model.sample_weight_mode,
         "loss_weights": model.loss_weights,
     }
+
+
+def _write_training(file: Any, model: Any) -> None:
+    training = training_of(model)
+    if training is None:
+        return
     file.attrs["training_config"] = json.dumps(training, default=plain).encode()
-    weights = optimizer.weights
+    weights = model.optimizer.weights
     if weights:
         part = file.create_group("optimizer_weights")
         part.attrs["weight_names"] = _names([w.name for w in weights])
@@ -189,10 +207,10 @@ def load_model(filepath: Any, custom_objects: dict[str, Any] | None = None, comp
     if not os.path.exists(path):
         raise OSError(f"SavedModel file does not exist at: {path}")
     if os.path.isdir(path):
-        from tensorfleet.keras.served import load_from_saved_model
+        from tensorfleet.keras.served import loaded
 
-        return load_from_saved_model(path, custom_objects, compile)
-    with _h5py().File(path, "r") as file:
+        return loaded(path, custom_objects, compile)
+    with h5py_module().File(path, "r") as file:
         if "model_config" not in file.attrs:
             raise ValueError("No model found in config file.")
         model = model_from_config(json.loads(_text(file.attrs["model_config"])), custom_objects)
@@ -206,7 +224,7 @@ def load_model(filepath: Any, custom_objects: dict[str, Any] | None = None, comp
             )
             return model
         with CustomObjectScope(custom_objects or {}):
-            _compile(model, json.loads(_text(training)))
+            compile_as(model, json.loads(_text(training)))
         if "optimizer_weights" in file:
             _restore_optimizer(model, file["optimizer_weights"])
     return model
@@ -216,7 +234,8 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _compile(model: Any, training: dict[str, Any]) -> None:
+def compile_as(model: Any, training: dict[str, Any]) -> None:
+    """Compiles a model as a file says."""
     from tensorfleet.keras import optimizing, penalties
 
     def loss_of(value: Any) -> Any:

@@ -13,6 +13,11 @@ class Inspected:
         def __getattr__(self, name: str) -> Any: ...
 
     @property
+    def run_eagerly(self) -> bool:
+        """Whether layers run without a graph: never."""
+        return False
+
+    @property
     def total_loss(self) -> Any:
         """The loss that is trained: of all outputs, each by its weight, and of the layers."""
         if self._options is None:

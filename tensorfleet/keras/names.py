@@ -28,6 +28,8 @@ _LAYERS = {
     "units": """
         ActivityRegularization AlphaDropout PReLU SpatialDropout1D SpatialDropout2D SpatialDropout3D ThresholdedReLU
     """,
+    "columns": "DenseFeatures",
+    "convolving": "ConvLSTM2D",
     "lambdas": "Lambda",
     "local": "DepthwiseConv2D LocallyConnected1D LocallyConnected2D",
     "joining": """
@@ -60,19 +62,23 @@ _LOSS_CLASSES = """
     SparseCategoricalCrossentropy SquaredHinge
 """
 _METRICS = """
-    AUC Accuracy BinaryAccuracy BinaryCrossentropy CategoricalAccuracy CategoricalCrossentropy CategoricalHinge
-    CosineSimilarity FalseNegatives FalsePositives Hinge KLDivergence LogCoshError Mean MeanAbsoluteError
-    MeanAbsolutePercentageError MeanIoU MeanSquaredError MeanSquaredLogarithmicError Metric Poisson Precision Recall
+    Accuracy BinaryAccuracy BinaryCrossentropy CategoricalAccuracy CategoricalCrossentropy CategoricalHinge
+    CosineSimilarity Hinge KLDivergence LogCoshError Mean MeanAbsoluteError MeanRelativeError MeanTensor
+    MeanAbsolutePercentageError MeanIoU MeanSquaredError MeanSquaredLogarithmicError Metric Poisson
     RootMeanSquaredError SparseCategoricalAccuracy SparseCategoricalCrossentropy SparseTopKCategoricalAccuracy
-    SquaredHinge Sum TopKCategoricalAccuracy TrueNegatives TruePositives cosine_proximity deserialize get serialize
+    SquaredHinge Sum TopKCategoricalAccuracy cosine_proximity deserialize get serialize
     sparse_top_k_categorical_accuracy top_k_categorical_accuracy
+"""
+_COUNTS = """
+    AUC FalseNegatives FalsePositives Precision Recall SensitivityAtSpecificity SpecificityAtSensitivity
+    TrueNegatives TruePositives
 """
 _CALLBACKS = {
     "callback": "BaseLogger Callback CallbackList History ProgbarLogger",
     "callbacks_acting": """
         EarlyStopping LambdaCallback LearningRateScheduler ReduceLROnPlateau TerminateOnNaN
     """,
-    "callbacks_writing": "CSVLogger ModelCheckpoint TensorBoard",
+    "callbacks_writing": "CSVLogger ModelCheckpoint RemoteMonitor TensorBoard",
 }
 _OPTIMIZERS = "Adadelta Adagrad Adam Adamax Ftrl Nadam RMSprop SGD deserialize get serialize"
 _SCHEDULES = """
@@ -80,7 +86,7 @@ _SCHEDULES = """
 """
 _STATE = """
     batch_set_value clear_session dot epsilon floatx get_session get_uid get_value image_data_format int_shape
-    is_keras_tensor learning_phase manual_variable_initialization placeholder set_epsilon set_floatx
+    is_keras_tensor learning_phase learning_phase_scope manual_variable_initialization placeholder reset_uids set_epsilon set_floatx
     set_image_data_format set_learning_phase set_session set_value variable
 """
 _COMPUTING = """
@@ -103,6 +109,11 @@ _ARITHMETIC = """
     sparse_categorical_crossentropy sqrt square stack std stop_gradient sum tanh tile transpose var
 """
 
+_PICTURES = """
+    apply_affine_transform apply_brightness_shift apply_channel_shift array_to_img img_to_array load_img
+    random_brightness random_channel_shift random_rotation random_shear random_shift random_zoom save_img
+"""
+
 _TABLE: dict[str, tuple[str, str]] = {}
 
 
@@ -121,6 +132,8 @@ _add("losses", "penalties", _LOSS_CLASSES + " cosine_similarity deserialize get 
 _add("losses", "penalties", "cosine_similarity", "cosine")
 _add("losses", "penalties", "cosine_similarity", "cosine_proximity")
 _add("metrics", "measures", _METRICS)
+_add("metrics", "counting", _COUNTS)
+_add("metrics", "measures", "cosine_proximity", "cosine")
 _add("optimizers", "optimizing", _OPTIMIZERS)
 _add("optimizers", "optimizer", "Optimizer")
 _add("optimizers.schedules", "schedules", _SCHEDULES)
@@ -132,29 +145,45 @@ _add("backend", "arithmetic", _ARITHMETIC)
 _add("", "base", "Input")
 _add("", "containers", "Model Sequential")
 _add("models", "containers", "Model Sequential")
-_add("models", "configuring", "clone_model model_from_config model_from_json")
+_add("models", "configuring", "clone_model model_from_config model_from_json model_from_yaml")
 _add("models", "hdf5", "load_model save_model")
 _add("estimator", "estimating", "model_to_estimator")
 _add("layers", "configuring", "layer_from", "deserialize")
 _add("layers", "configuring", "serialize_layer", "serialize")
-_add("preprocessing.sequence", "sequences", "TimeseriesGenerator make_sampling_table pad_sequences")
+_add("preprocessing.sequence", "sequences", "TimeseriesGenerator make_sampling_table pad_sequences skipgrams")
 _add(
     "preprocessing.text",
     "texts",
     "Tokenizer hashing_trick one_hot text_to_word_sequence tokenizer_from_json",
 )
-_add("preprocessing.image", "pictures", "ImageDataGenerator NumpyArrayIterator img_to_array")
+_add("preprocessing.image", "pictures", "ImageDataGenerator")
+_add("preprocessing.image", "picture_batches", "DirectoryIterator Iterator NumpyArrayIterator")
+_add("preprocessing.image", "picture_arrays", _PICTURES)
 _add("datasets.fashion_mnist", "stored", "fashion_mnist", "load_data")
-_add("datasets.boston_housing", "stored", "boston_housing", "load_data")
+for _name in ("boston_housing", "cifar10", "cifar100", "imdb", "reuters"):
+    _add(f"datasets.{_name}", "stored", _name, "load_data")
+for _name in ("imdb", "reuters"):
+    _add(f"datasets.{_name}", "stored", f"{_name}_word_index", "get_word_index")
 _add("backend", "computing", _COMPUTING)
 _add("backend", "computing_more", _COMPUTING_MORE)
 _add("backend", "getting", "elu hard_sigmoid relu")
 _add("backend", "stepping", "rnn")
+_add("backend", "local", "local_conv1d local_conv2d")
 _add("experimental", "cells", "PeepholeLSTMCell")
 _add("utils", "helpers", "normalize to_categorical")
 _add("utils", "feeding", "Sequence")
 _add("utils", "replicas", "multi_gpu_model")
 _add("utils", "fetching", "get_file")
+_add("utils", "enqueuing", "GeneratorEnqueuer OrderedEnqueuer SequenceEnqueuer")
+_add("utils", "matrices", "HDF5Matrix")
+_add("utils", "drawing", "model_to_dot plot_model")
+_add("utils", "structure", "convert_all_kernels_in_model get_source_inputs")
+_add("wrappers.scikit_learn", "scikit_learn", "KerasClassifier KerasRegressor")
+_add("experimental", "enqueuing", "terminate_keras_multiprocessing_pools")
+_add("experimental", "served", "export_saved_model load_from_saved_model")
+_add("experimental", "schedules", "CosineDecay CosineDecayRestarts LinearCosineDecay NoisyLinearCosineDecay")
+_add("experimental", "premade", "LinearModel WideDeepModel")
+_add("experimental", "columns", "SequenceFeatures")
 _add("utils", "progress", "Progbar")
 _add(
     "utils",
@@ -188,12 +217,16 @@ _APPLICATIONS = {
     "resnet": ("residual", "caffe", "ResNet50 ResNet101 ResNet152"),
     "resnet50": ("residual", "caffe", "ResNet50"),
     "resnet_v2": ("residual", "tf", "ResNet50V2 ResNet101V2 ResNet152V2"),
+    "inception_resnet_v2": ("inception_residual", "tf", "InceptionResNetV2"),
+    "nasnet": ("searched", "tf", "NASNetLarge NASNetMobile"),
     "densenet": ("residual", "torch", "DenseNet121 DenseNet169 DenseNet201"),
 }
 for _module, (_file, _mode, _names) in _APPLICATIONS.items():
     _add("applications", _file, _names)
     _add(f"applications.{_module}", _file, _names)
     _add(f"applications.{_module}", "image_nets", f"prepare_{_mode}", "preprocess_input")
+    _add(f"applications.{_module}", "image_nets", "decode_predictions")
+_add("applications.imagenet_utils", "image_nets", "decode_predictions preprocess_input")
 
 
 def _load(name: str) -> Any:

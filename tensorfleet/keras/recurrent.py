@@ -273,6 +273,11 @@ class _Recurrent(RNN):
     def _first_spec(self) -> Any:
         return InputSpec(ndim=3)
 
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:  # type: ignore[override]
+        """A layer from what `get_config` gave."""
+        return cls(**config)
+
     def call(  # type: ignore[override]
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
     ) -> Any:

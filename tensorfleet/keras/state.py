@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tensorfleet.api import find
@@ -64,6 +66,20 @@ def set_learning_phase(value: int) -> None:
         raise ValueError("Expected learning phase to be 0 or 1.")
     graph: Any = get_default_graph()
     graph._keras_learning_phase = int(value)
+
+
+@contextmanager
+def learning_phase_scope(value: int) -> Iterator[None]:
+    """Layers made inside train (1), or do not (0)."""
+    if value not in (0, 1):
+        raise ValueError("Expected learning phase to be 0 or 1.")
+    graph: Any = get_default_graph()
+    before = graph.__dict__.get("_keras_learning_phase")
+    graph._keras_learning_phase = int(value)
+    try:
+        yield
+    finally:
+        graph._keras_learning_phase = before
 
 
 def set_session(session: Any) -> None:
@@ -131,6 +147,11 @@ def get_uid(prefix: str = "") -> int:
     counts = get_default_graph().__dict__.setdefault("_keras_uids", {})
     counts[prefix] = counts.get(prefix, 0) + 1
     return counts[prefix]
+
+
+def reset_uids() -> None:
+    """Names are counted from the start again."""
+    get_default_graph().__dict__.pop("_keras_uids", None)
 
 
 def unique_name(base: str) -> str:

@@ -88,6 +88,12 @@ class Bidirectional(TakesStates, Wrapper):
         """Its layers make their variables when they are called."""
         self.built = True
 
+    @property
+    def constraints(self) -> dict:
+        """What the weights of both ways may be."""
+        layers = (self.forward_layer, self.backward_layer)
+        return {k: v for layer in layers for k, v in getattr(layer, "constraints", {}).items()}
+
     def reset_states(self) -> None:
         """Starts both ways over."""
         self.forward_layer.reset_states()
