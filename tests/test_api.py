@@ -1,19 +1,16 @@
 """The public names are TensorFlow 1.15's: the same kinds, arguments in the same order, the same defaults."""
 
 import ast
-import enum
 import functools
-import inspect
-import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import tensorfleet as tf
 from tensorfleet import api
-from tensorfleet.dtypes import DType
 from tensorfleet.internals import renamed
 from tensorfleet.summary import old_names
+from tests.support.signatures import difference, kind_of, problems_of_members, read_table
 
 ROOT = Path(tf.__file__).parent
 
@@ -36,9 +33,7 @@ DIFFERENT = {
 @functools.cache
 def table() -> dict[str, tuple[str, ...]]:
     """name -> (kind, argument, argument=default, ...) of TensorFlow 1.15."""
-    lines = (Path(__file__).parent / "data" / "api_1.15.tsv").read_text().splitlines()
-    rows = (line.split("\t") for line in lines if not line.startswith("#"))
-    return {name: tuple(rest) for name, *rest in rows}
+    return read_table("api_1.15.tsv")
 
 
 @functools.cache
@@ -50,65 +45,6 @@ def offered() -> dict[str, Any]:
         for i in range(1, len(path) + 1):
             found.setdefault(".".join(path[:i]), functools.reduce(getattr, path[:i], tf))
     return found
-
-
-def kind_of(value: Any) -> str:
-    if isinstance(value, types.ModuleType):
-        return "module"
-    if inspect.isclass(value):
-        return "class"
-    return "function" if inspect.isroutine(value) else "member"
-
-
-def text_of(default: Any) -> str:
-    """A default as the table writes it."""
-    if isinstance(default, DType):
-        return f"<dtype: '{default.name}'>"
-    if isinstance(default, enum.Enum):
-        return f"{type(default).__name__}.{default.name}"
-    if inspect.isfunction(default):
-        return f"<function {default.__name__} instance>"
-    return str(default).replace("\t", "\\t")
-
-
-def same_default(ours: str, theirs: str) -> bool:
-    if ours == theirs or (theirs.startswith("<") and theirs.endswith("instance>") and ours.startswith("<")):
-        return True
-    if ours.startswith("<class ") and theirs.startswith("<class "):
-        return True
-    try:
-        return ast.literal_eval(ours) == ast.literal_eval(theirs)
-    except (ValueError, SyntaxError):
-        return False
-
-
-def arguments(function: Any) -> list[str]:
-    """The arguments of a function, written as the table writes them."""
-    written = []
-    for p in inspect.signature(function).parameters.values():
-        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-        written.append(star + p.name + ("" if p.default is p.empty else f"={text_of(p.default)}"))
-    return written
-
-
-def same_arguments(ours: list[str], theirs: tuple[str, ...]) -> bool:
-    if len(ours) != len(theirs):
-        return False
-    for a, b in zip(ours, theirs, strict=True):
-        (name, eq, default), (their_name, their_eq, their_default) = a.partition("="), b.partition("=")
-        stars = name.startswith("*")
-        if (name != their_name and not stars) or name.count("*") != their_name.count("*") or eq != their_eq:
-            return False
-        if eq and not same_default(default, their_default):
-            return False
-    return True
-
-
-def difference(function: Any, theirs: tuple[str, ...]) -> str | None:
-    if theirs == ("?",):
-        return None
-    ours = arguments(function)
-    return None if same_arguments(ours, theirs) else f"has ({', '.join(ours)}), 1.15 ({', '.join(theirs)})"
 
 
 def members_of(name: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -125,20 +61,6 @@ def classes() -> Iterator[tuple[str, type]]:
         if table().get(name, ("",))[0] == "class" and value not in seen:
             seen.add(value)
             yield name, value
-
-
-def problems_of_class(name: str, cls: type) -> Iterator[tuple[str, str]]:
-    for member, (kind, *args) in members_of(name):
-        try:
-            found = inspect.getattr_static(cls, member)
-        except AttributeError:
-            yield f"{name}.{member}", "is missing"
-            continue
-        if kind == "method":
-            function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-            problem = difference(function, tuple(args)) if callable(function) else "is not a method"
-            if problem:
-                yield f"{name}.{member}", problem
 
 
 def test_every_public_name_is_one_of_tensorflow():
@@ -165,7 +87,7 @@ def test_functions_take_the_same_arguments():
 
 
 def test_classes_have_the_same_methods():
-    found = dict(p for name, cls in classes() for p in problems_of_class(name, cls))
+    found = dict(p for name, cls in classes() for p in problems_of_members(name, cls, members_of(name)))
     assert {n: p for n, p in found.items() if n not in DIFFERENT} == {}
     assert [n for n in DIFFERENT if n not in found] == [], "these are as in TensorFlow now"
 

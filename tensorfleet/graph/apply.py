@@ -472,7 +472,7 @@ def constant(
         raise TypeError("List of Tensors when single Tensor expected; use tf.stack.") from e
     if shape is not None:
         array = _fill_shape(array, as_shape(shape), verify_shape)
-    return add_const(array, wanted or dtypes.as_dtype(array.dtype), name)
+    return add_const(array, wanted or dtypes.as_dtype(array.dtype), name or "Const")
 
 
 def _fill_shape(array: np.ndarray, shape: TensorShape, verify: bool) -> np.ndarray:

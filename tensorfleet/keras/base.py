@@ -10,13 +10,14 @@ from typing import Any
 from tensorfleet import dtypes, nest
 from tensorfleet.api import find
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import name_scope
+from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
+from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.keras import state
 from tensorfleet.keras.getting import constraint as constraint_of
 from tensorfleet.keras.getting import initializer as initializer_of
 from tensorfleet.keras.getting import regularizer as regularizer_of
 from tensorfleet.keras.getting import serialized
+from tensorfleet.keras.nodes import Call, Connected
 from tensorfleet.layers.base import Layer as Scoped
 from tensorfleet.layers.specs import check_inputs, snake_case
 from tensorfleet.variables.initializers import GlorotUniform, Zeros
@@ -26,17 +27,7 @@ from tensorfleet.variables.variable import VariableAggregation, VariableSynchron
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size", "weights")
 
 
-class Call:
-    """One use of a layer on tensors that `Input` or other layers gave."""
-
-    __slots__ = ("args", "inputs", "kwargs", "layer", "outputs")
-
-    def __init__(self, layer: Any, inputs: Any, args: tuple, kwargs: dict, outputs: Any) -> None:
-        self.layer, self.inputs, self.args, self.kwargs = layer, inputs, args, kwargs
-        self.outputs = outputs
-
-
-class Layer(Scoped):
+class Layer(Connected, Scoped):
     """Base of Keras's layers.
 
     A layer of your own makes its variables with `add_weight` in `build(input_shape)`, which runs at the first
@@ -143,14 +134,16 @@ class Layer(Scoped):
                 raise ValueError(
                     f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."
                 )
-            self._regularize_outputs(outputs)
-            self._mark(outputs, self.compute_mask(inputs, masks))
-        self._remember(inputs, args, given, outputs)
-        return outputs
+            self._end_call(inputs, masks, outputs)
+        return self._remember(inputs, args, given, outputs)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Which steps of the outputs count, from which of the inputs do; None: all."""
         return mask if self.supports_masking else None
+
+    def _end_call(self, inputs: Any, masks: Any, outputs: Any) -> None:
+        self._regularize_outputs(outputs)
+        self._mark(outputs, self.compute_mask(inputs, masks))
 
     def _mark(self, outputs: Any, mask: Any) -> None:
         """Lets outputs carry their masks, for the layers that take them."""
@@ -164,39 +157,21 @@ class Layer(Scoped):
             start = variable.assign(value)
             variable._initializer_op = start if isinstance(start, Operation) else start.op
 
-    def _remember(self, inputs: Any, args: tuple, kwargs: dict, outputs: Any) -> None:
-        """How the outputs came about, for a `Model` made from them."""
-        if any(hasattr(t, "_keras_history") for t in nest.flatten(inputs)):
-            call = Call(self, inputs, args, kwargs, outputs)
+    def _remember(self, inputs: Any, args: tuple, kwargs: dict, outputs: Any) -> Any:
+        """Notes how the outputs came about, for a `Model` made from them; they come from this layer, not one inside."""
+        given = {id(t) for t in nest.flatten(inputs)}
+        known = any(hasattr(t, "_keras_history") for t in nest.flatten(inputs))
+        if known and any(id(t) in given for t in nest.flatten(outputs)):
+            with name_scope(self.name):
+                outputs = nest.map_structure(lambda t: _copied(t) if id(t) in given else t, outputs)
+        call = self._last = Call(self, inputs, args, kwargs, outputs)
+        if known:
             self._calls.append(call)
+            call_graph(outputs).append(call)
             for i, output in enumerate(nest.flatten(outputs)):
-                if isinstance(output, Tensor) and not hasattr(output, "_keras_history"):
+                if isinstance(output, Tensor):
                     output._keras_history = (call, i)  # type: ignore[attr-defined]
-        self._last_input, self._last_output = inputs, outputs
-
-    @property
-    def input(self) -> Any:
-        """What it was last applied to."""
-        if not hasattr(self, "_last_input"):
-            raise AttributeError(f"Layer {self.name} is not connected, no input to return.")
-        return self._last_input
-
-    @property
-    def output(self) -> Any:
-        """What that gave."""
-        if not hasattr(self, "_last_output"):
-            raise AttributeError(f"Layer {self.name} has no inbound nodes.")
-        return self._last_output
-
-    @property
-    def input_shape(self) -> Any:
-        """The shape of what it was last applied to."""
-        return nest.map_structure(_tuple_of, self.input)
-
-    @property
-    def output_shape(self) -> Any:
-        """The shape of what that gave."""
-        return nest.map_structure(_tuple_of, self.output)
+        return outputs
 
     def add_metric(self, value: Any, aggregation: str | None = None, name: str | None = None) -> None:
         """Shows a value beside the losses of training: a metric's, or the mean of any over batches."""
@@ -232,8 +207,18 @@ class Layer(Scoped):
         return config
 
 
-def _tuple_of(tensor: Any) -> Any:
-    return None if tensor.shape.ndims is None else tuple(tensor.shape.as_list())
+def _copied(tensor: Tensor) -> Tensor:
+    """The same values, and the same mask, as a tensor of its own."""
+    made = find("identity")(tensor)
+    if hasattr(tensor, "_keras_mask"):
+        made._keras_mask = tensor._keras_mask
+    return made
+
+
+def call_graph(outputs: Any) -> list[Call]:
+    """All uses of layers in the graph of some tensors."""
+    graph = next((t.graph for t in nest.flatten(outputs) if isinstance(t, Tensor)), get_default_graph())
+    return graph.__dict__.setdefault("_keras_calls", [])
 
 
 def _is_positional(known: Any, args: tuple) -> bool:
@@ -264,7 +249,7 @@ def _dims(shape: Any) -> list[int]:
 
 
 def _as_tensor(value: Any) -> Any:
-    return value if value is None or isinstance(value, Tensor) else to_tensor(value)
+    return value if value is None or isinstance(value, (Tensor, CompositeTensor)) else to_tensor(value)
 
 
 class InputLayer(Layer):
@@ -298,13 +283,13 @@ class InputLayer(Layer):
             made = make(kind, list(dims), name=name)
         else:
             made = to_tensor(input_tensor)
-            dims = _tuple_of(made)
+            dims = state.int_shape(made)
         self.is_placeholder = input_tensor is None
         self._batch_input_shape = None if dims is None else tuple(getattr(d, "value", d) for d in dims)
         part: Any = made if isinstance(made, Tensor) else made.values
         part._keras_history = None
         made._keras_input = self
-        self._last_input = self._last_output = made
+        self._last = Call(self, made, (), {}, made)
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -1,8 +1,9 @@
-"""Keras's recurrent cells, the layer that runs them, and the layers that cuDNN has kernels for."""
+"""Keras's recurrent cells: what layers run through sequences, one step of each."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet import nest
@@ -11,24 +12,18 @@ from tensorfleet.arguments import signature_of, taking
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import getting
 from tensorfleet.keras.base import Layer
-from tensorfleet.keras.recurrent import (
-    _GATES,
-    _HOW,
-    _OWN,
-    GRU,
-    LSTM,
-    GRUSteps,
-    LSTMSteps,
-    SimpleSteps,
-    Steps,
-    run_through,
-)
-from tensorfleet.layers.specs import InputSpec
+from tensorfleet.keras.serializing import CustomObjectScope
+from tensorfleet.layers.specs import known_bool
+from tensorfleet.ops.control_flow import cond
 from tensorfleet.shapes import TensorShape
 
 
 class AbstractRNNCell(Layer):
     """Base of cells: `call(inputs, states)` gives (output, new states); `state_size` and `output_size` are properties."""
+
+    def call(self, inputs: Any, states: Any) -> Any:  # type: ignore[override]
+        """The output and the new states."""
+        raise TypeError(f"{type(self).__name__} must define call(inputs, states).")
 
     @property
     def state_size(self) -> Any:
@@ -67,27 +62,62 @@ def zero_states(cell: Any, inputs: Any, batch_size: Any, dtype: Any) -> Any:
     return [zeros(size) for size in sizes]
 
 
-_CELL = (
-    "units, activation='tanh', {gates} use_bias=True, kernel_initializer='glorot_uniform', "
-    "recurrent_initializer='orthogonal', bias_initializer='zeros', {forget} kernel_regularizer=None, "
-    "recurrent_regularizer=None, bias_regularizer=None, kernel_constraint=None, recurrent_constraint=None, "
-    "bias_constraint=None, dropout=0.0, recurrent_dropout=0.0, {how} **kwargs"
+def arguments(
+    gates: str = "", forget: str = "", how: str = "", more: str = "", of_layer: bool = False
+) -> str:
+    """The arguments of a cell, or of the layer that runs it, with those that some kinds have besides."""
+    activity = "activity_regularizer=None," if of_layer else ""
+    runs = "return_sequences=False, return_state=False, go_backwards=False, stateful=False, unroll=False,"
+    return (
+        f"units, activation='tanh', {gates} use_bias=True, kernel_initializer='glorot_uniform', "
+        f"recurrent_initializer='orthogonal', bias_initializer='zeros', {forget} kernel_regularizer=None, "
+        f"recurrent_regularizer=None, bias_regularizer=None, {activity} kernel_constraint=None, "
+        f"recurrent_constraint=None, bias_constraint=None, dropout=0.0, recurrent_dropout=0.0, {how} "
+        f"{runs if of_layer else ''} {more} **kwargs"
+    )
+
+
+GATES, FORGET, HOW = (
+    "recurrent_activation='hard_sigmoid',",
+    "unit_forget_bias=True,",
+    "implementation=1,",
 )
+RESET = "reset_after=False,"
+_PARTS, _WHATS = ("kernel", "recurrent", "bias"), ("initializer", "regularizer", "constraint")
+#: what the layer of a cell takes for it
+OF_CELL = ["units", "activation", "use_bias", "dropout", "recurrent_dropout"]
+OF_CELL += [f"{part}_{what}" for part in _PARTS for what in _WHATS]
 
 
-_OF_STEPS = [key for key in _OWN if not key.startswith(("return_", "go_", "unroll"))]
+class StepCell(AbstractRNNCell):
+    """A cell whose weights are kernels of all gates side by side."""
 
+    _gates = 1
+    _states = 1
+    bias: Any
+    kernel: Any
+    recurrent_kernel: Any
+    units: int
+    use_bias: bool
+    activation: Callable
+    dropout: float
+    recurrent_dropout: float
+    # What multiplies the input and the state of each gate in training, for all steps alike.
+    _input_masks: list | None = None
+    _state_masks: list | None = None
 
-class _StepCell(Steps, AbstractRNNCell):
-    """One step of a recurrent layer, as a layer."""
-
-    @taking(signature_of(_CELL.format(gates="", forget="", how="")))
-    def __init__(self, given: dict[str, Any]) -> None:
-        own = {key: given.pop(key) for key in _OF_STEPS}
-        super().__init__(**given)
+    def _take(self, given: dict[str, Any], *more: str) -> None:
+        """Keeps the arguments of the constructor that are the cell's; the others are any layer's."""
+        own = {key: given.pop(key) for key in (*OF_CELL, *more)}
+        Layer.__init__(self, **given)
         for key, value in own.items():
-            setattr(self, key, value)
-        self.activation = getting.activation(own["activation"])
+            kind = key.rpartition("_")[2]
+            known = kind in ("activation", *_WHATS)
+            setattr(self, key, getattr(getting, kind)(value) if known else value)
+        self.units = int(own["units"])
+        self.dropout, self.recurrent_dropout = (
+            min(1.0, max(0.0, own[key])) for key in ("dropout", "recurrent_dropout")
+        )
 
     @property
     def state_size(self) -> Any:
@@ -98,16 +128,40 @@ class _StepCell(Steps, AbstractRNNCell):
         return self.units
 
     def build(self, input_shape: Any) -> None:
-        self._make_weights(input_shape)
+        width, columns = TensorShape(input_shape)[-1].value, self.units * self._gates
+        self.kernel = self._weight("kernel", (width, columns), "kernel")
+        self.recurrent_kernel = self._weight("recurrent_kernel", (self.units, columns), "recurrent")
+        self.bias = self._weight("bias", self._bias_shape(), "bias") if self.use_bias else None
         self.built = True
+
+    def _bias_shape(self) -> tuple:
+        return (self.units * self._gates,)
+
+    def _weight(self, name: str, dims: tuple, part: str) -> Any:
+        return self.add_weight(name, dims, **{w: getattr(self, f"{part}_{w}") for w in _WHATS})
 
     def call(self, inputs: Any, states: Any, training: Any = None) -> tuple:  # type: ignore[override]
         """The output, and the list of new states."""
         given = nest.flatten(states)
-        if (self.dropout or self.recurrent_dropout) and self._input_masks is None:
-            self._draw_masks(inputs, given[0], training)
+        self.get_dropout_mask_for_cell(inputs, training, self._gates)
+        self.get_recurrent_dropout_mask_for_cell(given[0], training, self._gates)
         output, after = self._step(inputs, tuple(given) if self._states > 1 else given[0])
         return output, list(after) if self._states > 1 else [after]
+
+    def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
+        raise AssertionError
+
+    def get_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> Any:
+        """What multiplies the input of each gate, chosen once until it is reset; None: nothing is dropped."""
+        if self._input_masks is None:
+            self._input_masks = masks(inputs, self.dropout, count, training)
+        return self._input_masks
+
+    def get_recurrent_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> Any:
+        """The same for the state."""
+        if self._state_masks is None:
+            self._state_masks = masks(inputs, self.recurrent_dropout, count, training)
+        return self._state_masks
 
     def reset_dropout_mask(self) -> None:
         """The next step chooses anew what input is dropped."""
@@ -117,68 +171,213 @@ class _StepCell(Steps, AbstractRNNCell):
         """The next step chooses anew what state is dropped."""
         self._state_masks = None
 
+    def _input_bias(self) -> Any:
+        return self.bias
 
-class SimpleRNNCell(SimpleSteps, _StepCell):
-    """The cell of `SimpleRNN`."""
+    def _projected(self, inputs: Tensor) -> Tensor:
+        made = _product(inputs, self.kernel, self._input_masks)
+        bias = self._input_bias()
+        return made if bias is None else find("nn.bias_add")(made, bias)
+
+    def _recalled(self, state: Tensor) -> Tensor:
+        return _product(state, self.recurrent_kernel, self._state_masks)
 
 
-class GRUCell(GRUSteps, _StepCell):
-    """The cell of `GRU`."""
+def masks(like: Tensor, rate: float, count: int, training: Any) -> list | None:
+    """For each gate zeros and ones by chance, the ones scaled; None when nothing is dropped."""
+    if not 0 < rate < 1:
+        return None
+    ones, known = find("ones_like")(like), known_bool(training)
+    drop = find("nn.dropout")
 
-    @taking(signature_of(_CELL.format(gates=_GATES, forget="", how=_HOW + "reset_after=False,")))
+    def dropped() -> Tensor:
+        return drop(ones, rate=rate)
+
+    if known is None:
+        return [cond(training, dropped, lambda: ones) for _ in range(count)]
+    return [dropped() for _ in range(count)] if known else None
+
+
+def _product(value: Tensor, kernel: Any, gates: list | None) -> Tensor:
+    """A value times a kernel; with masks, each gate sees the value through its own."""
+    matmul = find("matmul")
+    if gates is None:
+        return matmul(value, kernel)
+    parts = find("split")(kernel, len(gates), axis=1)
+    return find("concat")([matmul(value * m, part) for m, part in zip(gates, parts, strict=True)], 1)
+
+
+class SimpleRNNCell(StepCell):
+    """`activation(inputs @ kernel + state @ recurrent_kernel + bias)`."""
+
+    @taking(signature_of(arguments()))
     def __init__(self, given: dict[str, Any]) -> None:
-        extra = {key: given.pop(key) for key in ("recurrent_activation", "implementation", "reset_after")}
-        super().__init__(**given)
-        self.implementation, self.reset_after = extra["implementation"], extra["reset_after"]
-        self.recurrent_activation = getting.activation(extra["recurrent_activation"])
+        self._take(given)
+
+    def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
+        made = self.activation(self._projected(inputs) + self._recalled(state))
+        return made, made
 
 
-class LSTMCell(LSTMSteps, _StepCell):
-    """The cell of `LSTM`."""
+class GRUCell(StepCell):
+    """Gated recurrent units, the gates in the order update, reset, new."""
 
-    @taking(signature_of(_CELL.format(gates=_GATES, forget="unit_forget_bias=True,", how=_HOW)))
+    _gates = 3
+    reset_after: bool
+    recurrent_activation: Callable
+
+    @taking(signature_of(arguments(GATES, how=HOW, more=RESET)))
     def __init__(self, given: dict[str, Any]) -> None:
-        extra = {
-            key: given.pop(key) for key in ("recurrent_activation", "implementation", "unit_forget_bias")
-        }
-        super().__init__(**given)
-        self.implementation, self.unit_forget_bias = extra["implementation"], extra["unit_forget_bias"]
-        self.recurrent_activation = getting.activation(extra["recurrent_activation"])
+        self._take(given, "recurrent_activation", "implementation", "reset_after")
+
+    def _bias_shape(self) -> tuple:
+        return (2, 3 * self.units) if self.reset_after else (3 * self.units,)
+
+    def _input_bias(self) -> Any:
+        return self.bias[0] if self.reset_after and self.bias is not None else self.bias
+
+    def _state_bias(self) -> Any:
+        return 0.0 if self.bias is None else self.bias[1]
+
+    def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
+        n, gate = self.units, self.recurrent_activation
+        update, reset, new = find("split")(self._projected(inputs), 3, axis=1)
+        if self.reset_after:
+            past = self._recalled(state) + self._state_bias()
+            z, r = gate(update + past[:, :n]), gate(reset + past[:, n : 2 * n])
+            candidate = self.activation(new + r * past[:, 2 * n :])
+        else:
+            kernel, dropped = find("convert_to_tensor")(self.recurrent_kernel), self._state_masks
+            past = _product(state, kernel[:, : 2 * n], dropped and dropped[:2])
+            z, r = gate(update + past[:, :n]), gate(reset + past[:, n:])
+            kept = _product(r * state, kernel[:, 2 * n :], dropped and dropped[2:])
+            candidate = self.activation(new + kept)
+        made = z * state + (1 - z) * candidate
+        return made, made
 
 
-class StackedRNNCells(AbstractRNNCell):
+class LSTMCell(StepCell):
+    """Long short-term memory, the gates in the order input, forget, cell, output."""
+
+    _gates = 4
+    _states = 2
+    unit_forget_bias: bool
+    recurrent_activation: Callable
+
+    @taking(signature_of(arguments(GATES, forget=FORGET, how=HOW)))
+    def __init__(self, given: dict[str, Any]) -> None:
+        self._take(given, "recurrent_activation", "implementation", "unit_forget_bias")
+
+    def _weight(self, name: str, dims: tuple, part: str) -> Any:
+        if name != "bias" or not self.unit_forget_bias:
+            return super()._weight(name, dims, part)
+        first = forgetting_little(self.bias_initializer, self.units, dims[0])
+        others = {w: getattr(self, f"bias_{w}") for w in ("regularizer", "constraint")}
+        return self.add_weight(name, dims, initializer=first, **others)
+
+    def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
+        hidden, cell = state
+        i, f, new, o = find("split")(self._projected(inputs) + self._recalled(hidden), 4, axis=1)
+        gate = self.recurrent_activation
+        cell = gate(f) * cell + gate(i) * self.activation(new)
+        made = gate(o) * self.activation(cell)
+        return made, (made, cell)
+
+
+def forgetting_little(plain: Any, units: int, width: int) -> Callable:
+    """An initializer of a bias that is one for the gate of forgetting, the second of them."""
+
+    def initial(shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        ones = find("ones_initializer")()([units], dtype=dtype)
+        rest = width - 2 * units
+        return find("concat")([plain([units], dtype=dtype), ones, plain([rest], dtype=dtype)], 0)
+
+    return initial
+
+
+class PeepholeLSTMCell(LSTMCell):
+    """An `LSTMCell` whose gates see the cell's state too (Gers and Schmidhuber 2000)."""
+
+    def build(self, input_shape: Any) -> None:
+        super().build(input_shape)
+        weights = [
+            self.add_weight(
+                f"{gate}_gate_peephole_weights", (self.units,), initializer=self.kernel_initializer
+            )
+            for gate in ("input", "forget", "output")
+        ]
+        self.input_gate_peephole_weights, self.forget_gate_peephole_weights = weights[:2]
+        self.output_gate_peephole_weights = weights[2]
+
+    def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
+        hidden, cell = state
+        i, f, new, o = find("split")(self._projected(inputs) + self._recalled(hidden), 4, axis=1)
+        gate = self.recurrent_activation
+        i = gate(i + self.input_gate_peephole_weights * cell)
+        f = gate(f + self.forget_gate_peephole_weights * cell)
+        cell = f * cell + i * self.activation(new)
+        made = gate(o + self.output_gate_peephole_weights * cell) * self.activation(cell)
+        return made, (made, cell)
+
+
+class StackedRNNCells(Layer):
     """Cells one above the other, as one cell."""
 
     def __init__(self, cells: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.cells = [_as_cell(cell) for cell in cells]
+        self.cells = [as_cell(cell) for cell in cells]
         for i, cell in enumerate(self.cells):
             if isinstance(cell, Layer):
                 setattr(self, f"_cell_{i}", cell)
 
     @property
     def state_size(self) -> Any:
-        return [size for cell in self.cells for size in _sizes(cell)]
+        """The sizes of the states of all cells."""
+        return [size for cell in self.cells for size in sizes_of(cell)]
 
     @property
     def output_size(self) -> Any:
-        return getattr(self.cells[-1], "output_size", None) or _sizes(self.cells[-1])[0]
+        """The size of the last cell's output."""
+        return getattr(self.cells[-1], "output_size", None) or sizes_of(self.cells[-1])[0]
+
+    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+        """The first states of all cells."""
+        made = []
+        for cell in self.cells:
+            own = getattr(cell, "get_initial_state", None)
+            if own is None:
+                made += nest.flatten(zero_states(cell, inputs, batch_size, dtype))
+            else:
+                made += nest.flatten(own(inputs=inputs, batch_size=batch_size, dtype=dtype))
+        return made
 
     def build(self, input_shape: Any) -> None:
         dims = TensorShape(input_shape).as_list()
         for cell in self.cells:
-            _build(cell, [*dims[:-1], dims[-1]])
-            dims[-1] = getattr(cell, "output_size", None) or _sizes(cell)[0]
+            if isinstance(cell, Layer) and not cell.built:
+                cell.build(TensorShape(dims))
+                cell.built = True
+            dims = [dims[0], getattr(cell, "output_size", None) or sizes_of(cell)[0]]
         self.built = True
 
-    def call(self, inputs: Any, states: Any, **kwargs: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Any, states: Any, constants: Any = None, **kwargs: Any) -> tuple:  # type: ignore[override]
         """The last cell's output, and the new states of all."""
         given, after = list(nest.flatten(states)), []
         for cell in self.cells:
-            mine, given = given[: len(_sizes(cell))], given[len(_sizes(cell)) :]
-            inputs, new = cell.call(inputs, mine, **kwargs)
+            mine, given = given[: len(sizes_of(cell))], given[len(sizes_of(cell)) :]
+            known = inspect.signature(cell.call).parameters
+            options = {k: v for k, v in kwargs.items() if k in known}
+            if constants is not None and "constants" in known:
+                options["constants"] = constants
+            inputs, new = cell.call(inputs, mine, **options)
             after += nest.flatten(new)
         return inputs, after
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
+        """Cells from what `get_config` gave."""
+        with CustomObjectScope(custom_objects or {}):
+            return cls(**config)
 
     def get_config(self) -> dict[str, Any]:
         from tensorfleet.keras.configuring import serialize_layer
@@ -186,19 +385,13 @@ class StackedRNNCells(AbstractRNNCell):
         return {**super().get_config(), "cells": [serialize_layer(cell) for cell in self.cells]}
 
 
-def _sizes(cell: Any) -> list:
+def sizes_of(cell: Any) -> list:
+    """The sizes of a cell's states."""
     found = cell.state_size
     return [found] if isinstance(found, (int, TensorShape)) else list(found)
 
 
-def _build(cell: Any, input_shape: Any) -> None:
-    if isinstance(cell, Layer) and not cell.built:
-        with find("name_scope")(cell.name):
-            cell.build(input_shape)
-        cell.built = True
-
-
-def _as_cell(cell: Any) -> Any:
+def as_cell(cell: Any) -> Any:
     """A cell; also from its description, or from several cells."""
     from tensorfleet.keras.configuring import layer_from
 
@@ -212,121 +405,3 @@ def _as_cell(cell: Any) -> Any:
                 f"`cell` should have a `call` method and an attribute `state_size`. The RNN was passed: {cell}"
             )
     return cell
-
-
-class _Run:
-    """A Keras cell as `tf.nn.dynamic_rnn` takes it."""
-
-    def __init__(self, cell: Any, options: dict[str, Any]) -> None:
-        self._cell, self._options = cell, options
-        self.state_size = tuple(_sizes(cell))
-        self.output_size = getattr(cell, "output_size", None) or self.state_size[0]
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> tuple:
-        """The first states."""
-        return tuple(nest.flatten(zero_states(self._cell, None, batch_size, dtype)))
-
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple:
-        """The output and the next states."""
-        output, after = self._cell.call(inputs, list(state), **self._options)
-        return output, tuple(nest.flatten(after))
-
-
-class RNN(Layer):
-    """Runs a cell, or several one above the other, through sequences."""
-
-    def __init__(
-        self,
-        cell: Any,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        time_major: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        if stateful:
-            raise ValueError("RNN does not support `stateful` here: feed the states of the last batch.")
-        self.cell = _as_cell(cell)
-        self.return_sequences, self.return_state = return_sequences, return_state
-        self.go_backwards, self.unroll, self.time_major = go_backwards, unroll, time_major
-        self.input_spec = InputSpec(min_ndim=3)
-
-    def build(self, input_shape: Any) -> None:
-        dims = TensorShape(input_shape).as_list()
-        _build(self.cell, [dims[1 if self.time_major else 0], *dims[2:]])
-        self.built = True
-
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        return mask if self.return_sequences else None
-
-    def call(  # type: ignore[override]
-        self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
-    ) -> Any:
-        """Runs through the sequence."""
-        if self.go_backwards:
-            inputs = find("reverse")(inputs, [0 if self.time_major else 1])
-            mask = None if mask is None else find("reverse")(mask, [1])
-        options = {"training": training} if "training" in inspect.signature(self.cell.call).parameters else {}
-        first = None if initial_state is None else tuple(nest.flatten(initial_state))
-        self._choose_masks(inputs, training)
-        outputs, last, states = run_through(_Run(self.cell, options), inputs, mask, first, self.time_major)
-        result = outputs if self.return_sequences else last
-        return [result, *states] if self.return_state else result
-
-    def _choose_masks(self, inputs: Tensor, training: Any) -> None:
-        """What is dropped is chosen before the loop, for all steps alike."""
-        batch = find("shape")(inputs)[1 if self.time_major else 0]
-        step = inputs[0] if self.time_major else inputs[:, 0]
-        for cell in getattr(self.cell, "cells", [self.cell]):
-            if isinstance(cell, _StepCell) and (cell.dropout or cell.recurrent_dropout):
-                zeros = find("zeros")(find("stack")([batch, cell.units]), inputs.dtype)
-                cell._draw_masks(step, zeros, training)
-            step = find("zeros")(find("stack")([batch, _sizes(cell)[0]]), inputs.dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        from tensorfleet.keras.configuring import serialize_layer
-
-        return {**super().get_config(), "cell": serialize_layer(self.cell)}
-
-
-_CUDNN = (
-    "units, kernel_initializer='glorot_uniform', recurrent_initializer='orthogonal', bias_initializer='zeros', {forget} "
-    "kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None, activity_regularizer=None, "
-    "kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, return_sequences=False, "
-    "return_state=False, {late} stateful=False, **kwargs"
-)
-
-
-class CuDNNLSTM(LSTM):
-    """An `LSTM` with the weights of cuDNN's: a bias for the input and one for the state."""
-
-    @taking(signature_of(_CUDNN.format(forget="unit_forget_bias=True,", late="go_backwards=False,")))
-    def __init__(self, given: dict[str, Any]) -> None:
-        super().__init__(recurrent_activation="sigmoid", **given)
-
-    def _bias_shape(self) -> tuple:
-        return (8 * self.units,)
-
-    def _input_bias(self) -> Any:
-        n = 4 * self.units
-        return self.bias[:n] + self.bias[n:]
-
-
-class CuDNNGRU(GRU):
-    """A `GRU` with the weights of cuDNN's: a bias for the input and one for the state."""
-
-    @taking(signature_of(_CUDNN.format(forget="", late="go_backwards=False,")))
-    def __init__(self, given: dict[str, Any]) -> None:
-        super().__init__(recurrent_activation="sigmoid", reset_after=True, **given)
-
-    def _bias_shape(self) -> tuple:
-        return (6 * self.units,)
-
-    def _input_bias(self) -> Any:
-        return self.bias[: 3 * self.units]
-
-    def _state_bias(self) -> Any:
-        return self.bias[3 * self.units :]

@@ -181,7 +181,7 @@ class Compiled:
     def __init__(self, model: Any, options: dict[str, Any]) -> None:
         self.model, self.optimizer = model, model.optimizer
         # Those of now: what becomes trainable or not later counts when the model is compiled again.
-        self._weights = model.trainable_weights
+        self.weights = model.trainable_weights
         names = model.output_names
         losses = per_output(options["loss"], names, "loss")
         weights = per_output(options["loss_weights"], names, "loss_weights", 1.0)
@@ -256,12 +256,12 @@ class Compiled:
         """The loss, the metrics, and the operation that trains."""
         if self._train is None:
             optimizer = self.optimizer
-            if not self._weights:
+            if not self.weights:
                 raise ValueError(
                     "The model has no weights to train: its layers have none, or all have `trainable=False`."
                 )
             with self.model._in_scope(), name_scope("training"), name_scope(optimizer._name):
-                updates = optimizer.get_updates(self.total_loss, self._weights)
+                updates = optimizer.get_updates(self.total_loss, self.weights)
                 updates = [*updates, *self.model._updates_to_run()]
             made = group(*[u if hasattr(u, "control_inputs") else u.op for u in updates], name="train")
             self._train = [*self.test_fetches, made]

@@ -104,28 +104,6 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Tensor:
     return Dot(axes)._merged([x, y])
 
 
-def std(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The standard deviation."""
-    return find("sqrt")(var(x, axis, keepdims))
-
-
-def var(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The variance."""
-    x = to_tensor(x)
-    middle = find("reduce_mean")(x, axis, keepdims=True)
-    return find("reduce_mean")(find("square")(x - middle), axis, keepdims=keepdims)
-
-
-def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether any element is true."""
-    return find("reduce_any")(find("cast")(x, "bool"), axis, keepdims=keepdims)
-
-
-def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements are true."""
-    return find("reduce_all")(find("cast")(x, "bool"), axis, keepdims=keepdims)
-
-
 def concatenate(tensors: list, axis: int = -1) -> Tensor:
     """Tensors one behind the other."""
     return find("concat")([to_tensor(t) for t in tensors], axis)

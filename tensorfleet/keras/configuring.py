@@ -149,6 +149,13 @@ def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = No
     return layer_from(json.loads(json_string), custom_objects)
 
 
+def model_from_yaml(yaml_string: str, custom_objects: dict[str, Any] | None = None) -> Any:
+    """A model from what `to_yaml` gave."""
+    import yaml
+
+    return layer_from(yaml.safe_load(yaml_string), custom_objects)
+
+
 def clone_model(model: Any, input_tensors: Any = None, clone_function: Any = None) -> Any:
     """A model of new layers with new weights, for the same inputs or for `input_tensors`."""
     copy = clone_function or (lambda layer: type(layer).from_config(layer.get_config()))

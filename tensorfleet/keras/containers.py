@@ -13,12 +13,13 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.keras import state
 from tensorfleet.keras.base import Input, InputLayer, Layer
+from tensorfleet.keras.nodes import Call
 from tensorfleet.keras.saving import Saved
 from tensorfleet.keras.structure import layers_behind
 from tensorfleet.keras.training import Trained
 from tensorfleet.layers.helpers import depending
 
-_OWN = ("_members", "_given", "_result", "_compiled", "_options", "_last_input", "_last_output", "_losses")
+_OWN = ("_members", "_given", "_result", "_compiled", "_options", "_losses")
 
 
 class Model(Trained, Saved, Layer):
@@ -89,6 +90,12 @@ class Model(Trained, Saved, Layer):
         return self._result if self._result is not None else super().output
 
     @property
+    def _uses(self) -> list[Call]:
+        """Its own inputs and outputs, then where it was applied to others."""
+        own = [] if self._result is None else [Call(self, self._given, (), {}, self._result)]
+        return [*own, *(self._calls or super()._uses)]
+
+    @property
     def input_names(self) -> list[str]:
         """The names of the inputs, as dictionaries of data have them."""
         return [_input_name(t) for t in self.inputs]
@@ -125,14 +132,6 @@ class Model(Trained, Saved, Layer):
         made = [_placeholder_for(np.asarray(a)) for a in arrays]
         inputs: Any = dict(zip(x, made, strict=True)) if isinstance(x, dict) else made
         self._set_inputs(inputs if isinstance(x, dict) or len(made) > 1 else made[0])
-
-    def _remember(self, inputs: Any, args: tuple, kwargs: dict, outputs: Any) -> None:
-        """What it gives comes from it, not from the last of its layers."""
-        given = {id(t) for t in nest.flatten(inputs)}
-        for tensor in nest.flatten(outputs):
-            if id(tensor) not in given and hasattr(tensor, "_keras_history"):
-                del tensor._keras_history
-        super()._remember(inputs, args, kwargs, outputs)
 
     def _set_inputs(self, inputs: Any) -> None:
         outputs = self(inputs)
@@ -189,11 +188,19 @@ class Model(Trained, Saved, Layer):
         found = [*self._metrics, *self._of_parts("metrics")]
         return [(m, m.name) for m in found]
 
-    def call(self, inputs: Any, training: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:  # type: ignore[override]
         """Applies the layers to other inputs."""
         given = zip(nest.flatten(self._given), nest.flatten(inputs), strict=True)
         known = {id(old): new for old, new in given}
         return nest.map_structure(lambda t: _again(t, known, training), self._result)
+
+    def compute_mask(self, inputs: Any, mask: Any) -> Any:  # type: ignore[override]
+        """The masks of what the layers give."""
+        made = self.call(inputs, mask=mask) if self.outputs else None
+        return nest.map_structure(lambda t: getattr(t, "_keras_mask", None), made)
+
+    def _end_call(self, inputs: Any, masks: Any, outputs: Any) -> None:
+        """The layers have marked what they give."""
 
     def summary(
         self, line_length: int | None = None, positions: Any = None, print_fn: Callable | None = None
@@ -207,6 +214,15 @@ class Model(Trained, Saved, Layer):
                 "some data, or specify an `input_shape` argument in the first layer(s) for automatic build."
             )
         print_summary(self, line_length, positions, print_fn or print)
+
+    @property
+    def stateful(self) -> bool:
+        """Whether one of its layers keeps something from batch to batch."""
+        return any(layer.stateful for layer in self.layers)
+
+    @stateful.setter
+    def stateful(self, value: bool) -> None:
+        """What the layers are."""
 
     def reset_states(self) -> None:
         """Resets the states of layers that keep them from batch to batch."""
@@ -268,7 +284,7 @@ class Sequential(Model):
                 outputs = layer(outputs)
         self._given, self._result, self.built = inputs, outputs, True
 
-    def call(self, inputs: Any, training: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:  # type: ignore[override]
         """Applies all layers."""
         for layer in self._members:
             inputs = layer(inputs, **_mode(layer, training))

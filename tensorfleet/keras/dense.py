@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
-from tensorfleet.arguments import REQUIRED, like, taking
+from tensorfleet.arguments import REQUIRED, like, taking, with_defaults
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import getting, state
 from tensorfleet.keras.base import Layer
@@ -61,6 +60,7 @@ class Dropout(Layer, core.Dropout):
     _passes_masks = True
 
     __init__ = as_keras(core.Dropout, without=("name",), rate=REQUIRED)
+    call = with_defaults(core.Dropout.call, training=None)
 
 
 class _Noise(Layer):
@@ -238,24 +238,6 @@ class Softmax(Layer):
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
         return find("nn.softmax")(inputs, axis=self.axis)
-
-
-class Lambda(Layer):
-    """Any function of tensors as a layer."""
-
-    def __init__(
-        self,
-        function: Callable,
-        output_shape: Any = None,
-        mask: Any = None,
-        arguments: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.function, self.arguments = function, arguments or {}
-
-    def call(self, inputs: Any) -> Any:  # type: ignore[override]
-        return self.function(inputs, **self.arguments)
 
 
 class Masking(Layer):

@@ -29,7 +29,7 @@ def get_file(
 
     With `untar` or `extract`, what an archive has inside is put beside it.
     """
-    folder = _folder(cache_dir) / cache_subdir
+    folder = keras_folder(cache_dir) / cache_subdir
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / (f"{fname}.tar.gz" if untar else fname)
     expected = file_hash or md5_hash
@@ -49,7 +49,8 @@ def get_file(
     return str(path)
 
 
-def _folder(cache_dir: str | None) -> Path:
+def keras_folder(cache_dir: str | None = None) -> Path:
+    """Where Keras keeps files: `~/.keras`, or what KERAS_HOME says."""
     found = (
         Path(cache_dir).expanduser()
         if cache_dir

@@ -9,7 +9,8 @@ from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.keras.serializing import custom, deserialize_keras_object, serialize_keras_object
+from tensorfleet.keras import arithmetic, restraints
+from tensorfleet.keras.serializing import deserialize_keras_object, serialize_keras_object
 from tensorfleet.layers.specs import snake_case
 from tensorfleet.variables import initializers
 
@@ -54,206 +55,161 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
     return made if alpha == 1 else find("where")(find("greater")(x, 0), made, alpha * made)
 
 
-_OWN: dict[str, Callable] = {f.__name__: f for f in (linear, hard_sigmoid, exponential, softmax, relu, elu)}
-_OF_NN = ("selu", "softplus", "softsign", "tanh", "sigmoid")
+_ACTIVATIONS: dict[str, Callable] = {
+    f.__name__: f for f in (linear, hard_sigmoid, exponential, softmax, relu, elu)
+}
+_ACTIVATIONS |= {
+    name: getattr(arithmetic, name) for name in ("selu", "softplus", "softsign", "tanh", "sigmoid")
+}
 
 
 def activation(identifier: Any) -> Callable:
     """The activation of a name, a function as it is, and the identity for None."""
     if identifier is None:
         return linear
+    if isinstance(identifier, (str, dict)):
+        return deserialize_activation(identifier)
     if callable(identifier):
         return identifier
-    own = custom(identifier)
-    if own is not None:
-        return own
-    if identifier in _OWN:
-        return _OWN[identifier]
-    if identifier in _OF_NN:
-        return find(f"nn.{identifier}")
-    raise ValueError(f"Unknown activation function:{identifier}")
+    raise TypeError(f"Could not interpret activation function identifier: {identifier!r}")
+
+
+def serialize_activation(activation: Any) -> Any:
+    """The name of an activation."""
+    return serialize_keras_object(activation)
+
+
+def deserialize_activation(name: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The activation of a name."""
+    return deserialize_keras_object(name, _ACTIVATIONS, custom_objects, "activation function")
 
 
 # -- initializers -------------------------------------------------------------------------------------
 
 
-def _uniform(seed: Any = None) -> Any:
-    return initializers.RandomUniform(-0.05, 0.05, seed=seed)
+class RandomNormal(initializers.RandomNormal):
+    """Normal random numbers, near zero unless told otherwise."""
+
+    def __init__(
+        self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        super().__init__(mean, stddev, seed, dtype)
 
 
-def _normal(seed: Any = None) -> Any:
-    return initializers.RandomNormal(0.0, 0.05, seed=seed)
+class RandomUniform(initializers.RandomUniform):
+    """Random numbers between two, near zero unless told otherwise."""
+
+    def __init__(
+        self,
+        minval: float = -0.05,
+        maxval: float = 0.05,
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__(minval, maxval, seed, dtype)
 
 
-def _truncated(seed: Any = None) -> Any:
-    return initializers.TruncatedNormal(0.0, 0.05, seed=seed)
+class TruncatedNormal(initializers.TruncatedNormal):
+    """Normal random numbers within two deviations, near zero unless told otherwise."""
+
+    def __init__(
+        self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        super().__init__(mean, stddev, seed, dtype)
 
 
-_INITIALIZERS: dict[str, Callable] = {
-    "uniform": _uniform,
-    "random_uniform": _uniform,
-    "normal": _normal,
-    "random_normal": _normal,
-    "truncated_normal": _truncated,
-    "zero": initializers.Zeros,
-    "one": initializers.Ones,
-}
+def _initializers() -> dict[str, Any]:
+    """The classes and functions by all their names."""
+    kinds = "Zeros Ones Constant UniformUnitScaling VarianceScaling GlorotUniform GlorotNormal Orthogonal Identity"
+    known = {name: getattr(initializers, name) for name in kinds.split()}
+    known |= {kind.__name__: kind for kind in (RandomNormal, RandomUniform, TruncatedNormal)}
+    known |= {snake_case(name): kind for name, kind in known.items()}
+    known |= {"uniform": RandomUniform, "normal": RandomNormal, "zero": initializers.Zeros}
+    known["one"] = initializers.Ones
+    scaled = ("he_normal", "he_uniform", "lecun_normal", "lecun_uniform")
+    return {**known, **{name: find(f"initializers.{name}") for name in scaled}}
 
 
 def initializer(identifier: Any) -> Any:
     """The initializer of a name; an object or a function as it is."""
-    if identifier is None or (callable(identifier) and not isinstance(identifier, type)):
-        return identifier
-    if isinstance(identifier, type):
-        return identifier()
+    if identifier is None:
+        return None
     if isinstance(identifier, dict):
-        return (
-            initializer(identifier["class_name"]) if not identifier.get("config") else _configured(identifier)
-        )
-    name = snake_case(str(identifier))
-    if name in _INITIALIZERS:
-        return _INITIALIZERS[name]()
-    try:
-        return find(f"initializers.{name}")()
-    except KeyError:
-        raise ValueError(f"Unknown initializer: {identifier}") from None
+        return deserialize_initializer(identifier)
+    if isinstance(identifier, str):
+        made = deserialize_initializer(identifier)
+        return made() if identifier.startswith(("he_", "lecun_")) else made
+    if callable(identifier):
+        return identifier() if isinstance(identifier, type) else identifier
+    raise ValueError(f"Could not interpret initializer identifier: {identifier}")
 
 
-def _configured(identifier: dict) -> Any:
-    own = custom(identifier["class_name"])
-    made = own or find(f"initializers.{snake_case(identifier['class_name'])}")
-    return made(**identifier["config"])
+def serialize_initializer(initializer: Any) -> Any:
+    """An initializer as its class and configuration."""
+    return serialize_keras_object(initializer)
+
+
+def deserialize_initializer(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """An initializer from what `serialize` gave, or of a name."""
+    return deserialize_keras_object(config, _initializers(), custom_objects, "initializer")
 
 
 # -- regularizers and constraints ---------------------------------------------------------------------
 
-
-class Regularizer:
-    """Base of regularizers: a loss for a weight."""
-
-    def __call__(self, x: Any) -> Tensor:
-        """The loss."""
-        return to_tensor(0.0)
-
-    def get_config(self) -> dict[str, float]:
-        """The arguments to make the same one again."""
-        return {k: float(v) for k, v in vars(self).items()}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Regularizer:
-        """A regularizer from what `get_config` gave."""
-        return cls(**config)
-
-
-class L1L2(Regularizer):
-    """`l1` times the sum of absolute values, and `l2` times that of the squares."""
-
-    def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
-        self.l1, self.l2 = l1, l2
-
-    def __call__(self, x: Any) -> Tensor:
-        x = to_tensor(x)
-        losses = []
-        if self.l1:
-            losses.append(self.l1 * find("reduce_sum")(find("abs")(x)))
-        if self.l2:
-            losses.append(self.l2 * find("reduce_sum")(find("square")(x)))
-        return sum(losses[1:], losses[0]) if losses else to_tensor(0.0, dtypes.float32)
-
-
-def l1(l: float = 0.01) -> L1L2:  # noqa: E741 - its name in Keras
-    """`l` times the sum of absolute values."""
-    return L1L2(l1=l)
-
-
-def l2(l: float = 0.01) -> L1L2:  # noqa: E741 - its name in Keras
-    """`l` times the sum of squares."""
-    return L1L2(l2=l)
-
-
-def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
-    """Both."""
-    return L1L2(l1=l1, l2=l2)
+_REGULARIZERS: dict[str, Any] = {
+    **dict.fromkeys(("L1L2", "L1", "L2"), restraints.L1L2),
+    **{f.__name__: f for f in (restraints.l1, restraints.l2, restraints.l1_l2)},
+}
 
 
 def regularizer(identifier: Any) -> Any:
     """The regularizer of a name ("l1", "l2", "l1_l2"); an object or a function as it is."""
-    if identifier is None or callable(identifier):
-        return identifier
+    if identifier is None:
+        return None
     if isinstance(identifier, dict):
-        return deserialize_keras_object(
-            identifier, dict.fromkeys(("L1L2", "L1", "L2"), L1L2), None, "regularizer"
-        )
-    if custom(identifier) is not None:
-        return custom(identifier)
-    known: dict[str, Callable[[], L1L2]] = {"l1": l1, "l2": l2, "l1_l2": l1_l2}
-    if identifier not in known:
-        raise ValueError(f"Could not interpret regularizer identifier: {identifier}")
-    return known[identifier]()
+        return deserialize_regularizer(identifier)
+    if isinstance(identifier, str):
+        made = deserialize_regularizer(identifier)
+        return made() if made in _REGULARIZERS.values() else made
+    if callable(identifier):
+        return identifier
+    raise ValueError(f"Could not interpret regularizer identifier: {identifier}")
 
 
-class Constraint:
-    """Base of constraints: a function of a weight, applied after each of its updates."""
-
-    def __call__(self, w: Any) -> Any:
-        """The weight as it may be."""
-        return w
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments to make the same one again."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Constraint:
-        """A constraint from what `get_config` gave."""
-        return cls(**config)
+def serialize_regularizer(regularizer: Any) -> Any:
+    """A regularizer as its class and configuration."""
+    return serialize_keras_object(regularizer)
 
 
-class MaxNorm(Constraint):
-    """Keeps the norms of columns at most `max_value`."""
-
-    def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
-        self.max_value, self.axis = max_value, axis
-
-    def __call__(self, w: Any) -> Tensor:
-        """The weight, scaled down where it is too long."""
-        norms = find("sqrt")(find("reduce_sum")(find("square")(w), self.axis, keepdims=True))
-        return w * (find("clip_by_value")(norms, 0.0, self.max_value) / (1e-7 + norms))
+def deserialize_regularizer(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """A regularizer from what `serialize` gave, or of a name."""
+    return deserialize_keras_object(config, _REGULARIZERS, custom_objects, "regularizer")
 
 
-class NonNeg(Constraint):
-    """Makes negative weights zero."""
-
-    def __call__(self, w: Any) -> Tensor:
-        """The weight without its negative entries."""
-        return w * find("cast")(find("greater_equal")(w, 0.0), w.dtype.base_dtype)
-
-
-class UnitNorm(Constraint):
-    """Makes the norms of columns one."""
-
-    def __init__(self, axis: Any = 0) -> None:
-        self.axis = axis
-
-    def __call__(self, w: Any) -> Tensor:
-        """The weight, scaled."""
-        return w / (1e-7 + find("sqrt")(find("reduce_sum")(find("square")(w), self.axis, keepdims=True)))
+_CONSTRAINTS: dict[str, Any] = {}
+for _kind in ("MaxNorm", "MinMaxNorm", "NonNeg", "RadialConstraint", "UnitNorm"):
+    _CONSTRAINTS[_kind] = _CONSTRAINTS[snake_case(_kind)] = getattr(restraints, _kind)
 
 
 def constraint(identifier: Any) -> Any:
-    """The constraint of a name ("max_norm", "non_neg", "unit_norm"); an object or a function as it is."""
-    if identifier is None or callable(identifier):
+    """The constraint of a name such as "max_norm"; an object or a function as it is."""
+    if identifier is None:
+        return None
+    if isinstance(identifier, (dict, str)):
+        return deserialize_constraint(identifier)
+    if callable(identifier):
         return identifier
-    known = {"max_norm": MaxNorm, "non_neg": NonNeg, "unit_norm": UnitNorm}
-    if isinstance(identifier, dict):
-        classes = {c.__name__: c for c in known.values()}
-        return deserialize_keras_object(identifier, classes, None, "constraint")
-    if custom(identifier) is not None:
-        return custom(identifier)
-    name = snake_case(str(identifier))
-    if name not in known:
-        raise ValueError(f"Could not interpret constraint identifier: {identifier}")
-    return known[name]()
+    raise ValueError(f"Could not interpret constraint identifier: {identifier}")
+
+
+def serialize_constraint(constraint: Any) -> Any:
+    """A constraint as its class and configuration."""
+    return serialize_keras_object(constraint)
+
+
+def deserialize_constraint(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """A constraint from what `serialize` gave, or of a name."""
+    return deserialize_keras_object(config, _CONSTRAINTS, custom_objects, "constraint")
 
 
 def serialized(value: Any) -> Any:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.keras import state
-from tensorfleet.keras.saving import plain
+from tensorfleet.keras.saving import is_hdf5, plain
 from tensorfleet.platform import logging
 
 
-def _h5py() -> Any:
+def h5py_module() -> Any:
+    """The package h5py, or an error that says what to do."""
     try:
         h5py = importlib.import_module("h5py")
     except ImportError:
@@ -26,7 +28,7 @@ def _h5py() -> Any:
 
 
 def _open_new(path: str, overwrite: bool) -> Any:
-    h5py = _h5py()
+    h5py = h5py_module()
     if not overwrite and os.path.exists(path):
         raise OSError(f"{path} exists. Give overwrite=True to replace it.")
     return h5py.File(path, "w")
@@ -113,15 +115,27 @@ def load_weights(model: Any, path: str, by_name: bool) -> None:
             "Unable to load weights saved in HDF5 format into a subclassed Model which has not created its variables yet. "
             "Call the Model first, then load the weights."
         )
-    with _h5py().File(path, "r") as file:
+    with h5py_module().File(path, "r") as file:
         group = file["model_weights"] if "layer_names" not in file.attrs and "model_weights" in file else file
         _read_weights(group, model, by_name)
 
 
-def save_model(model: Any, filepath: str, overwrite: bool = True, include_optimizer: bool = True) -> None:
-    """Writes the layers, the weights, and how the model is trained."""
+def save_model(
+    model: Any,
+    filepath: Any,
+    overwrite: bool = True,
+    include_optimizer: bool = True,
+    save_format: str | None = None,
+    signatures: Any = None,
+) -> None:
+    """Writes the layers, the weights, and how the model is trained: to an HDF5 file, or with "tf" to a SavedModel."""
+    if not is_hdf5(str(filepath), save_format or "h5"):
+        from tensorfleet.keras.served import export_saved_model
+
+        export_saved_model(model, _free(str(filepath), overwrite))
+        return
     text = json.dumps({"class_name": type(model).__name__, "config": model.get_config()}, default=plain)
-    with _open_new(filepath, overwrite) as file:
+    with _open_new(str(filepath), overwrite) as file:
         file.attrs["keras_version"] = b"2.2.4-tf"
         file.attrs["backend"] = b"tensorflow"
         file.attrs["model_config"] = text.encode()
@@ -130,7 +144,17 @@ def save_model(model: Any, filepath: str, overwrite: bool = True, include_optimi
             _write_training(file, model)
 
 
-def _write_training(file: Any, model: Any) -> None:
+def _free(path: str, overwrite: bool) -> str:
+    """A folder to save to: what is there is replaced if it may be."""
+    if os.path.isdir(path):
+        if not overwrite:
+            raise OSError(f"{path} exists. Give overwrite=True to replace it.")
+        shutil.rmtree(path)
+    return path
+
+
+def training_of(model: Any) -> dict[str, Any] | None:
+    """How a model is trained, as files have it; None for an optimizer that cannot be written."""
     from tensorfleet.keras.optimizer import TFOptimizer
 
     optimizer = model.optimizer
@@ -139,8 +163,8 @@ def _write_training(file: Any, model: Any) -> None:
             "TensorFlow optimizers do not make it possible to access optimizer attributes or optimizer state after "
             "instantiation. As a result, we cannot save the optimizer as part of the model save file."
         )
-        return
-    training = {
+        return None
+    return {
         "optimizer_config": {"class_name": type(optimizer).__name__, "config": optimizer.get_config()},
         "loss": _described(model.loss),
         "metrics": _described(model._compile_metrics),
@@ -148,8 +172,14 @@ def _write_training(file: Any, model: Any) -> None:
         "sample_weight_mode": model.sample_weight_mode,
         "loss_weights": model.loss_weights,
     }
+
+
+def _write_training(file: Any, model: Any) -> None:
+    training = training_of(model)
+    if training is None:
+        return
     file.attrs["training_config"] = json.dumps(training, default=plain).encode()
-    weights = optimizer.weights
+    weights = model.optimizer.weights
     if weights:
         part = file.create_group("optimizer_weights")
         part.attrs["weight_names"] = _names([w.name for w in weights])
@@ -176,7 +206,11 @@ def load_model(filepath: Any, custom_objects: dict[str, Any] | None = None, comp
     path = str(filepath)
     if not os.path.exists(path):
         raise OSError(f"SavedModel file does not exist at: {path}")
-    with _h5py().File(path, "r") as file:
+    if os.path.isdir(path):
+        from tensorfleet.keras.served import loaded
+
+        return loaded(path, custom_objects, compile)
+    with h5py_module().File(path, "r") as file:
         if "model_config" not in file.attrs:
             raise ValueError("No model found in config file.")
         model = model_from_config(json.loads(_text(file.attrs["model_config"])), custom_objects)
@@ -190,7 +224,7 @@ def load_model(filepath: Any, custom_objects: dict[str, Any] | None = None, comp
             )
             return model
         with CustomObjectScope(custom_objects or {}):
-            _compile(model, json.loads(_text(training)))
+            compile_as(model, json.loads(_text(training)))
         if "optimizer_weights" in file:
             _restore_optimizer(model, file["optimizer_weights"])
     return model
@@ -200,7 +234,8 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _compile(model: Any, training: dict[str, Any]) -> None:
+def compile_as(model: Any, training: dict[str, Any]) -> None:
+    """Compiles a model as a file says."""
     from tensorfleet.keras import optimizing, penalties
 
     def loss_of(value: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from tensorfleet.keras import state
 from tensorfleet.keras.base import Input
 from tensorfleet.keras.containers import Model
 from tensorfleet.keras.dense import Dense
+from tensorfleet.keras.fetching import keras_folder
 from tensorfleet.keras.images import GlobalAveragePooling2D, GlobalMaxPooling2D
 
 
@@ -28,9 +31,7 @@ def starts(weights: Any, include_top: bool, classes: int) -> None:
             raise ValueError(
                 'If using `weights` as `"imagenet"` with `include_top` as true, `classes` should be 1000'
             )
-        raise ValueError(
-            "The weights of ImageNet are not downloaded here: give `weights=None`, or the path of a file of weights."
-        )
+        return
     exists = find("io.gfile.exists")
     if weights is not None and not (exists(weights) or exists(f"{weights}.index")):
         raise ValueError(
@@ -72,12 +73,36 @@ def classifier(x: Any, classes: int, name: str = "predictions") -> Any:
     return Dense(classes, activation="softmax", name=name)(x)
 
 
-def finished(inputs: Any, outputs: Any, name: str, weights: Any) -> Model:
-    """The model, with the weights of a file if one is named."""
+def file_of(name: str, include_top: bool) -> str:
+    """How Keras names the file of a network's weights."""
+    return f"{name}_weights_tf_dim_ordering_tf_kernels{'' if include_top else '_notop'}.h5"
+
+
+def finished(inputs: Any, outputs: Any, name: str, weights: Any, file: str) -> Model:
+    """The model, with the weights of a file if one is named; `file` is that of ImageNet's."""
+    if weights == "imagenet":
+        weights = str(_of_imagenet(file, "give `weights=None`, or the path of a file of weights"))
     model = Model(inputs, outputs, name=name)
     if weights is not None:
         model.load_weights(weights)
     return model
+
+
+def _of_imagenet(file: str, otherwise: str) -> Path:
+    """A file in the folder where Keras keeps what belongs to ImageNet."""
+    path = keras_folder() / "models" / file
+    if not path.is_file():
+        raise ValueError(
+            f"The weights of ImageNet are not downloaded here: {otherwise}; or put the file {file} into {path.parent}."
+        )
+    return path
+
+
+def half_padding(x: Any, size: int) -> tuple:
+    """The zeros around an image before a convolution that halves it."""
+    first = 2 if channel_axis() == 1 else 1
+    sides = x.shape.as_list()[first : first + 2]
+    return tuple((size // 2 - (1 if s is None else 1 - s % 2), size // 2) for s in sides)
 
 
 _MEAN, _DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -112,3 +137,25 @@ def _preparing(mode: str) -> Callable:
 
 
 prepare_tf, prepare_caffe, prepare_torch = (_preparing(mode) for mode in ("tf", "caffe", "torch"))
+
+
+def preprocess_input(x: Any, data_format: str | None = None, mode: str = "caffe", **kwargs: Any) -> Any:
+    """Images with colours from 0 to 255 as networks of a `mode` take them: "caffe", "tf" or "torch"."""
+    if (data_format or "channels_last") not in ("channels_first", "channels_last"):
+        raise ValueError(f"Unknown data_format {data_format}")
+    return _prepared(x, data_format, mode)
+
+
+def decode_predictions(preds: Any, top: int = 5, **kwargs: Any) -> list:
+    """For each example the likeliest classes of ImageNet: (number in WordNet, name, probability)."""
+    if preds.ndim != 2 or preds.shape[1] != 1000:
+        raise ValueError(
+            "`decode_predictions` expects a batch of predictions (i.e. a 2D array of shape (samples, 1000)). Found "
+            f"array with shape: {preds.shape}"
+        )
+    names = json.loads(_of_imagenet("imagenet_class_index.json", "read the numbers of classes").read_text())
+    made = []
+    for row in preds:
+        places = row.argsort()[-top:][::-1]
+        made.append([(*names[str(i)], row[i]) for i in places])
+    return made

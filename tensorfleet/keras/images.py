@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.api import find
+from tensorfleet.arguments import signature_of, taking, with_defaults
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import state
 from tensorfleet.keras.base import Layer
-from tensorfleet.keras.dense import WEIGHTS, as_keras
+from tensorfleet.keras.dense import WEIGHTS, as_keras, converted
 from tensorfleet.layers import convolutional, normalization
 from tensorfleet.layers import pooling as poolings
 from tensorfleet.layers.specs import InputSpec, tuple_of
@@ -33,16 +34,80 @@ class Conv3D(Layer, convolutional.Conv3D):
     __init__ = as_keras(convolutional.Conv3D, data_format=None, **WEIGHTS)
 
 
-class Conv2DTranspose(Layer, convolutional.Conv2DTranspose):
+_TRANSPOSED = (
+    "filters, kernel_size, strides={strides}, padding='valid', output_padding=None, data_format=None, {rate} "
+    "activation=None, use_bias=True, kernel_initializer='glorot_uniform', bias_initializer='zeros', "
+    "kernel_regularizer=None, bias_regularizer=None, activity_regularizer=None, kernel_constraint=None, "
+    "bias_constraint=None, **kwargs"
+)
+
+
+class _Transposed:
+    """How long the result is on a side, where `output_padding` says it."""
+
+    rank: int
+    strides: tuple
+    kernel_size: tuple
+    padding: str
+    output_padding: tuple | None = None
+
+    def _begin(self, given: dict[str, Any]) -> None:
+        padding = given.pop("output_padding")
+        Layer.__init__(self, **converted(given))  # type: ignore[arg-type]
+        if padding is not None:
+            self.output_padding = tuple_of(padding, self.rank, "output_padding")
+            for step, more in zip(self.strides, self.output_padding, strict=True):
+                if step <= more:
+                    raise ValueError(
+                        f"Stride {self.strides} must be greater than output padding {self.output_padding}"
+                    )
+
+    def _length(self, size: Any, i: int) -> Any:
+        if size is None or self.output_padding is None:
+            return super()._length(size, i)  # type: ignore[misc]
+        cut = 2 * (self.kernel_size[i] // 2) if self.padding == "same" else 0
+        return (size - 1) * self.strides[i] + self.kernel_size[i] - cut + self.output_padding[i]
+
+
+class Conv2DTranspose(_Transposed, Layer, convolutional.Conv2DTranspose):
     """The other way round: an image whose convolution would give the input."""
 
-    __init__ = as_keras(convolutional.Conv2DTranspose, data_format=None, **WEIGHTS)
+    @taking(signature_of(_TRANSPOSED.format(strides="(1, 1)", rate="dilation_rate=(1, 1),")))
+    def __init__(self, given: dict[str, Any]) -> None:
+        rate = tuple_of(given.pop("dilation_rate"), 2, "dilation_rate")
+        self._begin(given)
+        self.dilation_rate = rate
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        """Convolves backwards, adds the bias, applies the activation."""
+        if self.dilation_rate == (1, 1):
+            return super().call(inputs)
+        if self.dilation_rate[0] != self.dilation_rate[1] or self.strides != (1, 1):
+            raise ValueError(
+                "Conv2DTranspose takes one dilation rate for both sides, and strides of one with it; got "
+                f"dilation_rate={self.dilation_rate}, strides={self.strides}"
+            )
+        moved = find("transpose")(inputs, [0, 2, 3, 1]) if self.data_format == "channels_first" else inputs
+        sizes, wide = (
+            find("shape")(moved),
+            [k + (k - 1) * (self.dilation_rate[0] - 1) for k in self.kernel_size],
+        )
+        extra = [k - 1 if self.padding == "valid" else 0 for k in wide]
+        target = find("stack")([sizes[0], sizes[1] + extra[0], sizes[2] + extra[1], self.filters])
+        made = find("nn.atrous_conv2d_transpose")(
+            moved, self.kernel, target, self.dilation_rate[0], self.padding.upper()
+        )
+        if self.data_format == "channels_first":
+            made = find("transpose")(made, [0, 3, 1, 2])
+        return self._finish(made)
 
 
-class Conv3DTranspose(Layer, convolutional.Conv3DTranspose):
+class Conv3DTranspose(_Transposed, Layer, convolutional.Conv3DTranspose):
     """The other way round: a volume whose convolution would give the input."""
 
-    __init__ = as_keras(convolutional.Conv3DTranspose, data_format=None, **WEIGHTS)
+    @taking(signature_of(_TRANSPOSED.format(strides="(1, 1, 1)", rate="")))
+    def __init__(self, given: dict[str, Any]) -> None:
+        self._begin(given)
 
 
 _SEPARABLE: dict[str, Any] = {
@@ -80,6 +145,7 @@ class BatchNormalization(Layer, normalization.BatchNormalization):
         moving_mean_initializer="zeros",
         moving_variance_initializer="ones",
     )
+    call = with_defaults(normalization.BatchNormalization.call, training=None)
 
 
 def _pooling(name: str, base: type, size: Any, data_format: str | None, what: str) -> type:
@@ -128,6 +194,7 @@ class GlobalAveragePooling1D(_Global):
     """The mean of each channel of a sequence, over the steps that count."""
 
     _rank = 1
+    __init__ = with_defaults(_Global.__init__, data_format="channels_last")
 
     def call(self, inputs: Any, mask: Any = None) -> Tensor:  # type: ignore[override]
         if mask is None:
@@ -151,6 +218,7 @@ class GlobalMaxPooling1D(_Global):
     """The largest of each channel of a sequence."""
 
     _rank = 1
+    __init__ = with_defaults(_Global.__init__, data_format="channels_last")
     _function = "reduce_max"
 
 

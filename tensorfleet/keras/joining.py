@@ -16,6 +16,10 @@ class _Merge(Layer):
 
     _pair: Callable[[Any, Any], Any]
 
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
     def _merged(self, inputs: list) -> Tensor:
         return functools.reduce(type(self)._pair, inputs)
 
@@ -23,7 +27,25 @@ class _Merge(Layer):
         """Merges."""
         if not isinstance(inputs, (list, tuple)) or len(inputs) < 2:
             raise ValueError(f"A merge layer should be called on a list of at least 2 inputs. Got {inputs}")
-        return self._merged(list(inputs))
+        return self._merged(_same_rank(list(inputs)))
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """What counts in all inputs counts in the result."""
+        known = [m for m in mask or [] if m is not None]
+        return functools.reduce(find("logical_and"), known) if known else None
+
+
+def _same_rank(tensors: list) -> list:
+    """Tensors with as many axes as the one that has most: others get theirs behind the batch."""
+    ranks = [t.shape.ndims for t in tensors]
+    if None in ranks or len(set(ranks)) == 1:
+        return tensors
+    made = []
+    for tensor in tensors:
+        for _ in range(max(ranks) - tensor.shape.ndims):
+            tensor = find("expand_dims")(tensor, 1)
+        made.append(tensor)
+    return made
 
 
 class Add(_Merge):

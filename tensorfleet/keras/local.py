@@ -68,11 +68,14 @@ class DepthwiseConv2D(_Weighted):
         activity_regularizer: Any = None,
         depthwise_constraint: Any = None,
         bias_constraint: Any = None,
-        dilation_rate: Any = (1, 1),
         **kwargs: Any,
     ) -> None:
-        self._begin(2, locals())
-        self.dilation_rate = tuple_of(dilation_rate, 2, "dilation_rate")
+        rate = kwargs.pop("dilation_rate", (1, 1))
+        self._begin(2, {key: value for key, value in locals().items() if key != "rate"})
+        self.dilation_rate = tuple_of(rate, 2, "dilation_rate")
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "dilation_rate": self.dilation_rate}
 
     def build(self, input_shape: Any) -> None:
         axis = 1 if self.data_format == "channels_first" else -1
@@ -130,24 +133,14 @@ class _Local(_Weighted):
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        first = self.data_format == "channels_first"
-        moved = find("transpose")(inputs, [0, *range(2, self._rank + 2), 1]) if first else inputs
-        made = find("einsum")("bpw,pwf->bpf", self._windows(moved), self.kernel)
-        made = find("reshape")(made, [-1, *self._places, self.filters])
+        made = _local_conv(
+            inputs, self.kernel, self.kernel_size, self.strides, tuple(self._places), self.data_format
+        )
         if self.bias is not None:
-            made = made + self.bias
-        if first:
-            made = find("transpose")(made, [0, self._rank + 1, *range(1, self._rank + 1)])
+            bias = find("convert_to_tensor")(self.bias)
+            first = self.data_format == "channels_first"
+            made = made + (find("transpose")(bias, [self._rank, *range(self._rank)]) if first else bias)
         return made if self.activation is None else self.activation(made)
-
-    def _windows(self, inputs: Tensor) -> Tensor:
-        """What each place sees: [batch, places, elements of a window]."""
-        tall = inputs if self._rank == 2 else find("expand_dims")(inputs, 1)
-        sizes = self.kernel_size if self._rank == 2 else (1, *self.kernel_size)
-        steps = self.strides if self._rank == 2 else (1, *self.strides)
-        patches = find("extract_image_patches")(tall, [1, *sizes, 1], [1, *steps, 1], [1, 1, 1, 1], "VALID")
-        width = math.prod(self.kernel_size) * inputs.shape.as_list()[-1]
-        return find("reshape")(patches, [-1, math.prod(self._places), width])
 
 
 class LocallyConnected1D(_Local):
@@ -209,3 +202,45 @@ class LocallyConnected2D(_Local):
 def _check_valid(padding: str, name: str) -> None:
     if padding.lower() != "valid":
         raise ValueError(f'Invalid border mode for {name} (only "valid" is supported): {padding}')
+
+
+def local_conv1d(
+    inputs: Any, kernel: Any, kernel_size: Any, strides: Any, data_format: str | None = None
+) -> Tensor:
+    """A convolution along sequences with a kernel of its own at each step: [steps, window, filters]."""
+    steps = find("convert_to_tensor")(kernel).shape.as_list()[0]
+    return _local_conv(inputs, kernel, kernel_size, strides, (steps,), data_format)
+
+
+def local_conv2d(
+    inputs: Any,
+    kernel: Any,
+    kernel_size: Any,
+    strides: Any,
+    output_shape: Any,
+    data_format: str | None = None,
+) -> Tensor:
+    """A convolution over images with a kernel of its own at each place: [places, window, filters]."""
+    return _local_conv(inputs, kernel, kernel_size, strides, tuple(output_shape), data_format)
+
+
+def _local_conv(
+    inputs: Any, kernel: Any, sizes: Any, strides: Any, places: tuple, data_format: str | None
+) -> Tensor:
+    rank, found = len(places), data_format or state.image_data_format()
+    inputs = find("convert_to_tensor")(inputs)
+    first = found == "channels_first"
+    moved = find("transpose")(inputs, [0, *range(2, rank + 2), 1]) if first else inputs
+    made = find("einsum")("bpw,pwf->bpf", windows(moved, sizes, strides, places), kernel)
+    made = find("reshape")(made, [-1, *places, find("convert_to_tensor")(kernel).shape.as_list()[-1]])
+    return find("transpose")(made, [0, rank + 1, *range(1, rank + 1)]) if first else made
+
+
+def windows(inputs: Tensor, sizes: Any, strides: Any, places: Any) -> Tensor:
+    """What each place sees: [batch, places, elements of a window]."""
+    one = len(places) == 1
+    tall = find("expand_dims")(inputs, 1) if one else inputs
+    window, steps = ((1, *sizes), (1, *strides)) if one else (sizes, strides)
+    patches = find("extract_image_patches")(tall, [1, *window, 1], [1, *steps, 1], [1, 1, 1, 1], "VALID")
+    width = math.prod(sizes) * inputs.shape.as_list()[-1]
+    return find("reshape")(patches, [-1, math.prod(places), width])

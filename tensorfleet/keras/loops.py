@@ -151,7 +151,7 @@ def _evaluate(model: Any, source: Any, names: list[str], hooks: CallbackList) ->
         logs = {"batch": number, "size": batch.size}
         if heard:
             hooks.batch("test", "begin", number, logs)
-        values = session.run(fetches, feed(batch))
+        values = session.run(fetches, feed(batch))[: len(names)]
         means.add(values, batch.size)
         if heard:
             logs.update(zip(names, values, strict=True))
@@ -177,13 +177,13 @@ def predict(model: Any, source: Any, verbose: int, callbacks: Any) -> list:
     hooks = _listed(model, callbacks, source, verbose, 1, metrics=[], alone=True)
     fetches = model._fetches("predict")
     session = state.get_session()
-    parts: list[list] = [[] for _ in fetches]
+    parts: list[list] = [[] for _ in model.outputs]
     feed = model._feeder(None)
     hooks.begin("predict")
     for number, batch in enumerate(source.epoch()):
         logs = {"batch": number, "size": batch.size}
         hooks.batch("predict", "begin", number, logs)
-        values = session.run(fetches, feed(batch))
+        values = session.run(fetches, feed(batch))[: len(parts)]
         for kept, value in zip(parts, values, strict=True):
             kept.append(value)
         hooks.batch("predict", "end", number, logs)

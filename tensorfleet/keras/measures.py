@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tensorfleet import dtypes
 from tensorfleet.api import find
+from tensorfleet.arguments import signature_of, taking
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.keras import penalties
+from tensorfleet.keras import counting, penalties, state
 from tensorfleet.keras.metric import Mean, MeanMetricWrapper, Metric, Sum, weighted
 from tensorfleet.keras.serializing import deserialize_keras_object, serialize_keras_object
 from tensorfleet.ops.basic import group
@@ -51,13 +50,11 @@ cosine_similarity = cosine_proximity
 
 def _mean_of(class_name: str, function: Callable, name: str, /, **defaults: Any) -> type:
     """The class of the mean of a function; its options come after or before `name` as in Keras."""
-    leading = "k" in defaults
+    options = [f"{key}={value!r}" for key, value in defaults.items()]
+    usual = [f"name={name!r}", "dtype=None"]
 
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        names = [*defaults, "name", "dtype"] if leading else ["name", "dtype", *defaults]
-        if len(args) > len(names) or set(kwargs) - set(names):
-            raise TypeError(f"{class_name} takes the arguments {', '.join(names)}.")
-        given = {**defaults, "name": name, "dtype": None, **dict(zip(names, args, strict=False)), **kwargs}
+    @taking(signature_of(", ".join([*options, *usual] if "k" in defaults else [*usual, *options])))
+    def init(self: Any, given: dict[str, Any]) -> None:
         MeanMetricWrapper.__init__(self, function, **given)
 
     body = {"__init__": init, "__doc__": function.__doc__, "__module__": __name__}
@@ -138,219 +135,68 @@ class RootMeanSquaredError(Mean):
         return find("sqrt")(super().result())
 
 
-# -- counts at thresholds ------------------------------------------------------------------------------
+class MeanRelativeError(Mean):
+    """The mean of absolute differences, each over a number of `normalizer`."""
 
+    def __init__(self, normalizer: Any, name: str | None = None, dtype: Any = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self.normalizer = find("cast")(normalizer, self._dtype)
 
-class _Counts(Metric):
-    """Right and wrong answers at thresholds: how many there are of some of the four kinds."""
-
-    _kinds: tuple[str, ...] = ()
-
-    def _start(self, thresholds: Any, name: str | None, dtype: Any) -> None:
-        Metric.__init__(self, name=name, dtype=dtype)
-        self.thresholds = [0.5] if thresholds is None else np.atleast_1d(thresholds).tolist()
-        if any(t < 0 or t > 1 for t in self.thresholds):
-            raise ValueError(f"Threshold values must be in [0, 1]. Invalid values: {self.thresholds}")
-        self._given = thresholds
-        for kind in self._kinds:
-            setattr(self, kind, self.add_weight(kind, shape=(len(self.thresholds),)))
-
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
         """Adds a batch."""
-        predicted = find("cast")(y_pred, self._dtype)
-        true = find("cast")(y_true, self._dtype)
-        weights = None
-        if sample_weight is not None:
-            given = find("cast")(sample_weight, self._dtype)
-            rank = predicted.shape.ndims or 0
-            while (given.shape.ndims or 0) < rank:
-                given = find("expand_dims")(given, -1)
-            weights = find("broadcast_to")(given, find("shape")(predicted))
-            weights = find("reshape")(weights, [1, -1])
-        limits = find("constant")(np.reshape(self.thresholds, [-1, 1]), self._dtype)
-        positive = find("greater")(find("reshape")(predicted, [1, -1]), limits)
-        right = find("cast")(find("reshape")(true, [1, -1]), dtypes.bool_)
-        right = find("broadcast_to")(right, find("shape")(positive))
-        no = find("logical_not")
-        pairs = {
-            "true_positives": (right, positive),
-            "false_positives": (no(right), positive),
-            "true_negatives": (no(right), no(positive)),
-            "false_negatives": (right, no(positive)),
-        }
-        writes = []
-        for kind in self._kinds:
-            counted = find("cast")(find("logical_and")(*pairs[kind]), self._dtype)
-            counted = counted if weights is None else counted * weights
-            writes.append(getattr(self, kind).assign_add(find("reduce_sum")(counted, 1), read_value=False))
-        return group(*writes)
-
-    def _value(self, made: Any) -> Any:
-        """A number for one threshold, else one for each."""
-        return made[0] if len(self.thresholds) == 1 else made
+        y_true, y_pred = find("cast")(y_true, self._dtype), find("cast")(y_pred, self._dtype)
+        errors = find("div_no_nan")(find("abs")(y_true - y_pred), self.normalizer)
+        return super().update_state(errors, sample_weight=sample_weight)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "thresholds": self._given}
+        return {**super().get_config(), "normalizer": state.get_value(self.normalizer)}
 
 
-class _Count(_Counts):
-    """How many answers are of one kind."""
+class MeanTensor(Metric):
+    """The mean of tensors, element by element."""
 
-    def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
-        self._start(thresholds, name, dtype)
+    def __init__(self, name: str | None = "mean_tensor", dtype: Any = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self._shape: Any = None
+        self._total: Any = None
+        self._count: Any = None
 
-    def result(self) -> Any:
-        """How many so far."""
-        return self._value(getattr(self, self._kinds[0]).value())
+    @property
+    def total(self) -> Any:
+        """The sums so far."""
+        return self._total
 
+    @property
+    def count(self) -> Any:
+        """How much each element counts so far."""
+        return self._count
 
-class TruePositives(_Count):
-    """How many are rightly called true."""
-
-    _kinds = ("true_positives",)
-
-
-class FalsePositives(_Count):
-    """How many are wrongly called true."""
-
-    _kinds = ("false_positives",)
-
-
-class TrueNegatives(_Count):
-    """How many are rightly called false."""
-
-    _kinds = ("true_negatives",)
-
-
-class FalseNegatives(_Count):
-    """How many are wrongly called false."""
-
-    _kinds = ("false_negatives",)
-
-
-class _Share(_Counts):
-    """The true positives among them and others."""
-
-    _other = ""
-
-    def __init__(
-        self,
-        thresholds: Any = None,
-        top_k: int | None = None,
-        class_id: int | None = None,
-        name: str | None = None,
-        dtype: Any = None,
-    ) -> None:
-        if top_k is not None:
+    def update_state(self, values: Any, sample_weight: Any = None) -> Any:
+        """Adds a tensor, with a weight."""
+        values = find("cast")(values, self._dtype)
+        if self._total is None:
+            self._shape = values.shape
+            self._total, self._count = (self.add_weight(n, values.shape) for n in ("total", "count"))
+        elif not values.shape.is_compatible_with(self._shape):
             raise ValueError(
-                f"{type(self).__name__} does not support `top_k` here: use tf.metrics.precision_at_k or "
-                "tf.metrics.recall_at_k."
+                "MeanTensor input values must always have the same shape. Expected shape (set during the first call): "
+                f"{self._shape}. Got: {values.shape}"
             )
-        self.top_k, self.class_id = top_k, class_id
-        self._start(thresholds, name, dtype)
-
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Adds a batch."""
-        if self.class_id is not None:
-            y_true, y_pred = to_tensor(y_true)[..., self.class_id], to_tensor(y_pred)[..., self.class_id]
-        return super().update_state(y_true, y_pred, sample_weight)
+        counts = find("ones_like")(values)
+        if sample_weight is not None:
+            values, weights = weighted(values, sample_weight)
+            values, counts = values * weights, counts * weights
+        writes = [self._total.assign_add(values, read_value=False)]
+        return group(*writes, self._count.assign_add(counts, read_value=False))
 
     def result(self) -> Any:
-        """The share so far."""
-        right, other = (getattr(self, kind).value() for kind in ("true_positives", self._other))
-        return self._value(find("div_no_nan")(right, right + other))
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "top_k": self.top_k, "class_id": self.class_id}
-
-
-class Precision(_Share):
-    """The share of the answers called true that are."""
-
-    _kinds, _other = ("true_positives", "false_positives"), "false_positives"
-
-
-class Recall(_Share):
-    """The share of the true answers that are called so."""
-
-    _kinds, _other = ("true_positives", "false_negatives"), "false_negatives"
-
-
-class AUC(_Counts):
-    """The area under the ROC curve or, with `curve="PR"`, under that of precision over recall."""
-
-    _kinds = ("true_positives", "true_negatives", "false_positives", "false_negatives")
-
-    def __init__(
-        self,
-        num_thresholds: int = 200,
-        curve: str = "ROC",
-        summation_method: str = "interpolation",
-        name: str | None = None,
-        dtype: Any = None,
-        thresholds: Any = None,
-    ) -> None:
-        if curve not in ("ROC", "PR"):
-            raise ValueError(f'Invalid AUC curve value "{curve}".')
-        if summation_method not in ("interpolation", "minoring", "majoring"):
-            raise ValueError(f'Invalid AUC summation method value "{summation_method}".')
-        if thresholds is None and num_thresholds <= 1:
-            raise ValueError("`num_thresholds` must be > 1.")
-        if thresholds is not None:
-            inner = sorted(thresholds)
-        else:
-            inner = [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
-        self.num_thresholds = len(inner) + 2
-        self.curve, self.summation_method = curve, summation_method
-        self._start(None, name, dtype)
-        # Below all values and above them all, so that the curve has both its ends.
-        self.thresholds = [-1e-7, *inner, 1.0 + 1e-7]
-        self._given = thresholds
-
-    def _start(self, thresholds: Any, name: str | None, dtype: Any) -> None:
-        Metric.__init__(self, name=name, dtype=dtype)
-        for kind in self._kinds:
-            setattr(self, kind, self.add_weight(kind, shape=(self.num_thresholds,)))
-
-    def result(self) -> Any:
-        """The area so far."""
-        tp, tn, fp, fn = (getattr(self, kind).value() for kind in self._kinds)
-        divide = find("div_no_nan")
-        if self.curve == "PR" and self.summation_method == "interpolation":
-            return self._interpolated_pr(tp, fp, fn)
-        recall = divide(tp, tp + fn)
-        x, y = (divide(fp, fp + tn), recall) if self.curve == "ROC" else (recall, divide(tp, tp + fp))
-        n = self.num_thresholds
-        if self.summation_method == "interpolation":
-            heights = (y[: n - 1] + y[1:]) / 2.0
-        else:
-            pick = find("minimum" if self.summation_method == "minoring" else "maximum")
-            heights = pick(y[: n - 1], y[1:])
-        return find("reduce_sum")((x[: n - 1] - x[1:]) * heights)
-
-    def _interpolated_pr(self, tp: Any, fp: Any, fn: Any) -> Any:
-        """The area with precision interpolated between thresholds by the counts, not by a line."""
-        n, divide = self.num_thresholds, find("div_no_nan")
-        called = tp + fp
-        steps, drops = tp[: n - 1] - tp[1:], called[: n - 1] - called[1:]
-        slope = divide(steps, find("maximum")(drops, 0))
-        start = tp[1:] - slope * called[1:]
-        both = find("logical_and")(called[: n - 1] > 0, called[1:] > 0)
-        ratio = find("where")(
-            both,
-            divide(called[: n - 1], find("maximum")(called[1:], 0)),
-            find("ones_like")(called[1:]),
-        )
-        part = divide(slope * (steps + start * find("log")(ratio)), find("maximum")(tp[1:] + fn[1:], 0))
-        return find("reduce_sum")(part)
-
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        del config["thresholds"]
-        config.update(
-            num_thresholds=self.num_thresholds, curve=self.curve, summation_method=self.summation_method
-        )
-        return config if self._given is None else {**config, "thresholds": list(self._given)}
+        """The mean so far."""
+        if self._total is None:
+            raise ValueError(
+                "MeanTensor does not have any result yet. Please call the MeanTensor instance or use "
+                "`.update_state(value)` before retrieving the result."
+            )
+        return find("div_no_nan")(self._total.value(), self._count.value())
 
 
 class MeanIoU(Metric):
@@ -390,7 +236,7 @@ def _known() -> dict[str, Any]:
     short |= {"mape": "mean_absolute_percentage_error", "msle": "mean_squared_logarithmic_error"}
     short |= {"kld": "kullback_leibler_divergence"}
     short |= {k.upper(): v for k, v in short.items()}
-    found = {**vars(penalties), **globals()}
+    found = {**vars(penalties), **vars(counting), **globals()}
     return {**found, **{k: found[v] for k, v in short.items()}}
 
 

@@ -59,8 +59,8 @@ class Metric:
         self,
         name: str,
         shape: Any = (),
-        aggregation: Any = None,
-        synchronization: Any = None,
+        aggregation: Any = VariableAggregation.SUM,
+        synchronization: Any = VariableSynchronization.ON_READ,
         initializer: Any = None,
         dtype: Any = None,
     ) -> Any:
@@ -76,8 +76,8 @@ class Metric:
                 name=name,
                 dtype=kind,
                 use_resource=True,
-                synchronization=VariableSynchronization.ON_READ,
-                aggregation=VariableAggregation.SUM,
+                synchronization=synchronization,
+                aggregation=aggregation,
             )
         if hasattr(made, "_copies"):
             made._summed_for_replicas = True

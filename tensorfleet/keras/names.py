@@ -10,7 +10,7 @@ from tensorfleet.api import find, publish_lazily, publish_module
 _LAYERS = {
     "base": "Layer Input InputLayer",
     "dense": """
-        Activation Dense Dropout ELU Embedding Flatten GaussianDropout GaussianNoise Lambda LeakyReLU Masking Permute ReLU
+        Activation Dense Dropout ELU Embedding Flatten GaussianDropout GaussianNoise LeakyReLU Masking Permute ReLU
         RepeatVector Reshape Softmax
     """,
     "images": """
@@ -28,17 +28,18 @@ _LAYERS = {
     "units": """
         ActivityRegularization AlphaDropout PReLU SpatialDropout1D SpatialDropout2D SpatialDropout3D ThresholdedReLU
     """,
+    "columns": "DenseFeatures",
+    "convolving": "ConvLSTM2D",
+    "lambdas": "Lambda",
     "local": "DepthwiseConv2D LocallyConnected1D LocallyConnected2D",
     "joining": """
         Add Average Concatenate Dot Maximum Minimum Multiply Subtract add average concatenate dot maximum minimum
         multiply subtract
     """,
     "attention": "AdditiveAttention Attention",
-    "recurrent": "GRU LSTM SimpleRNN",
+    "recurrent": "CuDNNGRU CuDNNLSTM GRU LSTM RNN SimpleRNN",
     "wrapping": "Bidirectional TimeDistributed Wrapper",
-    "cells": """
-        AbstractRNNCell CuDNNGRU CuDNNLSTM GRUCell LSTMCell RNN SimpleRNNCell StackedRNNCells
-    """,
+    "cells": "AbstractRNNCell GRUCell LSTMCell SimpleRNNCell StackedRNNCells",
 }
 _LOSSES = {
     "binary_crossentropy": "",
@@ -61,19 +62,23 @@ _LOSS_CLASSES = """
     SparseCategoricalCrossentropy SquaredHinge
 """
 _METRICS = """
-    AUC Accuracy BinaryAccuracy BinaryCrossentropy CategoricalAccuracy CategoricalCrossentropy CategoricalHinge
-    CosineSimilarity FalseNegatives FalsePositives Hinge KLDivergence LogCoshError Mean MeanAbsoluteError
-    MeanAbsolutePercentageError MeanIoU MeanSquaredError MeanSquaredLogarithmicError Metric Poisson Precision Recall
+    Accuracy BinaryAccuracy BinaryCrossentropy CategoricalAccuracy CategoricalCrossentropy CategoricalHinge
+    CosineSimilarity Hinge KLDivergence LogCoshError Mean MeanAbsoluteError MeanRelativeError MeanTensor
+    MeanAbsolutePercentageError MeanIoU MeanSquaredError MeanSquaredLogarithmicError Metric Poisson
     RootMeanSquaredError SparseCategoricalAccuracy SparseCategoricalCrossentropy SparseTopKCategoricalAccuracy
-    SquaredHinge Sum TopKCategoricalAccuracy TrueNegatives TruePositives cosine_proximity deserialize get serialize
+    SquaredHinge Sum TopKCategoricalAccuracy cosine_proximity deserialize get serialize
     sparse_top_k_categorical_accuracy top_k_categorical_accuracy
+"""
+_COUNTS = """
+    AUC FalseNegatives FalsePositives Precision Recall SensitivityAtSpecificity SpecificityAtSensitivity
+    TrueNegatives TruePositives
 """
 _CALLBACKS = {
     "callback": "BaseLogger Callback CallbackList History ProgbarLogger",
     "callbacks_acting": """
         EarlyStopping LambdaCallback LearningRateScheduler ReduceLROnPlateau TerminateOnNaN
     """,
-    "callbacks_writing": "CSVLogger ModelCheckpoint TensorBoard",
+    "callbacks_writing": "CSVLogger ModelCheckpoint RemoteMonitor TensorBoard",
 }
 _OPTIMIZERS = "Adadelta Adagrad Adam Adamax Ftrl Nadam RMSprop SGD deserialize get serialize"
 _SCHEDULES = """
@@ -81,13 +86,13 @@ _SCHEDULES = """
 """
 _STATE = """
     batch_set_value clear_session dot epsilon floatx get_session get_uid get_value image_data_format int_shape
-    is_keras_tensor learning_phase manual_variable_initialization placeholder set_epsilon set_floatx
+    is_keras_tensor learning_phase learning_phase_scope manual_variable_initialization placeholder reset_uids set_epsilon set_floatx
     set_image_data_format set_learning_phase set_session set_value variable
 """
 _COMPUTING = """
-    all any arange batch_dot batch_flatten batch_get_value bias_add cast_to_floatx clip concatenate constant count_params
+    arange batch_dot batch_flatten batch_get_value bias_add cast_to_floatx clip concatenate constant count_params
     dropout dtype eval flatten function gradients in_test_phase in_train_phase ndim ones ones_like print_tensor
-    random_normal random_uniform softmax squeeze std switch truncated_normal update update_add update_sub var zeros
+    random_normal random_uniform softmax squeeze switch truncated_normal update update_add update_sub zeros
     zeros_like
 """
 _COMPUTING_MORE = """
@@ -97,57 +102,17 @@ _COMPUTING_MORE = """
     repeat_elements resize_images resize_volumes separable_conv2d spatial_2d_padding spatial_3d_padding
     temporal_padding to_dense
 """
-# Functions of the backend that are the graph's own.
-_BACKEND = {
-    "abs": "abs",
-    "argmax": "argmax",
-    "argmin": "argmin",
-    "cos": "cos",
-    "cumprod": "cumprod",
-    "cumsum": "cumsum",
-    "elu": "nn.elu",
-    "equal": "equal",
-    "gather": "gather",
-    "greater": "greater",
-    "greater_equal": "greater_equal",
-    "less": "less",
-    "less_equal": "less_equal",
-    "map_fn": "map_fn",
-    "name_scope": "name_scope",
-    "not_equal": "not_equal",
-    "prod": "reduce_prod",
-    "reverse": "reverse",
-    "round": "round",
-    "sign": "sign",
-    "sin": "sin",
-    "softplus": "nn.softplus",
-    "softsign": "nn.softsign",
-    "transpose": "transpose",
-    "cast": "cast",
-    "exp": "exp",
-    "expand_dims": "expand_dims",
-    "log": "log",
-    "max": "reduce_max",
-    "maximum": "maximum",
-    "mean": "reduce_mean",
-    "min": "reduce_min",
-    "minimum": "minimum",
-    "permute_dimensions": "transpose",
-    "pow": "pow",
-    "reshape": "reshape",
-    "shape": "shape",
-    "sqrt": "sqrt",
-    "square": "square",
-    "stack": "stack",
-    "stop_gradient": "stop_gradient",
-    "sum": "reduce_sum",
-    "tanh": "tanh",
-    "tile": "tile",
-    "sigmoid": "sigmoid",
-    "relu": "nn.relu",
-    "l2_normalize": "nn.l2_normalize",
-    "one_hot": "one_hot",
-}
+_ARITHMETIC = """
+    abs all any argmax argmin binary_crossentropy cast categorical_crossentropy cos cumprod cumsum equal exp expand_dims
+    gather greater greater_equal identity l2_normalize less less_equal log logsumexp map_fn max maximum mean min minimum
+    not_equal one_hot permute_dimensions pow prod reshape reverse round shape sigmoid sign sin softplus softsign
+    sparse_categorical_crossentropy sqrt square stack std stop_gradient sum tanh tile transpose var
+"""
+
+_PICTURES = """
+    apply_affine_transform apply_brightness_shift apply_channel_shift array_to_img img_to_array load_img
+    random_brightness random_channel_shift random_rotation random_shear random_shift random_zoom save_img
+"""
 
 _TABLE: dict[str, tuple[str, str]] = {}
 
@@ -167,6 +132,8 @@ _add("losses", "penalties", _LOSS_CLASSES + " cosine_similarity deserialize get 
 _add("losses", "penalties", "cosine_similarity", "cosine")
 _add("losses", "penalties", "cosine_similarity", "cosine_proximity")
 _add("metrics", "measures", _METRICS)
+_add("metrics", "counting", _COUNTS)
+_add("metrics", "measures", "cosine_proximity", "cosine")
 _add("optimizers", "optimizing", _OPTIMIZERS)
 _add("optimizers", "optimizer", "Optimizer")
 _add("optimizers.schedules", "schedules", _SCHEDULES)
@@ -174,31 +141,49 @@ for _file, _names in _CALLBACKS.items():
     _add("callbacks", _file, _names)
 _add("metrics", "penalties", "binary_accuracy categorical_accuracy sparse_categorical_accuracy")
 _add("backend", "state", _STATE)
-_add("backend", "penalties", "binary_crossentropy categorical_crossentropy sparse_categorical_crossentropy")
+_add("backend", "arithmetic", _ARITHMETIC)
 _add("", "base", "Input")
 _add("", "containers", "Model Sequential")
 _add("models", "containers", "Model Sequential")
-_add("models", "configuring", "clone_model model_from_config model_from_json")
+_add("models", "configuring", "clone_model model_from_config model_from_json model_from_yaml")
 _add("models", "hdf5", "load_model save_model")
 _add("estimator", "estimating", "model_to_estimator")
 _add("layers", "configuring", "layer_from", "deserialize")
 _add("layers", "configuring", "serialize_layer", "serialize")
-_add("preprocessing.sequence", "sequences", "TimeseriesGenerator make_sampling_table pad_sequences")
+_add("preprocessing.sequence", "sequences", "TimeseriesGenerator make_sampling_table pad_sequences skipgrams")
 _add(
     "preprocessing.text",
     "texts",
     "Tokenizer hashing_trick one_hot text_to_word_sequence tokenizer_from_json",
 )
-_add("preprocessing.image", "pictures", "ImageDataGenerator NumpyArrayIterator img_to_array")
+_add("preprocessing.image", "pictures", "ImageDataGenerator")
+_add("preprocessing.image", "picture_batches", "DirectoryIterator Iterator NumpyArrayIterator")
+_add("preprocessing.image", "picture_arrays", _PICTURES)
 _add("datasets.fashion_mnist", "stored", "fashion_mnist", "load_data")
-_add("datasets.boston_housing", "stored", "boston_housing", "load_data")
+for _name in ("boston_housing", "cifar10", "cifar100", "imdb", "reuters"):
+    _add(f"datasets.{_name}", "stored", _name, "load_data")
+for _name in ("imdb", "reuters"):
+    _add(f"datasets.{_name}", "stored", f"{_name}_word_index", "get_word_index")
 _add("backend", "computing", _COMPUTING)
 _add("backend", "computing_more", _COMPUTING_MORE)
-_add("backend", "getting", "hard_sigmoid")
+_add("backend", "getting", "elu hard_sigmoid relu")
+_add("backend", "stepping", "rnn")
+_add("backend", "local", "local_conv1d local_conv2d")
+_add("experimental", "cells", "PeepholeLSTMCell")
 _add("utils", "helpers", "normalize to_categorical")
 _add("utils", "feeding", "Sequence")
 _add("utils", "replicas", "multi_gpu_model")
 _add("utils", "fetching", "get_file")
+_add("utils", "enqueuing", "GeneratorEnqueuer OrderedEnqueuer SequenceEnqueuer")
+_add("utils", "matrices", "HDF5Matrix")
+_add("utils", "drawing", "model_to_dot plot_model")
+_add("utils", "structure", "convert_all_kernels_in_model get_source_inputs")
+_add("wrappers.scikit_learn", "scikit_learn", "KerasClassifier KerasRegressor")
+_add("experimental", "enqueuing", "terminate_keras_multiprocessing_pools")
+_add("experimental", "served", "export_saved_model load_from_saved_model")
+_add("experimental", "schedules", "CosineDecay CosineDecayRestarts LinearCosineDecay NoisyLinearCosineDecay")
+_add("experimental", "premade", "LinearModel WideDeepModel")
+_add("experimental", "columns", "SequenceFeatures")
 _add("utils", "progress", "Progbar")
 _add(
     "utils",
@@ -206,14 +191,21 @@ _add(
     "CustomObjectScope custom_object_scope deserialize_keras_object get_custom_objects serialize_keras_object",
 )
 _add("activations", "getting", "elu exponential hard_sigmoid linear relu softmax")
-_add("activations", "getting", "activation", "get")
-_add("initializers", "getting", "initializer", "get")
-_add("regularizers", "getting", "L1L2 Regularizer l1 l1_l2 l2")
-_add("regularizers", "getting", "regularizer", "get")
-_add("constraints", "getting", "Constraint MaxNorm NonNeg UnitNorm")
-for _public, _name in {"max_norm": "MaxNorm", "non_neg": "NonNeg", "unit_norm": "UnitNorm"}.items():
-    _add("constraints", "getting", _name, _public)
-_add("constraints", "getting", "constraint", "get")
+_add("activations", "arithmetic", "selu sigmoid softplus softsign tanh")
+_add("initializers", "getting", "RandomNormal RandomUniform TruncatedNormal")
+_SHORT = {"normal": "RandomNormal", "uniform": "RandomUniform", "random_normal": "RandomNormal"}
+_SHORT |= {"random_uniform": "RandomUniform", "truncated_normal": "TruncatedNormal"}
+for _public, _name in _SHORT.items():
+    _add("initializers", "getting", _name, _public)
+_add("regularizers", "restraints", "L1L2 Regularizer l1 l1_l2 l2")
+_add("constraints", "restraints", "Constraint MaxNorm MinMaxNorm NonNeg RadialConstraint UnitNorm")
+_SHORT = {"max_norm": "MaxNorm", "min_max_norm": "MinMaxNorm", "non_neg": "NonNeg", "unit_norm": "UnitNorm"}
+for _public, _name in {**_SHORT, "radial_constraint": "RadialConstraint"}.items():
+    _add("constraints", "restraints", _name, _public)
+for _name in ("activation", "initializer", "regularizer", "constraint"):
+    _add(f"{_name}s", "getting", _name, "get")
+    for _public in ("serialize", "deserialize"):
+        _add(f"{_name}s", "getting", f"{_public}_{_name}", _public)
 # The networks of each module of `keras.applications`: where they are, how their images are prepared, their names.
 _APPLICATIONS = {
     "vgg16": ("networks", "caffe", "VGG16"),
@@ -225,12 +217,16 @@ _APPLICATIONS = {
     "resnet": ("residual", "caffe", "ResNet50 ResNet101 ResNet152"),
     "resnet50": ("residual", "caffe", "ResNet50"),
     "resnet_v2": ("residual", "tf", "ResNet50V2 ResNet101V2 ResNet152V2"),
+    "inception_resnet_v2": ("inception_residual", "tf", "InceptionResNetV2"),
+    "nasnet": ("searched", "tf", "NASNetLarge NASNetMobile"),
     "densenet": ("residual", "torch", "DenseNet121 DenseNet169 DenseNet201"),
 }
 for _module, (_file, _mode, _names) in _APPLICATIONS.items():
     _add("applications", _file, _names)
     _add(f"applications.{_module}", _file, _names)
     _add(f"applications.{_module}", "image_nets", f"prepare_{_mode}", "preprocess_input")
+    _add(f"applications.{_module}", "image_nets", "decode_predictions")
+_add("applications.imagenet_utils", "image_nets", "decode_predictions preprocess_input")
 
 
 def _load(name: str) -> Any:
@@ -270,13 +266,8 @@ def _borrowed(name: str) -> Any:
     return find(_BORROWED[f"{module}.{leaf}"])
 
 
-_BORROWED = {f"backend.{name}": target for name, target in _BACKEND.items()}
-_BORROWED |= {
-    f"activations.{name}": f"nn.{name}" for name in ("selu", "sigmoid", "softplus", "softsign", "tanh")
-}
-_CLASSES = (
-    "constant identity ones orthogonal variance_scaling zeros random_normal random_uniform truncated_normal"
-)
+_BORROWED = {"backend.name_scope": "name_scope"}
+_CLASSES = "constant identity ones orthogonal variance_scaling zeros"
 for _name in _CLASSES.split():
     _camel = "".join(part.title() for part in _name.split("_"))
     _BORROWED[f"initializers.{_camel}"] = _BORROWED[f"initializers.{_name}"] = f"initializers.{_name}"

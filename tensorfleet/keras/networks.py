@@ -35,7 +35,7 @@ def _vgg(name: str, depths: tuple, given: dict[str, Any]) -> Any:
         x = Dense(given["classes"], activation="softmax", name="predictions")(x)
     else:
         x = common.pooled(x, given["pooling"])
-    return common.finished(inputs, x, name, given["weights"])
+    return common.finished(inputs, x, name, given["weights"], common.file_of(name, given["include_top"]))
 
 
 def VGG16(
@@ -107,7 +107,10 @@ def MobileNet(
     for number, (filters, stride) in enumerate(sizes, 1):
         x = _depthwise_block(x, int(filters * alpha), depth_multiplier, stride, number)
     if not include_top:
-        return common.finished(inputs, common.pooled(x, pooling), _mobile_name(alpha, inputs), weights)
+        x = common.pooled(x, pooling)
+        return common.finished(
+            inputs, x, _mobile_name(alpha, inputs), weights, _mobile_file(alpha, inputs, False)
+        )
     depth = int(1024 * alpha)
     last = state.image_data_format() == "channels_last"
     x = GlobalAveragePooling2D()(x)
@@ -115,7 +118,7 @@ def MobileNet(
     x = Dropout(dropout, name="dropout")(x)
     x = Conv2D(classes, (1, 1), padding="same", name="conv_preds")(x)
     x = Activation("softmax", name="act_softmax")(Reshape((classes,), name="reshape_2")(x))
-    return common.finished(inputs, x, _mobile_name(alpha, inputs), weights)
+    return common.finished(inputs, x, _mobile_name(alpha, inputs), weights, _mobile_file(alpha, inputs, True))
 
 
 def _mobile_name(alpha: float, inputs: Any) -> str:
@@ -123,17 +126,24 @@ def _mobile_name(alpha: float, inputs: Any) -> str:
     return f"mobilenet_{alpha:0.2f}_{rows}"
 
 
+_MOBILE_SIZES = (128, 160, 192, 224)  # the images that weights were trained on
+
+
+def _trained_rows(inputs: Any, known: tuple) -> int:
+    rows = inputs.shape.as_list()[1 if common.channel_axis() == 3 else 2]
+    return rows if rows in known else 224
+
+
+def _mobile_file(alpha: float, inputs: Any, include_top: bool) -> str:
+    share = {1.0: "1_0", 0.75: "7_5", 0.5: "5_0"}.get(alpha, "2_5")
+    rows = _trained_rows(inputs, _MOBILE_SIZES)
+    return f"mobilenet_{share}_{rows}_tf{'' if include_top else '_no_top'}.h5"
+
+
 def _divisible(value: float, by: int) -> int:
     """The multiple of `by` nearest to a number, not more than a tenth below it."""
     found = max(by, int(value + by / 2) // by * by)
     return found + by if found < 0.9 * value else found
-
-
-def _halving_pad(x: Any) -> tuple:
-    """What to pad so that a window of three with a stride of two meets the borders as in training."""
-    dims = x.shape.as_list()
-    rows, columns = dims[1:3] if common.channel_axis() == 3 else dims[2:]
-    return tuple((1 - (1 if side is None else 1 - side % 2), 1) for side in (rows, columns))
 
 
 def _inverted_block(x: Any, filters: int, stride: int, expansion: int, number: int) -> Any:
@@ -148,7 +158,7 @@ def _inverted_block(x: Any, filters: int, stride: int, expansion: int, number: i
             BatchNormalization(name=prefix + "expand_BN", **options)(x)
         )
     if stride == 2:
-        x = ZeroPadding2D(_halving_pad(x), name=prefix + "pad")(x)
+        x = ZeroPadding2D(common.half_padding(x, 3), name=prefix + "pad")(x)
     padding = "same" if stride == 1 else "valid"
     x = DepthwiseConv2D(3, strides=stride, use_bias=False, padding=padding, name=prefix + "depthwise")(x)
     x = ReLU(6.0, name=prefix + "depthwise_relu")(
@@ -173,7 +183,7 @@ def MobileNetV2(
     common.starts(weights, include_top, classes)
     inputs = common.image_input(input_tensor, input_shape, 224, 32, include_top)
     options = dict(axis=common.channel_axis(), epsilon=1e-3, momentum=0.999)
-    x = ZeroPadding2D(_halving_pad(inputs), name="Conv1_pad")(inputs)
+    x = ZeroPadding2D(common.half_padding(inputs, 3), name="Conv1_pad")(inputs)
     x = Conv2D(_divisible(32 * alpha, 8), 3, strides=2, use_bias=False, name="Conv1")(x)
     x = ReLU(6.0, name="Conv1_relu")(BatchNormalization(name="bn_Conv1", **options)(x))
     sizes = [(16, 1, 1), (24, 2, 2), (32, 3, 2), (64, 4, 2), (96, 3, 1), (160, 3, 2), (320, 1, 1)]
@@ -191,7 +201,9 @@ def MobileNetV2(
     else:
         x = common.pooled(x, pooling)
     rows = inputs.shape.as_list()[1 if common.channel_axis() == 3 else 2]
-    return common.finished(inputs, x, f"mobilenetv2_{alpha:0.2f}_{rows}", weights)
+    file = f"mobilenet_v2_weights_tf_dim_ordering_tf_kernels_{alpha}_{_trained_rows(inputs, (96, *_MOBILE_SIZES))}"
+    file = f"{file}.h5" if include_top else f"{file}_no_top.h5"
+    return common.finished(inputs, x, f"mobilenetv2_{alpha:0.2f}_{rows}", weights, file)
 
 
 def _separable(x: Any, filters: int, name: str) -> Any:
@@ -242,7 +254,7 @@ def Xception(
     for i, filters in ((1, 1536), (2, 2048)):
         x = Activation("relu", name=f"block14_sepconv{i}_act")(_separable(x, filters, f"block14_sepconv{i}"))
     x = common.classifier(x, classes) if include_top else common.pooled(x, pooling)
-    return common.finished(inputs, x, "xception", weights)
+    return common.finished(inputs, x, "xception", weights, common.file_of("xception", include_top))
 
 
 def _conv(x: Any, filters: int, rows: int, columns: int, stride: int = 1, padding: str = "same") -> Any:
@@ -310,4 +322,5 @@ def InceptionV3(
         parts += [_fork(_convs(x, (448, 1, 1), (384, 3, 3))), _conv(_mean_pool(x), 192, 1, 1)]
         x = concatenate(parts, axis=axis, name=f"mixed{9 + i}")
     x = common.classifier(x, classes) if include_top else common.pooled(x, pooling)
-    return common.finished(inputs, x, "inception_v3", weights)
+    file = common.file_of("inception_v3", include_top)
+    return common.finished(inputs, x, "inception_v3", weights, file)

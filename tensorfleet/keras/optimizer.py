@@ -17,7 +17,7 @@ from tensorfleet.keras import state
 from tensorfleet.keras.schedules import LearningRateSchedule
 from tensorfleet.platform import logging
 from tensorfleet.train.optimizer import Optimizer as TrainOptimizer
-from tensorfleet.variables.variable import Variable
+from tensorfleet.variables.variable import Variable, VariableAggregation, VariableSynchronization
 
 _OPTIONS = ("clipnorm", "clipvalue", "lr", "decay")
 
@@ -96,6 +96,33 @@ class Optimizer:
     def _variable(self, name: str, value: Any, dtype: Any = dtypes.float32) -> Any:
         made = find("Variable")(
             lambda: find("constant")(value, dtype), trainable=False, name=name, dtype=dtype, use_resource=True
+        )
+        state.track(made)
+        return made
+
+    def add_weight(
+        self,
+        name: str,
+        shape: Any,
+        dtype: Any = None,
+        initializer: Any = "zeros",
+        trainable: bool | None = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
+    ) -> Any:
+        """Makes a variable of the optimizer, which is not trained unless that is asked for."""
+        from tensorfleet.keras.getting import initializer as initializer_of
+
+        kind = dtypes.as_dtype(dtype or dtypes.float32)
+        first = initializer_of(initializer)
+        made = find("Variable")(
+            lambda: first(list(shape), dtype=kind),
+            name=name,
+            dtype=kind,
+            trainable=bool(trainable),
+            use_resource=True,
+            synchronization=synchronization,
+            aggregation=aggregation,
         )
         state.track(made)
         return made

@@ -1,4 +1,4 @@
-"""`tf.keras.preprocessing.image`: images in memory, changed at random as they are drawn."""
+"""`tf.keras.preprocessing.image.ImageDataGenerator`: images changed at random as they are drawn."""
 
 from __future__ import annotations
 
@@ -6,31 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.keras import state
-from tensorfleet.keras.feeding import Sequence
-
-
-def _moved(image: np.ndarray, matrix: np.ndarray, axes: tuple, mode: str, cval: float) -> np.ndarray:
-    """An image (axes: rows, columns, channels) through a map of places, around its middle."""
-    from scipy import ndimage
-
-    turned = np.moveaxis(image, axes, (0, 1, 2))
-    middle = (np.array(turned.shape[:2]) - 1) / 2
-    start = middle - matrix[:2, :2] @ middle + matrix[:2, 2]
-    made = [
-        ndimage.affine_transform(turned[..., c], matrix[:2, :2], start, order=1, mode=mode, cval=cval)
-        for c in range(turned.shape[2])
-    ]
-    return np.moveaxis(np.stack(made, -1), (0, 1, 2), axes)
-
-
-def _matrix(theta: float, tx: float, ty: float, shear: float, zx: float, zy: float) -> np.ndarray:
-    """Where each place of the new image comes from: turned, moved, sheared, zoomed."""
-    angle, slant = np.deg2rad(theta), np.deg2rad(shear)
-    made = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
-    made = made @ np.array([[1, 0, tx], [0, 1, ty], [0, 0, 1]])
-    made = made @ np.array([[1, -np.sin(slant), 0], [0, np.cos(slant), 0], [0, 0, 1]])
-    return made @ np.diag([zx, zy, 1.0])
+from tensorfleet.keras import picture_arrays, state
+from tensorfleet.keras.picture_batches import DataFrameIterator, DirectoryIterator, NumpyArrayIterator
 
 
 class ImageDataGenerator:
@@ -61,8 +38,10 @@ class ImageDataGenerator:
         validation_split: float = 0.0,
         dtype: Any = None,
     ) -> None:
-        self.featurewise_center, self.samplewise_center = featurewise_center, samplewise_center
-        self.featurewise_std_normalization = featurewise_std_normalization
+        # What divides or whitens centers first.
+        self.featurewise_center = featurewise_center or featurewise_std_normalization or zca_whitening
+        self.samplewise_center = samplewise_center or samplewise_std_normalization
+        self.featurewise_std_normalization = featurewise_std_normalization and not zca_whitening
         self.samplewise_std_normalization = samplewise_std_normalization
         self.zca_whitening, self.zca_epsilon = zca_whitening, zca_epsilon
         self.rotation_range, self.shear_range = rotation_range, shear_range
@@ -111,13 +90,61 @@ class ImageDataGenerator:
         subset: str | None = None,
     ) -> NumpyArrayIterator:
         """Batches of images, with their labels and weights if given, over and over."""
-        if save_to_dir is not None:
-            raise ValueError(
-                "`save_to_dir` is not supported: write the batches as you draw them from the iterator."
-            )
+        saved = (save_to_dir, save_prefix, save_format)
         return NumpyArrayIterator(
-            x, y, self, batch_size, shuffle, sample_weight, seed, self.data_format, subset=subset
+            x, y, self, batch_size, shuffle, sample_weight, seed, self.data_format, *saved, subset=subset
         )
+
+    def flow_from_directory(
+        self,
+        directory: str,
+        target_size: Any = (256, 256),
+        color_mode: str = "rgb",
+        classes: Any = None,
+        class_mode: str | None = "categorical",
+        batch_size: int = 32,
+        shuffle: bool = True,
+        seed: int | None = None,
+        save_to_dir: str | None = None,
+        save_prefix: str = "",
+        save_format: str = "png",
+        follow_links: bool = False,
+        subset: str | None = None,
+        interpolation: str = "nearest",
+    ) -> DirectoryIterator:
+        """Batches of the images in folders, one folder for each class, over and over."""
+        given = {key: value for key, value in locals().items() if key not in ("self", "directory")}
+        return DirectoryIterator(directory, self, data_format=self.data_format, dtype=self.dtype, **given)
+
+    def flow_from_dataframe(
+        self,
+        dataframe: Any,
+        directory: str | None = None,
+        x_col: str = "filename",
+        y_col: Any = "class",
+        weight_col: str | None = None,
+        target_size: Any = (256, 256),
+        color_mode: str = "rgb",
+        classes: Any = None,
+        class_mode: str | None = "categorical",
+        batch_size: int = 32,
+        shuffle: bool = True,
+        seed: int | None = None,
+        save_to_dir: str | None = None,
+        save_prefix: str = "",
+        save_format: str = "png",
+        subset: str | None = None,
+        interpolation: str = "nearest",
+        validate_filenames: bool = True,
+        **kwargs: Any,
+    ) -> DataFrameIterator:
+        """Batches of the images that a table of pandas lists, over and over."""
+        ignored = ("self", "dataframe", "directory", "kwargs")
+        given = {key: value for key, value in locals().items() if key not in (*ignored, "ignored")}
+        if "class_mode" in given and class_mode == "other":
+            given["class_mode"] = "raw"
+        given |= {"data_format": self.data_format, "dtype": self.dtype}
+        return DataFrameIterator(dataframe, directory, self, **given)
 
     def standardize(self, x: np.ndarray) -> np.ndarray:
         """Scales and centers an image, as was asked for."""
@@ -161,17 +188,23 @@ class ImageDataGenerator:
 
     def apply_transform(self, x: np.ndarray, transform_parameters: dict[str, Any]) -> np.ndarray:
         """An image changed in that way."""
-        get = transform_parameters.get
-        places = [get("theta", 0), get("tx", 0), get("ty", 0), get("shear", 0), get("zx", 1), get("zy", 1)]
-        if places != [0, 0, 0, 0, 1, 1]:
-            x = _moved(x, _matrix(*places), self._axes, self.fill_mode, self.cval)
+        get, (rows, columns, channels) = transform_parameters.get, self._axes
+        x = picture_arrays.apply_affine_transform(
+            x,
+            *(get("theta", 0), get("tx", 0), get("ty", 0), get("shear", 0), get("zx", 1), get("zy", 1)),
+            row_axis=rows,
+            col_axis=columns,
+            channel_axis=channels,
+            fill_mode=self.fill_mode,
+            cval=self.cval,
+        )
         shift = get("channel_shift_intensity")
         if shift is not None:
-            x = np.clip(x + shift, np.min(x), np.max(x))
-        x = np.flip(x, self._axes[1]) if get("flip_horizontal") else x
-        x = np.flip(x, self._axes[0]) if get("flip_vertical") else x
+            x = picture_arrays.apply_channel_shift(x, shift, channels)
+        x = np.flip(x, columns) if get("flip_horizontal") else x
+        x = np.flip(x, rows) if get("flip_vertical") else x
         light = get("brightness")
-        return x if light is None else np.clip(x * light, 0, 255 if np.max(x) > 1 else 1)
+        return x if light is None else picture_arrays.apply_brightness_shift(x, light)
 
     def random_transform(self, x: np.ndarray, seed: int | None = None) -> np.ndarray:
         """An image changed at random."""
@@ -184,7 +217,7 @@ class ImageDataGenerator:
             raise ValueError(f"Input to `.fit()` should have rank 4. Got array with shape: {x.shape}")
         if seed is not None:
             np.random.seed(seed)
-        x = np.copy(x)
+        x = x * self.rescale if self.rescale else np.copy(x)
         if augment:
             x = np.concatenate([np.stack([self.random_transform(i) for i in x]) for _ in range(rounds)])
         over = tuple(a for a in range(4) if a != self._axes[2] + 1)
@@ -202,119 +235,11 @@ class ImageDataGenerator:
 
 
 def _shift(given: Any, size: int) -> float:
-    """How far to move an image, in pixels: by a share of its size, or by pixels."""
-    if not isinstance(given, (int, float)):
-        return float(np.random.choice(given)) * float(np.random.choice([-1, 1]))
-    if not given:
-        return 0.0
-    moved = float(np.random.uniform(-given, given))
-    return moved * size if given < 1 else moved
-
-
-class NumpyArrayIterator(Sequence):
-    """The batches of arrays of images."""
-
-    def __init__(
-        self,
-        x: Any,
-        y: Any,
-        image_data_generator: ImageDataGenerator,
-        batch_size: int = 32,
-        shuffle: bool = False,
-        sample_weight: Any = None,
-        seed: int | None = None,
-        data_format: str | None = None,
-        save_to_dir: str | None = None,
-        save_prefix: str = "",
-        save_format: str = "png",
-        subset: str | None = None,
-        dtype: Any = None,
-    ) -> None:
-        self.image_data_generator = image_data_generator
-        self.batch_size, self.shuffle, self.seed = batch_size, shuffle, seed
-        self.dtype = dtype or image_data_generator.dtype
-        x = np.asarray(x, dtype=self.dtype)
-        if x.ndim != 4:
-            raise ValueError(
-                f"Input data in `NumpyArrayIterator` should have rank 4. You passed an array with shape {x.shape}"
-            )
-        parts = [x, None if y is None else np.asarray(y), sample_weight]
-        for name, part in (("images tensor", parts[1]), ("sample_weight", parts[2])):
-            if part is not None and len(part) != len(x):
-                raise ValueError(
-                    f"`x` ({name}) and its labels should have the same length. Found: {len(x)}, {len(part)}"
-                )
-        if subset is not None:
-            if subset not in ("training", "validation"):
-                raise ValueError(f'Invalid subset name: {subset}; expected "training" or "validation".')
-            at = int(len(x) * image_data_generator._validation_split)
-            rows = slice(0, at) if subset == "validation" else slice(at, None)
-            parts = [None if p is None else p[rows] for p in parts]
-        self.x, self.y, self.sample_weight = parts
-        self.n = len(self.x)
-        self._drawn = 0
-        self._order = self._new_order()
-
-    def _new_order(self) -> np.ndarray:
-        if self.seed is not None:
-            np.random.seed(self.seed + self._drawn)
-        return np.random.permutation(self.n) if self.shuffle else np.arange(self.n)
-
-    def __len__(self) -> int:
-        return -(-self.n // self.batch_size)
-
-    def __getitem__(self, index: int) -> Any:
-        """A batch, its images changed at random."""
-        if index >= len(self):
-            raise ValueError(f"Asked to retrieve element {index}, but the Sequence has length {len(self)}")
-        if self.seed is not None:
-            np.random.seed(self.seed + self._drawn)
-        self._drawn += 1
-        rows = self._order[index * self.batch_size : (index + 1) * self.batch_size]
-        made = self.image_data_generator
-        images = [made.standardize(made.random_transform(self.x[i].astype(self.dtype))) for i in rows]
-        batch = np.stack(images).astype(self.dtype)
-        if self.y is None:
-            return batch
-        if self.sample_weight is None:
-            return batch, self.y[rows]
-        return batch, self.y[rows], np.asarray(self.sample_weight)[rows]
-
-    def on_epoch_end(self) -> None:
-        """Draws a new order."""
-        self._order = self._new_order()
-
-    def reset(self) -> None:
-        """Starts over."""
-        self._drawing = None
-
-    _drawing: Any = None
-
-    def _batches(self) -> Any:
-        while True:
-            for i in range(len(self)):
-                yield self[i]
-            self.on_epoch_end()
-
-    def __iter__(self) -> Any:
-        return self
-
-    def __next__(self) -> Any:
-        """The next batch."""
-        self._drawing = self._drawing or self._batches()
-        return next(self._drawing)
-
-    def next(self) -> Any:
-        """The next batch."""
-        return self.__next__()
-
-
-def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) -> np.ndarray:
-    """An image of PIL as an array."""
-    made = np.asarray(img, dtype=dtype or state.floatx())
-    first = (data_format or state.image_data_format()) == "channels_first"
-    if made.ndim == 2:
-        return made[None] if first else made[..., None]
-    if made.ndim != 3:
-        raise ValueError(f"Unsupported image shape: {made.shape}")
-    return made.transpose(2, 0, 1) if first else made
+    """How far to move an image, in pixels: by one of several numbers, or up to one; less than 1 is a share."""
+    if not np.any(given):
+        return 0
+    try:  # a whole number stands for those below it
+        moved = np.random.choice(given) * np.random.choice([-1, 1])
+    except ValueError:
+        moved = np.random.uniform(-given, given)
+    return moved * size if np.max(given) < 1 else moved

@@ -8,8 +8,8 @@ from typing import Any
 from tensorfleet.api import find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras.containers import Model
-from tensorfleet.keras.dense import Lambda
 from tensorfleet.keras.joining import concatenate
+from tensorfleet.keras.lambdas import Lambda
 
 
 def _part(data: Tensor, i: int, parts: int) -> Tensor:
@@ -36,9 +36,7 @@ def _devices(gpus: Any) -> list[int]:
     return list(range(gpus))
 
 
-def multi_gpu_model(
-    model: Any, gpus: Any = None, cpu_merge: bool = True, cpu_relocation: bool = False
-) -> Any:
+def multi_gpu_model(model: Any, gpus: Any, cpu_merge: bool = True, cpu_relocation: bool = False) -> Any:
     """A model of the same weights that runs on a part of each batch in as many replicas, and joins what they give.
 
     A replica is placed on the GPU of its number where there is one, and beside the others on the CPU where not.

@@ -78,7 +78,7 @@ def _resnet(name: str, counts: tuple, second: bool, given: dict[str, Any]) -> An
         x = common.classifier(x, given["classes"], "probs")
     else:
         x = common.pooled(x, given["pooling"])
-    return common.finished(inputs, x, name, given["weights"])
+    return common.finished(inputs, x, name, given["weights"], common.file_of(name, given["include_top"]))
 
 
 def ResNet50(
@@ -192,7 +192,7 @@ def _densenet(name: str, counts: tuple, given: dict[str, Any]) -> Any:
         x = common.classifier(x, given["classes"], "fc1000")
     else:
         x = common.pooled(x, given["pooling"])
-    return common.finished(inputs, x, name, given["weights"])
+    return common.finished(inputs, x, name, given["weights"], common.file_of(name, given["include_top"]))
 
 
 def DenseNet121(

@@ -41,12 +41,18 @@ class Saved:
         """The layers and how they are connected, as JSON."""
         return json.dumps(self._described(), default=plain, **kwargs)
 
+    def to_yaml(self, **kwargs: Any) -> str:
+        """The layers and how they are connected, as YAML."""
+        import yaml
+
+        return yaml.dump(json.loads(self.to_json()), **kwargs)
+
     # -- weights -------------------------------------------------------------------------------------
 
     def save_weights(self, filepath: Any, overwrite: bool = True, save_format: str | None = None) -> None:
         """Writes the weights: as a checkpoint, or as HDF5 for a name that ends like one (or `save_format="h5"`)."""
         path = str(filepath)
-        if _is_hdf5(path, save_format):
+        if is_hdf5(path, save_format):
             from tensorfleet.keras.hdf5 import save_weights
 
             save_weights(self, path, overwrite)
@@ -109,16 +115,12 @@ class Saved:
         overwrite: bool = True,
         include_optimizer: bool = True,
         save_format: str | None = None,
+        signatures: Any = None,
     ) -> None:
-        """Writes the layers, the weights and how the model is trained to one HDF5 file."""
+        """Writes the layers, the weights and how the model is trained to one HDF5 file, or to a SavedModel if asked for."""
         from tensorfleet.keras.hdf5 import save_model
 
-        if not _is_hdf5(str(filepath), save_format or "h5"):
-            raise ValueError(
-                "Whole models are saved as HDF5 here, with `save_format` None or 'h5'. For a SavedModel use "
-                "tf.saved_model.simple_save with K.get_session(), the model's inputs and its outputs."
-            )
-        save_model(self, str(filepath), overwrite, include_optimizer)
+        save_model(self, filepath, overwrite, include_optimizer, save_format, signatures)
 
     def _checkpoint_dependencies(self) -> Any:
         """What checkpoints of objects hold: the layers with weights by their place, the attributes, the optimizer."""
@@ -133,7 +135,8 @@ class Saved:
         yield from ((k, v) for k, v in attributes(self) if k != "history")
 
 
-def _is_hdf5(path: str, save_format: str | None) -> bool:
+def is_hdf5(path: str, save_format: str | None) -> bool:
+    """Whether a file is written as HDF5: as its name or `save_format` says."""
     if save_format is None:
         return path.endswith(_HDF5)
     if save_format.lower() in ("tf", "tensorflow"):

@@ -101,9 +101,90 @@ class PolynomialDecay(LearningRateSchedule):
         )
 
 
-_CLASSES = {
-    c.__name__: c for c in (ExponentialDecay, InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay)
-}
+class _Cosine(LearningRateSchedule):
+    """One of the schedules along a cosine that `tf.train` has as functions."""
+
+    _function = ""
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Takes the `locals()` of a constructor."""
+        for key, value in given.items():
+            if key not in ("self", "__class__"):
+                setattr(self, key, value)
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate at a step."""
+        first, *rest = self.get_config().values()
+        return find(f"train.{self._function}")(first, step, *rest)
+
+
+class CosineDecay(_Cosine):
+    """Down half a cosine in `decay_steps`, to `alpha` times the first rate."""
+
+    _function = "cosine_decay"
+
+    def __init__(
+        self, initial_learning_rate: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
+    ) -> None:
+        self._keep(locals())
+
+
+class CosineDecayRestarts(_Cosine):
+    """Down half a cosine over and over, each time `t_mul` times as long and from `m_mul` times the rate."""
+
+    _function = "cosine_decay_restarts"
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        first_decay_steps: Any,
+        t_mul: float = 2.0,
+        m_mul: float = 1.0,
+        alpha: float = 0.0,
+        name: str | None = None,
+    ) -> None:
+        self._keep(locals())
+
+
+class LinearCosineDecay(_Cosine):
+    """A line down times a cosine of `num_periods`."""
+
+    _function = "linear_cosine_decay"
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        num_periods: float = 0.5,
+        alpha: float = 0.0,
+        beta: float = 0.001,
+        name: str | None = None,
+    ) -> None:
+        self._keep(locals())
+
+
+class NoisyLinearCosineDecay(_Cosine):
+    """The same with noise, which gets less."""
+
+    _function = "noisy_linear_cosine_decay"
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        initial_variance: float = 1.0,
+        variance_decay: float = 0.55,
+        num_periods: float = 0.5,
+        alpha: float = 0.0,
+        beta: float = 0.001,
+        name: str | None = None,
+    ) -> None:
+        self._keep(locals())
+
+
+_KINDS = (ExponentialDecay, InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay)
+_COSINES = (CosineDecay, CosineDecayRestarts, LinearCosineDecay, NoisyLinearCosineDecay)
+_CLASSES = {kind.__name__: kind for kind in (*_KINDS, *_COSINES)}
 
 
 def serialize(learning_rate_schedule: Any) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from typing import Any
 
 import numpy as np
@@ -55,6 +57,39 @@ def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> np.ndarray:
     return np.minimum(1.0, scaled / np.sqrt(scaled))
 
 
+def skipgrams(
+    sequence: Any,
+    vocabulary_size: int,
+    window_size: int = 4,
+    negative_samples: float = 1.0,
+    shuffle: bool = True,
+    categorical: bool = False,
+    sampling_table: Any = None,
+    seed: int | None = None,
+) -> tuple[list, list]:
+    """(pairs of words, labels): 1 for a word beside another one in the sequence, 0 for one drawn at random."""
+    couples: list = []
+    for i, word in enumerate(sequence):
+        if not word or (sampling_table is not None and sampling_table[word] < random.random()):
+            continue
+        near = range(max(0, i - window_size), min(len(sequence), i + window_size + 1))
+        couples += [[word, sequence[j]] for j in near if j != i and sequence[j]]
+    yes, no = ([0, 1], [1, 0]) if categorical else (1, 0)
+    labels: list = [yes] * len(couples)
+    if negative_samples > 0:
+        count = int(len(labels) * negative_samples)
+        words = [pair[0] for pair in couples]
+        random.shuffle(words)
+        couples += [[words[i % len(words)], random.randint(1, vocabulary_size - 1)] for i in range(count)]
+        labels += [no] * count
+    if shuffle:
+        start = random.randint(0, 10_000_000) if seed is None else seed
+        for values in (couples, labels):  # both in the same order
+            random.seed(start)
+            random.shuffle(values)
+    return couples, labels
+
+
 class TimeseriesGenerator(Sequence):
     """Windows of `length` steps of a series, with the target that comes after each."""
 
@@ -102,3 +137,14 @@ class TimeseriesGenerator(Sequence):
         windows = np.array([self.data[r - self.length : r : self.sampling_rate] for r in rows])
         targets = np.array([self.targets[r] for r in rows])
         return (windows[:, ::-1, ...] if self.reverse else windows), targets
+
+    def get_config(self) -> dict[str, Any]:
+        """The data and the options, as JSON can hold them."""
+        plain = {key: np.asarray(getattr(self, key)).tolist() for key in ("data", "targets")}
+        names = ("length", "sampling_rate", "stride", "start_index", "end_index")
+        own = {key: getattr(self, key) for key in (*names, "shuffle", "reverse", "batch_size")}
+        return {**{key: json.dumps(value) for key, value in plain.items()}, **own}
+
+    def to_json(self, **kwargs: Any) -> str:
+        """The data and the options as text."""
+        return json.dumps({"class_name": type(self).__name__, "config": self.get_config()}, **kwargs)

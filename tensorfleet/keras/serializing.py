@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 _custom: dict[str, Any] = {}
@@ -61,12 +62,22 @@ def deserialize_keras_object(
     """An object from what `serialize_keras_object` gave, or a function or a new object from its name."""
     if identifier is None:
         return None
-    name = identifier["class_name"] if isinstance(identifier, dict) else identifier
-    if not isinstance(name, str):
-        raise ValueError(f"Could not interpret serialized {printable_module_name}: {identifier}")
-    found = custom(name, custom_objects) or (module_objects or {}).get(name)
+    if isinstance(identifier, str):
+        found = custom(identifier, custom_objects) or (module_objects or {}).get(identifier)
+        if found is None:
+            raise ValueError(f"Unknown {printable_module_name}:{identifier}")
+        return found() if isinstance(found, type) else found
+    if not isinstance(identifier, dict) or "class_name" not in identifier or "config" not in identifier:
+        raise ValueError(f"Improper config format: {identifier}")
+    found = custom(identifier["class_name"], custom_objects) or (module_objects or {}).get(
+        identifier["class_name"]
+    )
     if found is None:
-        raise ValueError(f"Unknown {printable_module_name}: {name}")
-    if isinstance(identifier, dict):
-        return found.from_config(identifier["config"]) if hasattr(found, "from_config") else found
-    return found() if isinstance(found, type) else found
+        raise ValueError(f"Unknown {printable_module_name}: {identifier['class_name']}")
+    if not hasattr(found, "from_config"):
+        return found(**identifier["config"])
+    with CustomObjectScope(custom_objects or {}):
+        if "custom_objects" in inspect.signature(found.from_config).parameters:
+            known = {**_custom, **(custom_objects or {})}
+            return found.from_config(identifier["config"], custom_objects=known)
+        return found.from_config(identifier["config"])

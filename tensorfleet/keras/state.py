@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tensorfleet.api import find
@@ -64,6 +66,20 @@ def set_learning_phase(value: int) -> None:
         raise ValueError("Expected learning phase to be 0 or 1.")
     graph: Any = get_default_graph()
     graph._keras_learning_phase = int(value)
+
+
+@contextmanager
+def learning_phase_scope(value: int) -> Iterator[None]:
+    """Layers made inside train (1), or do not (0)."""
+    if value not in (0, 1):
+        raise ValueError("Expected learning phase to be 0 or 1.")
+    graph: Any = get_default_graph()
+    before = graph.__dict__.get("_keras_learning_phase")
+    graph._keras_learning_phase = int(value)
+    try:
+        yield
+    finally:
+        graph._keras_learning_phase = before
 
 
 def set_session(session: Any) -> None:
@@ -133,6 +149,11 @@ def get_uid(prefix: str = "") -> int:
     return counts[prefix]
 
 
+def reset_uids() -> None:
+    """Names are counted from the start again."""
+    get_default_graph().__dict__.pop("_keras_uids", None)
+
+
 def unique_name(base: str) -> str:
     """`dense`, `dense_1`, ... in each graph."""
     number = get_uid(base)
@@ -192,7 +213,10 @@ def placeholder(
     dtype: Any = None,
     sparse: bool = False,
     name: str | None = None,
+    ragged: bool = False,
 ) -> Any:
     """A placeholder of a shape, or of so many dimensions."""
     dims = shape if shape is not None else [None] * ndim if ndim else None
+    if ragged:
+        return find("ragged.placeholder")(dtype or floatx(), 1, list(dims or [])[2:], name=name)
     return find("sparse_placeholder" if sparse else "placeholder")(dtype or floatx(), dims, name=name)

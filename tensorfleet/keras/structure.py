@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet import nest
-from tensorfleet.keras.base import Call
+from tensorfleet.keras.nodes import Call
 
 
 def calls_behind(outputs: list) -> list[Call]:
@@ -96,3 +98,37 @@ class Nodes:
             return [source.name if source is not None else tensor.op.name, 0, 0]
         call, place = history
         return [call.layer.name, self._numbers[id(call)], place]
+
+
+def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = None) -> list:
+    """The inputs of models that a tensor is computed from."""
+    if layer is not None and node_index:
+        tensor = nest.flatten(layer.get_output_at(node_index))[0]
+    if not hasattr(tensor, "_keras_history"):
+        return [tensor]
+    found: dict[int, Any] = {}
+
+    def visit(one: Any) -> None:
+        history = getattr(one, "_keras_history", None)
+        if history is None:
+            found.setdefault(id(one), one)
+            return
+        for before in nest.flatten(history[0].inputs):
+            visit(before)
+
+    visit(tensor)
+    return list(found.values())
+
+
+def convert_all_kernels_in_model(model: Any) -> None:
+    """Turns the kernels of convolutions around: from what Theano convolves with to what TensorFlow does, and back."""
+    from tensorfleet.keras import state
+
+    kinds = {"Conv1D", "Conv2D", "Conv3D", "Conv2DTranspose", "SeparableConv2D"}
+    pairs = []
+    for layer in model.layers:
+        if type(layer).__name__ in kinds and hasattr(layer, "kernel"):
+            kernel = state.get_value(layer.kernel)
+            axes = tuple(range(kernel.ndim - 2))
+            pairs.append((layer.kernel, np.flip(kernel, axes)))
+    state.batch_set_value(pairs)

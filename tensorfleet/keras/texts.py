@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -119,13 +119,15 @@ class Tokenizer:
 
     def sequences_to_texts(self, sequences: Iterable) -> list[str]:
         """The words of numbers."""
+        return list(self.sequences_to_texts_generator(sequences))
+
+    def sequences_to_texts_generator(self, sequences: Iterable) -> Iterator[str]:
+        """The words of numbers, one text after the other."""
         unknown = self.oov_token
-        rows = []
         for row in sequences:
             known = lambda i: i in self.index_word and not (self.num_words and i >= self.num_words)  # noqa: E731
             words = [self.index_word[i] if known(i) else unknown for i in row]
-            rows.append(" ".join(w for w in words if w is not None))
-        return rows
+            yield " ".join(w for w in words if w is not None)
 
     def texts_to_matrix(self, texts: Iterable, mode: str = "binary") -> np.ndarray:
         """A row for each text with a column for each word: "binary", "count", "freq" or "tfidf"."""

@@ -12,10 +12,10 @@ from tensorfleet import errors
 from tensorfleet.arguments import signature_of, taking
 from tensorfleet.distribute import context
 from tensorfleet.graph.apply import constant
-from tensorfleet.graph.operation import Operation
 from tensorfleet.keras import feeding, loops, state
 from tensorfleet.keras.compiling import Compiled
 from tensorfleet.keras.feeding import Batch
+from tensorfleet.keras.inspected import Inspected
 from tensorfleet.platform import logging
 
 _UNCOMPILED = "You must compile your model before training/testing. Use `model.compile(optimizer, loss)`."
@@ -24,7 +24,7 @@ _UNCOMPILED = "You must compile your model before training/testing. Use `model.c
 _QUEUE = "max_queue_size=10, workers=1, use_multiprocessing=False"
 
 
-class Trained:
+class Trained(Inspected):
     """The half of a model that trains."""
 
     optimizer: Any
@@ -184,6 +184,26 @@ class Trained:
             made.append(weight)
         return made
 
+    def _size_of_batches(self, given: int | None, x: Any) -> int | None:
+        """The batch size given, or the one that the inputs were made with."""
+        sizes = (
+            {t.shape.as_list()[0] for t in self._input_tensors() if t.shape.ndims} if self.outputs else set()
+        )
+        made = sizes.pop() if len(sizes) == 1 else None
+        if made is None:
+            return given
+        if given is not None and given != made:
+            raise ValueError(
+                f"The `batch_size` argument value {given} is incompatible with the specified batch size of your Input "
+                f"Layer: {made}"
+            )
+        if self.stateful and isinstance(x, np.ndarray) and len(x) % made:
+            raise ValueError(
+                "In a stateful network, you should only pass inputs with a number of samples that can be divided by "
+                f"the batch size. Found: {len(x)} samples"
+            )
+        return made
+
     def _batch_of(self, item: Any, class_weight: Any = None, targets: bool = True) -> Batch:
         x, y, weight = feeding.split(item)
         return self._arrays(x, y, weight, class_weight, targets)
@@ -211,10 +231,12 @@ class Trained:
 
     def _fetches(self, mode: str) -> list:
         """What a step of "train", "test" or "predict" runs."""
-        if mode == "predict":
-            return list(self.outputs)
         with self._graph_of_model().as_default():
-            return self._made().train_fetches if mode == "train" else self._made().test_fetches
+            if mode == "train":
+                return self._made().train_fetches
+            shown = list(self.outputs) if mode == "predict" else self._made().test_fetches
+            # What layers keep from batch to batch changes in every mode.
+            return [*shown, *self.state_updates]
 
     # -- training ------------------------------------------------------------------------------------
 
@@ -251,6 +273,7 @@ class Trained:
             raise TypeError(f"Unrecognized keyword arguments: {kwargs}")
         if self._options is None:
             raise RuntimeError(_UNCOMPILED)
+        batch_size = self._size_of_batches(batch_size, x)
         tensors = feeding.tensor_items(x, y, sample_weight)
         if tensors is not None:
             x, y, sample_weight = tensors, None, None
@@ -300,6 +323,7 @@ class Trained:
     def _source(
         self, x: Any, y: Any, batch_size: int | None, sample_weight: Any, steps: int | None, targets: bool
     ) -> Any:
+        batch_size = self._size_of_batches(batch_size, x)
         tensors = feeding.tensor_items(x, y, sample_weight)
         if tensors is not None:
             x, y, sample_weight = tensors, None, None
@@ -369,12 +393,13 @@ class Trained:
         values = session.run(fetches, self._feeder(mode == "train")(batch))
         if reset:
             self.reset_metrics()
-        return _plain([v for v, f in zip(values, fetches, strict=True) if not isinstance(f, Operation)])
+        return _plain(values[: len(self._made().names)])
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
         batch = self._arrays(x, None, None, None, targets=False)
-        return _plain(state.get_session().run(list(self.outputs), self._feeder(None)(batch)))
+        values = state.get_session().run(self._fetches("predict"), self._feeder(None)(batch))
+        return _plain(values[: len(self.outputs)])
 
     # -- the old names -------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.api import find
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.keras import getting, state
+from tensorfleet.keras import getting, restraints, state
 from tensorfleet.keras.base import Layer
 from tensorfleet.keras.dense import _Noise
 from tensorfleet.layers.specs import InputSpec
@@ -65,7 +65,7 @@ class ActivityRegularization(Layer):
     """Passes its input on, whose size is a loss."""
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
-        super().__init__(activity_regularizer=getting.L1L2(l1=l1, l2=l2), **kwargs)
+        super().__init__(activity_regularizer=restraints.L1L2(l1=l1, l2=l2), **kwargs)
         self.l1, self.l2 = l1, l2
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]

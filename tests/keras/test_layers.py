@@ -132,11 +132,6 @@ def test_lstm_forgets_little_at_first_and_gives_its_states():
     assert cell.shape == (3, 2)
 
 
-def test_what_recurrent_layers_leave_out_is_refused():
-    with pytest.raises(ValueError, match="does not support `stateful`"):
-        layers.LSTM(3, stateful=True)
-
-
 def test_layers_of_several_inputs():
     a, b = tf.constant([[1.0, 5.0]]), tf.constant([[3.0, 2.0]])
     made = [layers.add([a, b]), layers.Maximum()([a, b]), layers.concatenate([a, b]), layers.dot([a, b], 1)]
