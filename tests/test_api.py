@@ -21,6 +21,7 @@ ROOT = Path(tf.__file__).parent
 OURS = ("fleet.", "python.", "core.", "contrib.", "examples.", "keras.", "distributions.", "xla.", "models.")
 OURS += ("linalg.LinearOperator",)
 UNLISTED = {"__version__", "__git_version__", "__compiler_version__", "compat.v1"}
+UNLISTED |= {"compat.v2", "compat.v2.newaxis"}  # its names are those of version 2
 UNLISTED |= {"config.list_physical_devices"}  # its name since 2.1
 UNLISTED |= {"data.experimental.AutoShardPolicy"}  # since 2.1, and used by scripts of 1.15 all the same
 # Where we differ on purpose. An entry that is no longer needed fails the test.

@@ -153,8 +153,11 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray:
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(np.asarray(value), dtype)
-    if isinstance(value, TensorShape) and dtype is not None:
-        _check_dimensions(value, dtype)
+    if isinstance(value, TensorShape):
+        if dtype is None and value.rank == 0:
+            dtype = dtypes.int32  # no dimension tells what a scalar's shape is made of
+        if dtype is not None:
+            _check_dimensions(value, dtype)
     value = _plain(value)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         return _from_numpy(np.asarray(value), dtype)

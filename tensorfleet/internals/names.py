@@ -60,8 +60,6 @@ _ALIASES = """
     linalg.tensor_diag: ops.array_ops.tensor_diag
     squeeze: ops.array_ops.squeeze_v2
     expand_dims: ops.array_ops.expand_dims_v2
-    argmax: ops.math_ops.argmax_v2
-    argmin: ops.math_ops.argmin_v2
     keras.initializers.Initializer: ops.init_ops.Initializer
     layers.experimental.keras_style_scope: layers.base.keras_style_scope
     layers.experimental.set_keras_style: layers.base.set_keras_style
@@ -86,6 +84,7 @@ _ALIASES = """
     data.Dataset: data.ops.dataset_ops.DatasetV1Adapter data.ops.dataset_ops.DatasetV2
     nest.is_nested: data.util.nest.is_sequence util.nest.is_sequence_or_composite
     device: framework.ops.device_v2
+    set_random_seed: framework.random_seed.set_seed
     get_static_value: framework.tensor_util.constant_value
     make_ndarray: framework.tensor_util.MakeNdarray
     logging.TaskLevelStatusMessage: platform.tf_logging.TaskLevelStatusMessage

@@ -214,6 +214,9 @@ _add("constraints", "getting", "Constraint MaxNorm NonNeg UnitNorm")
 for _public, _name in {"max_norm": "MaxNorm", "non_neg": "NonNeg", "unit_norm": "UnitNorm"}.items():
     _add("constraints", "getting", _name, _public)
 _add("constraints", "getting", "constraint", "get")
+for _kind in ("activation", "initializer", "regularizer", "constraint"):
+    _add(f"{_kind}s", "configured", f"serialize_{_kind}", "serialize")
+    _add(f"{_kind}s", "configured", f"{_kind}_from", "deserialize")
 # The networks of each module of `keras.applications`: where they are, how their images are prepared, their names.
 _APPLICATIONS = {
     "vgg16": ("networks", "caffe", "VGG16"),
