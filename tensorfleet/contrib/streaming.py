@@ -12,6 +12,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys
 from tensorfleet.metrics.base import collect, fitted, metric_variable, ratio
+from tensorfleet.metrics.top_k import average_precision_at_top_k
 from tensorfleet.variables.creation import create_variable
 from tensorfleet.variables.scope import variable_scope
 
@@ -22,6 +23,23 @@ for _name in _COUNTED:
         f"contrib.metrics.streaming_{_name}_at_thresholds",
     )
 publish(find("confusion_matrix"), "contrib.metrics.confusion_matrix")
+
+
+@export("contrib.metrics.streaming_sparse_average_precision_at_top_k")
+def streaming_sparse_average_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The average precision of classes that are ranked already, of all items so far."""
+    return average_precision_at_top_k(
+        labels, top_k_predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
 for _name in ("set_difference", "set_intersection", "set_size", "set_union"):
     publish(find(f"sets.{_name}"), f"contrib.metrics.{_name}")
 
