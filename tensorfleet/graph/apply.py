@@ -454,7 +454,7 @@ def add_const(array: np.ndarray, dtype: DType, name: str, verify_shape: Any = No
 
 
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
 ) -> Tensor:
     """A tensor that always has this value; with `shape`, the last value fills what is missing."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
@@ -466,7 +466,7 @@ def constant(
         raise TypeError("List of Tensors when single Tensor expected; use tf.stack.") from e
     if shape is not None:
         array = _fill_shape(array, as_shape(shape), verify_shape)
-    return add_const(array, wanted or dtypes.as_dtype(array.dtype), name)
+    return add_const(array, wanted or dtypes.as_dtype(array.dtype), "Const" if name is None else name)
 
 
 def _fill_shape(array: np.ndarray, shape: TensorShape, verify: bool) -> np.ndarray:

@@ -129,7 +129,7 @@ def convert_n_to_tensor(
     ]
 
 
-@export("python.framework.ops.get_name_scope")
+@export("python.framework.ops.get_name_scope", "contrib.framework.get_name_scope")
 def get_name_scope() -> str:
     """The name scope that is open now, without a slash at its end."""
     return find("get_default_graph")().get_name_scope()

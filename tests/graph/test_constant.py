@@ -1,5 +1,7 @@
 """What shapes know of values while a graph is built."""
 
+import pytest
+
 import tensorfleet as tf
 
 
@@ -56,3 +58,21 @@ def test_the_shape_of_a_scalar_is_a_vector_of_integers():
     assert tf.convert_to_tensor(tf.TensorShape([])).dtype == tf.int32
     assert tf.ones_like(tf.TensorShape([])).dtype == tf.int32
     assert tf.convert_to_tensor(tf.TensorShape([]), tf.int64).dtype == tf.int64
+
+
+def test_integers_beyond_their_type_keep_the_lowest_bits():
+    made = [
+        tf.constant(-2147483649, tf.int32),
+        tf.constant([2**31], tf.int32),
+        tf.constant([-1, 300], tf.uint8),
+        tf.constant(1) + 2**31,
+    ]
+    with tf.Session() as sess:
+        found = [value.tolist() for value in sess.run(made)]
+    assert found == [2147483647, [-2147483648], [255, 44], -2147483647]
+    with pytest.raises(OverflowError, match="too large"):
+        tf.constant(2**70, tf.int32)
+
+
+def test_a_constant_may_be_named_none():
+    assert tf.constant(1, name=None).op.name == "Const"
