@@ -131,7 +131,9 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
             setattr(module, name, found)
             return found
         if source is None:
-            part = full.removeprefix("python.").removeprefix("contrib.").split(".")[0]
+            part = (
+                full.removeprefix("python.").removeprefix("contrib.").removeprefix("compat.v2.").split(".")[0]
+            )
             instead = INSTEAD.get(part, "docs/compatibility.md lists what is supported")
             raise AttributeError(
                 f"module 'tf{'.' + path if path else ''}' has no attribute {name!r}; {instead}"

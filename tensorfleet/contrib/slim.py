@@ -16,7 +16,7 @@ from tensorfleet.arguments import bound, signature_of
 from tensorfleet.contrib.optimize import clip_gradient_norms, multiply_gradients
 from tensorfleet.contrib.optimize import create_train_op as make_train_op
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import get_collection, get_collection_ref, get_default_graph, name_scope
+from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.train.patience import for_steps
 
 _USE_DEFAULT = 0
@@ -285,45 +285,6 @@ def prefetch_queue(
         fill = find("to_float")(queue.size()) * (1.0 / capacity)
         find("summary.scalar")(f"fraction_of_{capacity}_full", fill)
         return queue
-
-
-@export("contrib.slim.utils.convert_collection_to_dict", "contrib.layers.utils.convert_collection_to_dict")
-def convert_collection_to_dict(collection: str, clear_collection: bool = False) -> dict[str, Any]:
-    """A collection's tensors by the scope of the layer that made each."""
-    found = {alias: t for t in get_collection(collection) for alias in get_tensor_aliases(t)}
-    if clear_collection:
-        get_collection_ref(collection).clear()
-    return found
-
-
-@export("contrib.slim.utils.get_tensor_aliases", "contrib.layers.utils.get_tensor_aliases")
-def get_tensor_aliases(tensor: Any) -> list[str]:
-    """The scopes of the layers whose result a tensor is; its name when no layer said so."""
-    return getattr(tensor, "aliases", None) or [tensor.name.removesuffix(":0")]
-
-
-@export("contrib.slim.utils.append_tensor_alias", "contrib.layers.utils.append_tensor_alias")
-def append_tensor_alias(tensor: Any, alias: str) -> Any:
-    """The tensor, which has one more alias."""
-    tensor.aliases = [*(getattr(tensor, "aliases", None) or []), alias.removesuffix("/")]
-    return tensor
-
-
-@export("contrib.slim.utils.collect_named_outputs", "contrib.layers.utils.collect_named_outputs")
-def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
-    """The outputs, which have an alias and are in the collections from now on."""
-    if collections:
-        append_tensor_alias(outputs, alias)
-        find("add_to_collections")(collections, outputs)
-    return outputs
-
-
-@export("contrib.slim.utils.last_dimension", "contrib.layers.utils.last_dimension")
-def last_dimension(shape: Any, min_rank: int = 1) -> Any:
-    """The size of a shape's last axis."""
-    if len(shape) < min_rank:
-        raise ValueError(f"rank of shape must be at least {min_rank} not {len(shape)}")
-    return shape[-1].value
 
 
 @export("contrib.slim.model_analyzer.analyze_vars")

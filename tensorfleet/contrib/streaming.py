@@ -24,6 +24,23 @@ for _name in _COUNTED:
         f"contrib.metrics.streaming_{_name}_at_thresholds",
     )
 publish(find("confusion_matrix"), "contrib.metrics.confusion_matrix")
+
+
+@export("contrib.metrics.streaming_sparse_average_precision_at_top_k")
+def streaming_sparse_average_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The average precision of classes that are ranked already, of all items so far."""
+    return average_precision_at_top_k(
+        labels, top_k_predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
 for _name in ("set_difference", "set_intersection", "set_size", "set_union"):
     publish(find(f"sets.{_name}"), f"contrib.metrics.{_name}")
 
@@ -249,19 +266,4 @@ def sparse_recall_at_top_k(
     """`tf.metrics.recall_at_top_k`."""
     return find("metrics.recall_at_top_k")(
         labels, top_k_predictions, None, class_id, weights, metrics_collections, updates_collections, name
-    )
-
-
-@export("contrib.metrics.streaming_sparse_average_precision_at_top_k")
-def streaming_sparse_average_precision_at_top_k(
-    top_k_predictions: Any,
-    labels: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor]:
-    """`tf.metrics.average_precision_at_k` of predictions that are given by their classes, the best first."""
-    return average_precision_at_top_k(
-        labels, top_k_predictions, weights, metrics_collections, updates_collections, name
     )

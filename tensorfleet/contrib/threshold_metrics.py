@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.api import export, find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.metrics.base import collect, metric
-from tensorfleet.metrics.thresholds import _EPSILON, _NAMES, Pair, _counts, _evenly
+from tensorfleet.metrics.thresholds import _EPSILON, KINDS, Pair, _evenly, counts_at_thresholds
 
 
 def _at_best(
@@ -16,7 +16,7 @@ def _at_best(
 ) -> Pair:
     """What a function makes of the counts at all thresholds: of those so far, and with the update."""
     with find("variable_scope")(name, scope, (predictions, labels, weights)):
-        values, updates = _counts(labels, predictions, _evenly(count), weights, tuple(_NAMES))
+        values, updates = counts_at_thresholds(labels, predictions, _evenly(count), weights, tuple(KINDS))
         return (
             find("identity")(compute(values), name="value"),
             find("identity")(compute(updates), name="update_op"),

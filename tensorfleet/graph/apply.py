@@ -460,7 +460,7 @@ def add_const(array: np.ndarray, dtype: DType, name: str, verify_shape: Any = No
 
 
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
 ) -> Tensor:
     """A tensor that always has this value; with `shape`, the last value fills what is missing."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)

@@ -77,10 +77,10 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
         return TensorShape(None)
     if tensor.shape.rank is not None and tensor.shape.rank != 1:
         raise ValueError(f"Shape {tensor.shape} must have rank 1 to stand for a shape: {tensor.name}")
-    value = constant_value(tensor)
+    op = tensor.op
+    value = constant_value(op._inputs[0] if _enters_from_outermost(op) else tensor)
     if value is not None:
         return TensorShape._of(tuple(None if d < 0 else int(d) for d in value))
-    op = tensor.op
     if op.type in ("Shape", "ShapeN"):
         return op._inputs[tensor.value_index].shape
     if op.type in ("Identity", "Cast"):
@@ -106,7 +106,7 @@ def _dimension(tensor: Tensor) -> int | None:
     if value is not None:
         return None if value < 0 else int(value)
     op = tensor.op
-    if op.type in ("Identity", "Cast"):
+    if op.type in ("Identity", "Cast") or _enters_from_outermost(op):
         return _dimension(op._inputs[0])
     if op.type == "StridedSlice" and op._attrs["shrink_axis_mask"] == 1:
         begin = constant_value(op._inputs[1])
@@ -114,7 +114,39 @@ def _dimension(tensor: Tensor) -> int | None:
             source = constant_value_as_shape(op._inputs[0])
             if source.rank is not None and -source.rank <= int(begin[0]) < source.rank:
                 return source.as_list()[int(begin[0])]
-    return None
+    return _computed(op)
+
+
+def _enters_from_outermost(op: Operation) -> bool:
+    """Whether a tensor is what a loop outside of all others takes in as it is: shapes inside may be made of it.
+
+    Only shapes: `tf.get_static_value` does not know it.
+    """
+    return op.type == "Enter" and op._attrs["is_constant"] and op._inputs[0]._op.type != "Enter"
+
+
+def _computed(op: Operation) -> int | None:
+    """What is computed from other dimensions."""
+    if (
+        not op.spec.pure
+        or not op._inputs
+        or len(op._outputs) != 1
+        or op._outputs[0].dtype.np_dtype.kind != "i"
+    ):
+        return None
+    values = []
+    for t in op._inputs:
+        size = _dimension(t) if t.shape.rank == 0 and t.dtype.np_dtype.kind == "i" else None
+        if size is None:
+            return None
+        values.append(np.array(size, t.dtype.np_dtype))
+    from tensorfleet.graph.kernels import run_numpy
+
+    try:
+        found = int(run_numpy(op, values)[0])
+    except Exception:  # as above: the op itself will raise it
+        return None
+    return None if found < 0 else found
 
 
 def _sliced(op: Operation) -> TensorShape | None:

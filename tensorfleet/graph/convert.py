@@ -153,8 +153,11 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray:
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(np.asarray(value), dtype)
-    if isinstance(value, (TensorShape, Dimension)) and dtype is not None:
-        _check_dimensions(value, dtype)
+    if isinstance(value, (TensorShape, Dimension)):
+        if dtype is None and isinstance(value, TensorShape) and value.rank == 0:
+            dtype = dtypes.int32  # no dimension tells what a scalar's shape is made of
+        if dtype is not None:
+            _check_dimensions(value, dtype)
     value = _plain(value)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         return _from_numpy(np.asarray(value), dtype)
@@ -165,11 +168,20 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray:
     _check_fits(value, dtype)
     try:
         array = np.array(value, dtype=dtype.np_dtype)
-    except OverflowError as e:
-        raise TypeError(f"Expected {dtype.name}, got {value!r}, which does not fit.") from e
+    except OverflowError:
+        return _wrapped(value).astype(dtype.np_dtype)
     except ValueError as e:
         raise _ragged(value, e) from e
     return array
+
+
+def _wrapped(value: Any) -> np.ndarray:
+    """Integers of 64 bits, of which a narrower type keeps the lowest: so masks of bits are written as numbers."""
+    wide = np.uint64 if np.min(np.array(value, object)) >= 0 else np.int64
+    try:
+        return np.array(value, wide)
+    except OverflowError:
+        raise OverflowError("Python int too large to convert to C long") from None
 
 
 def _from_numpy(array: np.ndarray, dtype: DType | None) -> np.ndarray:

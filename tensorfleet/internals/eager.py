@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tensorfleet.api import export, find, publish
+from tensorfleet.api import export, find, publish, publish_lazily, publish_module
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies
@@ -24,6 +24,18 @@ from tensorfleet.ops.basic import identity
 def never() -> bool:
     """False: there are only graphs of version 1."""
     return False
+
+
+# Libraries for both kinds of execution take these from `tensorflow.contrib.eager.python import tfe`.
+for _module in ("contrib.eager.python", "contrib.eager.python.tfe"):
+    publish_module(_module, "contrib.eager")
+publish_lazily(
+    lambda _: find("executing_eagerly"), "contrib.eager.executing_eagerly", "contrib.eager.in_eager_mode"
+)
+publish_lazily(
+    lambda _: find("python.framework.test_util.run_in_graph_and_eager_modes"),
+    "contrib.eager.run_test_in_graph_and_eager_modes",
+)
 
 
 class _Context:

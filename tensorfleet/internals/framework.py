@@ -13,9 +13,11 @@ from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph import registry
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import (
     get_default_graph,
+    graph_of,
     graph_stack,
     session_stack,
 )
@@ -32,6 +34,20 @@ def dimension(value: Any) -> Dimension:
 @export("python.framework.ops._set_call_cpp_shape_fn")
 def set_call_cpp_shape_fn(_: Any) -> None:
     """Does nothing: shapes are inferred here."""
+
+
+@export("python.framework.ops._get_graph_from_inputs", "contrib.framework.get_graph_from_inputs")
+def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Graph:
+    """The graph of an operation's inputs, else the default graph; a graph that is given must be theirs."""
+    values = tuple(op_input_list)
+    if graph is None:
+        return graph_of(values)
+    if not isinstance(graph, Graph):
+        raise TypeError(f"Input graph needs to be a Graph: {graph}")
+    for value in values:
+        if getattr(value, "graph", graph) is not graph:
+            raise ValueError(f"{value} is not from the passed-in graph.")
+    return graph
 
 
 @export("python.framework.ops.get_all_collection_keys")
@@ -113,7 +129,7 @@ def convert_n_to_tensor(
     ]
 
 
-@export("python.framework.ops.get_name_scope")
+@export("python.framework.ops.get_name_scope", "contrib.framework.get_name_scope")
 def get_name_scope() -> str:
     """The name scope that is open now, without a slash at its end."""
     return find("get_default_graph")().get_name_scope()

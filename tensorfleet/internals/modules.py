@@ -100,7 +100,7 @@ _MODULES = {
     "strings": "ops.ragged.ragged_string_ops",
     "linalg": """
         ops.linalg.adjoint_registrations ops.linalg.cholesky_registrations ops.linalg.inverse_registrations
-        ops.linalg.linalg ops.linalg.linalg_impl ops.linalg.linear_operator
+        ops.linalg.linalg ops.linalg.linalg_impl ops.linalg.linear_operator ops.linalg.linear_operator_addition
         ops.linalg.linear_operator_adjoint ops.linalg.linear_operator_algebra ops.linalg.linear_operator_block_diag
         ops.linalg.linear_operator_circulant ops.linalg.linear_operator_composition ops.linalg.linear_operator_diag
         ops.linalg.linear_operator_full_matrix ops.linalg.linear_operator_householder
@@ -131,11 +131,18 @@ _MODULES = {
     """,
     "layers": """
         keras.backend keras.engine.base_layer keras.engine.base_layer_utils keras.engine.input_layer
-        keras.engine.input_spec keras.engine.network keras.engine.training keras.layers.core
-        keras.utils.conv_utils keras.utils.generic_utils keras.utils.layer_utils keras.utils.tf_utils
+        keras.engine.input_spec keras.engine.network keras.engine.training
+        keras.utils.conv_utils keras.utils.layer_utils keras.utils.tf_utils
         layers.base layers.convolutional layers.core layers.layers layers.normalization layers.pooling
         layers.utils
     """,
+    "keras.layers": """
+        keras.layers.advanced_activations keras.layers.convolutional keras.layers.core
+        keras.layers.cudnn_recurrent keras.layers.dense_attention keras.layers.embeddings keras.layers.local
+        keras.layers.merge keras.layers.noise keras.layers.normalization keras.layers.pooling
+        keras.layers.recurrent keras.layers.serialization keras.layers.wrappers
+    """,
+    "keras.utils": "keras.utils.data_utils keras.utils.generic_utils keras.utils.np_utils",
     "gfile": "platform.gfile",
     "app": "platform.app",
     "resource_loader": "platform.resource_loader",

@@ -16,7 +16,7 @@ from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.meta_graph import from_proto_function, register_proto_function, to_proto_function
 from tensorfleet.graph.operation import CompositeTensor
-from tensorfleet.graph.scopes import default_session, graph_of
+from tensorfleet.graph.scopes import default_session
 from tensorfleet.graph.subgraph import _node_name
 from tensorfleet.layers import rnn, rnn_cells, specs
 from tensorfleet.losses import weights
@@ -88,6 +88,7 @@ _ALIASES = """
     data.Dataset: data.ops.dataset_ops.DatasetV1Adapter data.ops.dataset_ops.DatasetV2
     nest.is_nested: data.util.nest.is_sequence util.nest.is_sequence_or_composite
     device: framework.ops.device_v2
+    set_random_seed: framework.random_seed.set_seed
     get_static_value: framework.tensor_util.constant_value
     make_ndarray: framework.tensor_util.MakeNdarray
     logging.TaskLevelStatusMessage: platform.tf_logging.TaskLevelStatusMessage
@@ -147,7 +148,6 @@ publish(merge_device, "python.framework.device.merge_device")
 publish(TensorShape, "python.framework.tensor_shape.TensorShapeV1")
 publish(default_session, "python.framework.ops.default_session")
 publish(gradients, "python.ops.gradients_util._GradientsHelper")
-publish(graph_of, "python.framework.ops._get_graph_from_inputs")
 publish(87654321, "python.framework.random_seed.DEFAULT_GRAPH_SEED")
 publish(_node_name, "python.framework.graph_util_impl._node_name")
 publish(slice_helper, "python.ops.array_ops._slice_helper")

@@ -16,6 +16,8 @@ from tensorfleet.graph.operation import CompositeTensor, IndexedSlices, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_default_graph, name_scope
 from tensorfleet.losses import weights as loss_weights
 from tensorfleet.metrics import base as metrics
+from tensorfleet.metrics.thresholds import KINDS, counts_at_thresholds
+from tensorfleet.metrics.top_k import average_precision_at_top_k
 from tensorfleet.ops.control_flow_context import switch
 from tensorfleet.shapes import TensorShape, as_shape
 from tensorfleet.variables.variable import ResourceVariable
@@ -92,6 +94,14 @@ def flatten_outer_dims(logits: Tensor) -> Tensor:
     return made
 
 
+@export("python.ops.metrics_impl._safe_scalar_div")
+def safe_scalar_div(numerator: Tensor, denominator: Tensor, name: str | None) -> Tensor:
+    """A quotient of two numbers, zero where the divisor is."""
+    for value in (numerator, denominator):
+        value.shape.with_rank_at_most(1)
+    return find("div_no_nan")(numerator, denominator, name=name)
+
+
 @export("python.ops.metrics_impl._safe_div", "python.ops.losses.losses_impl._safe_div")
 def safe_div(numerator: Any, denominator: Any, name: str | None = None) -> Tensor:
     """A quotient, zero where the divisor is not positive."""
@@ -128,6 +138,21 @@ def assert_broadcastable(weights: Any, values: Any) -> Any:
     return find("no_op")(name="static_scalar_check_success")
 
 
+@export("python.ops.metrics_impl._confusion_matrix_at_thresholds")
+def confusion_matrix_at_thresholds(
+    labels: Any, predictions: Any, thresholds: Any, weights: Any = None, includes: Any = None
+) -> tuple[dict, dict]:
+    """What was rightly and wrongly predicted at each threshold: values and updates, by "tp", "fn", "tn", "fp"."""
+    return counts_at_thresholds(labels, predictions, list(thresholds), weights, tuple(includes or KINDS))
+
+
+@export("python.ops.metrics_impl._aggregate_variable")
+def aggregate_variable(v: Any, collections: Any) -> Tensor:
+    """The value of a metric's variable, which is in the collections from now on."""
+    return metrics.collect(find("identity")(v), None, collections, None)[0]
+
+
+publish(average_precision_at_top_k, "python.ops.metrics_impl._streaming_sparse_average_precision_at_top_k")
 publish(
     lambda predictions, labels, weights: metrics.fitted(predictions, labels, weights),
     "python.ops.metrics_impl._remove_squeezable_dimensions",

@@ -24,12 +24,17 @@ from tensorfleet.variables.scope import variable_scope
 from tensorfleet.variables.variable import assign_add
 
 Pair = tuple[Tensor, Tensor]
-_NAMES = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
+KINDS = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
 _EPSILON = 1e-7
 
 
-def _counts(labels: Any, predictions: Any, thresholds: list, weights: Any, which: tuple) -> tuple[dict, dict]:
+def counts_at_thresholds(
+    labels: Any, predictions: Any, thresholds: list, weights: Any, which: tuple
+) -> tuple[dict, dict]:
     """For each kind in `which`, how many there are at each threshold: as values, and as updates."""
+    unknown = [kind for kind in which if kind not in KINDS]
+    if unknown:
+        raise ValueError(f"Invalid key: {unknown[0]}.")
     p = cast(predictions, dtypes.float32)
     message = "predictions must be in [0, 1]"
     checks = [assert_greater_equal(p, 0.0, message=message), assert_less_equal(p, 1.0, message=message)]
@@ -44,7 +49,7 @@ def _counts(labels: Any, predictions: Any, thresholds: list, weights: Any, which
     for kind in which:
         said = positive if kind in ("tp", "fp") else apply("LogicalNot", positive)
         real = truth if kind in ("tp", "fn") else apply("LogicalNot", truth)
-        variable = metric_variable([len(thresholds)], dtypes.float32, _NAMES[kind])
+        variable = metric_variable([len(thresholds)], dtypes.float32, KINDS[kind])
         hits = cast(apply("LogicalAnd", real, said), dtypes.float32)
         hits = hits if w is None else apply("Mul", hits, w)
         values[kind], updates[kind] = variable, assign_add(variable, reduce_sum(hits, 1))
@@ -57,11 +62,11 @@ def _declare(kind: str, what: str) -> Callable:
     def made(
         labels: Any, predictions: Any, thresholds: Any, weights: Any = None, name: str | None = None
     ) -> Pair:
-        with variable_scope(name, _NAMES[kind], (predictions, labels, weights)):
-            values, updates = _counts(labels, predictions, list(thresholds), weights, (kind,))
+        with variable_scope(name, KINDS[kind], (predictions, labels, weights)):
+            values, updates = counts_at_thresholds(labels, predictions, list(thresholds), weights, (kind,))
             return apply("Identity", values[kind]), updates[kind]
 
-    made.__name__, made.__doc__ = f"{_NAMES[kind]}_at_thresholds", what
+    made.__name__, made.__doc__ = f"{KINDS[kind]}_at_thresholds", what
     return export(f"metrics.{made.__name__}")(metric(made))
 
 
@@ -78,7 +83,7 @@ def precision_at_thresholds(
 ) -> Pair:
     """Of all predicted true at each threshold, the share that are."""
     with variable_scope(name, "precision_at_thresholds", (predictions, labels, weights)):
-        values, updates = _counts(labels, predictions, list(thresholds), weights, ("tp", "fp"))
+        values, updates = counts_at_thresholds(labels, predictions, list(thresholds), weights, ("tp", "fp"))
         value, update = (
             apply("RealDiv", c["tp"], _EPSILON + c["tp"] + c["fp"], name=f"precision_{n}")
             for c, n in ((values, "value"), (updates, "update_op"))
@@ -93,7 +98,7 @@ def recall_at_thresholds(
 ) -> Pair:
     """Of all that are true, the share predicted so at each threshold."""
     with variable_scope(name, "recall_at_thresholds", (predictions, labels, weights)):
-        values, updates = _counts(labels, predictions, list(thresholds), weights, ("tp", "fn"))
+        values, updates = counts_at_thresholds(labels, predictions, list(thresholds), weights, ("tp", "fn"))
         value, update = (
             apply("RealDiv", c["tp"], _EPSILON + c["tp"] + c["fn"], name=f"recall_{n}")
             for c, n in ((values, "value"), (updates, "update_op"))
@@ -132,7 +137,7 @@ def auc(
                 "Trapezoidal rule is known to produce incorrect PR-AUCs; please switch to "
                 '"careful_interpolation" instead.'
             )
-        values, updates = _counts(labels, predictions, cuts, weights, tuple(_NAMES))
+        values, updates = counts_at_thresholds(labels, predictions, cuts, weights, tuple(KINDS))
         value, update = (
             _area(c, curve, summation_method, n) for c, n in ((values, "value"), (updates, "update_op"))
         )
@@ -186,7 +191,9 @@ def sensitivity_at_specificity(
     if specificity < 0 or specificity > 1:
         raise ValueError("`specificity` must be in the range [0, 1].")
     with variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights)):
-        values, updates = _counts(labels, predictions, _evenly(num_thresholds), weights, tuple(_NAMES))
+        values, updates = counts_at_thresholds(
+            labels, predictions, _evenly(num_thresholds), weights, tuple(KINDS)
+        )
 
         def compute(c: dict, name: str) -> Tensor:
             kept_out = c["tn"] / (c["tn"] + c["fp"] + _EPSILON)
@@ -210,7 +217,9 @@ def specificity_at_sensitivity(
     if sensitivity < 0 or sensitivity > 1:
         raise ValueError("`sensitivity` must be in the range [0, 1].")
     with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
-        values, updates = _counts(labels, predictions, _evenly(num_thresholds), weights, tuple(_NAMES))
+        values, updates = counts_at_thresholds(
+            labels, predictions, _evenly(num_thresholds), weights, tuple(KINDS)
+        )
 
         def compute(c: dict, name: str) -> Tensor:
             away = apply("Abs", c["tp"] / (c["tp"] + c["fn"] + _EPSILON) - sensitivity)

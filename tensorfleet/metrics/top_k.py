@@ -14,7 +14,7 @@ from tensorfleet.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_s
 from tensorfleet.losses.weights import broadcast_weights, check_broadcastable
 from tensorfleet.metrics.base import metric, metric_variable
 from tensorfleet.ops.array_build import range_
-from tensorfleet.ops.array_shape import expand_dims, size
+from tensorfleet.ops.array_shape import expand_dims, shape, size
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.math_binary import div_no_nan
 from tensorfleet.ops.reduce import reduce_any, reduce_sum
@@ -186,13 +186,8 @@ def average_precision_at_top_k(
     labels: Any, predictions_idx: Any, weights: Any = None, name: str | None = None
 ) -> Pair:
     """`average_precision_at_k` of predictions that are given by their classes, the best first."""
-    predictions_idx = to_tensor(predictions_idx)
-    k = predictions_idx.shape.as_list()[-1]
-    if k is None:
-        raise ValueError("The last dimension of predictions_idx must be set.")
-    with name_scope(name, _name("average_precision", k, None), (predictions_idx, labels, weights)) as scope:
-        y, p = _inputs(labels, predictions_idx)
-        each = _average_precision(y, p, k)
+    with name_scope(name, "average_precision_at_top_k", (predictions_idx, labels, weights)) as scope:
+        each = _average_precision(*_inputs(labels, predictions_idx))
         number = cast(size(each, out_type=dtypes.int64), dtypes.float64)
         if weights is not None:
             factor = broadcast_weights(cast(weights, dtypes.float64), each)
@@ -204,13 +199,14 @@ def average_precision_at_top_k(
         return value, update
 
 
-def _average_precision(labels: Tensor, predictions: Tensor, k: int) -> Tensor:
+def _average_precision(labels: Tensor, predictions: Tensor) -> Tensor:
     with name_scope("average_precision"):
+        k = cast(shape(predictions)[-1], dtypes.int64)
         relevant = cast(_hits(labels, predictions), dtypes.float64)
-        ranks = cast(range_(1, k + 1), dtypes.float64)
+        ranks = cast(range_(to_tensor(1, dtypes.int64), k + 1), dtypes.float64)
         total = reduce_sum(cumsum(relevant, -1) / ranks * relevant, -1)
         known = apply("GreaterEqual", labels, to_tensor(0, dtypes.int64))
-        count = apply("Minimum", reduce_sum(cast(known, dtypes.int64), -1), to_tensor(k, dtypes.int64))
+        count = apply("Minimum", reduce_sum(cast(known, dtypes.int64), -1), k)
         return total / cast(count, dtypes.float64)
 
 

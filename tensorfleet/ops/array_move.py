@@ -481,8 +481,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     with name_scope(name, "Repeat", [input, repeats]):
         x = to_tensor(input, name="input")
         times = apply("Cast", to_tensor(repeats, name="repeats"), DstT="int32")
-        if times.shape.rank not in (0, 1):
-            raise ValueError("repeats must be a scalar or a vector.")
+        times.shape.with_rank_at_most(1)
         rows = apply("Range", 0, shape_of(x)[axis], 1)
         if times.shape.rank == 0 or times.shape._d == (1,):
             columns = apply("Tile", apply("ExpandDims", rows, 1), [1, apply("Reshape", times, [])])

@@ -162,8 +162,8 @@ def _select_shape(op: Operation) -> TensorShape:
     if condition.rank is None or condition.rank == 0 or result.rank is None:
         return result
     if condition.rank == 1 and result.rank != 0:
-        first = TensorShape(result.as_list()[:1]).merge_with(condition)
-        return TensorShape._of((*first.as_list(), *result.as_list()[1:]))
+        condition.assert_is_compatible_with(TensorShape(result.as_list()[:1]))
+        return result
     return result.merge_with(condition)
 
 

@@ -122,28 +122,6 @@ def _tile_grad(xp: Any, x: Any, multiples: Any) -> Any:
 not_differentiable("TileGrad", "TopK")
 
 
-@op(
-    "BatchNormWithGlobalNormalization",
-    "t: T[4], m: T[1], v: T[1], beta: T[1], gamma: T[1] -> result: T",
-    "T: number; variance_epsilon: float; scale_after_normalization: bool",
-    shape=same_as_input,
-)
-def _global_norm(
-    xp: Any,
-    t: Any,
-    m: Any,
-    v: Any,
-    beta: Any,
-    gamma: Any,
-    *,
-    variance_epsilon: float,
-    scale_after_normalization: bool,
-) -> Any:
-    scale = 1 / xp.sqrt(v + np.asarray(variance_epsilon, v.dtype))
-    scale = scale * gamma if scale_after_normalization else scale
-    return ((t - m) * scale + beta).astype(t.dtype)
-
-
 _CONV3D = "T: {half, float, double}; strides: list(int) >= 5; padding: string(SAME|VALID); dilations: list(int) = [1, 1, 1, 1, 1]"
 
 

@@ -298,7 +298,7 @@ class _Function:
             raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")
         if self._types is not None and len(args) != len(self._types):
             raise ValueError(f"Expected number of arguments: {len(self._types)}, received: {len(args)}")
-        wanted: Sequence[Any] = self._types or [None] * len(args)
+        wanted: Sequence[Any] = [t.base_dtype for t in self._types or ()] or [None] * len(args)
         tensors = [to_tensor(a, t) for a, t in zip(args, wanted, strict=True)]
         body = self._body([t.dtype.base_dtype for t in tensors])
         given = [*tensors, *body.captures]

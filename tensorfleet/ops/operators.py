@@ -131,7 +131,8 @@ def install_operators(cls: type) -> None:
     """Gives a tensor class all operators."""
     for name, f in _TABLE.items():
         setattr(cls, name, f)
-    cls.OVERLOADABLE_OPERATORS = OVERLOADABLE_OPERATORS | {"__getitem__"}  # type: ignore[attr-defined]
+    # A set of its own: libraries take out of it what they do not want to hand on.
+    cls.OVERLOADABLE_OPERATORS = {*OVERLOADABLE_OPERATORS, "__getitem__"}  # type: ignore[attr-defined]
     cls._override_operator = staticmethod(_override_operator)  # type: ignore[attr-defined]
 
 

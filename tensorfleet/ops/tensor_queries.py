@@ -38,10 +38,13 @@ def is_tensor(x: Any) -> bool:
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value of a tensor that is known without running anything, else None.
 
-    With `partial`, a stack of which only some parts are known is an array of those, and None for the others.
+    What is no tensor is its own value. With `partial`, a stack of which only some parts are known is an array of
+    those, and None for the others.
     """
+    if not isinstance(tensor, Tensor):
+        return None if is_tensor(tensor) else tensor
     found = constant_value(tensor)
-    if found is not None or not partial or getattr(tensor, "op", None) is None:
+    if found is not None or not partial:
         return found
     if tensor.op.type != "Pack" or tensor.op._attrs["axis"] != 0:
         return None

@@ -8,13 +8,14 @@ from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.train.optimizer import cast
-from tensorfleet.train.optimizers import OneOpOptimizer
+from tensorfleet.train.optimizer import Optimizer, cast
+from tensorfleet.train.optimizers import one_op
 from tensorfleet.variables.initializers import Ones
 
 
 @export("train.FtrlOptimizer")
-class FtrlOptimizer(OneOpOptimizer):
+@one_op
+class FtrlOptimizer(Optimizer):
     """Follow the regularized leader: for sparse linear models, with L1 and L2 penalties."""
 
     _op_slots = ("accum", "linear")

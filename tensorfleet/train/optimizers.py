@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from tensorfleet import dtypes
 from tensorfleet.api import export
@@ -15,12 +15,14 @@ from tensorfleet.train.optimizer import Optimizer, cast
 from tensorfleet.variables.initializers import Constant, Ones
 from tensorfleet.variables.variable import ResourceVariable
 
+T = TypeVar("T", bound=Optimizer)
 
-class OneOpOptimizer(Optimizer):
-    """An optimizer whose update of a variable is one op of the Apply* family.
 
-    A subclass gives the op's name, its slots in the op's order, and its hyperparameters: attributes that
-    `_prepare` fills, in the op's order, with where the gradient stands among them.
+class _OneOp(Optimizer):
+    """What `one_op` gives a class: an update of a variable that is one op of the Apply* family.
+
+    The class has the op's name, its slots in the op's order, and its hyperparameters: attributes that `_prepare`
+    fills, in the op's order, with where the gradient stands among them.
     """
 
     _op_name = ""
@@ -58,8 +60,20 @@ class OneOpOptimizer(Optimizer):
         return self._apply_op("ResourceSparseApply", handle, self._sparse_inputs(grad, handle, indices))
 
 
+def one_op(cls: type[T]) -> type[T]:
+    """Class decorator for an optimizer that is one op per variable.
+
+    Not a class in between: libraries know TensorFlow's own optimizers by their base, which is `tf.train.Optimizer`.
+    """
+    for name, value in vars(_OneOp).items():
+        if not name.startswith("__") and name not in vars(cls):
+            setattr(cls, name, value)
+    return cls
+
+
 @export("train.GradientDescentOptimizer")
-class GradientDescentOptimizer(OneOpOptimizer):
+@one_op
+class GradientDescentOptimizer(Optimizer):
     """Plain gradient descent."""
 
     _op_name = "GradientDescent"
@@ -89,7 +103,8 @@ class GradientDescentOptimizer(OneOpOptimizer):
 
 
 @export("train.ProximalGradientDescentOptimizer")
-class ProximalGradientDescentOptimizer(OneOpOptimizer):
+@one_op
+class ProximalGradientDescentOptimizer(Optimizer):
     """Gradient descent with L1 and L2 penalties applied as proximal steps."""
 
     _op_name = "ProximalGradientDescent"
@@ -136,7 +151,8 @@ def _penalties(self: Any, var: Any) -> list:
 
 
 @export("train.MomentumOptimizer")
-class MomentumOptimizer(OneOpOptimizer):
+@one_op
+class MomentumOptimizer(Optimizer):
     """Gradient descent with momentum; `use_nesterov` looks ahead."""
 
     _op_name = "Momentum"
@@ -174,7 +190,8 @@ class MomentumOptimizer(OneOpOptimizer):
 
 
 @export("train.AdagradOptimizer")
-class AdagradOptimizer(OneOpOptimizer):
+@one_op
+class AdagradOptimizer(Optimizer):
     """Smaller steps for elements that had large gradients so far."""
 
     _op_name = "Adagrad"
@@ -218,7 +235,8 @@ class AdagradOptimizer(OneOpOptimizer):
 
 
 @export("train.ProximalAdagradOptimizer")
-class ProximalAdagradOptimizer(OneOpOptimizer):
+@one_op
+class ProximalAdagradOptimizer(Optimizer):
     """Adagrad with L1 and L2 penalties applied as proximal steps."""
 
     _op_name = "ProximalAdagrad"
@@ -255,7 +273,8 @@ class ProximalAdagradOptimizer(OneOpOptimizer):
 
 
 @export("train.AdagradDAOptimizer")
-class AdagradDAOptimizer(OneOpOptimizer):
+@one_op
+class AdagradDAOptimizer(Optimizer):
     """Adagrad by dual averaging: with an L1 penalty it gives very sparse linear models.
 
     `global_step` is the variable that counts steps; pass the same one to `minimize`.
@@ -326,7 +345,8 @@ class AdagradDAOptimizer(OneOpOptimizer):
 
 
 @export("train.AdadeltaOptimizer")
-class AdadeltaOptimizer(OneOpOptimizer):
+@one_op
+class AdadeltaOptimizer(Optimizer):
     """Steps whose size follows from past gradients and past updates alone."""
 
     _op_name = "Adadelta"
@@ -363,7 +383,8 @@ class AdadeltaOptimizer(OneOpOptimizer):
 
 
 @export("train.RMSPropOptimizer")
-class RMSPropOptimizer(OneOpOptimizer):
+@one_op
+class RMSPropOptimizer(Optimizer):
     """Gradients scaled by their running root mean square; `centered` uses the standard deviation."""
 
     def __init__(

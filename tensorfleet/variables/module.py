@@ -18,6 +18,8 @@ class Module:
     """Base for objects with variables: finds them among its attributes, however deep in modules and containers."""
 
     _is_tracked = True
+    # Attributes that are not looked into; a class adds to it what leads back to the module.
+    _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
 
     def __init__(self, name: str | None = None) -> None:
         own = name or _snake_case(type(self).__name__)
@@ -73,8 +75,9 @@ def _held(node: Any, seen: set[int]) -> Iterator[Any]:
     """The variables and modules a module holds: its own first, then those of the modules it holds."""
     later = []
     seen.add(id(node))
-    for _, value in sorted(vars(node).items()):
-        for item in _leaves(value):
+    ignored = getattr(type(node), "_TF_MODULE_IGNORED_PROPERTIES", ())
+    for name in sorted(set(vars(node)) - set(ignored)):
+        for item in _leaves(vars(node)[name]):
             if id(item) not in seen:
                 seen.add(id(item))
                 yield item

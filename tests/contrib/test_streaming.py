@@ -106,3 +106,16 @@ def test_metrics_go_into_collections():
     assert (len(tf.get_collection("a")), len(tf.get_collection("b"))) == (2, 2)
     names = [v.op.name for v in tf.local_variables()]
     assert "covariance/comoment" in names
+
+
+def test_average_precision_of_classes_that_are_ranked_already():
+    ranked = tf.placeholder(tf.int64, [None, None])
+    value, update = tf.contrib.metrics.streaming_sparse_average_precision_at_top_k(
+        ranked, tf.constant([[1], [1]], tf.int64), metrics_collections="values"
+    )
+    assert tf.get_collection("values") == [value]
+    with tf.Session() as sess:
+        sess.run(tf.local_variables_initializer())
+        assert sess.run(update, {ranked: [[0, 1], [2, 3]]}) == 0.25  # found at rank 2, and not at all
+        assert sess.run(update, {ranked: [[1, 0, 2], [1, 0, 2]]}) == 0.625
+        assert sess.run(value) == 0.625

@@ -439,3 +439,20 @@ def test_offsets_are_of_shapes_that_are_vectors():
         pytest.raises(tf.errors.InvalidArgumentError, match="input 0 should be a vector"),
     ):
         sess.run(tf.raw_ops.ConcatOffset(concat_dim=0, shape=[[[1, 2]], [[1, 2]]]))
+
+
+def test_elements_are_repeated_as_often_as_is_fed():
+    times = tf.placeholder(tf.int32)
+    repeated = tf.repeat([1, 2, 3], times)
+    with tf.Session() as sess:
+        assert sess.run(repeated, {times: 2}).tolist() == [1, 1, 2, 2, 3, 3]
+        assert sess.run(repeated, {times: [1, 2, 0]}).tolist() == [1, 2, 2]
+    with pytest.raises(ValueError, match="rank at most 1"):
+        tf.repeat([1, 2], [[1, 2]])
+
+
+def test_a_vector_of_conditions_tells_nothing_of_the_rows_it_chooses_from():
+    rows = tf.placeholder(tf.float32, [None, 3])
+    assert tf.where(tf.constant([True, False]), rows, rows).shape.as_list() == [None, 3]
+    with pytest.raises(ValueError, match="not compatible|incompatible"):
+        tf.where(tf.constant([True, False]), tf.zeros([3, 3]), rows)

@@ -195,3 +195,15 @@ def test_two_functions_cannot_have_one_name():
         call(lambda x: x * 2.0)
         with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot add function 'same'"):
             call(lambda x: x * 3.0)
+
+
+def test_arguments_declared_by_the_type_of_a_variable_are_its_values():
+    v = tf.get_variable("v", initializer=[1.0, 2.0], use_resource=False)
+
+    @function.Defun(v.dtype)
+    def doubled(x):
+        return 2 * x
+
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(doubled(v)).tolist() == [2.0, 4.0]

@@ -114,3 +114,10 @@ def test_a_tensor_says_that_python_was_not_converted():
             bool(x)
     with pytest.raises(TypeError, match="not allowed in Graph execution"):
         iter(x)
+
+
+def test_what_is_no_tensor_is_its_own_value():
+    assert tf.get_static_value(5) == 5
+    assert tf.get_static_value(None) is None
+    assert tf.get_static_value(tf.Variable(1.0)) is None
+    assert tf.get_static_value(tf.constant(7)) == 7

@@ -129,3 +129,8 @@ def test_a_row_that_is_not_there_is_named_and_nothing_changes(resource, session)
     ):
         session.run(train, {chosen: [0, 7]})
     assert session.run(w).tolist() == START.tolist()
+
+
+def test_optimizers_are_known_by_their_base():
+    for name in ("Adadelta", "Adagrad", "Adam", "Ftrl", "GradientDescent", "Momentum", "RMSProp"):
+        assert getattr(tf.train, f"{name}Optimizer").__base__ is tf.train.Optimizer
