@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api import find
-from tensorfleet.estimator.heads import Head, minimizes
+from tensorfleet.estimator.heads import Head
 from tensorfleet.estimator.spec import EstimatorSpec, ModeKeys
 from tensorfleet.feature_column.using import input_layer, linear_model
 from tensorfleet.graph.operation import Tensor
@@ -52,6 +52,13 @@ def _partitioner(config: Any, smallest: int | None = None) -> Any:
 def _need_dictionary(features: Any) -> None:
     if not isinstance(features, dict):
         raise ValueError(f"features should be a dictionary of `Tensor`s. Given type: {type(features)}")
+
+
+def _ended(
+    head: Any, features: dict, mode: str, scores: Tensor, labels: Any, **training: Any
+) -> EstimatorSpec:
+    """A network with its head, which may be a program's own."""
+    return head.create_estimator_spec(features=features, mode=mode, logits=scores, labels=labels, **training)
 
 
 def _deep(
@@ -183,7 +190,7 @@ def dnn_model_fn(
             spread = input_layer_partitioner or _partitioner(config, _BIG)
             network = (feature_columns, hidden_units, activation_fn, dropout, batch_norm, spread)
             scores = _deep(features, mode, head.logits_dimension, *network)
-            return head.spec(features, mode, scores, labels, minimizes(chosen))
+            return _ended(head, features, mode, scores, labels, optimizer=chosen)
 
     return model_fn
 
@@ -199,7 +206,7 @@ def linear_model_fn(
         spread = partitioner or _partitioner(config, _BIG)
         with find("variable_scope")("linear", values=tuple(features.values()), partitioner=spread):
             scores = _linear(features, head.logits_dimension, feature_columns, sparse_combiner)
-            return head.spec(features, mode, scores, labels, minimizes(chosen))
+            return _ended(head, features, mode, scores, labels, optimizer=chosen)
 
     return model_fn
 
@@ -213,9 +220,9 @@ def combined_model_fn(
     dnn_hidden_units: Any,
     dnn_activation_fn: Callable,
     dnn_dropout: float | None,
-    batch_norm: bool,
     input_layer_partitioner: Any,
     linear_sparse_combiner: str,
+    batch_norm: bool = False,
 ) -> Callable[..., EstimatorSpec]:
     """A model function for a linear model and a deep network whose scores are added; each has an optimizer of its own."""
     linear_columns, dnn_columns = list(linear_feature_columns or ()), list(dnn_feature_columns or ())
@@ -242,7 +249,7 @@ def combined_model_fn(
             with scope_of("linear", values=values, partitioner=spread):
                 parts.append(_linear(features, head.logits_dimension, linear_columns, linear_sparse_combiner))
         scores = parts[0] if len(parts) == 1 else parts[0] + parts[1]
-        return head.spec(features, mode, scores, labels, _minimizes_each(optimizers))
+        return _ended(head, features, mode, scores, labels, train_op_fn=_minimizes_each(optimizers))
 
     return model_fn
 
@@ -273,7 +280,7 @@ def baseline_model_fn(head: Head, optimizer: Any) -> Callable[..., EstimatorSpec
             )
             size = _batch_size(features)
             scores = find("tile")(find("expand_dims")(bias, 0), find("stack")([size, 1]))
-            return head.spec(features, mode, scores, labels, minimizes(chosen))
+            return _ended(head, features, mode, scores, labels, optimizer=chosen)
 
     return model_fn
 
