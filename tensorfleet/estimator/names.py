@@ -23,6 +23,8 @@ _MODULES = {
     "class_heads": "BinaryClassHead MultiClassHead MultiLabelHead",
     "number_heads": "RegressionHead PoissonRegressionHead LogisticRegressionHead",
     "multi_head": "MultiHead",
+    "kmeans": "experimental.KMeans",
+    "sdca": "experimental.LinearSDCA",
     "early_stopping": """
         experimental.make_early_stopping_hook experimental.stop_if_higher_hook experimental.stop_if_lower_hook
         experimental.stop_if_no_increase_hook experimental.stop_if_no_decrease_hook
@@ -134,6 +136,14 @@ def _find_contrib(full: str) -> Any:
     return getattr(importlib.import_module("tensorfleet.estimator.contrib_heads"), full.rpartition(".")[2])
 
 
+def _find_factorization(full: str) -> Any:
+    return importlib.import_module("tensorfleet.estimator.kmeans").ContribKMeansClustering
+
+
+def _find_sdca(full: str) -> Any:
+    return importlib.import_module("tensorfleet.estimator.sdca").SDCAOptimizer
+
+
 def _find_task_type(full: str) -> Any:
     return importlib.import_module("tensorfleet.estimator.run_config").TaskType
 
@@ -155,6 +165,8 @@ publish_lazily(
     "python.estimator.canned.optimizers.get_optimizer_instance",
 )
 publish_lazily(_find_contrib, *(f"contrib.estimator.{name}" for name in _CONTRIB_HEADS.split()))
+publish_lazily(_find_sdca, "contrib.linear_optimizer.SDCAOptimizer")
+publish_lazily(_find_factorization, "contrib.factorization.KMeansClustering")
 publish_lazily(_find_distribute_config, "contrib.distribute.DistributeConfig")
 publish_lazily(_find_task_type, "python.estimator.run_config.TaskType")
 publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))
