@@ -25,9 +25,7 @@ _LISTED: dict[str, Callable[[], Iterable[str]]] = {}
 _GRAPHS = "TensorFleet runs graphs: build one and run it in a tf.Session, or see docs/compatibility.md"
 # What to do without a part of TensorFlow that is not there.
 INSTEAD = {
-    **dict.fromkeys(
-        ("eager", "enable_eager_execution", "enable_v2_behavior", "function", "GradientTape"), _GRAPHS
-    ),
+    **dict.fromkeys(("eager", "enable_eager_execution", "enable_v2_behavior"), _GRAPHS),
     "estimator": "TensorFleet has not every estimator: give tf.estimator.Estimator a model_fn of your own, or see "
     "docs/compatibility.md",
     "distribute": "docs/distribute.md says which strategies there are",

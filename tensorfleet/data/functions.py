@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tensorfleet.autograph.calls import converted_call
 from tensorfleet.data import structure as structures
 from tensorfleet.data.structure import Leaf
 from tensorfleet.graph.functions import FunctionGraph, add_function, trace
@@ -48,7 +49,7 @@ def traced(function: Callable, what: str, *arguments: Any) -> Traced:
             values.append(structures.pack_like(argument, parts))
         if len(arguments) == 1 and type(arguments[0]) is tuple:
             values = list(values[0])
-        returned = function(*values)
+        returned = converted_call(function, tuple(values), {})
         if isinstance(returned, list):
             returned = tuple(returned)  # more likely several results than one to be stacked
         try:

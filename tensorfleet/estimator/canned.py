@@ -33,18 +33,34 @@ _COMBINED = (
     "input_layer_partitioner=None, config=None, warm_start_from=None, loss_reduction=SUM, batch_norm=False, "
     "linear_sparse_combiner='sum'"
 )
+_DNN_WITH_HEAD = (
+    "head, hidden_units, feature_columns, model_dir=None, optimizer='Adagrad', activation_fn=relu, dropout=None, "
+    "input_layer_partitioner=None, config=None, warm_start_from=None, batch_norm=False"
+)
+_LINEAR_WITH_HEAD = "head, feature_columns, model_dir=None, optimizer='Ftrl', config=None, partitioner=None, sparse_combiner='sum'"
+_COMBINED_WITH_HEAD = (
+    "head, model_dir=None, linear_feature_columns=None, linear_optimizer='Ftrl', dnn_feature_columns=None, "
+    "dnn_optimizer='Adagrad', dnn_hidden_units=None, dnn_activation_fn=relu, dnn_dropout=None, "
+    "input_layer_partitioner=None, config=None, linear_sparse_combiner='sum'"
+)
+_BASELINE_WITH_HEAD = "head, model_dir=None, optimizer='Ftrl', config=None"
 _BASELINE = "model_dir=None, {labels}, optimizer='Ftrl', config=None, loss_reduction=SUM"
 
 
-def _made_of(network: Callable, arguments: str, head: Callable, labels: str) -> Any:
-    """A constructor: the network's scores go to the head; each takes those of the arguments that it names."""
+def _made_of(network: Callable, arguments: str, head: Callable | None = None, labels: str = "") -> Any:
+    """A constructor: the network's scores go to the head, which is an argument unless a function makes it.
+
+    Each takes those of the arguments that it names.
+    """
     signature = signature_of(arguments.format(labels=labels), relu=find("nn.relu"), SUM=Reduction.SUM)
 
     def make(self: Any, given: dict[str, Any]) -> None:
-        def called(function: Callable, *first: Any) -> Any:
-            return function(*first, **{name: given[name] for name in fn_args(function) if name in given})
+        def called(function: Callable) -> Any:
+            return function(**{name: given[name] for name in fn_args(function) if name in given})
 
-        function = called(network, called(head))
+        if head is not None:
+            given["head"] = called(head)
+        function = called(network)
         start = given.get("warm_start_from")
         Estimator.__init__(self, function, given["model_dir"], given["config"], warm_start_from=start)
 
@@ -97,6 +113,30 @@ class BaselineRegressor(Estimator):
     """Gives the labels' mean, whatever the features: what another model must surpass."""
 
     __init__ = _made_of(baseline_model_fn, _BASELINE, RegressionHead, _NUMBERS)
+
+
+class DNNEstimator(Estimator):
+    """A deep network over feature columns, with any head at its end."""
+
+    __init__ = _made_of(dnn_model_fn, _DNN_WITH_HEAD)
+
+
+class LinearEstimator(Estimator):
+    """A linear model over feature columns, with any head at its end."""
+
+    __init__ = _made_of(linear_model_fn, _LINEAR_WITH_HEAD)
+
+
+class DNNLinearCombinedEstimator(Estimator):
+    """A linear model and a deep network side by side (wide and deep), with any head at their end."""
+
+    __init__ = _made_of(combined_model_fn, _COMBINED_WITH_HEAD)
+
+
+class BaselineEstimator(Estimator):
+    """Looks at no feature, with any head at its end: what another model must surpass."""
+
+    __init__ = _made_of(baseline_model_fn, _BASELINE_WITH_HEAD)
 
 
 def _with_label(columns: Any, key: str, label: Any, weight_column: Any) -> dict:

@@ -38,15 +38,16 @@ class Head(abc.ABC):
         self._weight_column = weight_column
         self._loss_reduction = loss_reduction
 
-    def spec(
+    def create_estimator_spec(
         self,
         features: dict,
         mode: str,
         logits: Tensor,
-        labels: Any,
-        train_op_fn: Callable[[Tensor], Any],
+        labels: Any = None,
+        optimizer: Any = None,
+        train_op_fn: Callable[[Tensor], Any] | None = None,
     ) -> EstimatorSpec:
-        """The model in a mode; `train_op_fn(loss)` gives the operation that trains it."""
+        """The model in a mode; an optimizer, or what `train_op_fn(loss)` gives, trains it."""
         with name_scope("head"):
             predictions = self._predictions(logits)
             if mode == ModeKeys.PREDICT:
@@ -60,7 +61,10 @@ class Head(abc.ABC):
                 with name_scope("metrics"):
                     metrics = self._metrics(predictions, labels, weights, losses)
                 return EstimatorSpec(mode, predictions, loss, eval_metric_ops=metrics)
-            train_op = train_op_fn(loss)
+            if train_op_fn is None:
+                train_op = optimizer.minimize(loss, global_step=get_global_step())
+            else:
+                train_op = train_op_fn(loss)
             updates = get_collection(GraphKeys.UPDATE_OPS)
             train_op = group(train_op, *updates) if updates else train_op
             average = _average(loss, losses, weights, reduction)
@@ -306,8 +310,3 @@ def class_head(n_classes: int, label_vocabulary: Any, weight_column: Any, loss_r
     if n_classes == 2:
         return BinaryClassHead(label_vocabulary, weight_column, loss_reduction)
     return MultiClassHead(n_classes, label_vocabulary, weight_column, loss_reduction)
-
-
-def minimizes(optimizer: Any) -> Callable[[Tensor], Any]:
-    """What trains a whole model with one optimizer."""
-    return lambda loss: optimizer.minimize(loss, global_step=get_global_step())

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api import find
-from tensorfleet.estimator.heads import Head, minimizes
+from tensorfleet.estimator import sdca
+from tensorfleet.estimator.heads import Head
 from tensorfleet.estimator.spec import EstimatorSpec, ModeKeys
 from tensorfleet.feature_column.using import input_layer, linear_model
 from tensorfleet.graph.operation import Tensor
@@ -52,6 +53,13 @@ def _partitioner(config: Any, smallest: int | None = None) -> Any:
 def _need_dictionary(features: Any) -> None:
     if not isinstance(features, dict):
         raise ValueError(f"features should be a dictionary of `Tensor`s. Given type: {type(features)}")
+
+
+def _ended(
+    head: Any, features: dict, mode: str, scores: Tensor, labels: Any, **training: Any
+) -> EstimatorSpec:
+    """A network with its head, which may be a program's own."""
+    return head.create_estimator_spec(features=features, mode=mode, logits=scores, labels=labels, **training)
 
 
 def _deep(
@@ -148,12 +156,16 @@ def _summarize(values: Tensor, name: str) -> None:
     histogram(f"{name}/activation", values)
 
 
-def _linear(features: dict, units: int, columns: Any, sparse_combiner: str) -> Tensor:
-    """The scores of a linear model, in the variable scope that is open."""
+def _linear(
+    features: dict, units: int, columns: Any, sparse_combiner: str, weights_of: dict | None = None
+) -> Tensor:
+    """The scores of a linear model, in the variable scope that is open; `weights_of` gets its variables."""
     variables: dict = {}
     scores = linear_model(
         features, columns, units=units, sparse_combiner=sparse_combiner, cols_to_vars=variables
     )
+    if weights_of is not None:
+        weights_of.update(variables)
     bias = variables.pop("bias")[0]
     if units > 1:
         histogram("bias", bias)
@@ -183,7 +195,7 @@ def dnn_model_fn(
             spread = input_layer_partitioner or _partitioner(config, _BIG)
             network = (feature_columns, hidden_units, activation_fn, dropout, batch_norm, spread)
             scores = _deep(features, mode, head.logits_dimension, *network)
-            return head.spec(features, mode, scores, labels, minimizes(chosen))
+            return _ended(head, features, mode, scores, labels, optimizer=chosen)
 
     return model_fn
 
@@ -192,16 +204,34 @@ def linear_model_fn(
     head: Head, feature_columns: Any, optimizer: Any, partitioner: Any, sparse_combiner: str
 ) -> Callable[..., EstimatorSpec]:
     """A model function for a linear model."""
+    loss_type = sdca.check_labels(head, sparse_combiner) if sdca.is_sdca(optimizer) else ""
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
         _need_dictionary(features)
-        chosen = optimizer_of(optimizer, LINEAR_RATE)
         spread = partitioner or _partitioner(config, _BIG)
         with find("variable_scope")("linear", values=tuple(features.values()), partitioner=spread):
+            if loss_type:
+                return _ascending(head, features, labels, mode, feature_columns, optimizer, loss_type)
+            chosen = optimizer_of(optimizer, LINEAR_RATE)
             scores = _linear(features, head.logits_dimension, feature_columns, sparse_combiner)
-            return head.spec(features, mode, scores, labels, minimizes(chosen))
+            return _ended(head, features, mode, scores, labels, optimizer=chosen)
 
     return model_fn
+
+
+def _ascending(
+    head: Any, features: dict, labels: Any, mode: str, columns: Any, optimizer: Any, loss_type: str
+) -> EstimatorSpec:
+    """A linear model that is trained by dual coordinate ascent."""
+    weights: dict = {}
+    scores = _linear(features, 1, columns, "sum", weights)
+    if mode != ModeKeys.TRAIN:
+        return _ended(head, features, mode, scores, labels)
+    asked = head._weight_column, loss_type, features, labels, get_global_step()
+    model, train_op = optimizer.train_step(weights, *asked)
+    spec = _ended(head, features, mode, scores, labels, train_op_fn=lambda loss: train_op)
+    hook = sdca.hook_of(model, train_op)
+    return spec._replace(training_chief_hooks=(*spec.training_chief_hooks, hook))
 
 
 def combined_model_fn(
@@ -213,9 +243,9 @@ def combined_model_fn(
     dnn_hidden_units: Any,
     dnn_activation_fn: Callable,
     dnn_dropout: float | None,
-    batch_norm: bool,
     input_layer_partitioner: Any,
     linear_sparse_combiner: str,
+    batch_norm: bool = False,
 ) -> Callable[..., EstimatorSpec]:
     """A model function for a linear model and a deep network whose scores are added; each has an optimizer of its own."""
     linear_columns, dnn_columns = list(linear_feature_columns or ()), list(dnn_feature_columns or ())
@@ -242,7 +272,7 @@ def combined_model_fn(
             with scope_of("linear", values=values, partitioner=spread):
                 parts.append(_linear(features, head.logits_dimension, linear_columns, linear_sparse_combiner))
         scores = parts[0] if len(parts) == 1 else parts[0] + parts[1]
-        return head.spec(features, mode, scores, labels, _minimizes_each(optimizers))
+        return _ended(head, features, mode, scores, labels, train_op_fn=_minimizes_each(optimizers))
 
     return model_fn
 
@@ -273,7 +303,7 @@ def baseline_model_fn(head: Head, optimizer: Any) -> Callable[..., EstimatorSpec
             )
             size = _batch_size(features)
             scores = find("tile")(find("expand_dims")(bias, 0), find("stack")([size, 1]))
-            return head.spec(features, mode, scores, labels, minimizes(chosen))
+            return _ended(head, features, mode, scores, labels, optimizer=chosen)
 
     return model_fn
 

@@ -15,9 +15,16 @@ _MODULES = {
     "training": "TrainSpec EvalSpec train_and_evaluate",
     "canned": """
         DNNClassifier DNNRegressor LinearClassifier LinearRegressor DNNLinearCombinedClassifier
-        DNNLinearCombinedRegressor BaselineClassifier BaselineRegressor classifier_parse_example_spec
+        DNNLinearCombinedRegressor BaselineClassifier BaselineRegressor DNNEstimator LinearEstimator
+        DNNLinearCombinedEstimator BaselineEstimator classifier_parse_example_spec
         regressor_parse_example_spec
     """,
+    "public_head": "Head",
+    "class_heads": "BinaryClassHead MultiClassHead MultiLabelHead",
+    "number_heads": "RegressionHead PoissonRegressionHead LogisticRegressionHead",
+    "multi_head": "MultiHead",
+    "kmeans": "experimental.KMeans",
+    "sdca": "experimental.LinearSDCA",
     "early_stopping": """
         experimental.make_early_stopping_hook experimental.stop_if_higher_hook experimental.stop_if_lower_hook
         experimental.stop_if_no_increase_hook experimental.stop_if_no_decrease_hook
@@ -37,6 +44,11 @@ _MODULES = {
     """,
     "without_tpus": "tpu.RunConfig tpu.TPUConfig tpu.InputPipelineConfig tpu.TPUEstimator tpu.TPUEstimatorSpec",
 }
+# Heads of `tf.contrib.estimator`.
+_CONTRIB_HEADS = """
+    binary_classification_head logistic_regression_head multi_class_head regression_head poisson_regression_head
+    multi_label_head multi_head
+"""
 # Names of `tf.contrib.tpu`, and the modules inside of it that have them too.
 _TPU = {
     "python.tpu.tpu_config": "RunConfig TPUConfig InputPipelineConfig",
@@ -120,6 +132,18 @@ def _find_tpu(full: str) -> Any:
     return getattr(importlib.import_module("tensorfleet.estimator.without_tpus"), full.rpartition(".")[2])
 
 
+def _find_contrib(full: str) -> Any:
+    return getattr(importlib.import_module("tensorfleet.estimator.contrib_heads"), full.rpartition(".")[2])
+
+
+def _find_factorization(full: str) -> Any:
+    return importlib.import_module("tensorfleet.estimator.kmeans").ContribKMeansClustering
+
+
+def _find_sdca(full: str) -> Any:
+    return importlib.import_module("tensorfleet.estimator.sdca").SDCAOptimizer
+
+
 def _find_task_type(full: str) -> Any:
     return importlib.import_module("tensorfleet.estimator.run_config").TaskType
 
@@ -140,6 +164,9 @@ publish_lazily(
     "python.estimator.canned.head._Head",
     "python.estimator.canned.optimizers.get_optimizer_instance",
 )
+publish_lazily(_find_contrib, *(f"contrib.estimator.{name}" for name in _CONTRIB_HEADS.split()))
+publish_lazily(_find_sdca, "contrib.linear_optimizer.SDCAOptimizer")
+publish_lazily(_find_factorization, "contrib.factorization.KMeansClustering")
 publish_lazily(_find_distribute_config, "contrib.distribute.DistributeConfig")
 publish_lazily(_find_task_type, "python.estimator.run_config.TaskType")
 publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))

@@ -8,7 +8,7 @@ from tensorfleet import nest
 from tensorfleet.estimator.outputs import checked_outputs
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.train.scaffold import Scaffold
 from tensorfleet.train.session_run_hook import SessionRunHook
@@ -137,6 +137,10 @@ def _checked_metrics(metrics: Any) -> dict:
         if is_metric_object(value):
             if not value.updates:
                 raise ValueError(f'Please call update_state(...) on the "{value.name}" metric')
+            for variable in value.variables:  # they start anew with each evaluation
+                graph = get_default_graph()
+                if variable not in graph.get_collection_ref(GraphKeys.LOCAL_VARIABLES):
+                    graph.add_to_collection(GraphKeys.LOCAL_VARIABLES, variable)
             continue
         if not isinstance(value, tuple) or len(value) != 2:
             raise TypeError(

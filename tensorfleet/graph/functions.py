@@ -6,6 +6,7 @@ and constants are made once more inside instead, which means the same and keeps 
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -122,6 +123,24 @@ class FunctionGraph(Graph):
         made._stack = op._stack
         if op._control_inputs:
             made._add_control_inputs([self._copied[c] for c in op._control_inputs])
+        return made
+
+    def cut(
+        self, name: str, inputs: list[Tensor], outputs: list[Tensor], effects: Sequence[Operation] = ()
+    ) -> FunctionGraph:
+        """The part of this body from some of its tensors to others, as a body of its own."""
+        made = copy.copy(self)
+        made.name, made.inputs, made.outputs = name, list(inputs), list(outputs)
+        made.__dict__.pop("_kernels", None)
+        needed = {t._op for t in inputs}
+        stack = [op for op in (*(t._op for t in outputs), *effects) if op not in needed]
+        while stack:
+            op = stack.pop()
+            if op not in needed:
+                needed.add(op)
+                stack += [*(t._op for t in op._inputs), *op._control_inputs]
+        made._ops = [op for op in self._ops if op in needed]
+        made.captures = {outer: inner for outer, inner in self.captures.items() if inner._op in needed}
         return made
 
     @contextmanager

@@ -12,6 +12,7 @@ from tensorfleet.api import export
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.gradient_sources import inside
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, graph_of, name_scope
 
@@ -59,9 +60,9 @@ def gradients(
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     with graph_of([*ys, *xs]).as_default(), name_scope(name, "gradients", [*ys, *xs, *stops]) as scope:
-        sources = [source(x) for x in xs]
+        sources = [inside(x) for x in xs]
         targets = [to_tensor(y, name="y") for y in ys]
-        walk = _Walk(targets, sources, [_tensor(s) for s in stops], scope)
+        walk = _Walk(targets, sources, [inside(s) for s in stops], scope)
         walk.colocate = colocate_gradients_with_ops
         walk.gate = gate_gradients
         walk.method = aggregation_method
@@ -79,25 +80,6 @@ def gradients(
 def listed(values: Any) -> list:
     """Several values as a list, and one alone as a list of it."""
     return list(values) if isinstance(values, (list, tuple)) else [values]
-
-
-def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else source(x)
-
-
-def source(x: Any) -> Tensor:
-    """The tensor a gradient is taken with respect to; for a variable, what stands for it in the graph."""
-    if isinstance(x, Tensor):
-        return x
-    handle = getattr(x, "handle", None)
-    if isinstance(handle, Tensor):
-        return handle
-    parts = getattr(x, "_get_variable_list", None)
-    if parts is not None:
-        return to_tensor(x)
-    if hasattr(x, "_as_graph_element"):
-        return x.value() if not hasattr(x, "_ref") else x._ref()
-    return to_tensor(x, name="x")
 
 
 def _value(x: Any) -> Tensor:

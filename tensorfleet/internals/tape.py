@@ -16,7 +16,7 @@ from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.variables.base import Variable
 
 
-@export("python.eager.backprop.GradientTape")
+@export("GradientTape", "python.eager.backprop.GradientTape")
 class GradientTape:
     """Gradients with respect to the tensors that are watched and to variables."""
 
@@ -90,6 +90,76 @@ class GradientTape:
         made = [by_source[Reference(x)] if Reference(x) in by_source else rest(x) for x in flat]
         return nest.pack_sequence_as(sources, made)
 
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The gradient of each element of a target: of the target's shape, then the source's."""
+        target = to_tensor(target)
+        found = self._rows(target, sources, unconnected_gradients, parallel_iterations)
+
+        def shaped(rows: Any, source: Any) -> Any:
+            if rows is None:
+                return None
+            return _reshaped(rows, target, find("shape")(source), source.shape)
+
+        flat = [shaped(r, s) for r, s in zip(found, nest.flatten(sources), strict=True)]
+        return nest.pack_sequence_as(sources, flat)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The gradients of each row of a target with respect to the same row of a source."""
+        target = to_tensor(target)
+        if target.shape.ndims is None or not target.shape[:1].is_compatible_with(source.shape[:1]):
+            raise ValueError(
+                f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match."
+            )
+        shape = find("shape")(target)
+        columns = find("transpose")(find("reshape")(target, [shape[0], -1]))
+        # No row depends on another's source: a column's gradients are those of its rows.
+        sums = find("reduce_sum")(columns, 1)
+        (rows,) = self._rows(sums, [source], unconnected_gradients, parallel_iterations)
+        if rows is None:
+            return None
+        order = [1, 0, *range(2, rows.shape.ndims)]
+        made = _reshaped(find("transpose")(rows, order), target, find("shape")(source)[1:], source.shape[1:])
+        return made
+
+    def _rows(self, target: Tensor, sources: Any, unconnected: Any, parallel: int | None) -> list:
+        """The gradients of each element of a target, one behind the other."""
+        if self._used and not self._persistent:
+            raise RuntimeError(
+                "Non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+            )
+        persistent, self._persistent = self._persistent, True
+        elements = find("reshape")(target, [-1])
+        try:
+            tried = self.gradient(elements, nest.flatten(sources), unconnected_gradients=unconnected)
+            connected = [i for i, g in enumerate(tried) if g is not None]
+
+            def one(i: Tensor) -> list:
+                grads = self.gradient(find("gather")(elements, i), nest.flatten(sources))
+                return [find("convert_to_tensor")(grads[c]) for c in connected]
+
+            kinds = [tried[c].dtype for c in connected]
+            places = find("range")(find("size")(elements))
+            options = {"parallel_iterations": parallel}
+            rows = find("map_fn")(one, places, dtype=kinds, **options) if connected else []
+        finally:
+            self._persistent = persistent
+        by_place = dict(zip(connected, rows, strict=True))
+        return [by_place.get(i) for i in range(len(tried))]
+
     def _watches(self, source: Any) -> bool:
         if isinstance(source, Variable):
             return Reference(source) in self._watched or (self._variables and source.trainable)
@@ -114,3 +184,10 @@ def _tensors(variable: Any) -> list[Any]:
     names = ("_variable", "_graph_element", "_snapshot", "_cached")
     parts = getattr(variable, "_copies", (variable,))
     return [t for v in parts for t in (getattr(v, n, None) for n in names) if t is not None]
+
+
+def _reshaped(rows: Tensor, target: Tensor, shape: Any, known: Any) -> Tensor:
+    """Rows of gradients with the target's shape in front."""
+    made = find("reshape")(rows, find("concat")([find("shape")(target), shape], 0))
+    made.set_shape(target.shape.concatenate(known))
+    return made

@@ -46,6 +46,7 @@ class Metric:
         self._dtype = dtypes.as_dtype(dtype or state.floatx())
         self.stateful, self.built = True, True
         self._weights: list[Any] = []
+        self._updates: list[Any] = []
         self._reset: tuple[int, Any] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -92,6 +93,11 @@ class Metric:
 
     variables = non_trainable_weights = weights
     trainable_weights: list = []
+
+    @property
+    def updates(self) -> list:
+        """The operations that add batches, of every call of `update_state`."""
+        return list(self._updates)
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
         """Adds a batch."""
@@ -144,10 +150,14 @@ def _as_operation(update: Callable) -> Callable:
         graph: Any = get_default_graph()
         before = len(graph._ops)
         made = update(self, *args, **kwargs)
+        if made is None:
+            writes = [op for op in graph._ops[before:] if op.spec is not None and op.spec.updates]
+            made = group(*writes) if writes else None
+        elif not isinstance(made, Operation):
+            made = made.op
         if made is not None:
-            return made if isinstance(made, Operation) else made.op
-        writes = [op for op in graph._ops[before:] if op.spec is not None and op.spec.updates]
-        return group(*writes) if writes else None
+            self._updates.append(made)
+        return made
 
     return updated
 
@@ -185,10 +195,11 @@ class Reduce(Metric):
         if sample_weight is not None:
             values, weights = weighted(values, sample_weight)
             values, count = values * weights, find("reduce_sum")(weights)
-        writes = [self.total.assign_add(find("reduce_sum")(values), read_value=False)]
-        if self._is_mean:
-            writes.append(self.count.assign_add(count, read_value=False))
-        return group(*writes)
+        total = self.total.assign_add(find("reduce_sum")(values), read_value=False)
+        if not self._is_mean:
+            return total
+        with control_dependencies([total]):  # values that do not come are not counted either
+            return self.count.assign_add(count, read_value=False)
 
     def result(self) -> Any:
         """The sum or the mean so far."""

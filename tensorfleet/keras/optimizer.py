@@ -284,7 +284,7 @@ class Optimizer:
             for grad, var in pairs:
                 updates += _each_copy(self._update, grad, var)
             with control_dependencies([u for u in updates if u is not None]):
-                if hasattr(self.iterations, "_copies"):
+                if hasattr(self.iterations, "_copies") or not hasattr(self.iterations, "handle"):
                     return find("group")(self.iterations.assign_add(1, read_value=False), name=scope)
                 one = find("constant")(1, self.iterations.dtype)
                 return apply("AssignAddVariableOp", self.iterations.handle, one, name=scope)

@@ -110,31 +110,49 @@ def _runs_alone(op: Operation) -> bool:
     return (op.spec.pure and op._control_flow_context is None) or op.type == "NoOp"
 
 
-def _inlined(body: FunctionGraph, given: Sequence[Tensor], name: str, told: Callable | None) -> Operation:
+def call_traced(body: FunctionGraph, given: Sequence[Tensor], effects: Sequence[Operation]) -> Operation:
+    """A call of a function with its arguments and then what it takes from around: one operation if it has no effects."""
+    if not all(map(_runs_alone, _own_ops(body))):
+        return _inlined(body, given, "StatefulPartitionedCall", None, effects)
+    add_function(body)
+    types = [t.dtype.base_dtype for t in body.outputs]
+    return apply_op("PartitionedCall", given, f=body.name, Tout=types)
+
+
+def _inlined(
+    body: FunctionGraph,
+    given: Sequence[Tensor],
+    name: str,
+    told: Callable | None,
+    effects: Sequence[Operation] | None = None,
+) -> Operation:
     """A call of a function that has effects: its operations, made once more where it is called.
 
-    The operation returned gives the results, and waits for the effects; `told` is its gradient, if not None.
+    The operation returned gives the results, and waits for the effects, which are found unless they are told; `told` is
+    its gradient, if not None.
     """
     graph = get_default_graph()
     given = [t if t.graph is graph else graph.capture(t) for t in given]
-    places = {p._op.name: i for i, p in enumerate((*body.inputs, *body.captures.values()))}
+    all_inputs = [*body.inputs, *body.captures.values()]
+    places = {p._op.name: i for i, p in enumerate(all_inputs)}
     meta = export_meta_graph(graph=body, graph_def=export_graph(body, add_shapes=False))
     meta.graph_def.ClearField("library")
     for node in meta.graph_def.node:
         node.attr.pop("_class", None)  # names places around the function
         if node.name in places:
-            kind = node.attr["dtype"].type
+            kind = all_inputs[places[node.name]].dtype.base_dtype.as_datatype_enum
             node.attr.clear()
             node.op, node.attr["T"].type = "Identity", kind
-            node.input.append(f"given:{places[node.name]}")
+            node.input[:] = [f"given:{places[node.name]}"]
     results = [t.name for t in body.outputs]
-    effects = [op.name for op in _own_ops(body) if op.spec.stateful and op._control_flow_context is None]
+    if effects is None:
+        effects = [op for op in _own_ops(body) if op.spec.stateful and op._control_flow_context is None]
     _, scope, found = import_meta_graph_def(
         meta,
         graph=graph,
-        import_scope=name,
+        import_scope=graph.unique_name(name, mark_as_used=False).rpartition("/")[2],
         input_map={f"given:{i}": t for i, t in enumerate(given)},
-        return_elements=[*results, *effects],
+        return_elements=[*results, *(op.name for op in effects)],
     )
     count, scope = len(results), f"{scope}/"
     with graph.control_dependencies(found[count:]):

@@ -13,7 +13,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import OpSpec
-from tensorfleet.passes.plan import Guard, Plan, read_of, variable_of
+from tensorfleet.passes.plan import Guard, Plan, read_of, updated_by, variable_of
 
 _ENTERS = ("Enter", "RefEnter")
 _EXITS = ("Exit", "RefExit")
@@ -83,9 +83,7 @@ class Loop(Operation):
         self._inputs = tuple(dict.fromkeys(t for t in outside if not (is_variable(t) and t not in fed)))
         waited = dict.fromkeys(c for op in ops for c in op._control_inputs if c not in self.inside)
         self._control_inputs = list(waited)
-        self.updated = [
-            op._inputs[op.input_list(u)[0]] for op in ops for u in op.spec.updates if op.spec.updates
-        ]
+        self.updated = [t for op in ops for t in updated_by(op)]
         self.cond, self.body = self._plans(plan, ops, frame, frames)
         self._share_memory()
 

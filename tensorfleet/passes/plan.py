@@ -147,7 +147,9 @@ _PASSING = {
 def updated_by(op: Operation) -> list[Tensor]:
     """The references or handles of the variables that an operation, or what it stands for, updates."""
     found = getattr(op, "updated", None)
-    return found if found is not None else [op._inputs[op.input_list(u)[0]] for u in op.spec.updates]
+    if found is not None:
+        return found
+    return [t for u in op.spec.updates for t in op._inputs[slice(*op.input_list(u))]]
 
 
 def maker_of(tensor: Tensor) -> Operation:

@@ -173,7 +173,7 @@ class Segment:
 
     def _add(self, op: Operation, made: set[Tensor], constants: dict[Tensor, Any]) -> None:
         spec = op.spec
-        updated = [op._inputs[op.input_list(u)[0]] for u in spec.updates]
+        updated = [t for u in spec.updates for t in op._inputs[slice(*op.input_list(u))]]
         args = []
         for i, t in enumerate(op._inputs):
             live = self._live.get((op, i))

@@ -222,12 +222,6 @@ def set_jit(enabled: bool) -> None:
     _settings.values["jit"] = bool(enabled)
 
 
-@export("config.experimental_run_functions_eagerly")
-def experimental_run_functions_eagerly(run_eagerly: bool) -> None:
-    """Remembered only: functions are part of the graph."""
-    _settings.values["run_functions_eagerly"] = bool(run_eagerly)
-
-
 def _threads(count: Any) -> int:
     if int(count) < 0:
         raise ValueError(f"A number of threads must be non-negative, not {count}.")

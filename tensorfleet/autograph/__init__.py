@@ -1,0 +1,1 @@
+"""AutoGraph: Python whose branches and loops depend on tensors, as the operations that they stand for."""

@@ -1,0 +1,113 @@
+"""Which variables a statement sets, and which of them anything behind it still reads."""
+
+from __future__ import annotations
+
+import ast
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def symbol(node: ast.AST) -> str | None:
+    """The name of a variable, or of an attribute of one such as "self.x"."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = symbol(node.value)
+        return None if base is None else f"{base}.{node.attr}"
+    return None
+
+
+def reads(node: ast.AST) -> set[str]:
+    """The variables and attributes that a piece of code reads, functions inside of it included."""
+    found: set[str] = set()
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        name = symbol(node)
+        if name is not None and isinstance(node.ctx, ast.Load):
+            found.add(name)
+    if isinstance(node, ast.AugAssign) and (name := symbol(node.target)) is not None:
+        found.add(name)
+    for child in ast.iter_child_nodes(node):
+        found |= reads(child)
+    if isinstance(node, _COMPREHENSIONS):
+        return found - {n for g in node.generators for n in _names(g.target)}
+    if isinstance(node, _SCOPES):
+        return found - {a.arg for a in _arguments(node)}
+    return found
+
+
+def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.arg]:
+    a = node.args
+    return [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+
+
+def _names(target: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def writes(node: ast.AST) -> set[str]:
+    """The variables and attributes that a piece of code sets; what is inside a function is its own."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {node.name}
+    if isinstance(node, (ast.Lambda, *_COMPREHENSIONS)):
+        return set()
+    found: set[str] = set()
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        name = symbol(node)
+        if name is not None and isinstance(node.ctx, (ast.Store, ast.Del)):
+            found.add(name)
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        found |= {(a.asname or a.name).partition(".")[0] for a in node.names}
+    if isinstance(node, ast.ExceptHandler) and node.name:
+        return {n for child in node.body for n in writes(child)} - {node.name}
+    for child in ast.iter_child_nodes(node):
+        found |= writes(child)
+    return found
+
+
+def writes_of(body: list[ast.stmt]) -> set[str]:
+    """What the statements of a block set."""
+    return {name for statement in body for name in writes(statement)}
+
+
+def live_into(body: list[ast.stmt], after: set[str]) -> set[str]:
+    """What a block reads before it sets it, and what is read behind it. Each branch and loop inside gets as `live_out` what
+    is read behind it, and a loop as `live_in` what a turn of it reads from the one before."""
+    live = set(after)
+    for statement in reversed(body):
+        live = _before(statement, live)
+    return live
+
+
+def _before(node: ast.stmt, after: set[str]) -> set[str]:
+    if isinstance(node, ast.If):
+        node.live_out = after  # type: ignore[attr-defined]
+        node.live_in = live_into(node.body, after) | live_into(node.orelse, after)  # type: ignore[attr-defined]
+        return reads(node.test) | node.live_in  # type: ignore[attr-defined]
+    if isinstance(node, (ast.While, ast.For)):
+        return _before_loop(node, after)
+    if isinstance(node, ast.With):
+        inner = live_into(node.body, after)
+        names = {n for item in node.items if item.optional_vars for n in writes(item.optional_vars)}
+        return {n for item in node.items for n in reads(item.context_expr)} | (inner - names)
+    if isinstance(node, ast.Try):
+        found = set(after)
+        for block in (node.finalbody, node.orelse, *(h.body for h in node.handlers), node.body):
+            found |= live_into(block, found)
+        return found | {n for h in node.handlers if h.type is not None for n in reads(h.type)}
+    return (after - writes(node)) | reads(node)
+
+
+def _before_loop(node: ast.While | ast.For, after: set[str]) -> set[str]:
+    node.live_out = after  # type: ignore[union-attr]
+    flags = set(node.__dict__.get("flags", ()))
+    tested = flags | (reads(node.test) if isinstance(node, ast.While) else set())
+    targets = writes(node.target) if isinstance(node, ast.For) else set()
+    live = after | tested
+    while True:
+        found = live | (live_into(node.body, live) - targets)
+        if found == live:
+            break
+        live = found
+    node.live_in = live  # type: ignore[union-attr]
+    return live | (reads(node.iter) if isinstance(node, ast.For) else set())

@@ -1,0 +1,47 @@
+"""What a gradient is taken with respect to: tensors, and what stands for variables, in the graph or in a function of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import get_default_graph
+
+
+def source(x: Any) -> Tensor:
+    """The tensor a gradient is taken with respect to; for a variable, what stands for it in the graph."""
+    if isinstance(x, Tensor):
+        return x
+    handle = getattr(x, "handle", None)
+    if isinstance(handle, Tensor):
+        return handle
+    parts = getattr(x, "_get_variable_list", None)
+    if parts is not None:
+        return to_tensor(x)
+    if hasattr(x, "_as_graph_element"):
+        return x.value() if not hasattr(x, "_ref") else x._ref()
+    return to_tensor(x, name="x")
+
+
+def inside(x: Any) -> Tensor:
+    """The tensor a gradient is taken with respect to; inside a function, what stands there for one from around."""
+    found = source(x)
+    graph = get_default_graph()
+    if not graph._building_function:
+        return found
+    snapshot = getattr(x, "_snapshot", None)  # what is read of a reference variable
+    for tensor in (found, snapshot):
+        if tensor is not None and (captured := _captured(graph, tensor)) is not None:
+            return captured
+    return found
+
+
+def _captured(graph: Any, tensor: Tensor) -> Tensor | None:
+    if tensor.graph is graph:
+        return tensor
+    outer = getattr(graph, "outer", None)
+    if outer is None:
+        return None
+    around = _captured(outer, tensor)
+    return None if around is None else graph.captures.get(around)

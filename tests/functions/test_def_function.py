@@ -1,0 +1,229 @@
+"""`tf.function` in a graph: traced once for each kind of arguments, and called."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tests.support.sessions import run, run_initialized
+
+
+def test_a_function_is_traced_once_for_each_kind_of_arguments():
+    seen = []
+
+    @tf.function
+    def double(x, times=2):
+        seen.append((x.dtype, x.shape.as_list(), times))
+        return x * times
+
+    made = [
+        double(tf.constant(1)),
+        double(tf.constant(5)),
+        double(np.array([1.0, 2.0])),
+        double(tf.constant(1), times=3),
+    ]
+    assert [np.asarray(v).tolist() for v in run(made)] == [2, 10, [2.0, 4.0], 3]
+    assert seen == [(tf.int32, [], 2), (tf.float64, [2], 2), (tf.int32, [], 3)]
+
+
+def test_without_effects_a_call_is_one_operation():
+    made = tf.function(lambda x: x * x + 1.0)(tf.constant(3.0))
+    assert made.op.type == "PartitionedCall"
+    assert run([made, *tf.gradients(made, made.op.inputs[0])]) == [10.0, 6.0]
+
+
+def test_a_signature_serves_all_shapes():
+    seen = []
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def total(x):
+        seen.append(x.shape.as_list())
+        return tf.reduce_sum(x)
+
+    assert run([total([1.0, 2.0]), total(tf.constant([1.0]))]) == [3.0, 1.0] and seen == [[None]]
+    with pytest.raises(ValueError, match="Python inputs incompatible with input_signature"):
+        total(tf.constant([[1.0]]))
+    with pytest.raises(TypeError, match="only pass arguments covered by it"):
+        total([1.0], 2)
+    with pytest.raises(TypeError, match="input_signature must be a possibly nested sequence of TensorSpec"):
+        tf.function(total, input_signature=[1])
+
+
+def test_structures_go_in_and_out():
+    @tf.function
+    def both(pair, options):
+        return {"sum": pair[0] + pair[1], "rest": (options["k"], None)}
+
+    made = both((tf.constant(1), tf.constant(2)), {"k": tf.constant(3)})
+    assert made["rest"][1] is None
+    assert run([made["sum"], made["rest"][0]]) == [3, 3]
+
+
+def test_effects_are_in_the_order_of_the_program():
+    v = tf.Variable(1.0, use_resource=True)
+
+    @tf.function
+    def change(x):
+        v.assign_add(x)
+        before = v * 1.0
+        v.assign(before * 10.0)
+        if x > 0:
+            v.assign_add(0.5)
+        for _ in tf.range(3):
+            v.assign_add(1.0)
+        return before, v.read_value()
+
+    with tf.Session() as sess:
+        made = change(tf.constant(2.0))
+        sess.run(v.initializer)
+        for _ in range(3):
+            before, after = sess.run(made)
+            assert after == before * 10 + 3.5
+            assert sess.run(v) == after
+
+
+def test_a_function_without_results_is_an_operation():
+    v = tf.Variable(1.0, use_resource=True)
+
+    @tf.function
+    def reset(x):
+        v.assign(x)
+
+    made = reset(tf.constant(7.0))
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(made)
+        assert sess.run(v) == 7
+
+
+class Model:
+    def __init__(self):
+        self.w = None
+
+    @tf.function
+    def __call__(self, x):
+        if self.w is None:
+            self.w = tf.Variable(tf.ones([2, 1]) * 3.0, name="w")
+        return tf.matmul(x, self.w)
+
+
+def test_variables_are_made_in_the_first_call_around_the_function():
+    first, second = Model(), Model()
+    made = [first(tf.ones([1, 2])), first(tf.ones([3, 2])), second(tf.ones([1, 2]))]
+    assert [v.op.name for v in tf.global_variables()] == ["w", "w_1"]
+    (slope,) = tf.gradients(made[1], first.w)
+    found = run_initialized([*made, slope])
+    assert found[0].tolist() == [[6.0]] and found[1].shape == (3, 1)
+    np.testing.assert_array_equal(found[3], [[3.0], [3.0]])
+
+
+def test_a_function_cannot_make_variables_each_time():
+    with pytest.raises(ValueError, match="tried to create variables on non-first call"):
+        tf.function(lambda x: tf.Variable(1.0) + x)(1.0)
+
+
+def test_a_step_of_training_is_a_function():
+    w = tf.Variable([1.0, 2.0], use_resource=True)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((w - x) ** 2)
+        (grad,) = tape.gradient(loss, [w])
+        w.assign_sub(0.25 * grad)
+        return loss
+
+    with tf.Session() as sess:
+        made = step(tf.constant([0.0, 0.0]))
+        sess.run(w.initializer)
+        assert sess.run([made, made][0]) == 5.0
+        np.testing.assert_allclose(sess.run(w), [0.5, 1.0])
+        assert sess.run(made) == pytest.approx(1.25)
+
+
+def test_an_optimizer_of_version_1_works_inside():
+    w = tf.get_variable("w", initializer=2.0, use_resource=True)
+
+    @tf.function
+    def step():
+        return tf.train.GradientDescentOptimizer(0.5).minimize(w * w, var_list=[w])
+
+    with tf.Session() as sess:
+        made = step()
+        sess.run(tf.global_variables_initializer())
+        sess.run(made)
+        assert sess.run(w) == 0.0
+
+
+def test_functions_call_functions():
+    @tf.function
+    def inner(x):
+        return x + 1
+
+    @tf.function
+    def outer(x):
+        while x < 10:
+            x = inner(x)
+        return x * 2
+
+    assert run(outer(tf.constant(3))) == 20
+
+
+def test_a_concrete_function():
+    v = tf.Variable(2.0, use_resource=True)
+
+    @tf.function
+    def times(x):
+        return {"y": x * v}
+
+    made = times.get_concrete_function(tf.TensorSpec([None], tf.float32))
+    assert made.inputs[0].shape.as_list() == [None] and made.outputs[0].dtype == tf.float32
+    assert made.structured_input_signature == ((tf.TensorSpec([None], tf.float32),), {})
+    assert made.variables == [v] and made.captured_inputs == [v.handle]
+    assert made.output_dtypes == {"y": tf.float32}
+    assert run_initialized(made(tf.constant([1.0, 2.0])))["y"].tolist() == [2.0, 4.0]
+    with pytest.raises(ValueError, match="not compatible with the shape this function was traced with"):
+        made(tf.constant([[1.0]]))
+
+
+def test_a_wrapped_function_keeps_its_variables_and_can_be_cut():
+    def graph(x):
+        w = tf.get_variable("w", initializer=3.0)
+        y = tf.identity(x * w, name="product")
+        return y + 1.0
+
+    wrapped = tf.wrap_function(graph, [tf.TensorSpec([], tf.float32)])
+    product = wrapped.prune(
+        wrapped.graph.get_tensor_by_name("arg:0"), wrapped.graph.get_tensor_by_name("product:0")
+    )
+    rest = wrapped.prune("product:0", wrapped.outputs[0])
+    assert [v.op.name for v in wrapped.variables] == ["w"]
+    two = tf.constant(2.0)
+    assert run_initialized([wrapped(two), product(two), rest(two)]) == [7.0, 6.0, 3.0]
+
+
+def test_functions_can_be_left_as_python():
+    seen = []
+
+    @tf.function
+    def told(x):
+        seen.append(1)
+        return x
+
+    tf.config.experimental_run_functions_eagerly(True)
+    try:
+        told(tf.constant(1))
+        told(tf.constant(1))
+    finally:
+        tf.config.experimental_run_functions_eagerly(False)
+    assert len(seen) == 2
+
+
+def test_jacobians_of_a_tape():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+    whole, rows = run([tape.jacobian(y, x), tape.batch_jacobian(y, x)])
+    assert whole.shape == (2, 2, 2, 2)
+    np.testing.assert_array_equal(rows, [np.diag([2.0, 4.0]), np.diag([6.0, 8.0])])
+    np.testing.assert_array_equal(np.einsum("ijkl->ij", whole), run(2 * x))
