@@ -4,8 +4,11 @@ With a stride of 2, say, inputs at even places are seen by some taps only and th
 inputs fall into *phases*, each the result of a small convolution with stride 1, and these are laid between each other.
 """
 
+import math
+
 import numpy as np
 
+from tensorfleet.ops.conv_library import convolve
 from tensorfleet.ops.windows import cropped
 
 
@@ -24,8 +27,6 @@ def input_gradient(xp, w, dy, win):
 
 
 def _phase(xp, w, dy, win, phase):
-    from jax import lax
-
     (rows, above), (columns, beside) = (
         _seen(win, axis, place) for axis, place in zip((1, 2), phase, strict=True)
     )
@@ -33,9 +34,8 @@ def _phase(xp, w, dy, win, phase):
         size = [-(-win.in_shape[axis] // win.stride[axis]) for axis in (1, 2)]
         return xp.zeros((dy.shape[0], *size, w.shape[2]), dy.dtype)
     taps = xp.stack([xp.stack([w[y, x].T for x in columns]) for y in rows])
-    layouts = ("NHWC", "HWIO", "NHWC")
     dy, pads = cropped(dy, (above, beside))
-    return lax.conv_general_dilated(dy, taps, (1, 1), pads, dimension_numbers=layouts)
+    return convolve(xp, dy, taps, (1, 1), pads, at_once=math.prod(win.stride))
 
 
 def _seen(win, axis, place):
