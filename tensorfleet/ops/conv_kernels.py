@@ -324,7 +324,9 @@ def _input_gradient(xp, w, dy, win):
     if xp is not np and dy.ndim == 5 and plain:
         return _forward(xp, dy, _turned(xp, w), turned)
     if conv_phases.suits(xp, win) and not _is_pointwise(win):
-        return conv_phases.input_gradient(xp, w, dy, win)
+        if dy.ndim == 4:
+            return conv_phases.input_gradient(xp, w, dy, win)
+        return conv_phases.volume_gradient(xp, w, dy, win, lambda *planes: _input_gradient(xp, *planes))
     dense = set(win.stride) == {1} and win.in_shape[-1] >= MANY_CHANNELS
     if xp is not np and not _is_pointwise(win) and (dense or example > LARGE_EXAMPLE_BYTES):
         return _xla_input_gradient(xp, w, dy, win)
