@@ -2,7 +2,8 @@
 
 A few neighbouring outputs are made at a time, from all inputs that any of them sees: these inputs are the channels of a
 narrower image, and those outputs the channels of its result. Such a filter has zeros where an output does not see an
-input, which are multiplied in vain; but XLA works on many channels at once and takes long to gather single ones.
+input, which are multiplied in vain; but XLA works on many channels at once and takes long to gather single ones. Where
+the convolution is strided, the inputs of a stride are channels enough.
 
 Everything is channels-last; `win` is the Window of the convolution.
 """
@@ -16,6 +17,8 @@ MANY = 8
 # Neighbours are taken together until the result has so many channels, but no more than these.
 CHANNELS = 128
 NEIGHBOURS = 4
+# With so many channels once the stride is folded into them, that is enough.
+ENOUGH = 6
 
 
 def suits(win, out_channels):
@@ -26,8 +29,40 @@ def suits(win, out_channels):
         and win.size[-2] > 1
         and win.dilation[-2] == 1
         and min(min(pair) for pair in win.pads) >= 0
-        and neighbours(win, out_channels) > 1
+        and (is_strided(win) or neighbours(win, out_channels) > 1)
     )
+
+
+def is_strided(win):
+    """Whether inputs a stride apart are better the channels: no output is made with zeros then."""
+    return win.out_shape[-2] > 0 and win.stride[-2] > 1 and win.stride[-2] * win.in_shape[-1] >= ENOUGH
+
+
+def unstrided(xp, x, w, win):
+    """The image whose channels are the inputs of a stride, with the filter and the windows over it.
+
+    The image is the same memory read otherwise, where its width is a multiple of the stride.
+    """
+    stride, low = win.stride[-2], win.pads[-2][0]
+    before = -(-low // stride)
+    shift = before * stride - low
+    taps = -(-(shift + win.size[-2]) // stride)
+    made = win.out_shape[-2]
+    # What no window sees on the right is cut off, or what is missing added.
+    groups = min(-(-x.shape[-2] // stride), made + taps - 1 - before)
+    x = xp.pad(x, [(0, 0), (0, 0), (0, max(0, groups * stride - x.shape[-2])), (0, 0)])
+    image = x[:, :, : groups * stride].reshape(*x.shape[:2], groups, stride * x.shape[-1])
+    w = xp.pad(w, [(0, 0), (shift, taps * stride - shift - win.size[-2]), (0, 0), (0, 0)])
+    filters = w.reshape(w.shape[0], taps, image.shape[-1], w.shape[-1])
+    narrow = replace(
+        win,
+        size=(*win.size[:-2], taps, 1),
+        stride=(*win.stride[:-2], 1, 1),
+        in_shape=image.shape,
+        out_shape=(*win.out_shape[:-1], image.shape[-1]),
+        pads=(*win.pads[:-2], (before, made + taps - 1 - before - groups), (0, 0)),
+    )
+    return image, filters, narrow
 
 
 def neighbours(win, out_channels):

@@ -16,6 +16,8 @@ import numpy as np
 
 from tensorfleet.ops import conv_folded, conv_phases, winograd
 from tensorfleet.ops.conv_chunks import map_examples, sum_examples
+from tensorfleet.ops.conv_library import convolve
+from tensorfleet.ops.memory import stored
 from tensorfleet.ops.windows import (
     Window,
     channel_axis,
@@ -267,12 +269,8 @@ def _forward(xp, x, w, win):
         return _folded(xp, x, w, win)
     if xp is not np and x.ndim == 5:
         return _by_planes(xp, x, w, win)
-    if xp is not np and win.is_padded:
-        return _xla_forward(x, w, win)
     if xp is not np:
-        # XLA takes twice as long where nothing is padded: one window more on the right, which is cut off again.
-        padding = [*win.pads[1:-2], (0, win.stride[-2])]
-        return _xla_forward(x, w, win, padding=padding)[..., : win.out_shape[-2], :]
+        return _xla_forward(xp, x, w, win)
     if example > LARGE_EXAMPLE_BYTES:
         padded = pad(xp, x, win)
         return sum(_dot(take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
@@ -280,11 +278,14 @@ def _forward(xp, x, w, win):
 
 
 def _folded(xp, x, w, win):
+    if conv_folded.is_strided(win):
+        image, filters, narrow = conv_folded.unstrided(xp, x, w, win)
+        return _xla_forward(xp, image, filters, narrow)
     count = conv_folded.neighbours(win, w.shape[-1])
     image, filters = conv_folded.image(xp, x, win, count), conv_folded.filters(xp, w, win, count)
     narrow = conv_folded.window(win, count)
     if math.prod(filters.shape[:-1]) > FEW_COLUMNS:
-        return conv_folded.result(_xla_forward(image, filters, narrow), win, count)
+        return conv_folded.result(_xla_forward(xp, image, filters, narrow), win, count)
     bytes_ = _patch_bytes(narrow, image.dtype)
     y = map_examples(xp, lambda x: _dot(_patches(xp, x, narrow), filters), bytes_, image, POINTS_BYTES)
     return conv_folded.result(y, win, count)
@@ -323,7 +324,9 @@ def _input_gradient(xp, w, dy, win):
     if xp is not np and dy.ndim == 5 and plain:
         return _forward(xp, dy, _turned(xp, w), turned)
     if conv_phases.suits(xp, win) and not _is_pointwise(win):
-        return conv_phases.input_gradient(xp, w, dy, win)
+        if dy.ndim == 4:
+            return conv_phases.input_gradient(xp, w, dy, win)
+        return conv_phases.volume_gradient(xp, w, dy, win, lambda *planes: _input_gradient(xp, *planes))
     dense = set(win.stride) == {1} and win.in_shape[-1] >= MANY_CHANNELS
     if xp is not np and not _is_pointwise(win) and (dense or example > LARGE_EXAMPLE_BYTES):
         return _xla_input_gradient(xp, w, dy, win)
@@ -395,40 +398,41 @@ def _is_pointwise(win):
 # --- XLA's own convolution ----------------------------------------------------------------------------
 
 
-def _xla_forward(x, w, win, **kwargs):
-    import jax.numpy as jnp
-    from jax import lax
-
+def _xla_forward(xp, x, w, win, padding=None):
     if x.shape[-1] > 1 and x.shape[-1] % 2:
         # An odd number of channels (the three colours) makes it several times slower.
         missing = [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % 4)]
-        x, w = jnp.pad(x, missing), jnp.pad(w, [*missing[1:], (0, 0)])
-    spatial = "DHW"[5 - x.ndim :]
-    layouts = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
-    args = dict(window_strides=win.stride[1:-1], padding=win.pads[1:-1]) | kwargs
-    return lax.conv_general_dilated(x, w, rhs_dilation=win.dilation[1:-1], dimension_numbers=layouts, **args)
+        x, w = xp.pad(x, missing), xp.pad(w, [*missing[1:], (0, 0)])
+    return stored(xp, convolve(xp, x, w, win.stride[1:-1], padding or win.pads[1:-1], win.dilation[1:-1]))
 
 
 def _xla_input_gradient(xp, w, dy, win):
     """A convolution of the spread-out `dy` with the filter turned around."""
-    spatial = range(1, dy.ndim - 1)
+    from jax import lax
+
     padding = []
-    for i in spatial:
+    for i in range(1, dy.ndim - 1):
         low = (win.size[i] - 1) * win.dilation[i] - win.pads[i][0]
         spread = (win.out_shape[i] - 1) * win.stride[i] + 1
         padding.append((low, win.in_shape[i] + win.pads[i][0] - spread))
-    ones = (1,) * len(spatial)
     if set(win.stride) == {1}:
         dy, padding = cropped(dy, padding)
-    return _xla_forward(
-        dy, _turned(xp, w), win, window_strides=ones, padding=padding, lhs_dilation=win.stride[1:-1]
+    if set(win.stride) == {1} and dy.ndim == 4:
+        return _xla_forward(xp, dy, _turned(xp, w), win, padding)
+    spatial = "DHW"[5 - dy.ndim :]
+    return lax.conv_general_dilated(
+        dy,
+        _turned(xp, w),
+        window_strides=(1,) * len(spatial),
+        padding=padding,
+        lhs_dilation=win.stride[1:-1],
+        rhs_dilation=win.dilation[1:-1],
+        dimension_numbers=(f"N{spatial}C", f"{spatial}IO", f"N{spatial}C"),
     )
 
 
 def _xla_filter_gradient(xp, x, dy, win):
     """A convolution of the input with `dy`, in which examples are what channels are otherwise."""
-    from jax import lax
-
     examples = [(0, -x.shape[0] % 4 if x.shape[0] % 2 and x.shape[0] > 1 else 0)]  # an odd number is slow
     x, dy = (xp.pad(a, examples + [(0, 0)] * (a.ndim - 1)) for a in (x, dy))
     padding = []
@@ -436,14 +440,9 @@ def _xla_filter_gradient(xp, x, dy, win):
         reach = (win.size[i] - 1) * win.dilation[i] + 1 + (win.out_shape[i] - 1) * win.stride[i]
         padding.append((win.pads[i][0], reach - win.in_shape[i] - win.pads[i][0]))
     x, padding = cropped(x, padding)
-    return lax.conv_general_dilated(
-        x,
-        dy,
-        window_strides=win.dilation[1:-1],
-        padding=padding,
-        rhs_dilation=win.stride[1:-1],
-        dimension_numbers=("CHWN", "IHWO", "HWNC"),
-    )
+    x, dy = xp.transpose(x, (3, 1, 2, 0)), xp.transpose(dy, (1, 2, 0, 3))
+    dw = convolve(xp, x, dy, win.dilation[1:-1], padding, win.stride[1:-1], across=2)
+    return xp.transpose(dw, (1, 2, 0, 3))
 
 
 def _turned(xp, w):

@@ -4,14 +4,17 @@ With a stride of 2, say, inputs at even places are seen by some taps only and th
 inputs fall into *phases*, each the result of a small convolution with stride 1, and these are laid between each other.
 """
 
+import math
+
 import numpy as np
 
-from tensorfleet.ops.windows import cropped
+from tensorfleet.ops.conv_library import convolve
+from tensorfleet.ops.windows import Window, cropped
 
 
 def suits(xp, win):
-    """Whether a convolution of planes is strided, and its filter has no gaps."""
-    return xp is not np and len(win.stride) == 4 and set(win.stride) != {1} == set(win.dilation)
+    """Whether a convolution is strided, and its filter has no gaps."""
+    return xp is not np and len(win.stride) in (4, 5) and set(win.stride) != {1} == set(win.dilation)
 
 
 def input_gradient(xp, w, dy, win):
@@ -23,9 +26,37 @@ def input_gradient(xp, w, dy, win):
     return whole[:, : win.in_shape[1], : win.in_shape[2]]
 
 
-def _phase(xp, w, dy, win, phase):
+def volume_gradient(xp, w, dy, win, of_planes):
+    """The same for volumes: planes of `dy` that an input plane is seen from become channels, one phase after another.
+
+    `of_planes` gives the gradient of planes, from the filter, the gradient of the result and the windows.
+    """
+    stride, count = win.stride[1], -(-win.in_shape[1] // win.stride[1])
+    rest = {name: (values[0], *values[2:]) for name, values in vars(win).items()}
+    flat = Window(**rest).with_batch(dy.shape[0] * count)
+    shape = (dy.shape[0], count, *flat.in_shape[1:])
+    phases = []
+    for place in range(stride):
+        taps, beyond = _seen(win, 1, place)
+        if not taps:
+            phases.append(xp.zeros(shape, dy.dtype))
+            continue
+        padded = _padded(dy, beyond)
+        seen = xp.concatenate([padded[:, i : i + count] for i in range(len(taps))], -1)
+        filters = xp.concatenate([w[tap] for tap in taps], -1)
+        phases.append(of_planes(filters, seen.reshape(-1, *seen.shape[2:]), flat).reshape(shape))
+    made = xp.stack(phases, 2).reshape(dy.shape[0], count * stride, *shape[2:])
+    return made[:, : win.in_shape[1]]
+
+
+def _padded(dy, beyond):
+    """`dy` with so many planes of zeros before and after it, or without as many where that is negative."""
     from jax import lax
 
+    return lax.pad(dy, np.zeros((), dy.dtype), [(0, 0, 0), (*beyond, 0)] + [(0, 0, 0)] * (dy.ndim - 2))
+
+
+def _phase(xp, w, dy, win, phase):
     (rows, above), (columns, beside) = (
         _seen(win, axis, place) for axis, place in zip((1, 2), phase, strict=True)
     )
@@ -33,9 +64,8 @@ def _phase(xp, w, dy, win, phase):
         size = [-(-win.in_shape[axis] // win.stride[axis]) for axis in (1, 2)]
         return xp.zeros((dy.shape[0], *size, w.shape[2]), dy.dtype)
     taps = xp.stack([xp.stack([w[y, x].T for x in columns]) for y in rows])
-    layouts = ("NHWC", "HWIO", "NHWC")
     dy, pads = cropped(dy, (above, beside))
-    return lax.conv_general_dilated(dy, taps, (1, 1), pads, dimension_numbers=layouts)
+    return convolve(xp, dy, taps, (1, 1), pads, at_once=math.prod(win.stride))
 
 
 def _seen(win, axis, place):

@@ -26,6 +26,7 @@ from tensorfleet.ops.linalg_shapes import (
     square_like,
 )
 from tensorfleet.ops.matmul import matmul
+from tensorfleet.ops.memory import stored
 from tensorfleet.ops.openblas import in_one_thread
 from tensorfleet.ops.reduce import reduce_sum
 
@@ -205,24 +206,26 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
 @in_one_thread
 def _matrix_triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: bool, check: Any) -> Any:
     need_rhs(a, b)
-    triangle = wide(xp.tril(a) if lower else xp.triu(a))
-    pivots = xp.diagonal(triangle, axis1=-2, axis2=-1)
+    pivots = xp.diagonal(a, axis1=-2, axis2=-1)
     check(pivots != 0, lambda: "Input matrix is not invertible.")
     if is_numpy(xp):
+        triangle = wide(xp.tril(a) if lower else xp.triu(a))
         found = _solved(xp, adjoint_of(xp, triangle) if adjoint else triangle, wide(b))
     else:
         from jax.lax import linalg
 
-        # Turned around, since LAPACK has columns where we have rows: XLA need not copy anything.
+        # Turned around, since LAPACK has columns where we have rows: XLA need not copy anything. It would if the other
+        # triangle were cleared first, which LAPACK does not read.
         turned = linalg.triangular_solve(
-            xp.swapaxes(triangle, -1, -2),
+            xp.swapaxes(wide(a), -1, -2),
             xp.swapaxes(wide(b), -1, -2),
             left_side=False,
             lower=not lower,
             transpose_a=adjoint,
             conjugate_a=adjoint,
         )
-        found = xp.swapaxes(turned, -1, -2)
+        # As one row of numbers it has one layout only, and turning it back is no work. Otherwise XLA turns it twice over.
+        found = stored(xp, xp.swapaxes(turned, -1, -2).reshape(-1)).reshape(b.shape)
     return found.astype(b.dtype)
 
 

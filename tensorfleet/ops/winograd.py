@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from tensorfleet.ops.conv_library import convolve
 from tensorfleet.ops.memory import stored
 
 # The last point is infinity. Of all small sets tried this one rounds least.
@@ -47,16 +48,20 @@ def forward(xp, x, w, win):
     """The convolution of `x` with the filter `w` [..., width, in, out]."""
     others = [(0, 0)] * (x.ndim - 2)
     points, filters = _input_points(xp, x, win, others), _filter_points(xp, w)
-    products = [_along_others(p, f, win) for p, f in zip(points, filters, strict=True)]
+    products = [_along_others(xp, p, f, win) for p, f in zip(points, filters, strict=True)]
     tiles = stored(xp, xp.stack(list(_combine(_matrices(win.size[-2])[0], products)), -2))
     shape = (x.shape[0], *win.out_shape[1:-2], _tiles(win) * _tile(win), w.shape[-1])
     return tiles.reshape(shape)[..., : win.out_shape[-2], :]
 
 
-def _along_others(x, w, win):
+def _along_others(xp, x, w, win):
     """The convolution of one point along the axes before the last one: XLA's, which never stores what windows see."""
     from jax import lax
 
+    if x.ndim == 4:
+        return stored(
+            xp, convolve(xp, x, w, win.stride[1:-1], (win.pads[1], (0, 0)), at_once=len(POINTS) + 1)
+        )
     spatial = "DHW"[5 - x.ndim :]
     layouts = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
     padding = [*win.pads[1:-2], (0, 0)]

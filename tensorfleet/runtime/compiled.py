@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.ops import conv_library
 from tensorfleet.ops.memory import aligned
 from tensorfleet.runtime.barriers import Barriers
 from tensorfleet.runtime.devices import jax_device, load_jax, on_cpu
 from tensorfleet.runtime.leaving import within_xla
 from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
-from tensorfleet.runtime.xla_options import compile_for_cpu
+from tensorfleet.runtime.xla_options import compile_for_cpu, has_library_convolutions
 
 # A segment this fast in numpy would only lose by a call into XLA.
 _NEVER_BELOW = 60e-6
@@ -258,7 +259,7 @@ class Compiler:
         cost = self.compiling if self.programs else _LIKELY_TO_TAKE
         return times > 1 and (self.heavy or times * self.fastest > cost)
 
-    def _compile(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled:
+    def _compile(self, inputs: Sequence[Any], state: Sequence[Any], in_parts: bool = True) -> Compiled:
         jax, jnp = load_jax()
         segment = self.segment
         skips: list[int] = [0] * len(segment.rng_steps)
@@ -299,10 +300,14 @@ class Compiler:
 
         args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips), joined)
         constants = self._placed([segment.template[slot] for slot in passed])
-        traced = jax.jit(trace, donate_argnums=4 if segment.owned else ()).trace(*args, constants)
+        jitted = jax.jit(trace, donate_argnums=4 if segment.owned else ())
         if barriers is None or self.others:
-            return Compiled(traced.lower().compile(), None, skips, joined, constants)
-        call, cpu = compile_for_cpu(jax, traced, barriers.largest, bool(segment.owned))
+            return Compiled(jitted.trace(*args, constants).lower().compile(), None, skips, joined, constants)
+        with conv_library.offered(in_parts and has_library_convolutions()) as offer:
+            traced = jitted.trace(*args, constants)
+        call, cpu = compile_for_cpu(jax, traced, barriers.largest, bool(segment.owned), offer.taken)
+        if call is None:
+            return self._compile(inputs, state, in_parts=False)
         return Compiled(call, cpu, skips, joined, constants)
 
     def _placed(self, constants: list[Any]) -> tuple:

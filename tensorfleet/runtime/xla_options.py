@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from typing import Any
 
-from tensorfleet.runtime.devices import lone_cpu
+from tensorfleet.runtime.devices import core_count, lone_cpu
 
 # XLA would drop our barriers before it fuses.
 _KEEP_BARRIERS = "cse_barrier_expander"
@@ -19,24 +20,48 @@ _WORTH_SHARING = 12_000_000
 # small sums always in XLA's own loops.
 _LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 _PRODUCTS_ONLY = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
-# Its convolutions, unlike XLA's own, use one thread.
+# Its convolutions, unlike XLA's own, use one thread each: they are for programs that have them in parts.
 _NO_CONVOLUTIONS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
+_EVERYTHING = _NO_CONVOLUTIONS + ",LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
+# XLA runs no more operations than this side by side, and its own convolutions use all cores.
+_FEW_CORES = 4
 
 _unknown: set[str] = set()  # options that this version of XLA does not have
 
 
-def compile_for_cpu(jax: Any, traced: Any, largest: int, owns: bool) -> tuple[Any, Any]:
+def has_library_convolutions() -> bool:
+    """Whether convolutions are worth handing to the library: with AVX-512, where they were measured, and few cores."""
+    return _has_avx512() and core_count() <= _FEW_CORES and _LIBRARY not in _unknown
+
+
+def compile_for_cpu(
+    jax: Any, traced: Any, largest: int, owns: bool, in_parts: bool = False
+) -> tuple[Any, Any]:
     """Compiles a traced program that goes through arrays of so many elements.
 
     Returns it with the device it is for, None for the usual one. A program that `owns` arrays, whose memory it uses
-    again, stays where they are.
+    again, stays where they are. One that has convolutions `in_parts` needs the library for them; where that did not take
+    all of them, None is returned in place of the program.
     """
     small = largest < _WORTH_DIVIDING
-    lowered, device = _lower(jax, traced, small and not owns and not _has_large_product(traced.jaxpr))
-    options = {_LIBRARY: _NO_CONVOLUTIONS}
-    if small and not _has_large_product(traced.jaxpr, ("conv_general_dilated",)):
+    alone = small and not owns and not in_parts and not _has_large_product(traced.jaxpr)
+    lowered, device = _lower(jax, traced, alone)
+    options = {_LIBRARY: _EVERYTHING if in_parts else _NO_CONVOLUTIONS}
+    if small and not in_parts and not _has_large_product(traced.jaxpr, ("conv_general_dilated",)):
         options[_LIBRARY] = _PRODUCTS_ONLY if _has_avx512() else ""
-    return _compile(lowered, _has_barrier(traced.jaxpr), small, options), device
+    compiled = _compile(lowered, _has_barrier(traced.jaxpr), small, options)
+    return None if in_parts and not _is_served(compiled.as_text()) else compiled, device
+
+
+def _is_served(program: str) -> bool:
+    """Whether all convolutions with negative padding in a compiled program are the library's."""
+    served = set(re.findall(r"calls=(%[\w.-]+)[^\n]*__ynn_fusion", program))
+    for computation in program.split("\n}\n"):
+        name = re.search(r"^(?:ENTRY )?(%[\w.-]+)", computation, re.MULTILINE)
+        cropped = re.search(r" convolution\([^\n]*[ {]pad=[\dx_]*-", computation)
+        if cropped and (name is None or name[1] not in served):
+            return False
+    return True
 
 
 @cache

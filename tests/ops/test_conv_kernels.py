@@ -25,7 +25,10 @@ CASES = {
     "pointwise stride": ((2, 5, 5, 3), (1, 1, 3, 2), (2, 2), (1, 1)),
     "groups": ((2, 5, 5, 6), (3, 3, 2, 6), (1, 1), (1, 1)),
     "many channels": ((2, 4, 5, 65), (2, 3, 65, 3), (1, 1), (1, 1)),
+    "colours": ((2, 9, 10, 3), (4, 5, 3, 2), (2, 2), (1, 1)),
+    "colours, long stride": ((1, 8, 11, 2), (2, 3, 2, 3), (1, 4), (1, 1)),
     "three dimensions": ((2, 4, 5, 4, 2), (2, 3, 2, 2, 3), (1, 2, 1), (1, 1, 1)),
+    "three dimensions, long stride": ((1, 7, 5, 4, 2), (2, 3, 3, 2, 3), (3, 2, 1), (1, 1, 1)),
 }
 
 
@@ -96,7 +99,7 @@ def kernels(rank):
 
 @pytest.mark.parametrize(
     ("case", "padding"),
-    [(c, p) for c in CASES for p in ("SAME", "VALID", "EXPLICIT")[: 2 if c == "three dimensions" else 3]],
+    [(c, p) for c in CASES for p in ("SAME", "VALID", "EXPLICIT")[: 2 if c.startswith("three") else 3]],
 )
 def test_convolution_and_gradients_match_their_definition(case, padding, way):
     x_shape, w_shape, strides, dilations = CASES[case]
