@@ -10,6 +10,8 @@ from tensorfleet.shapes import TensorShape, difference
 
 def infer_shapes(op: Operation) -> None:
     """Sets the static shapes of the outputs from the op's shape function."""
+    if op.spec.removed is not None:
+        _check_age(op, *op.spec.removed)
     try:
         for position, lowest, highest in op.spec.ranked:
             _check_rank(op._inputs[position].shape, lowest, highest)
@@ -28,6 +30,16 @@ def infer_shapes(op: Operation) -> None:
         shapes = [shapes] * len(op._outputs)
     for tensor, shape in zip(op._outputs, shapes, strict=True):
         tensor._shape = shape
+
+
+def _check_age(op: Operation, removed: int, instead: str) -> None:
+    """Raises NotImplementedError when the graph is newer than the op."""
+    version = op.graph.graph_def_versions.producer
+    if version >= removed:
+        raise NotImplementedError(
+            f"Op {op.type} is not available in GraphDef version {version}. It has been removed in version {removed}. "
+            f"{instead}."
+        )
 
 
 # What TensorShape says of a wrong rank, which shape functions say in other words.

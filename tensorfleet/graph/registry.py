@@ -125,6 +125,8 @@ class OpSpec:
     checks: bool = False
     #: what TensorFlow's kernel says of an input (by position) of another rank than is told, `{}` for its shape
     words: dict[int, str] = field(default_factory=dict)
+    #: the version of graphs from which on it is not made any more, and what TensorFlow says to that
+    removed: tuple[int, str] | None = None
     #: sample arguments for the table-driven tests
     examples: Sequence[Any] = ()
     #: one of the library's own ops, rather than one that only serves tests

@@ -28,49 +28,73 @@ _REAL = "T: {double, float}"
 _NUMBERS = "T: {float, double, complex64, complex128}"
 
 
-def _formerly(old: str, now: str, signature: str, attrs: str, shape: Callable | None = None) -> None:
-    """Registers an op that does what another does now."""
+def _formerly(
+    old: str,
+    now: str,
+    version: int,
+    signature: str,
+    attrs: str,
+    shape: Callable | None = None,
+    said: str = "",
+) -> None:
+    """Registers an op that does what another does from a version of graphs on."""
     spec = registry.get(now)
-    op(old, signature, attrs, shape=shape or spec.shape, static=[spec.inputs[i].name for i in spec.static])(
-        spec.kernel
-    )
+    static = [spec.inputs[i].name for i in spec.static]
+    removed = (version, said or f"Use {now}")
+    op(old, signature, attrs, shape=shape or spec.shape, static=static, removed=removed)(spec.kernel)
 
 
 # When ops of linear algebra took one matrix, these took several.
-_formerly("BatchCholesky", "Cholesky", "input: T -> output: T", _REAL)
-_formerly("BatchMatrixDeterminant", "MatrixDeterminant", "input: T -> output: T", _NUMBERS)
-_formerly("BatchMatrixInverse", "MatrixInverse", "input: T -> output: T", f"adjoint: bool = false; {_REAL}")
+_formerly("BatchCholesky", "Cholesky", 13, "input: T -> output: T", _REAL)
+_formerly("BatchMatrixDeterminant", "MatrixDeterminant", 13, "input: T -> output: T", _NUMBERS)
 _formerly(
-    "BatchMatrixSolve", "MatrixSolve", "matrix: T, rhs: T -> output: T", f"adjoint: bool = false; {_REAL}"
+    "BatchMatrixInverse", "MatrixInverse", 13, "input: T -> output: T", f"adjoint: bool = false; {_REAL}"
+)
+_formerly(
+    "BatchMatrixSolve", "MatrixSolve", 13, "matrix: T, rhs: T -> output: T", f"adjoint: bool = false; {_REAL}"
 )
 _formerly(
     "BatchMatrixTriangularSolve",
     "MatrixTriangularSolve",
+    13,
     "matrix: T, rhs: T -> output: T",
     f"lower: bool = true; adjoint: bool = false; {_REAL}",
 )
 _formerly(
-    "BatchSelfAdjointEigV2", "SelfAdjointEigV2", "input: T -> e: T, v: T", f"compute_v: bool = true; {_REAL}"
+    "BatchSelfAdjointEigV2",
+    "SelfAdjointEigV2",
+    13,
+    "input: T -> e: T, v: T",
+    f"compute_v: bool = true; {_REAL}",
 )
 _formerly(
     "BatchSvd",
     "Svd",
+    13,
     "input: T -> s: T, u: T, v: T",
     f"compute_uv: bool = true; full_matrices: bool = false; {_NUMBERS}",
 )
 _formerly(
     "BatchMatrixBandPart",
     "MatrixBandPart",
+    14,
     "input: T, num_lower: int64, num_upper: int64 -> band: T",
     "T: type",
 )
-_formerly("BatchMatrixDiag", "MatrixDiag", "diagonal: T -> output: T", "T: type", unknown)
-_formerly("BatchMatrixDiagPart", "MatrixDiagPart", "input: T -> diagonal: T", "T: type", unknown)
-_formerly("BatchMatrixSetDiag", "MatrixSetDiag", "input: T, diagonal: T -> output: T", "T: type")
+_formerly("BatchMatrixDiag", "MatrixDiag", 14, "diagonal: T -> output: T", "T: type", unknown)
+_formerly("BatchMatrixDiagPart", "MatrixDiagPart", 14, "input: T -> diagonal: T", "T: type", unknown)
+_formerly("BatchMatrixSetDiag", "MatrixSetDiag", 14, "input: T, diagonal: T -> output: T", "T: type")
 for _rank in ("", "2D", "3D"):
     for _way in ("FFT", "IFFT"):
-        _formerly(f"Batch{_way}{_rank}", f"{_way}{_rank}", "input: complex64 -> output: complex64", "")
-_formerly("PlaceholderV2", "Placeholder", "-> output: dtype", "dtype: type; shape: shape")
+        _formerly(f"Batch{_way}{_rank}", f"{_way}{_rank}", 15, "input: complex64 -> output: complex64", "")
+_formerly(
+    "PlaceholderV2",
+    "Placeholder",
+    23,
+    "-> output: dtype",
+    "dtype: type; shape: shape",
+    said="Placeholder now behaves the same as PlaceholderV2",
+)
 not_differentiable("PlaceholderV2")
 
 
@@ -85,7 +109,13 @@ def _with_values_shape(op: Operation) -> TensorShape:
 
 for _name, _types in (("SelfAdjointEig", "T: {double, float, half}"), ("BatchSelfAdjointEig", _REAL)):
 
-    @op(_name, "input: T[2+] -> output: T", _types, shape=_with_values_shape)
+    @op(
+        _name,
+        "input: T[2+] -> output: T",
+        _types,
+        shape=_with_values_shape,
+        removed=(11, "Use SelfAdjointEigV2 instead"),
+    )
     def _eig(xp: Any, x: Any) -> Any:
         """The eigenvalues in a row above the vectors."""
         values, vectors = registry.get("SelfAdjointEigV2").kernel(xp, x, compute_v=True)
@@ -103,6 +133,7 @@ def _top_shape(op: Operation) -> TensorShape:
     "k: int >= 0; sorted: bool = true; T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, "
     "uint32, uint64}",
     shape=lambda op: [_top_shape(op)] * 2,
+    removed=(7, "Use TopKV2 instead"),
 )
 def _top_k(xp: Any, x: Any, *, k: int, sorted: bool) -> Any:
     wanted = {"sorted": sorted, "index_type": dtypes.int32}
@@ -110,7 +141,14 @@ def _top_k(xp: Any, x: Any, *, k: int, sorted: bool) -> Any:
     return spec.kernel(xp, x, k, **{name: wanted[name] for name in spec.kernel_attrs if name in wanted})
 
 
-@op("TileGrad", "input: T, multiples: int32[1] -> output: T", "T: type", static=["multiples"], shape=unknown)
+@op(
+    "TileGrad",
+    "input: T, multiples: int32[1] -> output: T",
+    "T: type",
+    static=["multiples"],
+    shape=unknown,
+    removed=(3, "TileGrad has been replaced with reduce_sum"),
+)
 def _tile_grad(xp: Any, x: Any, multiples: Any) -> Any:
     """The sum of all copies."""
     split = [
@@ -144,6 +182,7 @@ def _backprop(of: str, like: int) -> None:
         _CONV3D,
         shape=lambda op: op._inputs[like].shape,
         heavy=True,
+        removed=(10, f"Use Conv3DBackprop{of}V2"),
     )(kernel)
 
 
@@ -156,6 +195,7 @@ _backprop("Filter", 1)
     "images: T[3+], contrast_factor: float[0], min_value: float[0], max_value: float[0] -> output: float",
     "T: {uint8, int8, int16, int32, int64, float, double}",
     shape=same_as_input,
+    removed=(2, "Use AdjustContrastv2 instead"),
 )
 def _adjust_contrast(xp: Any, images: Any, factor: Any, low: Any, high: Any) -> Any:
     moved = registry.get("AdjustContrastv2").kernel(xp, images.astype(np.float32), factor)

@@ -107,21 +107,11 @@ not_differentiable("FusedPadConv2D", "FusedResizeAndPadConv2D")
 
 # -- normalization by given moments ----------------------------------------------------------------------
 
-_REMOVED = 9  # the version of graphs from which on it is not made any more
+_REMOVED = (9, "Use tf.nn.batch_normalization()")
 _NUMBERS = "variance_epsilon: float; scale_after_normalization: bool"
 
 
-def _still_there(op: Operation) -> None:
-    version = op.graph.graph_def_versions.producer
-    if version >= _REMOVED:
-        raise NotImplementedError(
-            f"Op {op.type} is not available in GraphDef version {version}. It has been removed in version "
-            f"{_REMOVED}. Use tf.nn.batch_normalization()."
-        )
-
-
 def _normalized_shape(op: Operation) -> TensorShape:
-    _still_there(op)
     dims = of_rank(op._inputs[0].shape, 4).as_list()
     for vector in op._inputs[1:5]:
         dims[3] = same_dimension(dims[3], of_rank(vector.shape, 1).as_list()[0])
@@ -133,6 +123,7 @@ def _normalized_shape(op: Operation) -> TensorShape:
     "t: T, m: T, v: T, beta: T, gamma: T -> result: T",
     f"T: number; {_NUMBERS}",
     shape=_normalized_shape,
+    removed=_REMOVED,
 )
 def _batch_norm(
     xp: Any,
@@ -157,7 +148,6 @@ def _batch_norm_gradient(op: Operation, dy: Any) -> Any:
 
 
 def _gradient_shapes(op: Operation) -> list[TensorShape]:
-    _still_there(op)
     t, m, v, gamma, dy = (x.shape for x in op._inputs)
     whole, vector = of_rank(t.merge_with(dy), 4), of_rank(m.merge_with(v).merge_with(gamma), 1)
     depth = same_dimension(whole.as_list()[3], vector.as_list()[0])
@@ -169,6 +159,7 @@ def _gradient_shapes(op: Operation) -> list[TensorShape]:
     "t: T, m: T, v: T, gamma: T, backprop: T -> dx: T, dm: T, dv: T, db: T, dg: T",
     f"T: number; {_NUMBERS}",
     shape=_gradient_shapes,
+    removed=_REMOVED,
 )
 def _batch_norm_grad(
     xp: Any,

@@ -241,6 +241,7 @@ def _random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtypes.D
     static=["shape"],
     rng=_sized("RandomPoisson"),
     stateful=True,
+    removed=(25, "Replaced by RandomPoissonV2"),
     examples=[],
 )
 def _old_random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtypes.DType) -> Any:

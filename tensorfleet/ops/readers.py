@@ -265,13 +265,34 @@ def _fixed_length(
 
 
 _FIXED = "header_bytes: int = 0; record_bytes: int; footer_bytes: int = 0; hop_bytes: int = 0; "
+
+
+def _makes(kind: str, version: str) -> dict[str, Any]:
+    return _MAKES if version else {**_MAKES, "removed": (26, f"Use {kind}V2")}
+
+
 for _version, _handle in (("", "-> reader_handle: Ref(string)"), ("V2", "-> reader_handle: resource")):
-    op(f"TextLineReader{_version}", _handle, f"skip_header_lines: int = 0; {_PLACE}", **_MAKES)(_text_line)
+    op(
+        f"TextLineReader{_version}",
+        _handle,
+        f"skip_header_lines: int = 0; {_PLACE}",
+        **_makes("TextLineReader", _version),
+    )(_text_line)
     op(f"WholeFileReader{_version}", _handle, _PLACE, **_MAKES)(_whole_file)
-    op(f"IdentityReader{_version}", _handle, _PLACE, **_MAKES)(_identity)
-    op(f"TFRecordReader{_version}", _handle, f"{_PLACE}; compression_type: string = ''", **_MAKES)(_tf_record)
+    op(f"IdentityReader{_version}", _handle, _PLACE, **_makes("IdentityReader", _version))(_identity)
+    op(
+        f"TFRecordReader{_version}",
+        _handle,
+        f"{_PLACE}; compression_type: string = ''",
+        **_makes("TFRecordReader", _version),
+    )(_tf_record)
     _encoding = "; encoding: string = ''" if _version else ""
-    op(f"FixedLengthRecordReader{_version}", _handle, f"{_FIXED}{_PLACE}{_encoding}", **_MAKES)(_fixed_length)
+    op(
+        f"FixedLengthRecordReader{_version}",
+        _handle,
+        f"{_FIXED}{_PLACE}{_encoding}",
+        **_makes("FixedLengthRecordReader", _version),
+    )(_fixed_length)
 
 
 # -- using -------------------------------------------------------------------------------------------

@@ -157,16 +157,7 @@ def _requires_older_version(ctx: Any) -> Any:
     return _graph_def_version(ctx)
 
 
-def _removed(op: Operation) -> list[TensorShape]:
-    version = op.graph.graph_def_versions.producer
-    if version >= 8:
-        raise NotImplementedError(
-            f"Op Old is not available in GraphDef version {version}. It has been removed in version 8. For reasons."
-        )
-    return []
-
-
-@_op("Old", "->", shape=_removed, host=True, stateful=True)
+@_op("Old", "->", host=True, stateful=True, removed=(8, "For reasons"))
 def _old(ctx: Any) -> None:
     """Does nothing."""
 

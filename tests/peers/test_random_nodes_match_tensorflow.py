@@ -13,25 +13,24 @@ from tensorfleet.graph.raw_ops import _ARGUMENTS
 
 NODES = 12  # of each op
 TYPES = ["float32", "int32", "int64", "float64", "string", "bool", "complex64", "uint8"]
-# What needs functions, handles or files; what TensorFlow no longer lets new graphs have, or (the last) dies of.
+# What needs functions, handles or files, and what TensorFlow dies of.
 LEFT_OUT = re.compile(
-    r"Batch(Matrix|Cholesky|Svd|Self|I?FFT)|.*Dataset|.*Summary|Collective|Fleet|If$|Save|Restore|Placeholder|"
-    r"(Text|TFRecord|Identity|FixedLength).*Reader$|RandomPoisson$|TopK$|TileGrad$|SelfAdjointEig$|PyFunc|Const$|"
-    r"(Enter|Exit|Merge|Switch|NextIteration|LoopCond|Ref)|Conv3DBackprop(Input|Filter)$|AdjustContrast$|"
-    r"BatchNormWithGlobalNormalization|FakeQuantWithMinMaxVarsPerChannelGradient"
+    r".*Dataset|.*Summary|Collective|Fleet|If$|Save|Restore|Placeholder$|PyFunc|Const$|"
+    r"(Enter|Exit|Merge|Switch|NextIteration|LoopCond|Ref)|FakeQuantWithMinMaxVarsPerChannelGradient"
 )
 # Ours refuse more, or tell more of what comes out, or refuse it only when it runs.
 OTHERWISE = """
-    ApproximateEqual CTCBeamSearchDecoder CTCGreedyDecoder CompareAndBitpack Concat Dequantize
-    DeserializeSparse DrawBoundingBoxesV2 Einsum EmptyTensorList EnsureShape Equal
-    FractionalAvgPoolGrad IRFFT2D MapUnstageNoKey MatrixDiagPart MatrixSetDiagV2 MatrixSetDiagV3
-    MatrixSolveLs MatrixTriangularSolve MaxPool3DGrad MaxPoolGradV2 MirrorPadGrad
-    MutableDenseHashTableV2 NotEqual NthElement OneHot OrderedMapUnstageNoKey ParallelConcat Qr
-    QuantizeV2 QuantizedConcat QuantizedMul ScatterNd ScatterNdNonAliasingAdd SetSize SparseAdd
-    SparseReduceMax SparseReduceMaxSparse SparseReduceSum SparseReduceSumSparse SparseSlice
-    SparseSplit Split SplitV StridedSlice StringJoin TensorListFromTensor TensorListReserve
-    TensorListScatterV2 TensorListSplit TensorScatterUpdate Transpose UnicodeDecode
-    UnsortedSegmentJoin UpperBound
+    ApproximateEqual CTCBeamSearchDecoder CTCGreedyDecoder CompareAndBitpack Concat
+    Conv3DBackpropFilter Conv3DBackpropInput Dequantize DeserializeSparse DrawBoundingBoxesV2 Einsum
+    EmptyTensorList EnsureShape Equal FractionalAvgPoolGrad IRFFT2D KmeansPlusPlusInitialization
+    MapUnstageNoKey MatrixDiagPart MatrixSetDiagV2 MatrixSetDiagV3 MatrixSolveLs
+    MatrixTriangularSolve MaxPool3DGrad MaxPoolGradV2 MirrorPadGrad MutableDenseHashTableV2
+    NearestNeighbors NotEqual NthElement OneHot OrderedMapUnstageNoKey ParallelConcat Qr QuantizeV2
+    QuantizedConcat QuantizedMul ScatterNd ScatterNdNonAliasingAdd SdcaOptimizer SdcaOptimizerV2
+    SetSize SparseAdd SparseReduceMax SparseReduceMaxSparse SparseReduceSum SparseReduceSumSparse
+    SparseSlice SparseSplit Split SplitV StridedSlice StringJoin TensorListFromTensor
+    TensorListReserve TensorListScatterV2 TensorListSplit TensorScatterUpdate TopK Transpose
+    UnicodeDecode UnsortedSegmentJoin UpperBound
 """
 OPS = sorted(n for n in registry.all_ops() if not LEFT_OUT.match(n) and n not in OTHERWISE.split())
 
@@ -133,7 +132,7 @@ def outcome(library, name, inputs, attrs):
             made = getattr(library.raw_ops, name)(
                 **{called.get(n, n): v for n, v in (tensors | attrs).items()}
             )
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, NotImplementedError) as error:
             return type(error).__name__
     flat = made if isinstance(made, (list, tuple)) else [made]
     flat = [t for part in flat for t in (part if isinstance(part, list) else [part])]
@@ -142,6 +141,8 @@ def outcome(library, name, inputs, attrs):
 
 @pytest.mark.parametrize("name", OPS)
 def test_a_node_is_refused_and_shaped_as_by_tensorflow(tensorflow, name):
+    if not hasattr(tensorflow.raw_ops, name):
+        pytest.skip("TensorFlow no longer has it")
     dice = Dice(name)
     for _ in range(NODES):
         try:
