@@ -133,7 +133,7 @@ def reordered(public: str, places: list[str]) -> Callable:
         name, _, default = place.partition(":")
         name, _, old = name.partition("=")
         renamed[name] = old or name
-        value = _value(default) if default else known[renamed[name]].default if name != "_" else None
+        value = _value(default) if default else known[renamed[name]].default if renamed[name] != "_" else None
         parameters.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value))
     defaults = {
         renamed[p.name]: p.default for p, place in zip(parameters, places, strict=True) if ":" in place

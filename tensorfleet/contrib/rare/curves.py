@@ -13,7 +13,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, add_to_collections, control_dependencies
 from tensorfleet.metrics.base import fitted, metric_variable
-from tensorfleet.metrics.thresholds import _EPSILON, _NAMES, _counts, _evenly
+from tensorfleet.metrics.thresholds import _EPSILON, KINDS, _evenly, counts_at_thresholds
 from tensorfleet.ops.basic import group
 from tensorfleet.variables.scope import variable_scope
 
@@ -49,7 +49,7 @@ def streaming_curve_points(
     """The points, [thresholds, 2], of the curve of both rates ("ROC"), or of recall and precision ("PR")."""
     with variable_scope(name, "curve_points", (labels, predictions, weights)):
         _check_curve(curve)
-        c, updates = _counts(labels, predictions, _evenly(num_thresholds), weights, tuple(_NAMES))
+        c, updates = counts_at_thresholds(labels, predictions, _evenly(num_thresholds), weights, tuple(KINDS))
         small = 1e-6
         recall = (c["tp"] + small) / (c["tp"] + c["fn"] + small)
         if curve == "ROC":

@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.estimator.estimator import Estimator
-from tensorfleet.estimator.heads import class_head, minimizes
+from tensorfleet.estimator.heads import class_head
 from tensorfleet.estimator.learn_model import receiver_of
 from tensorfleet.estimator.models import optimizer_of
 from tensorfleet.estimator.outputs import DEFAULT_KEY, PredictOutput
@@ -170,8 +170,8 @@ def _last(activations: Tensor, lengths: Tensor) -> Tensor:
     return find("gather_nd")(activations, find("stack")([rows, find("maximum")(lengths - 1, 0)], 1))
 
 
-def _rnn_model_fn(given: dict[str, Any], end: Callable) -> Callable:
-    """A model function of a recurrent network; `end(features, mode, logits, labels, optimizer)` gives its spec."""
+def _rnn_model_fn(given: dict[str, Any]) -> Callable:
+    """A model function of a recurrent network, which ends in `given["head"]`."""
     sequence, context = (tuple(given[f"{k}_feature_columns"] or ()) for k in ("sequence", "context"))
     cell_fn = _cell_fn(given["rnn_cell_fn"], given["num_units"], given["cell_type"])
 
@@ -198,7 +198,15 @@ def _rnn_model_fn(given: dict[str, Any], end: Callable) -> Callable:
                 start = find("glorot_uniform_initializer")()
                 units = given["head"].logits_dimension
                 logits = find("layers.dense")(outputs, units, kernel_initializer=start)
-            return end(features, mode, logits, labels, optimizer)
+            return given["head"].create_estimator_spec(
+                features=features,
+                mode=mode,
+                labels=labels,
+                logits=logits,
+                train_op_fn=lambda loss: optimizer.minimize(
+                    loss, global_step=find("train.get_global_step")()
+                ),
+            )
 
     return model_fn
 
@@ -224,11 +232,7 @@ class RNNClassifier(Estimator):
     ) -> None:
         given = locals()
         head = class_head(n_classes, label_vocabulary, weight_column, loss_reduction)
-
-        def end(features: Any, mode: str, logits: Tensor, labels: Any, optimizer: Any) -> EstimatorSpec:
-            return head.spec(features, mode, logits, labels, minimizes(optimizer))
-
-        Estimator.__init__(self, _rnn_model_fn({**given, "head": head}, end), model_dir, config)
+        Estimator.__init__(self, _rnn_model_fn({**given, "head": head}), model_dir, config)
 
 
 class RNNEstimator(Estimator):
@@ -248,14 +252,7 @@ class RNNEstimator(Estimator):
         input_layer_partitioner: Any = None,
         config: Any = None,
     ) -> None:
-        given = locals()
-
-        def end(features: Any, mode: str, logits: Tensor, labels: Any, optimizer: Any) -> EstimatorSpec:
-            return head.create_estimator_spec(
-                features=features, mode=mode, labels=labels, train_op_fn=minimizes(optimizer), logits=logits
-            )
-
-        Estimator.__init__(self, _rnn_model_fn(given, end), model_dir, config)
+        Estimator.__init__(self, _rnn_model_fn(locals()), model_dir, config)
 
 
 def _predictor(
