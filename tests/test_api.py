@@ -188,6 +188,7 @@ UNIMPLEMENTED = {
     "distributions/bijector.py",  # a bijector without an inverse, or with two
     "distributions/divergence.py",
     "distributions/flows.py",  # networks for events of unknown size, which TensorFlow refuses in these words
+    "keras/precision.py",  # what TensorFlow says of an optimizer of a scaled loss
     "estimator/public_head.py",  # what a head of one's own defines
     "distributions/transformed.py",  # moments that a bijector makes unknown
     "internals/replicas.py",  # what a step of one's own does

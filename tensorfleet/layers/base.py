@@ -14,6 +14,7 @@ import numpy as np
 
 from tensorfleet import dtypes, nest
 from tensorfleet.api import export, find
+from tensorfleet.autograph.calls import converted_call
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
@@ -345,7 +346,7 @@ class Layer(Unconnected):
             if not self.built:
                 self._first_call(inputs, flat)
             check_inputs(self.name, self.input_spec, flat)
-            outputs = self.call(inputs, *args, **kwargs)
+            outputs = converted_call(self.call, (inputs, *args), kwargs)
             if outputs is None:
                 raise ValueError(
                     f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."
