@@ -16,6 +16,7 @@ from tensorfleet import dtypes, nest
 from tensorfleet.api import export, find
 from tensorfleet.autograph.calls import converted_call
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.functions import around
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope, session_for
@@ -376,7 +377,7 @@ class Layer(Unconnected):
                 self.add_loss(loss / find("cast")(find("shape")(output)[0], loss.dtype))
 
     def _check_graph(self, flat: list) -> None:
-        graph = next((t.graph for t in flat if isinstance(t, Tensor)), get_default_graph())
+        graph = around(next((t.graph for t in flat if isinstance(t, Tensor)), get_default_graph()))
         if self._graph is not None and graph is not self._graph:
             raise ValueError(
                 f"Input graph and Layer graph are not the same: layer {self.name} was used in another graph. Make a "
