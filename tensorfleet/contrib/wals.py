@@ -204,7 +204,7 @@ def _weights(init: Any, count: int, shards: int, name: str, scoped: bool) -> lis
     if several:
         init = [init] if shards == 1 and len(init) == count else init
         assert len(init) == shards
-    elif not (isinstance(init, Real) and init >= 0):
+    elif not isinstance(init, Real) or float(init) < 0:
         raise ValueError(
             "Invalid weight initialization argument. Must be one of these: None, a real non-negative real number, or a list of "
             "lists of non-negative real numbers (or equivalent iterables) corresponding to sharded factors."
