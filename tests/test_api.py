@@ -19,7 +19,7 @@ ROOT = Path(tf.__file__).parent
 
 # Names of ours alone; those TensorFlow 1.15 kept outside its public API; what the table leaves out.
 OURS = ("fleet.", "python.", "core.", "contrib.", "examples.", "keras.", "distributions.", "xla.", "models.")
-OURS += ("linalg.LinearOperator", "autograph.")
+OURS += ("linalg.LinearOperator", "autograph.", "user_ops.", "pywrap_tensorflow.")
 UNLISTED = {"__version__", "__git_version__", "__compiler_version__", "compat.v1"}
 UNLISTED |= {"config.list_physical_devices"}  # its name since 2.1
 UNLISTED |= {"data.experimental.AutoShardPolicy"}  # since 2.1, and used by scripts of 1.15 all the same

@@ -50,6 +50,5 @@ def load_library(library_location: Any) -> None:
         _load(path)
 
 
-# Operations that users built into TensorFlow: none. And what is inside, by its public name.
-publish_module("user_ops")
+# What is inside, by its public name.
 publish_module("pywrap_tensorflow", "python.pywrap_tensorflow")
