@@ -278,10 +278,10 @@ def _enumerate(items: Any, start: int = 0) -> Any:
     return enumerate(items, start)
 
 
-def _zip(*items: Any, **options: Any) -> Any:
+def _zip(*items: Any, strict: bool = False) -> Any:
     if items and all(isinstance(i, find("data.Dataset")) for i in items):
         return find("data.Dataset").zip(items)
-    return zip(*items, strict=False, **{"strict": False, **options})
+    return zip(*items, strict=strict)
 
 
 _OVERLOADS: dict[Any, Callable] = {

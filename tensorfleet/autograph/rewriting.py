@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.autograph.liveness import live_into, reads, symbol, writes, writes_of
+from tensorfleet.autograph.liveness import live_into, owner, reads, symbol, writes, writes_of
 from tensorfleet.autograph.lowering import lowered, parsed
 
 # They look at the frame they are called from.
@@ -79,11 +79,11 @@ class _Function(ast.NodeTransformer):
     def _state(self, node: Any, body: list[ast.stmt], also: set[str]) -> tuple[list[str], list[str], int]:
         """The variables that a statement sets, and those of them that matter outside: first those read behind it."""
         changed = writes_of(body) | also
-        whole = {name for name in changed if "." in name and _exists_before(name, changed)}
-        simple = {name for name in changed if "." not in name}
+        simple = {name for name in changed if owner(name) == name}
+        whole = {name for name in changed - simple if owner(name) not in changed}
         results = (simple & node.live_out) | whole
         carried = (simple & node.live_in) - results
-        self._undefined |= {n for n in results | carried if "." not in n} - self._outside
+        self._undefined |= ((results | carried) & simple) - self._outside
         return sorted(simple), [*sorted(results), *sorted(carried)], len(results)
 
     def _declarations(self, names: list[str], state: list[str]) -> str:
@@ -209,12 +209,6 @@ class _Function(ast.NodeTransformer):
             "ag__.converted_call(f__, args__, kwargs__)", node, f__=node.func, args__=given, kwargs__=options
         )
         return ast.fix_missing_locations(made)
-
-
-def _exists_before(name: str, changed: set[str]) -> bool:
-    """Whether the object of an attribute is not itself made by the statement."""
-    base = name.partition(".")[0]
-    return base not in changed
 
 
 def _expression(text: str, like: ast.AST, **parts: ast.AST) -> ast.expr:
