@@ -69,7 +69,7 @@ class _Function(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args = self.visit(node.args)
-        return _Function(node, self._unique).made() if _convertible(node) else node
+        return _Function(node, self._unique).made() if convertible(node) else node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         return node
@@ -225,7 +225,7 @@ def _unless(flags: list[str], test: ast.expr | None, like: ast.AST) -> ast.expr:
     return ast.copy_location(ast.BoolOp(ast.And(), terms), like)
 
 
-def _convertible(node: ast.FunctionDef) -> bool:
+def convertible(node: ast.FunctionDef) -> bool:
     """Whether a function is no generator."""
     inner = [n for s in node.body for n in _own_nodes(s)]
     return not any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) for n in inner)

@@ -118,12 +118,12 @@ class LossScaleOptimizer(Optimizer):
         """The loss times the scale; of a function, a function."""
         if callable(loss):
             return lambda: self.get_scaled_loss(loss())
-        return loss_scaling._times(loss, self._loss_scale())
+        return loss_scaling.times(loss, self._loss_scale())
 
     def get_unscaled_gradients(self, grads: Any) -> list:
         """Gradients of a scaled loss as those of the loss itself."""
         back = 1.0 / self._loss_scale()
-        return [loss_scaling._times(g, back) for g in grads]
+        return [loss_scaling.times(g, back) for g in grads]
 
     def get_gradients(self, loss: Any, params: Any) -> list:
         """The gradients of a loss."""

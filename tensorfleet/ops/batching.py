@@ -14,7 +14,7 @@ from tensorfleet import errors
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import UNKNOWN
-from tensorfleet.ops.function_calls import _called, call_body
+from tensorfleet.ops.function_calls import call_body, called_body
 from tensorfleet.shapes import TensorShape
 
 
@@ -122,7 +122,7 @@ def _batch_function(
     queue = ctx.resources.get("", "batches", ctx.op.name, make)
     batch, place, first = queue.join(call, rows)
     if first:
-        body = _called(ctx.op, ctx.op._attrs["f"])
+        body = called_body(ctx.op, ctx.op._attrs["f"])
 
         def run(calls: list) -> list:
             return _computed(calls, sizes, lambda args: call_body(np, body, [*args, *captured], _check))
