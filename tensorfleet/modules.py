@@ -57,8 +57,8 @@ _ERROR_FUNCTIONS = {
 }
 # What is imported after graph/ and ops/, whole packages or the one module that publishes their names.
 _LATER = """
-    nest platform io variables summary autograph.public image signal linear_operators.names ragged_tensors cluster.resolvers cluster.slurm data
-    session functions.def_function functions.wrapping distribute.names train nn losses metrics layers saved_model fleet contrib feature_column.names distributions.names
+    nest platform io variables summary autograph.public image signal linear_operators.names ragged_tensors cluster.resolvers cluster.slurm cluster.clouds data
+    session functions.def_function functions.wrapping functions.batching distribute.names train nn losses metrics layers saved_model fleet contrib feature_column.names distributions.names
     seq2seq.names keras.names profiler.names tutorials internals estimator.names testing.names
 """
 # Costs time to import and publishes nothing itself: what uses it loads it.

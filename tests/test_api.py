@@ -16,7 +16,7 @@ ROOT = Path(tf.__file__).parent
 
 # Names of ours alone; those TensorFlow 1.15 kept outside its public API; what the table leaves out.
 OURS = ("fleet.", "python.", "core.", "contrib.", "examples.", "keras.", "distributions.", "xla.", "models.")
-OURS += ("linalg.LinearOperator",)
+OURS += ("linalg.LinearOperator", "autograph.", "user_ops.", "pywrap_tensorflow.")
 UNLISTED = {"__version__", "__git_version__", "__compiler_version__", "compat.v1"}
 UNLISTED |= {"tpu", "tpu.CrossShardOptimizer", "tpu.bfloat16_scope", "tpu.core"}  # work without a TPU
 UNLISTED |= {"compat.v2", "compat.v2.newaxis"}  # its names are those of version 2
@@ -112,6 +112,7 @@ UNIMPLEMENTED = {
     "distributions/bijector.py",  # a bijector without an inverse, or with two
     "distributions/divergence.py",
     "distributions/flows.py",  # networks for events of unknown size, which TensorFlow refuses in these words
+    "keras/precision.py",  # what TensorFlow says of an optimizer of a scaled loss
     "estimator/public_head.py",  # what a head of one's own defines
     "distributions/transformed.py",  # moments that a bijector makes unknown
     "internals/replicas.py",  # what a step of one's own does

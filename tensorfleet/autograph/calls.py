@@ -17,7 +17,7 @@ from typing import Any
 
 from tensorfleet.api import find
 from tensorfleet.autograph import operators
-from tensorfleet.autograph.rewriting import _convertible, rewritten
+from tensorfleet.autograph.rewriting import convertible, rewritten
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.stacks import replaced
 from tensorfleet.platform import logging
@@ -68,7 +68,7 @@ def converted_call(f: Any, args: tuple, kwargs: dict[str, Any], requested: bool 
         return overload(*args, **kwargs)
     while isinstance(f, functools.partial):
         args, kwargs, f = (*f.args, *args), {**f.keywords, **kwargs}, f.func
-    function, first = _function_of(f)
+    function, first = function_of(f)
     if function is None or not wants(function):
         return f(*args, **kwargs)
     try:
@@ -84,12 +84,12 @@ def _hashable(f: Any) -> bool:
     return isinstance(f, (types.BuiltinFunctionType, type))
 
 
-def _function_of(f: Any) -> tuple[types.FunctionType | None, tuple]:
+def function_of(f: Any) -> tuple[types.FunctionType | None, tuple]:
     """The Python function behind something that can be called, and what it gets first."""
     if isinstance(f, types.FunctionType):
         return f, ()
     if isinstance(f, types.MethodType):
-        inner, first = _function_of(f.__func__)
+        inner, first = function_of(f.__func__)
         return inner, (f.__self__, *first)
     if isinstance(f, type) or not callable(f):
         return None, ()
@@ -157,7 +157,7 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef:
     ast.increment_lineno(tree, start - 1)
     found = _defined(tree, function)
     found.decorator_list = []
-    if not _convertible(found):
+    if not convertible(found):
         raise ConversionError("it is a generator or a coroutine")
     return rewritten(found)
 
@@ -278,10 +278,10 @@ def _enumerate(items: Any, start: int = 0) -> Any:
     return enumerate(items, start)
 
 
-def _zip(*items: Any) -> Any:
+def _zip(*items: Any, strict: bool = False) -> Any:
     if items and all(isinstance(i, find("data.Dataset")) for i in items):
         return find("data.Dataset").zip(items)
-    return zip(*items, strict=False)
+    return zip(*items, strict=strict)
 
 
 _OVERLOADS: dict[Any, Callable] = {

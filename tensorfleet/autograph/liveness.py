@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import ast
+import re
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def symbol(node: ast.AST) -> str | None:
-    """The name of a variable, or of an attribute of one such as "self.x"."""
+    """The name of a variable, or of a part of one such as "self.x" or "d['key']"."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
         base = symbol(node.value)
         return None if base is None else f"{base}.{node.attr}"
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        base = symbol(node.value)
+        return None if base is None else f"{base}[{node.slice.value!r}]"
     return None
 
 
+def owner(name: str) -> str:
+    """The variable that a symbol is a part of."""
+    return re.split(r"[.\[]", name, maxsplit=1)[0]
+
+
 def reads(node: ast.AST) -> set[str]:
-    """The variables and attributes that a piece of code reads, functions inside of it included."""
+    """The variables and their parts that a piece of code reads, functions inside of it included."""
     found: set[str] = set()
-    if isinstance(node, (ast.Name, ast.Attribute)):
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         name = symbol(node)
         if name is not None and isinstance(node.ctx, ast.Load):
             found.add(name)
@@ -46,13 +55,13 @@ def _names(target: ast.AST) -> set[str]:
 
 
 def writes(node: ast.AST) -> set[str]:
-    """The variables and attributes that a piece of code sets; what is inside a function is its own."""
+    """The variables and their parts that a piece of code sets; what is inside a function is its own."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {node.name}
     if isinstance(node, (ast.Lambda, *_COMPREHENSIONS)):
         return set()
     found: set[str] = set()
-    if isinstance(node, (ast.Name, ast.Attribute)):
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         name = symbol(node)
         if name is not None and isinstance(node.ctx, (ast.Store, ast.Del)):
             found.add(name)

@@ -46,10 +46,10 @@ def retval(value: Any) -> Any:
 
 
 def ldu(load: Callable[[], Any], name: str) -> Any:
-    """A variable or an attribute, which may have no value."""
+    """A variable or a part of one, which may have no value."""
     try:
         return load()
-    except (UnboundLocalError, AttributeError, KeyError, NameError):
+    except (AttributeError, LookupError, NameError):
         return Undefined(name)
 
 

@@ -33,7 +33,7 @@ class Feature(enum.Enum):
 
 
 def _converted(entity: Any) -> Callable:
-    function, first = calls._function_of(entity)
+    function, first = calls.function_of(entity)
     if function is None:
         raise ConversionError(
             f"converting {entity}: ValueError: Entity {entity} is not a function: give a function or a method."
@@ -69,7 +69,7 @@ def to_code(
     experimental_optional_features: Any = None,
 ) -> str:
     """The Python source that `to_graph` makes of a function."""
-    function, _ = calls._function_of(entity)
+    function, _ = calls.function_of(entity)
     if function is None:
         raise ConversionError(f"converting {entity}: ValueError: Entity {entity} is not a function.")
     return ast.unparse(ast.fix_missing_locations(calls.tree_of(function)))

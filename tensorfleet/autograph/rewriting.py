@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.autograph.liveness import live_into, reads, symbol, writes, writes_of
+from tensorfleet.autograph.liveness import live_into, owner, reads, symbol, writes, writes_of
 from tensorfleet.autograph.lowering import lowered, parsed
 
 # They look at the frame they are called from.
@@ -69,7 +69,7 @@ class _Function(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args = self.visit(node.args)
-        return _Function(node, self._unique).made() if _convertible(node) else node
+        return _Function(node, self._unique).made() if convertible(node) else node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         return node
@@ -79,11 +79,11 @@ class _Function(ast.NodeTransformer):
     def _state(self, node: Any, body: list[ast.stmt], also: set[str]) -> tuple[list[str], list[str], int]:
         """The variables that a statement sets, and those of them that matter outside: first those read behind it."""
         changed = writes_of(body) | also
-        whole = {name for name in changed if "." in name and _exists_before(name, changed)}
-        simple = {name for name in changed if "." not in name}
+        simple = {name for name in changed if owner(name) == name}
+        whole = {name for name in changed - simple if owner(name) not in changed}
         results = (simple & node.live_out) | whole
         carried = (simple & node.live_in) - results
-        self._undefined |= {n for n in results | carried if "." not in n} - self._outside
+        self._undefined |= ((results | carried) & simple) - self._outside
         return sorted(simple), [*sorted(results), *sorted(carried)], len(results)
 
     def _declarations(self, names: list[str], state: list[str]) -> str:
@@ -211,12 +211,6 @@ class _Function(ast.NodeTransformer):
         return ast.fix_missing_locations(made)
 
 
-def _exists_before(name: str, changed: set[str]) -> bool:
-    """Whether the object of an attribute is not itself made by the statement."""
-    base = name.partition(".")[0]
-    return base not in changed
-
-
 def _expression(text: str, like: ast.AST, **parts: ast.AST) -> ast.expr:
     (made,) = parsed(text, like, **parts)
     return made.value  # type: ignore[attr-defined]
@@ -231,7 +225,7 @@ def _unless(flags: list[str], test: ast.expr | None, like: ast.AST) -> ast.expr:
     return ast.copy_location(ast.BoolOp(ast.And(), terms), like)
 
 
-def _convertible(node: ast.FunctionDef) -> bool:
+def convertible(node: ast.FunctionDef) -> bool:
     """Whether a function is no generator."""
     inner = [n for s in node.body for n in _own_nodes(s)]
     return not any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) for n in inner)

@@ -178,12 +178,14 @@ def summary_writer_initializer_op() -> list[Operation]:
     return get_collection(_INITIALIZERS)
 
 
+@export("summary.all_v2_summary_ops")
 @_public
 def all_summary_ops() -> list[Any]:
     """What writes all summaries of the graph."""
     return get_collection(GraphKeys._SUMMARY_COLLECTION)
 
 
+@export("summary.initialize")
 @_public
 def initialize(graph: Any = None, session: Any = None) -> None:
     """Opens all writers of the graph in a session (the default one), and writes a graph if one is given."""

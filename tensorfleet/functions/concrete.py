@@ -9,7 +9,7 @@ from tensorfleet import nest
 from tensorfleet.api import find
 from tensorfleet.functions.ordering import ordered
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.functions import FunctionGraph, trace
+from tensorfleet.graph.functions import FunctionGraph, around, trace
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
@@ -20,22 +20,19 @@ from tensorfleet.variables.base import Variable
 from tensorfleet.variables.creation import variable_creator_scope
 
 
-def around(graph: Any) -> Graph:
-    """The graph that is no function's, around a function's graph."""
-    while isinstance(graph, FunctionGraph):
-        graph = graph.outer
-    return graph
-
-
 def lifting(created: list) -> Callable:
     """A creator of variables that makes them in the graph around a function."""
 
     def creator(next_creator: Callable, **options: Any) -> Any:
-        outer = around(get_default_graph())
+        scope, outer = get_default_graph().get_name_scope(), around(get_default_graph())
         value = options.get("initial_value")
         if isinstance(value, Tensor) and isinstance(value.graph, FunctionGraph):
             options["initial_value"] = _lifted(value, outer)
-        with outer.as_default(), outer.control_dependencies(None):
+        with (
+            outer.as_default(),
+            outer.control_dependencies(None),
+            outer.name_scope(f"{scope}/" if scope else None),
+        ):
             made = next_creator(**{**options, "use_resource": True})
         created.append(made)
         return made

@@ -14,8 +14,9 @@ import numpy as np
 from tensorfleet import nest
 from tensorfleet.api import export, find, publish
 from tensorfleet.autograph import calls
-from tensorfleet.functions.concrete import ConcreteFunction, around, lifting, traced
+from tensorfleet.functions.concrete import ConcreteFunction, lifting, traced
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.functions import around
 from tensorfleet.graph.operation import CompositeTensor, Tensor
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.ops.type_specs import TensorSpec

@@ -152,6 +152,13 @@ class FunctionGraph(Graph):
             yield
 
 
+def around(graph: Graph) -> Graph:
+    """The graph that is no function's, around a function's graph; any other is itself that."""
+    while isinstance(graph, FunctionGraph):
+        graph = graph.outer
+    return graph
+
+
 def _remakable(op: Operation) -> bool:
     """Whether running a copy of a stateful operation is as good as running it."""
     return any(t.dtype.name == "variant" for t in op._outputs) or op.type in (

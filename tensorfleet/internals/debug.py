@@ -59,19 +59,10 @@ class _Filters:
         self._filters[filter_name] = tensor_filter
 
     def _watched(self, graph: Graph, fetches: Any, feed_dict: Any) -> list[Tensor]:
-        """The numbers that a step computes on its way to the fetches, outside of branches and loops."""
+        """The numbers that a step computes, if a filter wants to see them."""
         if not self._filters:
             return []
-        fed = {graph.as_graph_element(key, allow_operation=False) for key in feed_dict or () if _is_key(key)}
-        tensors, targets, _ = fetch_plan(graph, fetches, [], None)
-        waiting: list[Operation] = [*(t.op for t in tensors if t not in fed), *targets]
-        seen: set[Operation] = set(waiting)
-        while waiting:
-            op = waiting.pop()
-            before = [*(t.op for t in op.inputs if t not in fed), *op.control_inputs]
-            waiting += (fresh := [o for o in dict.fromkeys(before) if o not in seen])
-            seen.update(fresh)
-        return [t for op in sorted(seen, key=lambda op: op._id) for t in op.outputs if _can_be_seen(t)]
+        return [t for t in computed(graph, fetches, feed_dict) if _is_number(t)]
 
     def _look(self, tensors: list[Tensor], values: list[Any]) -> None:
         for name, keeps in self._filters.items():
@@ -82,14 +73,31 @@ class _Filters:
                 print(f"tensorfleet: {name}: {len(found)} tensors, the first: {shown}", file=sys.stderr)
 
 
+def computed(graph: Graph, fetches: Any, feed_dict: Any) -> list[Tensor]:
+    """What a step computes on its way to the fetches, outside of branches and loops."""
+    fed = {graph.as_graph_element(key, allow_operation=False) for key in feed_dict or () if _is_key(key)}
+    tensors, targets, _ = fetch_plan(graph, fetches, [], None)
+    waiting: list[Operation] = [*(t.op for t in tensors if t not in fed), *targets]
+    seen: set[Operation] = set(waiting)
+    while waiting:
+        op = waiting.pop()
+        before = [*(t.op for t in op.inputs if t not in fed), *op.control_inputs]
+        waiting += (fresh := [o for o in dict.fromkeys(before) if o not in seen])
+        seen.update(fresh)
+    return [t for op in sorted(seen, key=lambda op: op._id) for t in op.outputs if _can_be_seen(t)]
+
+
 def _is_key(key: Any) -> bool:
     return isinstance(key, Tensor | str)
 
 
+def _is_number(tensor: Tensor) -> bool:
+    return tensor.dtype.base_dtype.is_floating or tensor.dtype.base_dtype.is_complex
+
+
 def _can_be_seen(tensor: Tensor) -> bool:
     op = tensor.op
-    numeric = tensor.dtype.base_dtype.is_floating or tensor.dtype.base_dtype.is_complex
-    return numeric and op._control_flow_context is None and op.graph.is_fetchable(tensor)
+    return op._control_flow_context is None and op.graph.is_fetchable(tensor)
 
 
 @export(

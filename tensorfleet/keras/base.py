@@ -9,6 +9,7 @@ from typing import Any
 
 from tensorfleet import dtypes, nest
 from tensorfleet.api import find
+from tensorfleet.autograph.calls import converted_call
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph, name_scope
@@ -129,7 +130,7 @@ class Layer(Connected, Scoped):
                 if self._initial_weights is not None:
                     self._start_with(self._initial_weights)
             check_inputs(self.name, self.input_spec, flat)
-            outputs = self.call(inputs, *args, **kwargs)
+            outputs = converted_call(self.call, (inputs, *args), kwargs)
             if outputs is None:
                 raise ValueError(
                     f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."

@@ -229,6 +229,9 @@ for _module, (_file, _mode, _names) in _APPLICATIONS.items():
 _add("applications.imagenet_utils", "image_nets", "decode_predictions preprocess_input")
 
 
+_add("mixed_precision.experimental", "precision", "Policy LossScaleOptimizer global_policy set_policy")
+
+
 def _load(name: str) -> Any:
     file, leaf = _TABLE[name.removeprefix("python.")]
     return getattr(importlib.import_module(f"tensorfleet.keras.{file}"), leaf)

@@ -14,7 +14,9 @@ import numpy as np
 
 from tensorfleet import dtypes, nest
 from tensorfleet.api import export, find
+from tensorfleet.autograph.calls import converted_call
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.functions import around
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope, session_for
@@ -345,7 +347,7 @@ class Layer(Unconnected):
             if not self.built:
                 self._first_call(inputs, flat)
             check_inputs(self.name, self.input_spec, flat)
-            outputs = self.call(inputs, *args, **kwargs)
+            outputs = converted_call(self.call, (inputs, *args), kwargs)
             if outputs is None:
                 raise ValueError(
                     f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."
@@ -375,7 +377,7 @@ class Layer(Unconnected):
                 self.add_loss(loss / find("cast")(find("shape")(output)[0], loss.dtype))
 
     def _check_graph(self, flat: list) -> None:
-        graph = next((t.graph for t in flat if isinstance(t, Tensor)), get_default_graph())
+        graph = around(next((t.graph for t in flat if isinstance(t, Tensor)), get_default_graph()))
         if self._graph is not None and graph is not self._graph:
             raise ValueError(
                 f"Input graph and Layer graph are not the same: layer {self.name} was used in another graph. Make a "

@@ -42,10 +42,10 @@ def _called_shapes(op: Operation) -> list[TensorShape]:
     shape=_called_shapes,
 )
 def _partitioned_call(xp: Any, args: list, *, f: Any, op: Operation, check: Any) -> tuple:
-    return call_body(xp, _called(op, f), args, check)
+    return call_body(xp, called_body(op, f), args, check)
 
 
-def _called(op: Operation, name: Any) -> FunctionGraph:
+def called_body(op: Operation, name: Any) -> FunctionGraph:
     """The function that an operation calls, which may have become known after the call was made."""
     if str(name) not in op.graph._functions:
         raise errors.NotFoundError(

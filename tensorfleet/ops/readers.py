@@ -403,12 +403,12 @@ class ReaderBase:
 
     def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
         """The next record; takes a file name from `queue` when the file before has no more."""
-        key, value = self._apply("Read", getattr(queue, "queue_ref", queue), name=name)
+        key, value = self._apply("Read", self._queue(queue), name=name)
         return key, value
 
     def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Up to `num_records` records, fewer at the end of a file."""
-        handle = getattr(queue, "queue_ref", queue)
+        handle = self._queue(queue)
         keys, values = self._apply("ReadUpTo", handle, num_records, name=name)
         return keys, values
 
@@ -424,6 +424,11 @@ class ReaderBase:
         """The state of the reader as a string, where supported."""
         return self._apply("SerializeState", name=name)
 
+    def _queue(self, queue: Any) -> Any:
+        found = getattr(queue, "queue_ref", queue)
+        older = self._reader_ref.dtype.base_dtype == dtypes.string and found.dtype == dtypes.resource
+        return apply("FakeQueue", found) if older else found
+
     def restore_state(self, state: Any, name: str | None = None) -> Operation:
         """Goes on from a state that `serialize_state` gave."""
         return self._apply("RestoreState", state, name=name)
@@ -431,6 +436,17 @@ class ReaderBase:
     def reset(self, name: str | None = None) -> Operation:
         """Back to the state of a new reader."""
         return self._apply("Reset", name=name)
+
+
+# A queue as readers of before resources know it.
+op(
+    "FakeQueue",
+    "resource: resource -> handle: Ref(string)",
+    shape=lambda op: SCALAR,
+    host=True,
+    stateful=True,
+)(lambda ctx, queue: queue)
+not_differentiable("FakeQueue")
 
 
 @export("WholeFileReader")

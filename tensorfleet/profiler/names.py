@@ -10,6 +10,9 @@ from tensorfleet.api import publish_lazily
 _MODULES = {
     "options": ("ProfileOptionBuilder",),
     "report": ("GraphNodeProto", "MultiGraphNodeProto", "profile"),
+    "profiler": ("Profiler",),
+    "advice": ("advise",),
+    "logging_ops": ("write_op_log",),
     "model_analyzer": ("print_model_analysis", "TRAINABLE_VARS_PARAMS_STAT_OPTIONS", "FLOAT_OPS_OPTIONS"),
 }
 

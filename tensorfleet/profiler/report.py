@@ -126,18 +126,21 @@ FLOPS: dict[str, Callable[[Operation], int]] = {
 
 
 class _Run:
-    """Times and bytes of the nodes of a run, from its metadata."""
+    """Times and bytes of the nodes of a run, from its metadata; of several, the mean."""
 
     def __init__(self, run_meta: Any) -> None:
         self.micros: dict[str, int] = {}
         self.bytes: dict[str, int] = {}
         self.count: dict[str, int] = {}
-        for device in run_meta.step_stats.dev_stats if run_meta is not None else ():
+        runs = run_meta if isinstance(run_meta, list) else [] if run_meta is None else [run_meta]
+        for device in (d for run in runs for d in run.step_stats.dev_stats):
             for node in device.node_stats:
                 self.micros[node.node_name] = self.micros.get(node.node_name, 0) + node.all_end_rel_micros
                 self.count[node.node_name] = self.count.get(node.node_name, 0) + 1
                 total = sum(m.total_bytes for m in node.memory)
                 self.bytes[node.node_name] = self.bytes.get(node.node_name, 0) + total
+        for counts in (self.micros, self.bytes) if len(runs) > 1 else ():
+            counts.update({name: count // len(runs) for name, count in counts.items()})
 
 
 def _node(op: Operation, run: _Run, trainable: set[str]) -> GraphNodeProto:

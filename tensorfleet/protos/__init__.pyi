@@ -13,6 +13,7 @@ from tensorfleet.protos import graph_pb2 as graph_pb2
 from tensorfleet.protos import manifest_pb2 as manifest_pb2
 from tensorfleet.protos import meta_graph_pb2 as meta_graph_pb2
 from tensorfleet.protos import object_graph_pb2 as object_graph_pb2
+from tensorfleet.protos import profile_pb2 as profile_pb2
 from tensorfleet.protos import queue_runner_pb2 as queue_runner_pb2
 from tensorfleet.protos import rewriter_config_pb2 as rewriter_config_pb2
 from tensorfleet.protos import server_pb2 as server_pb2
@@ -107,6 +108,10 @@ from tensorfleet.protos.meta_graph_pb2 import SignatureDef as SignatureDef
 from tensorfleet.protos.meta_graph_pb2 import TensorInfo as TensorInfo
 from tensorfleet.protos.object_graph_pb2 import RegisteredSaver as RegisteredSaver
 from tensorfleet.protos.object_graph_pb2 import TrackableObjectGraph as TrackableObjectGraph
+from tensorfleet.protos.profile_pb2 import AdviceProto as AdviceProto
+from tensorfleet.protos.profile_pb2 import CodeDef as CodeDef
+from tensorfleet.protos.profile_pb2 import OpLogEntry as OpLogEntry
+from tensorfleet.protos.profile_pb2 import OpLogProto as OpLogProto
 from tensorfleet.protos.queue_runner_pb2 import QueueRunnerDef as QueueRunnerDef
 from tensorfleet.protos.rewriter_config_pb2 import AutoParallelOptions as AutoParallelOptions
 from tensorfleet.protos.rewriter_config_pb2 import RewriterConfig as RewriterConfig

@@ -10,7 +10,7 @@ NAMES = """
     MetaGraphDef NameAttrList TensorInfo Event Summary SummaryMetadata SessionLog LogMessage HistogramProto
     train.Example train.Feature train.Features train.FeatureList train.FeatureLists train.SequenceExample
     train.BytesList train.FloatList train.Int64List train.ClusterDef train.JobDef train.ServerDef
-    train.SaverDef
+    train.SaverDef profiler.OpLogProto profiler.AdviceProto
 """
 
 

@@ -55,6 +55,7 @@ class CheckpointReader:
 
 @export(
     "train.NewCheckpointReader",
+    "pywrap_tensorflow.NewCheckpointReader",
     "python.pywrap_tensorflow.NewCheckpointReader",
     "python.training.py_checkpoint_reader.NewCheckpointReader",
 )

@@ -148,11 +148,11 @@ def get(identifier: Any) -> LossScale | None:
     raise ValueError(f"Could not interpret loss scale identifier: {identifier}")
 
 
-def _times(gradient: Any, factor: Tensor) -> Any:
+def times(gradient: Any, factor: Tensor) -> Any:
     if gradient is None:
         return None
     if isinstance(gradient, IndexedSlices):
-        return IndexedSlices(_times(gradient.values, factor), gradient.indices, gradient.dense_shape)
+        return IndexedSlices(times(gradient.values, factor), gradient.indices, gradient.dense_shape)
     return gradient * find("cast")(factor, gradient.dtype)
 
 
@@ -185,7 +185,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         """The gradients of the loss: computed from the scaled one, and scaled back."""
         value = loss() if callable(loss) else loss
         pairs = self._optimizer.compute_gradients(
-            _times(value, self._loss_scale()),
+            times(value, self._loss_scale()),
             var_list,
             gate_gradients=gate_gradients,
             aggregation_method=aggregation_method,
@@ -193,7 +193,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             grad_loss=grad_loss,
         )
         back = 1.0 / self._loss_scale()
-        return [(_times(gradient, back), variable) for gradient, variable in pairs]
+        return [(times(gradient, back), variable) for gradient, variable in pairs]
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None

@@ -63,8 +63,8 @@ class Objects:
     def variables(self) -> dict[str, Any]:
         """What is saved, by its key in the checkpoint."""
         found: dict[str, Any] = {}
-        for number, node in enumerate(self.nodes):
-            for name, value in _values(node):
+        for number in range(len(self.nodes)):
+            for name, value in self._values(number):
                 found[self.key(number, name)] = value
         return found
 
@@ -73,17 +73,26 @@ class Objects:
         path = self.paths[number]
         return f"{path}/.ATTRIBUTES/{_escaped(name)}" if path else f".ATTRIBUTES/{_escaped(name)}"
 
+    def _values(self, number: int) -> Iterator[tuple[str, Any]]:
+        """What of an object itself is saved."""
+        node = self.nodes[number]
+        if isinstance(node, Variable):
+            yield _VALUE, node
+        elif is_trackable(node):
+            for name, factory in node._gather_saveables_for_checkpoint().items():
+                yield name, factory(self.key(number, name)) if callable(factory) else factory
+
     def message(self) -> Any:
         """The graph as checkpoints store it."""
         from tensorfleet.protos import TrackableObjectGraph
 
         graph = TrackableObjectGraph()
-        for number, node in enumerate(self.nodes):
+        for number in range(len(self.nodes)):
             made = graph.nodes.add()
             made.has_checkpoint_values.value = True
             for name, child in self.children[number]:
                 made.children.add(node_id=child, local_name=name)
-            for name, value in _values(node):
+            for name, value in self._values(number):
                 full = value.op.name if isinstance(value, Variable) else getattr(value, "name", "")
                 made.attributes.add(name=name, full_name=full, checkpoint_key=self.key(number, name))
         first = len(self.nodes) - len(self.slots)
@@ -128,15 +137,6 @@ def _is_held(value: Any) -> bool:
         or getattr(type(value), "_is_tracked", False)
         or is_trackable(value)
     )
-
-
-def _values(node: Any) -> Iterator[tuple[str, Any]]:
-    """What of an object itself is saved."""
-    if isinstance(node, Variable):
-        yield _VALUE, node
-    elif is_trackable(node):
-        for name, factory in node._gather_saveables_for_checkpoint().items():
-            yield name, factory() if callable(factory) else factory
 
 
 def _escaped(name: str) -> str:

@@ -150,6 +150,19 @@ def test_attributes_are_variables_too():
     assert run(counter.count) == 5
 
 
+def test_elements_of_containers_are_variables_too():
+    def chosen(x):
+        held = {"a": x, "b": x + 1}
+        row = [x, x]
+        if x > 0:
+            held["a"] = held["b"] * 10
+            row[1] = x * 100
+        return held["a"], row[1]
+
+    converted = tf.autograph.to_graph(chosen)
+    assert run(converted(tf.constant(1))) == chosen(1) and run(converted(tf.constant(-1))) == chosen(-1)
+
+
 def test_pythons_own_functions_take_tensors():
     def sizes(x):
         return len(x), int(x[0]), float(len(x)), abs(x[1])

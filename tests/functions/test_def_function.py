@@ -227,3 +227,28 @@ def test_jacobians_of_a_tape():
     assert whole.shape == (2, 2, 2, 2)
     np.testing.assert_array_equal(rows, [np.diag([2.0, 4.0]), np.diag([6.0, 8.0])])
     np.testing.assert_array_equal(np.einsum("ijkl->ij", whole), run(2 * x))
+
+
+def test_a_keras_model_is_trained_in_a_function():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(1)])
+    optimizer, mean = tf.keras.optimizers.Adam(0.05), tf.keras.metrics.Mean()
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) - y) ** 2)
+        grads = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(grads, model.trainable_variables, strict=True))
+        mean(loss)
+        return loss
+
+    x = np.random.RandomState(0).rand(32, 3).astype(np.float32)
+    made = step(tf.constant(x), tf.constant(x.sum(1, keepdims=True)))
+    assert model.trainable_variables[0].op.name == "sequential/dense/kernel"
+    variables = [*tf.global_variables(), *mean.variables, *optimizer.variables()]
+    with tf.Session() as sess:
+        sess.run([v.initializer for v in variables])
+        losses = [sess.run(made) for _ in range(40)]
+        assert losses[-1] < losses[0] / 4
+        assert sess.run(mean.result()) == pytest.approx(np.mean(losses), rel=1e-4)
+        assert sess.run(optimizer.iterations) == 40

@@ -43,9 +43,9 @@ def variables(tf):
     @tf.function
     def f(x):
         v.assign_add(x)
-        if v > 2.0:
-            v.assign(v * 10.0)
-        return v.read_value()
+        w = v * 10.0
+        v.assign(w + 1.0)
+        return w, v.read_value()
 
     with tf.control_dependencies([v.initializer]):
         x = tf.identity(2.0)
