@@ -298,5 +298,6 @@ _OVERLOADS: dict[Any, Callable] = {
 # What converted code names: this module is its `ag__`.
 Undefined, UndefinedReturnValue = operators.Undefined, operators.UndefinedReturnValue
 retval, ldu, not_, and_, or_ = operators.retval, operators.ldu, operators.not_, operators.and_, operators.or_
+eq, not_eq = operators.eq, operators.not_eq
 if_exp, assert_stmt, if_stmt = operators.if_exp, operators.assert_stmt, operators.if_stmt
 while_stmt, for_stmt = operators.while_stmt, operators.for_stmt

@@ -61,6 +61,16 @@ def not_(value: Any) -> Any:
     return find("logical_not")(value) if isinstance(value, Tensor) else not value
 
 
+def eq(a: Any, b: Any) -> Any:
+    """`a == b`, element by element where one is a tensor."""
+    return find("equal")(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a == b
+
+
+def not_eq(a: Any, b: Any) -> Any:
+    """`a != b`, element by element where one is a tensor."""
+    return find("not_equal")(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a != b
+
+
 def and_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     """`first and second`, of which the second is computed if the first is true."""
     value = first()

@@ -184,6 +184,14 @@ class _Function(ast.NodeTransformer):
             )
         return made
 
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """Outside of such functions tensors are equal when they are one and the same."""
+        node = self.generic_visit(node)  # type: ignore[assignment]
+        name = {ast.Eq: "eq", ast.NotEq: "not_eq"}.get(type(node.ops[0]))
+        if name is None or len(node.ops) > 1:
+            return node
+        return _expression(f"ag__.{name}(a__, b__)", node, a__=node.left, b__=node.comparators[0])
+
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         node.operand = self.visit(node.operand)
         if not isinstance(node.op, ast.Not):

@@ -42,6 +42,8 @@ class Function:
     Variables that it makes in its first call are made in the graph around it.
     """
 
+    _makes_variables = False  # in any call, rather than in the first
+
     def __init__(
         self, python_function: Callable, name: str, input_signature: Any, autograph: bool, relax_shapes: bool
     ) -> None:
@@ -62,7 +64,7 @@ class Function:
         if instance is None:
             return self
         if instance not in self._bound:
-            bound = Function(
+            bound = type(self)(
                 types.MethodType(self._python_function, instance),
                 self._name,
                 None,
@@ -132,6 +134,8 @@ class Function:
         """Runs the Python function; once more if it made variables, as it will from now on."""
         graph = id(around(get_default_graph()))
         made: list = []
+        if self._makes_variables:
+            return self._traced_with(structure, flat, lifting(made), made)
         first = graph not in self._created
         found = self._traced_with(structure, flat, lifting(made) if first else _refuse, made)
         if first:
@@ -259,16 +263,40 @@ def function(
     Its branches and loops may depend on tensors, unless `autograph` is off. `input_signature`, `tf.TensorSpec`s of the
     arguments, makes one function serve all.
     """
+    return _decorated(Function, func, input_signature, autograph, experimental_relax_shapes)
+
+
+def _decorated(
+    kind: type[Function], func: Callable | None, input_signature: Any, autograph: bool, relax_shapes: bool
+) -> Any:
+    """A function of a kind, or what makes one of a function."""
     _checked_signature(input_signature)
 
     def decorate(inner: Callable) -> Function:
         name = getattr(inner, "__name__", "function").strip("<>")
-        return Function(inner, name, input_signature, autograph, experimental_relax_shapes)
+        return kind(inner, name, input_signature, autograph, relax_shapes)
 
     return decorate if func is None else decorate(func)
 
 
-for _name in ("defun", "defun_with_attributes"):
-    publish(function, f"python.eager.function.{_name}")
+class _Defun(Function):
+    """A function that is traced once, and may make variables, or find them by name, whenever it is."""
+
+    _makes_variables = True
+
+
+@export("python.eager.function.defun", "contrib.eager.defun")
+def defun(
+    func: Callable | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    experimental_autograph_options: Any = None,
+    experimental_relax_shapes: bool = False,
+) -> Any:
+    """`tf.function` as it was before: its Python function may make variables in any call."""
+    return _decorated(_Defun, func, input_signature, autograph, experimental_relax_shapes)
+
+
+publish(function, "python.eager.function.defun_with_attributes")
 publish(Function, "python.eager.def_function.Function")
 publish(ConcreteFunction, "python.eager.function.ConcreteFunction")

@@ -279,3 +279,17 @@ def test_a_generator_cannot_be_converted():
 
     with pytest.raises(Exception, match="generator"):
         tf.autograph.to_graph(numbers)
+
+
+def test_tensors_are_compared_by_their_elements():
+    @tf.function
+    def steps_to_one(n):
+        steps = 0
+        while n != 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            steps += 1
+        return steps
+
+    n = tf.placeholder(tf.int32, [])
+    with tf.Session() as session:
+        assert session.run(steps_to_one(n), {n: 27}) == 111
