@@ -148,7 +148,10 @@ def _tasks(
         return planning.plan_alone(wishes)
     else:
         others = 1 if workers is None and not jobs else workers or 0
-        counts = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}
+        wanted = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}
+        counts = planning.with_jobs_of_its_own(Path(wishes.script), wanted)
+        if counts != wanted:
+            print(f"tensorfleet: {wishes.script} has other jobs: {_spoken(counts)}", file=sys.stderr)
     wanted, counts = counts, planning.without_servers(Path(wishes.script), counts)
     if counts != wanted:
         print(

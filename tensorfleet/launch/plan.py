@@ -109,9 +109,8 @@ def is_for_clusters(script: Path) -> bool:
     """Whether a script expects to be told which task of a cluster it is."""
     found = {*told_by_flags(script), *positions_of(script).values()}
     needs_job = len(cluster_in(script)) != 1 and not has_one_job(script)
-    told = (
-        "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
-    ) or "rank" in found
+    told = "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
+    told |= "rank" in found or ("job_name" in found and bool(other_jobs(script)))
     by_variables = (variables_of(script) or hosts_in(script)) and makes_cluster(script)
     return (told and not starts_copies(script)) or reads_tf_config(script) or bool(by_variables)
 
@@ -136,7 +135,23 @@ def jobs_of(script: Path) -> dict[str, int]:
     takes_addresses = {"ps_hosts", "worker_hosts"} & told_by_flags(script).keys()
     listed = {job: len(hosts) for job, hosts in hosts_in(script).items()}
     written = {} if takes_addresses else cluster_in(script) or listed
-    return written or other_jobs(script) or {"ps": 1, "worker": 2}
+    return written or _jobs_of_its_own(script, 2) or {"ps": 1, "worker": 2}
+
+
+def with_jobs_of_its_own(script: Path, counts: dict[str, int]) -> dict[str, int]:
+    """The tasks to start: of the jobs that a script has, where parameter servers and workers are asked for and it has none."""
+    asked = {job: n for job, n in counts.items() if n}
+    if asked.keys() - {"ps", "worker"} or not asked.get("worker"):
+        return counts
+    return _jobs_of_its_own(script, asked["worker"]) or counts
+
+
+def _jobs_of_its_own(script: Path, many: int) -> dict[str, int]:
+    """One task of each job that is called otherwise than usual; `many` of what there are several of, if they are told apart."""
+    known = {*told_by_flags(script), *positions_of(script).values()}
+    alike = "job_name" in known and "task_index" not in known
+    own = {job: many if n > 1 and not alike else 1 for job, n in other_jobs(script).items()}
+    return own and {**own, **cluster_in(script)}
 
 
 def with_chief(script: Path, counts: dict[str, int]) -> dict[str, int]:
