@@ -60,6 +60,13 @@ def makes_cluster(script: Path) -> bool:
     )
 
 
+def makes_servers(script: Path) -> bool:
+    """Whether a script, or a module beside it, makes a server, or starts other programs that may."""
+    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    names = {getattr(node, "attr", None) or getattr(node, "id", None) for node in nodes}
+    return bool({"Server", "create_local_server", "Popen", "subprocess", "system"} & names)
+
+
 def names_task(variables: dict[str, str]) -> bool:
     """Whether variables say a task's job and number themselves."""
     known = set(variables.values())
