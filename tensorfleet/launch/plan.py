@@ -37,6 +37,7 @@ from tensorfleet.launch.uses import has_chief_of_its_own, starts_copies, told_by
 
 TOKEN = "TENSORFLEET_TOKEN"
 PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
+SERVES = "TENSORFLEET_SERVES"  # which parameter server a task is, as the script was told: cluster/moving.py reads it
 SERVER_JOBS = ("ps",)
 
 
@@ -100,6 +101,12 @@ class _Forms:
     hosts: dict[str, list[str]]
     jobs: dict[str, str]
     own_first: bool  # the user's arguments come before the flags: the script counts them
+
+    @property
+    def names_jobs(self) -> bool:
+        """Whether a task is told its job, or its number within that: not its number among all, or its machine."""
+        told = {*self.flags, *self.places.values(), *self.variables.values()}
+        return not self.hosts and not told & {"rank", "node", "nodes", "pod"}
 
 
 Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
@@ -217,10 +224,11 @@ def _task(
     place: Place,
 ) -> Task:
     addresses = {j: [p.address for p in places] for j, places in cluster.items() if places}
+    name = forms.jobs.get(job, job)  # as the script calls it
     values: dict[str, str | list[str]] = {
         **{f"{j}_hosts": addresses.get(j, []) for j in ("ps", "worker", "chief", *addresses)},
         "hosts": addresses.get(job, []),
-        "job_name": forms.jobs.get(job, job),
+        "job_name": name,
         "task_index": str(index),
         **{f"{j}_count": str(len(addresses.get(j, []))) for j in ("ps", "worker", *addresses)},
         "cluster_json": json.dumps(addresses),
@@ -246,6 +254,7 @@ def _task(
         **{name: _joined(told[role]) for name, role in forms.variables.items()},
         **({HOST: machine} if machine else {}),
         **({PLACED: json.dumps(placed)} if place.host is None else {}),
+        **({SERVES: f"{name}/{index}"} if job in SERVER_JOBS and forms.names_jobs else {}),
         **({TOKEN: token} if token else {}),
         **_devices(wishes.gpus_per_worker, job, index, "chief" in addresses),
         **wishes.environment,

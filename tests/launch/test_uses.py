@@ -187,6 +187,14 @@ def test_a_script_that_finds_its_job_by_a_number_is_told_that_among_all_tasks(sc
     assert last_arguments(path, 1) == [["--index=0"], ["--index=1"], ["--index=2"]]
 
 
+def test_a_parameter_server_knows_that_it_is_one_unless_it_was_only_told_a_number(script):
+    told = script("DEFINE_string('job_name', '', '')")
+    serving = [task.environment.get("TENSORFLEET_SERVES") for task in plan(Wishes(str(told)), CLUSTER, "")]
+    assert serving == ["ps/0", None, None]
+    path = script(*RANKED, "server = tf.train.Server(cluster, job_name=role, task_index=index)")
+    assert "TENSORFLEET_SERVES" not in plan(Wishes(str(path)), CLUSTER, "")[0].environment
+
+
 def test_a_number_beside_a_job_that_is_written_out_is_one_within_that_job(script):
     path = script(*RANKED, "server = tf.train.Server(cluster, job_name='worker', task_index=args.index)")
     assert names(path) == {"task_index": "index"}
