@@ -106,7 +106,7 @@ class _Forms:
     def names_jobs(self) -> bool:
         """Whether a task is told its job, or its number within that: not its number among all, or its machine."""
         told = {*self.flags, *self.places.values(), *self.variables.values()}
-        return not self.hosts and not told & {"rank", "node", "nodes", "pod"}
+        return not self.hosts and not told & {"rank", "node", "nodes", "pod", "named_pod"}
 
 
 Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
