@@ -12,11 +12,15 @@ import json
 import os
 import socket
 import sys
+from typing import Any
 
 from tensorfleet.cluster.connection import HANDSHAKE_SECONDS, addresses, is_loopback, split_address
 from tensorfleet.cluster.spec import ClusterSpec
 
 PLACED = "TENSORFLEET_PLACED"
+SERVES = (
+    "TENSORFLEET_SERVES"  # the parameter server that this process was started as, which the script was told
+)
 _moved: dict[str, str] = {}  # from the script's addresses to where the tasks are
 
 
@@ -42,6 +46,20 @@ def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
             if not known.issuperset(tasks.values()):  # else they were started, if as tasks of another job
                 _compare(name, cluster.num_tasks(name), len(placed.get(name, [])), placed)
     return ClusterSpec(jobs)
+
+
+def take_task_to_serve(made: Any) -> bool:
+    """Makes a server of the parameter server that this process was started as, where the script makes another task of it.
+
+    Such a script has no code for parameter servers: in TensorFlow another program is started for them.
+    """
+    job, _, index = os.environ.get(SERVES, "").partition("/")
+    cluster = ClusterSpec(made.cluster)
+    if made.job_name == job or job not in cluster.jobs or int(index) not in cluster.task_indices(job):
+        return False
+    _say(f"the script makes every task a {made.job_name}: this one, {job}/{index}, only serves.")
+    made.job_name, made.task_index = job, int(index)
+    return True
 
 
 def end_if_needless(cluster: ClusterSpec, job: str, index: int) -> None:

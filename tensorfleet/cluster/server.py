@@ -90,6 +90,7 @@ class Server:
                 f"No server factory registered for the given ServerDef: protocol {self._server_def.protocol!r} is not "
                 "supported; leave it out.",
             )
+        only_serves = moving.take_task_to_serve(self._server_def)
         self.job, self.index = self._server_def.job_name, self._server_def.task_index
         self.cluster = moving.here(ClusterSpec(self._server_def.cluster), self.job, self.index)
         self.task = task_name(self.job, self.index)
@@ -109,8 +110,11 @@ class Server:
         with _lock:
             _servers[self._target] = self
         self._started = False
-        if start:
+        if start or only_serves:
             self.start()
+        if only_serves:
+            self.join()
+            raise SystemExit(0)
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Server:

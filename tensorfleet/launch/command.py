@@ -122,6 +122,7 @@ def _tasks(
     cluster: Path | None,
     jobs: dict[str, int],
 ) -> list[planning.Task]:
+    from tensorfleet.launch.environment import makes_servers
     from tensorfleet.launch.run import free_ports
 
     token = (os.environ.get(planning.TOKEN) or secrets.token_hex(32)).strip()
@@ -141,14 +142,19 @@ def _tasks(
         counts = planning.jobs_of(Path(wishes.script))
         print(f"tensorfleet: {wishes.script} is written for a cluster: {_spoken(counts)}", file=sys.stderr)
     elif planning.starts_its_tasks(wishes):
-        print(
-            f"tensorfleet: {wishes.script} makes the tasks of its cluster itself, and runs once.",
-            file=sys.stderr,
+        how = (
+            "makes the tasks of its cluster itself, and runs once"
+            if makes_servers(Path(wishes.script))
+            else "starts no server, and runs once: start the servers that it connects to beside it"
         )
+        print(f"tensorfleet: {wishes.script} {how}.", file=sys.stderr)
         return planning.plan_alone(wishes)
     else:
         others = 1 if workers is None and not jobs else workers or 0
-        counts = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}
+        wanted = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}
+        counts = planning.with_jobs_of_its_own(Path(wishes.script), wanted)
+        if counts != wanted:
+            print(f"tensorfleet: {wishes.script} has other jobs: {_spoken(counts)}", file=sys.stderr)
     wanted, counts = counts, planning.without_servers(Path(wishes.script), counts)
     if counts != wanted:
         print(

@@ -46,8 +46,10 @@ def variables_of(script: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for tree in modules(script, _DEPTH):
         found.update({name: role for name in _read_in(tree) if (role := _role_of(name))})
+    if any(_splits_in_three(node) for tree in modules(script, _DEPTH) for node in ast.walk(tree)):
+        found = {name: "named_pod" if role == "pod" else role for name, role in found.items()}
     known = set(found.values())
-    tells = names_task(found) or {"rank", "pod"} & known or {"nodes", "node"} <= known
+    tells = names_task(found) or {"rank", "pod", "named_pod"} & known or {"nodes", "node"} <= known
     return found if tells else {}
 
 
@@ -58,6 +60,13 @@ def makes_cluster(script: Path) -> bool:
         for tree in modules(script, _DEPTH)
         for node in ast.walk(tree)
     )
+
+
+def makes_servers(script: Path) -> bool:
+    """Whether a script, or a module beside it, makes a server, or starts other programs that may."""
+    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    names = {getattr(node, "attr", None) or getattr(node, "id", None) for node in nodes}
+    return bool({"Server", "create_local_server", "Popen", "subprocess", "system"} & names)
 
 
 def names_task(variables: dict[str, str]) -> bool:
@@ -88,6 +97,7 @@ def of_task(jobs: dict[str, list[str]], job: str, index: int) -> dict[str, str]:
         "own_port": own.rpartition(":")[2],
         "cluster": json.dumps(jobs),
         "pod": f"{job}-{index}",
+        "named_pod": f"{job}-{index}-pod",
         "rank": str(rank),
         "size": str(len(tasks)),
         "nodes": f"node[1-{len(tasks)}]" if len(tasks) > 1 else "node1",
@@ -107,6 +117,15 @@ def _read_in(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.Call) and node.args and _asks(node):
             asked.append(node.args[0])
     return {text_of(e) or (constants.get(e.id, "") if isinstance(e, ast.Name) else "") for e in asked}
+
+
+def _splits_in_three(node: ast.AST) -> bool:
+    """`job, number, _ = name.split("-", 2)`: pods of a controller have a part of a name behind their number."""
+    if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args):
+        return False
+    to = node.targets[0]
+    three = isinstance(to, ast.Tuple | ast.List) and len(to.elts) == 3
+    return three and name_of(node.value) == "split" and text_of(node.value.args[0]) == "-"
 
 
 def _asks(call: ast.Call) -> bool:

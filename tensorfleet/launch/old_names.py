@@ -41,6 +41,19 @@ def _asscalar(a: Any) -> Any:
     return a.item()
 
 
+def _asfarray(a: Any, dtype: Any = np.float64) -> np.ndarray:
+    """As numbers with a fraction: of the type that was asked for if it has one."""
+    wanted = np.dtype(dtype)
+    return np.asarray(a, dtype=wanted if np.issubdtype(wanted, np.inexact) else np.float64)
+
+
+class _Casts(dict):
+    """`np.cast["float32"](x)`."""
+
+    def __missing__(self, kind: Any) -> Any:
+        return lambda x: np.asarray(x).astype(kind)
+
+
 def _set_default_encoding(name: str) -> None:
     """Text is Unicode whatever scripts of Python 2 ask for."""
 
@@ -77,6 +90,10 @@ _NUMPY = {
     "round_": np.round,
     "mat": np.asmatrix,
     "asscalar": _asscalar,
+    "asfarray": _asfarray,
+    "cast": _Casts(),
+    "msort": functools.partial(np.sort, axis=0),
+    "rank": np.ndim,
     "math": math,
 }
 _ABSTRACT = {name: getattr(collections.abc, name) for name in collections.abc.__all__}

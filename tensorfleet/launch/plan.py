@@ -37,6 +37,7 @@ from tensorfleet.launch.uses import has_chief_of_its_own, starts_copies, told_by
 
 TOKEN = "TENSORFLEET_TOKEN"
 PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
+SERVES = "TENSORFLEET_SERVES"  # which parameter server a task is, as the script was told: cluster/moving.py reads it
 SERVER_JOBS = ("ps",)
 
 
@@ -101,6 +102,12 @@ class _Forms:
     jobs: dict[str, str]
     own_first: bool  # the user's arguments come before the flags: the script counts them
 
+    @property
+    def names_jobs(self) -> bool:
+        """Whether a task is told its job, or its number within that: not its number among all, or its machine."""
+        told = {*self.flags, *self.places.values(), *self.variables.values()}
+        return not self.hosts and not told & {"rank", "node", "nodes", "pod", "named_pod"}
+
 
 Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
 
@@ -109,9 +116,8 @@ def is_for_clusters(script: Path) -> bool:
     """Whether a script expects to be told which task of a cluster it is."""
     found = {*told_by_flags(script), *positions_of(script).values()}
     needs_job = len(cluster_in(script)) != 1 and not has_one_job(script)
-    told = (
-        "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
-    ) or "rank" in found
+    told = "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
+    told |= "rank" in found or ("job_name" in found and bool(other_jobs(script)))
     by_variables = (variables_of(script) or hosts_in(script)) and makes_cluster(script)
     return (told and not starts_copies(script)) or reads_tf_config(script) or bool(by_variables)
 
@@ -136,7 +142,23 @@ def jobs_of(script: Path) -> dict[str, int]:
     takes_addresses = {"ps_hosts", "worker_hosts"} & told_by_flags(script).keys()
     listed = {job: len(hosts) for job, hosts in hosts_in(script).items()}
     written = {} if takes_addresses else cluster_in(script) or listed
-    return written or other_jobs(script) or {"ps": 1, "worker": 2}
+    return written or _jobs_of_its_own(script, 2) or {"ps": 1, "worker": 2}
+
+
+def with_jobs_of_its_own(script: Path, counts: dict[str, int]) -> dict[str, int]:
+    """The tasks to start: of the jobs that a script has, where parameter servers and workers are asked for and it has none."""
+    asked = {job: n for job, n in counts.items() if n}
+    if asked.keys() - {"ps", "worker"} or not asked.get("worker"):
+        return counts
+    return _jobs_of_its_own(script, asked["worker"]) or counts
+
+
+def _jobs_of_its_own(script: Path, many: int) -> dict[str, int]:
+    """One task of each job that is called otherwise than usual; `many` of what there are several of, if they are told apart."""
+    known = {*told_by_flags(script), *positions_of(script).values()}
+    alike = "job_name" in known and "task_index" not in known
+    own = {job: many if n > 1 and not alike else 1 for job, n in other_jobs(script).items()}
+    return own and {**own, **cluster_in(script)}
 
 
 def with_chief(script: Path, counts: dict[str, int]) -> dict[str, int]:
@@ -202,10 +224,11 @@ def _task(
     place: Place,
 ) -> Task:
     addresses = {j: [p.address for p in places] for j, places in cluster.items() if places}
+    name = forms.jobs.get(job, job)  # as the script calls it
     values: dict[str, str | list[str]] = {
         **{f"{j}_hosts": addresses.get(j, []) for j in ("ps", "worker", "chief", *addresses)},
         "hosts": addresses.get(job, []),
-        "job_name": forms.jobs.get(job, job),
+        "job_name": name,
         "task_index": str(index),
         **{f"{j}_count": str(len(addresses.get(j, []))) for j in ("ps", "worker", *addresses)},
         "cluster_json": json.dumps(addresses),
@@ -231,6 +254,7 @@ def _task(
         **{name: _joined(told[role]) for name, role in forms.variables.items()},
         **({HOST: machine} if machine else {}),
         **({PLACED: json.dumps(placed)} if place.host is None else {}),
+        **({SERVES: f"{name}/{index}"} if job in SERVER_JOBS and forms.names_jobs else {}),
         **({TOKEN: token} if token else {}),
         **_devices(wishes.gpus_per_worker, job, index, "chief" in addresses),
         **wishes.environment,

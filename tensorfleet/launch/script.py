@@ -12,6 +12,7 @@ import tempfile
 import threading
 import tokenize
 import traceback
+import warnings
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
@@ -35,6 +36,7 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
     if use_alias:
         alias.install()
         _be_found_as_python()
+        _say_nothing_of_age()
     take_host()
     if not Path(path).is_file():
         _give_up(2, f"tensorfleet: no such script: {path} (in {os.getcwd()})")
@@ -74,6 +76,13 @@ def _be_found_as_python() -> None:
         and os.path.dirname(shutil.which("python") or "") != folder
     ):
         os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])
+
+
+def _say_nothing_of_age() -> None:
+    """Hints that a script is old are for its author, and it is not edited: -W or PYTHONWARNINGS asks for them."""
+    if not sys.warnoptions:
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module="__main__")
+        warnings.filterwarnings("ignore", category=SyntaxWarning)
 
 
 def _training_is_over(error: BaseException) -> bool:

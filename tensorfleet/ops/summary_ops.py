@@ -82,6 +82,30 @@ def _bucket_limits() -> np.ndarray:
     return np.array([-e for e in reversed(ends)] + [0.0] + ends)
 
 
+_LEADING = 17  # bits of a number that say in which of two neighbouring buckets it is: they are a tenth apart
+_MANY = 10_000  # numbers for which it is worth to look at their bits
+
+
+@functools.cache
+def _cells() -> tuple[np.ndarray, np.ndarray]:
+    """For each value of a number's leading bits: the first bucket that fits, and where the next begins."""
+    limits = _bucket_limits()
+    rest = np.uint64(64 - _LEADING)
+    bits = np.arange(1 << _LEADING, dtype=np.uint64) << rest
+    ends = [bits.view(np.float64), (bits | ((np.uint64(1) << rest) - np.uint64(1))).view(np.float64)]
+    first = limits.searchsorted(np.fmin(*ends), side="right")
+    return first.astype(np.int32), np.append(limits, np.inf)[first]
+
+
+def _buckets_of(values: np.ndarray) -> np.ndarray:
+    """The bucket of each number: how many limits are at or below it."""
+    if values.size < _MANY:
+        return _bucket_limits().searchsorted(values, side="right")
+    first, next_limit = _cells()
+    cell = (values.view(np.uint64) >> np.uint64(64 - _LEADING)).view(np.int64)
+    return first[cell] + (values >= next_limit[cell])
+
+
 def _fill_histogram(histo: Any, values: np.ndarray) -> None:
     limits = _bucket_limits()
     largest = limits[-1]
@@ -91,7 +115,7 @@ def _fill_histogram(histo: Any, values: np.ndarray) -> None:
     if values.size:  # added one after the other, so that the sums are TensorFlow's to the last bit
         histo.sum = np.add.accumulate(values)[-1]
         histo.sum_squares = np.add.accumulate(values * values)[-1]
-    places = np.minimum(np.searchsorted(limits, values, side="right"), limits.size - 1)
+    places = np.minimum(_buckets_of(values), limits.size - 1)
     counts = np.bincount(places, minlength=limits.size)
     # Of neighbouring empty buckets only the last is written.
     kept = (counts > 0) | np.append(counts[1:] > 0, True)

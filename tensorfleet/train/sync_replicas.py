@@ -91,7 +91,7 @@ class SyncReplicasOptimizer(Optimizer):
         self._gradients_applied = False
         self._global_step: Any = None
         self._sync_token_queue: Any = None
-        self._chief_queue_runner: _Updates | None = None
+        self._chief_queue_runner: QueueRunner | None = None
         self._accumulator_list: list[tuple[Any, str]] = []
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list:
@@ -118,7 +118,6 @@ class SyncReplicasOptimizer(Optimizer):
                     name="sync_token_q",
                     shared_name="sync_token_q",
                 )
-                self._sync_token_queue.queue_ref.op._set_attr(REPLICAS, self._total_num_replicas)
                 with control_dependencies(handed_in):
                     token = self._sync_token_queue.dequeue()
                 with colocate_with(self._local_step.op):
@@ -177,7 +176,11 @@ class SyncReplicasOptimizer(Optimizer):
         if self._variable_averages is not None:
             with control_dependencies([sync]), name_scope(""):
                 sync = self._variable_averages.apply(self._variables_to_average)
-        self._chief_queue_runner = _Updates(self._sync_token_queue, [sync])
+        self._chief_queue_runner = self._updates([sync])
+
+    def _updates(self, enqueue_ops: Sequence[Operation]) -> _Updates:
+        self._sync_token_queue.queue_ref.op._set_attr(REPLICAS, self._total_num_replicas)
+        return _Updates(self._sync_token_queue, enqueue_ops)
 
     def _set_steps(self) -> list[Operation]:
         made = []
@@ -190,6 +193,8 @@ class SyncReplicasOptimizer(Optimizer):
         """What makes the updates; the chief starts it, and nobody else."""
         if self._chief_queue_runner is None:
             raise ValueError("Should be called after apply_gradients().")
+        if not isinstance(self._chief_queue_runner, _Updates):  # of a subclass that makes its own
+            self._chief_queue_runner = self._updates(self._chief_queue_runner.enqueue_ops)
         return self._chief_queue_runner
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:

@@ -64,6 +64,19 @@ def test_only_what_cannot_be_here_moves():
     assert found.as_dict() == {"ps": ["127.0.0.1:5"], "worker": ["127.0.0.1:2223"]}
 
 
+def test_a_parameter_server_of_a_script_that_makes_workers_only_serves(monkeypatch, capsys):
+    made = tf.train.ServerDef(job_name="worker", task_index=0)
+    made.cluster.CopyFrom(tf.train.ClusterSpec(SPEC).as_cluster_def())
+    assert not moving.take_task_to_serve(made)
+    monkeypatch.setenv(moving.SERVES, "ps/0")
+    assert moving.take_task_to_serve(made) and (made.job_name, made.task_index) == ("ps", 0)
+    assert "makes every task a worker: this one, ps/0, only serves." in capsys.readouterr().err
+    assert not moving.take_task_to_serve(made)
+    local = tf.train.ServerDef(job_name="local", task_index=0)
+    local.cluster.CopyFrom(tf.train.ClusterSpec({"local": ["localhost:0"]}).as_cluster_def())
+    assert not moving.take_task_to_serve(local)
+
+
 def test_a_parameter_server_of_a_cluster_without_any_ends(capsys):
     with pytest.raises(SystemExit) as ended:
         tf.train.Server({"worker": ["localhost:2223"]}, job_name="ps", task_index=0)

@@ -87,3 +87,12 @@ def test_a_pod_is_named_by_job_and_number(script):
     )
     assert is_for_clusters(path)
     assert told(path, "POD_NAME") == [("ps-0",), ("worker-0",), ("worker-1",)]
+
+
+def test_a_pod_of_a_controller_has_a_part_of_a_name_behind_its_number(script):
+    path = script(
+        "import os\npod = os.environ.get('POD_NAME')\njob, index, _ = pod.split('-', 2)\n"
+        "tf.train.Server(cluster, job, int(index))\n"
+    )
+    assert is_for_clusters(path)
+    assert told(path, "POD_NAME") == [("ps-0-pod",), ("worker-0-pod",), ("worker-1-pod",)]

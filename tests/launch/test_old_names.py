@@ -22,6 +22,9 @@ SCRIPT = """
     assert isinstance([], collections.Iterable)
     assert inspect.getargspec(lambda a, b=1: a).args == ["a", "b"]
     assert np.vstack(np.ones(2) * i for i in range(3)).shape == np.hstack(map(np.ones, [(3, 1)] * 2)).shape
+    assert np.asfarray([1, 2]).dtype == np.asfarray([1], np.int32).dtype == np.float64
+    assert np.cast["float32"](2).dtype == np.cast[np.float32](2).dtype == np.float32
+    assert np.msort([[2, 1], [1, 3]]).tolist() == [[1, 1], [2, 3]] and np.rank([[1]]) == 2
     with tf.Session() as sess:
         total = np.asscalar(sess.run(tf.reduce_sum(x), {x: np.ones(3, np.float_)}))
     print(x.dtype.name, counts.dtype.kind, names.dtype.kind, total, np.NaN != np.NaN, time.clock() >= began)

@@ -188,6 +188,15 @@ def test_another_script_runs_alone_with_its_own_output(tmp_path):
     assert (done.code, done.stdout) == (0, "['--steps', '3'] False\n")
 
 
+def test_a_client_of_other_servers_is_told_that_they_must_be_there(tmp_path):
+    (tmp_path / "client.py").write_text(
+        "import tensorflow as tf\ntf.train.ClusterSpec({'local': ['localhost:1']})\n"
+    )
+    done = run(tmp_path, "run", "--ps", "1", "--workers", "2", "client.py")
+    assert done.code == 0
+    assert done.stderr.startswith("tensorfleet: client.py starts no server, and runs once: start the servers")
+
+
 def test_mistakes_on_the_command_line_are_explained(here):
     assert "nowhere.py is not a file" in " ".join(run(here, "run", "nowhere.py").stderr.split())
     assert "'K' is not NAME=VALUE" in " ".join(run(here, "run", "--env", "K", "train.py").stderr.split())

@@ -40,6 +40,14 @@ def test_tracebacks_begin_at_the_script(tmp_path):
     assert lines[-1] == "KeyError: 'lost'"
 
 
+def test_hints_that_a_script_is_old_are_for_who_asks(tmp_path):
+    source = "import logging\nif 0 is 1:\n    pass\nlogging.warn('x')\n"
+    assert run(tmp_path, source).stderr == "WARNING:root:x\n"
+    (tmp_path / "train.py").write_text(source)
+    asked = launching.run(tmp_path, "train.py", PYTHONWARNINGS="default").stderr
+    assert "SyntaxWarning" in asked and "DeprecationWarning: The 'warn' function" in asked
+
+
 def test_a_script_in_python_2_runs(tmp_path):
     done = run(
         tmp_path, 'import tensorflow as tf\nx = 7 / 2\nprint "loss", x, tf.Session().run(tf.constant(x))\n'

@@ -14,6 +14,7 @@ from tensorfleet.launch.plan import (
     plan,
     starts_its_tasks,
     with_chief,
+    with_jobs_of_its_own,
 )
 from tensorfleet.launch.uses import told_by_flags
 
@@ -186,6 +187,14 @@ def test_a_script_that_finds_its_job_by_a_number_is_told_that_among_all_tasks(sc
     assert last_arguments(path, 1) == [["--index=0"], ["--index=1"], ["--index=2"]]
 
 
+def test_a_parameter_server_knows_that_it_is_one_unless_it_was_only_told_a_number(script):
+    told = script("DEFINE_string('job_name', '', '')")
+    serving = [task.environment.get("TENSORFLEET_SERVES") for task in plan(Wishes(str(told)), CLUSTER, "")]
+    assert serving == ["ps/0", None, None]
+    path = script(*RANKED, "server = tf.train.Server(cluster, job_name=role, task_index=index)")
+    assert "TENSORFLEET_SERVES" not in plan(Wishes(str(path)), CLUSTER, "")[0].environment
+
+
 def test_a_number_beside_a_job_that_is_written_out_is_one_within_that_job(script):
     path = script(*RANKED, "server = tf.train.Server(cluster, job_name='worker', task_index=args.index)")
     assert names(path) == {"task_index": "index"}
@@ -195,3 +204,32 @@ def test_the_number_among_all_tasks_can_be_asked_for(script):
     path = script("import tensorflow as tf")
     tasks = plan(Wishes(str(path), arguments=["--node={rank}"]), CLUSTER, "")
     assert [task.command[-1] for task in tasks] == ["--node=0", "--node=1", "--node=2"]
+
+
+ACTORS = ("cluster = tf.train.ClusterSpec({'learner': learners, 'actor': actors})",)
+ASKED = {"ps": 1, "worker": 3}
+
+
+def test_jobs_by_other_names_take_the_place_of_servers_and_workers(script):
+    path = script(*ACTORS, "DEFINE_string('job_name', '', '')", "DEFINE_integer('task_index', 0, '')")
+    assert with_jobs_of_its_own(path, ASKED) == {"learner": 1, "actor": 3}
+    assert with_jobs_of_its_own(path, {"ps": 0, "worker": 0, "actor": 2}) == {
+        "ps": 0,
+        "worker": 0,
+        "actor": 2,
+    }
+
+
+def test_a_script_whose_tasks_have_no_numbers_gets_one_of_each_job(script):
+    path = script(*ACTORS, "DEFINE_enum('job_name', 'learner', ['learner', 'actor'], '')")
+    assert is_for_clusters(path)
+    assert jobs_of(path) == with_jobs_of_its_own(path, ASKED) == {"learner": 1, "actor": 1}
+
+
+def test_jobs_whose_tasks_are_written_out_are_started_as_they_are_written(script):
+    path = script(
+        "cluster = tf.train.ClusterSpec({'learner': ['localhost:1'], 'actor': ['localhost:2', 'localhost:3']})",
+        "server = tf.train.Server(cluster, sys.argv[1], int(sys.argv[2]))",
+    )
+    assert with_jobs_of_its_own(path, ASKED) == {"learner": 1, "actor": 2}
+    assert with_jobs_of_its_own(script("tf.train.ClusterSpec({'ps': a, 'worker': b})"), ASKED) == ASKED

@@ -110,6 +110,23 @@ def test_histogram_buckets(values, buckets):
     assert (histo.num, histo.sum) == (len(values), sum(values))
 
 
+def test_histogram_buckets_of_many_numbers():
+    limits = 1e-12 * np.multiply.accumulate(np.full(700, 1.1))
+    random = np.random.RandomState(0)
+    many = [
+        random.randn(9000),
+        10.0 ** random.uniform(-150, 150, 9000),
+        limits,
+        limits / 1.1,
+        [0.0, 5e-324, 1e-12],
+    ]
+    values = np.concatenate([*many, np.nextafter(limits, 0), np.nextafter(limits, 1e300)])
+    values = np.concatenate([values, -values])
+    histo = value_of(tf.summary.histogram("h", values)).value[0].histo
+    places = np.searchsorted(histo.bucket_limit, values, side="right")
+    assert list(np.bincount(places, minlength=len(histo.bucket))) == list(histo.bucket)
+
+
 def test_histograms_of_what_is_not_finite_are_refused():
     for bad, phrase in [
         (np.nan, "Nan in summary histogram for: s/h"),

@@ -214,6 +214,28 @@ def test_averages_follow_the_updates(serve):
             assert sess.run(average) >= -7.0
 
 
+class WithARunnerOfItsOwn(tf.train.SyncReplicasOptimizer):
+    """As optimizers of others do it that follow TensorFlow's: a plain queue runner, over a queue that nobody uses."""
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        train = super().apply_gradients(grads_and_vars, global_step, name)
+        unused = tf.FIFOQueue(1, tf.int32, shapes=(), shared_name="dummy_queue")
+        self._chief_queue_runner = tf.train.QueueRunner(unused, self._chief_queue_runner.enqueue_ops)
+        return train
+
+
+def test_a_subclass_may_make_the_runner_of_the_updates_itself(cluster, monkeypatch):
+    monkeypatch.setattr(tf.train, "SyncReplicasOptimizer", WithARunnerOfItsOwn)
+    a, b = (Replica(cluster, i, 2) for i in range(2))
+    with a.session() as first, b.session() as second:
+        together(
+            lambda: first.run(a.train, a.feeds([1.0, 0.0], [])),
+            lambda: second.run(b.train, b.feeds([3.0, 0.0], [])),
+        )
+        assert first.run(a.step, a.feeds([0.0, 0.0], [])) == 1
+        np.testing.assert_allclose(first.run(a.dense, a.feeds([0.0, 0.0], [])), [0.0, 2.0])
+
+
 def test_a_supervisor_starts_the_same_things(cluster):
     replicas = [Replica(cluster, i, 2) for i in range(2)]
     sessions, reached = queue.SimpleQueue(), queue.SimpleQueue()
