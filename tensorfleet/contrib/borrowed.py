@@ -112,7 +112,7 @@ for _part, _modules in _PARTS.items():
 # Parts of `tf.contrib` that many scripts import and few use: they are there, and say of each name that it is not.
 _EMPTY = """
     autograph batching bayesflow bigtable boosted_trees checkpoint cloud coder constrained_optimization copy_graph
-    cudnn_rnn factorization ffmpeg fused_conv gan gdr grid_rnn hadoop hooks ignite input_pipeline integrate kafka
+    cudnn_rnn factorization ffmpeg fused_conv gdr grid_rnn hadoop hooks ignite input_pipeline integrate kafka
     kernel_methods kinesis labeled_tensor libsvm linear_optimizer lite memory_stats meta_graph_transform
     mixed_precision model_pruning mpi_collectives ndlstm nearest_neighbor nn optimizer_v2 periodic_resample proto
     quantization quantize rate receptive_field recurrent reduce_slice_ops remote_fused_graph resampler rpc saved_model
