@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tensorfleet.api import find, publish, publish_module
-from tensorfleet.graph.constant import constant_value
 
 # Where scripts look, and where the names are; "" is `tf` itself.
 _LENDERS: dict[str, tuple[str, ...]] = {
@@ -111,17 +110,15 @@ for _part, _modules in _PARTS.items():
         _LENDERS[f"{_part}.python.{_module}"] = (_part, "")
 # Parts of `tf.contrib` that many scripts import and few use: they are there, and say of each name that it is not.
 _EMPTY = """
-    autograph batching bayesflow bigtable boosted_trees checkpoint cloud coder constrained_optimization copy_graph
-    cudnn_rnn factorization ffmpeg fused_conv gdr grid_rnn hadoop hooks ignite input_pipeline integrate kafka
-    kernel_methods kinesis labeled_tensor libsvm linear_optimizer lite memory_stats meta_graph_transform
-    mixed_precision model_pruning mpi_collectives ndlstm nearest_neighbor nn optimizer_v2 periodic_resample proto
-    quantization quantize rate receptive_field recurrent reduce_slice_ops remote_fused_graph resampler rpc saved_model
-    solvers sparsemax specs stat_summarizer tensor_forest tensorrt text timeseries verbs
+    autograph batching bayesflow bigtable boosted_trees checkpoint cloud coder constrained_optimization factorization
+    ffmpeg fused_conv gdr hadoop hooks ignite input_pipeline kafka kernel_methods kinesis labeled_tensor libsvm
+    linear_optimizer lite meta_graph_transform model_pruning mpi_collectives ndlstm nearest_neighbor optimizer_v2
+    periodic_resample proto quantization rate receptive_field recurrent reduce_slice_ops remote_fused_graph rpc
+    saved_model solvers specs stat_summarizer tensor_forest tensorrt text timeseries verbs
 """
 for _module in _EMPTY.split():
     _LENDERS[f"contrib.{_module}"] = ()
 for _module, _lenders in _LENDERS.items():
     publish_module(_module, *_lenders)
-publish(constant_value, "contrib.util.constant_value")
 for _kind in ("uniform", "normal"):
     publish(find(f"random.stateless_{_kind}"), f"contrib.stateless.stateless_random_{_kind}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet import dtypes
 from tensorfleet.api import export, find
 from tensorfleet.contrib.rnn import LSTMBlockCell
 from tensorfleet.graph.operation import Tensor
@@ -40,7 +41,7 @@ class CudnnLSTM(Layer):
         direction: str = "unidirectional",
         dropout: float = 0.0,
         seed: int | None = None,
-        dtype: Any = "float32",
+        dtype: Any = dtypes.float32,
         kernel_initializer: Any = None,
         bias_initializer: Any = None,
         name: str | None = None,

@@ -6,9 +6,9 @@ import tensorfleet as tf
 
 
 def test_parts_that_scripts_import_and_do_not_use_are_there_and_say_what_is_missing():
-    assert tf.contrib.gan.__name__.endswith("contrib.gan")
-    with pytest.raises(AttributeError, match="'tf.contrib.gan' has no attribute 'gan_model'"):
-        tf.contrib.gan.gan_model()
+    assert tf.contrib.bigtable.__name__.endswith("contrib.bigtable")
+    with pytest.raises(AttributeError, match="'tf.contrib.bigtable' has no attribute 'BigtableClient'"):
+        tf.contrib.bigtable.BigtableClient()
 
 
 def test_recurrent_networks_are_where_they_were_before_one():

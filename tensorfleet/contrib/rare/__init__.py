@@ -58,6 +58,9 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
     ),
     ("warping", "contrib.resampler", "resampler"),
     ("integrating", "contrib.integrate", "odeint odeint_fixed"),
+    ("utilities", "contrib.util", "constant_value ops_used_by_graph_def stripped_op_list_for_graph"),
+    ("utilities", "contrib.memory_stats", "BytesInUse BytesLimit MaxBytesInUse"),
+    ("utilities", "contrib.copy_graph", "copy_op_to_graph copy_variable_to_graph get_copied_op"),
     ("divisive", "contrib.layers", "GDN gdn"),
     ("recomputing", "contrib.layers", "RevBlock recompute_grad rev_block"),
 )
