@@ -89,8 +89,10 @@ class GANEstimator(Estimator):
             )
             if mode == ModeKeys.EVAL:
                 return _evaluated(model, loss, get_eval_metric_ops_fn)
-            optimizers = (o() if callable(o) else o for o in (generator_optimizer, discriminator_optimizer))
-            train_ops = gan_train_ops(model, loss, *optimizers, is_chief=is_chief)
+            first, second = (
+                o() if callable(o) else o for o in (generator_optimizer, discriminator_optimizer)
+            )
+            train_ops = gan_train_ops(model, loss, first, second, is_chief=is_chief)
             hooks = (get_hooks_fn or get_sequential_train_hooks())(train_ops)
             return EstimatorSpec(
                 mode,

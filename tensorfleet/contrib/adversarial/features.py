@@ -135,7 +135,7 @@ class VBN:
     def _parameter(self, value: Any) -> Any:
         if value is None:
             return None
-        shape = [1] * self._reference.shape.ndims
+        shape = [1] * len(self._reference.shape)
         shape[self._axis] = -1
         return find("reshape")(value, shape)
 

@@ -181,14 +181,14 @@ def wasserstein_gradient_penalty(
             if value.shape.ndims is None:
                 raise ValueError(f"`{label}` can't have unknown rank.")
         batch = generated.shape.as_list()[0] or real.shape.as_list()[0] or find("shape")(generated)[0]
-        places = find("random_uniform")([batch, *[1] * (real.shape.ndims - 1)])
+        places = find("random_uniform")([batch, *[1] * (len(real.shape) - 1)])
         between = real + places * (generated - real)
         reused = find("variable_scope")(discriminator_scope, "gpenalty_dscope", reuse=find("AUTO_REUSE"))
         with name_scope(None), reused:
             said = discriminator_fn(between, generator_inputs)
         said = said[0] if isinstance(said, tuple) else said
         slope = find("gradients")(said, between)[0]
-        squares = find("reduce_sum")(find("square")(slope), list(range(1, real.shape.ndims)))
+        squares = find("reduce_sum")(find("square")(slope), list(range(1, len(real.shape))))
         off = find("sqrt")(squares + epsilon) / target - 1.0
         off = find("maximum")(0.0, off) if one_sided else off
         penalty = _weighted(find("square")(off), weights, inner, reduction, loss_collection)

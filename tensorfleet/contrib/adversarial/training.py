@@ -82,7 +82,8 @@ def gan_train_ops(
                     **kwargs,
                 )
             )
-    return GANTrainOps(*made, step.assign_add(1), hooks)
+    generator, discriminator = made
+    return GANTrainOps(generator, discriminator, step.assign_add(1), hooks)
 
 
 class RunTrainOpsHook(SessionRunHook):

@@ -21,11 +21,11 @@ GANModel = namedtuple(
         "discriminator_fn",
     ),
 )
-InfoGANModel = namedtuple(  # type: ignore[misc]
+InfoGANModel: Any = namedtuple(  # type: ignore[misc]
     "InfoGANModel",
     (*GANModel._fields, "structured_generator_inputs", "predicted_distributions", "discriminator_and_aux_fn"),
 )
-ACGANModel = namedtuple(  # type: ignore[misc]
+ACGANModel: Any = namedtuple(  # type: ignore[misc]
     "ACGANModel",
     (
         *GANModel._fields,

@@ -41,7 +41,7 @@ def forward_features(estimator: Estimator, keys: Any = None, sparse_default_valu
         spec = estimator.model_fn(features, labels, mode, config)
         if spec.predictions is None:
             return spec
-        chosen = list(features) if wanted is None else wanted
+        chosen = list(features) if wanted is None else list(wanted)
         _check_forwarded(chosen, features, spec.predictions)
         more = {key: _forwarded(key, features[key], sparse_default_values or {}) for key in chosen}
         outputs = dict(spec.export_outputs or {})
