@@ -51,6 +51,7 @@ _LENDERS: dict[str, tuple[str, ...]] = {
     "contrib.seq2seq.python.ops.helper": ("contrib.seq2seq",),
     "contrib.seq2seq.python.ops.loss": ("contrib.seq2seq",),
     "contrib.estimator": ("estimator", "estimator.experimental"),
+    "contrib.hooks": ("train",),
     "contrib.image": ("image",),
     "contrib.training": ("train",),
     "contrib.training.python.training.training": ("contrib.training", "train"),
@@ -110,11 +111,11 @@ for _part, _modules in _PARTS.items():
         _LENDERS[f"{_part}.python.{_module}"] = (_part, "")
 # Parts of `tf.contrib` that many scripts import and few use: they are there, and say of each name that it is not.
 _EMPTY = """
-    autograph batching bayesflow bigtable boosted_trees checkpoint cloud coder constrained_optimization factorization
-    ffmpeg fused_conv gdr hadoop hooks ignite input_pipeline kafka kernel_methods kinesis labeled_tensor libsvm
+    autograph batching bigtable boosted_trees checkpoint cloud coder constrained_optimization factorization
+    ffmpeg fused_conv gdr hadoop ignite input_pipeline kafka kernel_methods kinesis labeled_tensor libsvm
     linear_optimizer lite meta_graph_transform model_pruning mpi_collectives ndlstm nearest_neighbor optimizer_v2
     periodic_resample proto quantization rate receptive_field recurrent reduce_slice_ops remote_fused_graph rpc
-    saved_model solvers specs stat_summarizer tensor_forest tensorrt text timeseries verbs
+    saved_model solvers specs stat_summarizer tensor_forest tensorrt timeseries verbs
 """
 for _module in _EMPTY.split():
     _LENDERS[f"contrib.{_module}"] = ()

@@ -21,11 +21,17 @@ GANModel = namedtuple(
         "discriminator_fn",
     ),
 )
-InfoGANModel: Any = namedtuple(  # type: ignore[misc]
+
+
+def _with_more(name: str, fields: tuple[str, ...]) -> Any:
+    return namedtuple(name, fields)
+
+
+InfoGANModel = _with_more(
     "InfoGANModel",
     (*GANModel._fields, "structured_generator_inputs", "predicted_distributions", "discriminator_and_aux_fn"),
 )
-ACGANModel: Any = namedtuple(  # type: ignore[misc]
+ACGANModel = _with_more(
     "ACGANModel",
     (
         *GANModel._fields,

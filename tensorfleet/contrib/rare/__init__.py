@@ -61,6 +61,12 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
     ("utilities", "contrib.util", "constant_value ops_used_by_graph_def stripped_op_list_for_graph"),
     ("utilities", "contrib.memory_stats", "BytesInUse BytesLimit MaxBytesInUse"),
     ("utilities", "contrib.copy_graph", "copy_op_to_graph copy_variable_to_graph get_copied_op"),
+    ("skip_grams", "contrib.text", "skip_gram_sample skip_gram_sample_with_text_vocab"),
+    (
+        "monte_carlo",
+        "contrib.bayesflow.monte_carlo",
+        "expectation expectation_importance_sampler expectation_importance_sampler_logspace",
+    ),
     ("divisive", "contrib.layers", "GDN gdn"),
     ("recomputing", "contrib.layers", "RevBlock recompute_grad rev_block"),
 )
