@@ -113,7 +113,7 @@ for _part, _modules in _PARTS.items():
 _EMPTY = """
     autograph batching bigtable boosted_trees checkpoint cloud coder constrained_optimization factorization
     ffmpeg fused_conv gdr hadoop ignite input_pipeline kafka kernel_methods kinesis labeled_tensor libsvm
-    linear_optimizer lite meta_graph_transform model_pruning mpi_collectives ndlstm nearest_neighbor optimizer_v2
+    linear_optimizer lite meta_graph_transform mpi_collectives ndlstm nearest_neighbor optimizer_v2
     periodic_resample proto quantization rate receptive_field recurrent reduce_slice_ops remote_fused_graph rpc
     saved_model solvers specs stat_summarizer tensor_forest tensorrt timeseries verbs
 """
