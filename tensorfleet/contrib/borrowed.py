@@ -52,6 +52,10 @@ _LENDERS: dict[str, tuple[str, ...]] = {
     "contrib.seq2seq.python.ops.loss": ("contrib.seq2seq",),
     "contrib.estimator": ("estimator", "estimator.experimental"),
     "contrib.hooks": ("train",),
+    "contrib.solvers.python.ops.linear_equations": ("contrib.solvers.linear_equations",),
+    "contrib.solvers.python.ops.least_squares": ("contrib.solvers.least_squares",),
+    "contrib.solvers.python.ops.lanczos": ("contrib.solvers.lanczos",),
+    "contrib.solvers.python.ops.util": ("contrib.solvers.util",),
     "contrib.image": ("image",),
     "contrib.training": ("train",),
     "contrib.training.python.training.training": ("contrib.training", "train"),
@@ -112,10 +116,10 @@ for _part, _modules in _PARTS.items():
 # Parts of `tf.contrib` that many scripts import and few use: they are there, and say of each name that it is not.
 _EMPTY = """
     autograph batching bigtable boosted_trees checkpoint cloud coder constrained_optimization factorization
-    ffmpeg fused_conv gdr hadoop ignite input_pipeline kafka kernel_methods kinesis labeled_tensor libsvm
+    ffmpeg fused_conv gdr hadoop ignite input_pipeline kafka kinesis labeled_tensor libsvm
     linear_optimizer lite meta_graph_transform mpi_collectives ndlstm nearest_neighbor optimizer_v2
     periodic_resample proto quantization rate receptive_field recurrent reduce_slice_ops remote_fused_graph rpc
-    saved_model solvers specs stat_summarizer tensor_forest tensorrt timeseries verbs
+    saved_model specs stat_summarizer tensor_forest tensorrt timeseries verbs
 """
 for _module in _EMPTY.split():
     _LENDERS[f"contrib.{_module}"] = ()

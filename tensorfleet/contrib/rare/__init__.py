@@ -67,6 +67,19 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
         "contrib.bayesflow.monte_carlo",
         "expectation expectation_importance_sampler expectation_importance_sampler_logspace",
     ),
+    ("krylov", "contrib.solvers.linear_equations", "conjugate_gradient"),
+    ("krylov", "contrib.solvers.least_squares", "cgls"),
+    ("krylov", "contrib.solvers.lanczos", "bidiag_matmul lanczos_bidiag"),
+    (
+        "krylov",
+        "contrib.solvers.util",
+        "create_operator dot identity_operator l2norm l2norm_squared l2normalize",
+    ),
+    (
+        "kernels",
+        "contrib.kernel_methods",
+        "KernelLinearClassifier RandomFourierFeatureMapper sparse_multiclass_hinge_loss",
+    ),
     ("divisive", "contrib.layers", "GDN gdn"),
     ("recomputing", "contrib.layers", "RevBlock recompute_grad rev_block"),
 )
