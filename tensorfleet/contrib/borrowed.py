@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorfleet.api import find, publish, publish_module
+from tensorfleet.api import find, publish, publish_lazily, publish_module
 
 # Where scripts look, and where the names are; "" is `tf` itself.
 _LENDERS: dict[str, tuple[str, ...]] = {
@@ -116,7 +116,7 @@ for _part, _modules in _PARTS.items():
 # Parts of `tf.contrib` that many scripts import and few use: they are there, and say of each name that it is not.
 _EMPTY = """
     autograph batching bigtable boosted_trees checkpoint cloud coder constrained_optimization factorization
-    ffmpeg fused_conv gdr hadoop ignite input_pipeline kafka kinesis labeled_tensor libsvm
+    ffmpeg fused_conv gdr grid_rnn hadoop ignite input_pipeline kafka kinesis labeled_tensor libsvm
     linear_optimizer lite meta_graph_transform mpi_collectives ndlstm nearest_neighbor optimizer_v2
     periodic_resample proto quantization rate receptive_field recurrent reduce_slice_ops remote_fused_graph rpc
     saved_model specs stat_summarizer tensor_forest tensorrt timeseries verbs
@@ -127,3 +127,13 @@ for _module, _lenders in _LENDERS.items():
     publish_module(_module, *_lenders)
 for _kind in ("uniform", "normal"):
     publish(find(f"random.stateless_{_kind}"), f"contrib.stateless.stateless_random_{_kind}")
+# Names of before for what has another name now.
+_ALIASES = {
+    "contrib.checkpoint.CheckpointManager": "train.CheckpointManager",
+    "contrib.distribute.DistributionStrategy": "distribute.Strategy",
+    "contrib.distribute.DistributionStrategyExtended": "distribute.StrategyExtended",
+    "contrib.distribute.ReductionToOneDeviceCrossDeviceOps": "distribute.ReductionToOneDevice",
+    "contrib.distribute.get_distribution_strategy": "distribute.get_strategy",
+    "contrib.distribute.has_distribution_strategy": "distribute.has_strategy",
+}
+publish_lazily(lambda full: find(_ALIASES[full]), *_ALIASES)

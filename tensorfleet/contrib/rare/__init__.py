@@ -80,6 +80,7 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
         "contrib.kernel_methods",
         "KernelLinearClassifier RandomFourierFeatureMapper sparse_multiclass_hinge_loss",
     ),
+    ("running", "contrib.distribute", "Monitor"),
     ("divisive", "contrib.layers", "GDN gdn"),
     ("recomputing", "contrib.layers", "RevBlock recompute_grad rev_block"),
 )
