@@ -81,6 +81,14 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
         "KernelLinearClassifier RandomFourierFeatureMapper sparse_multiclass_hinge_loss",
     ),
     ("running", "contrib.distribute", "Monitor"),
+    (
+        "constrained",
+        "contrib.constrained_optimization",
+        """
+        AdditiveExternalRegretOptimizer AdditiveSwapRegretOptimizer ConstrainedMinimizationProblem ConstrainedOptimizer
+        MultiplicativeSwapRegretOptimizer find_best_candidate_distribution find_best_candidate_index
+        """,
+    ),
     ("divisive", "contrib.layers", "GDN gdn"),
     ("recomputing", "contrib.layers", "RevBlock recompute_grad rev_block"),
 )
