@@ -89,6 +89,18 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
         MultiplicativeSwapRegretOptimizer find_best_candidate_distribution find_best_candidate_index
         """,
     ),
+    (
+        "targets",
+        "contrib.layers",
+        "binary_svm_target get_default_binary_metrics_for_eval multi_class_target regression_target",
+    ),
+    (
+        "sparse_values",
+        "contrib.layers.python.ops.sparse_ops",
+        "dense_to_sparse_tensor indicators_to_sparse_ids sparse_row_envelope",
+    ),
+    ("sparse_values", "contrib.layers.python.ops.bucketization_op", "bucketize"),
+    ("sparse_values", "contrib.layers.python.ops.sparse_feature_cross_op", "sparse_feature_cross"),
     ("divisive", "contrib.layers", "GDN gdn"),
     ("recomputing", "contrib.layers", "RevBlock recompute_grad rev_block"),
 )

@@ -140,7 +140,8 @@ def lanczos_bidiag(
         if starting_vector is None:
             starting_vector = find("random_uniform")(operator.shape[:1], -1, 1, operator.dtype)
         first, _ = l2normalize(find("reshape")(starting_vector, [-1, 1]))
-        us, vs, alphas, betas = [first], [], [], []
+        us, vs, alphas = [first], list[Tensor](), list[Tensor]()
+        betas: list[Tensor] = []
 
         def next_of(vector: Tensor, basis: list[Tensor]) -> tuple[Tensor, Tensor]:
             # Twice is enough, even when nearly nothing is left after the first time.
