@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tensorfleet.api import find, publish, publish_module
-from tensorfleet.graph.constant import constant_value
+from tensorfleet.api import find, publish, publish_lazily, publish_module
 
 # Where scripts look, and where the names are; "" is `tf` itself.
 _LENDERS: dict[str, tuple[str, ...]] = {
@@ -52,6 +51,11 @@ _LENDERS: dict[str, tuple[str, ...]] = {
     "contrib.seq2seq.python.ops.helper": ("contrib.seq2seq",),
     "contrib.seq2seq.python.ops.loss": ("contrib.seq2seq",),
     "contrib.estimator": ("estimator", "estimator.experimental"),
+    "contrib.hooks": ("train",),
+    "contrib.solvers.python.ops.linear_equations": ("contrib.solvers.linear_equations",),
+    "contrib.solvers.python.ops.least_squares": ("contrib.solvers.least_squares",),
+    "contrib.solvers.python.ops.lanczos": ("contrib.solvers.lanczos",),
+    "contrib.solvers.python.ops.util": ("contrib.solvers.util",),
     "contrib.image": ("image",),
     "contrib.training": ("train",),
     "contrib.training.python.training.training": ("contrib.training", "train"),
@@ -111,17 +115,25 @@ for _part, _modules in _PARTS.items():
         _LENDERS[f"{_part}.python.{_module}"] = (_part, "")
 # Parts of `tf.contrib` that many scripts import and few use: they are there, and say of each name that it is not.
 _EMPTY = """
-    batching bayesflow bigtable boosted_trees checkpoint cloud coder constrained_optimization copy_graph
-    cudnn_rnn factorization ffmpeg fused_conv gan gdr grid_rnn hadoop hooks ignite input_pipeline integrate kafka
-    kernel_methods kinesis labeled_tensor libsvm linear_optimizer lite memory_stats meta_graph_transform
-    mixed_precision model_pruning mpi_collectives ndlstm nearest_neighbor nn optimizer_v2 periodic_resample proto
-    quantization quantize rate receptive_field recurrent reduce_slice_ops remote_fused_graph resampler rpc saved_model
-    solvers sparsemax specs stat_summarizer tensor_forest tensorrt text timeseries verbs
+    batching bigtable boosted_trees checkpoint cloud coder factorization ffmpeg fused_conv gdr grid_rnn hadoop
+    ignite input_pipeline kafka kinesis labeled_tensor libsvm linear_optimizer lite meta_graph_transform
+    mpi_collectives ndlstm nearest_neighbor optimizer_v2 periodic_resample proto quantization rate
+    receptive_field recurrent reduce_slice_ops remote_fused_graph rpc saved_model specs stat_summarizer
+    tensor_forest tensorrt timeseries verbs
 """
 for _module in _EMPTY.split():
     _LENDERS[f"contrib.{_module}"] = ()
 for _module, _lenders in _LENDERS.items():
     publish_module(_module, *_lenders)
-publish(constant_value, "contrib.util.constant_value")
 for _kind in ("uniform", "normal"):
     publish(find(f"random.stateless_{_kind}"), f"contrib.stateless.stateless_random_{_kind}")
+# Names of before for what has another name now.
+_ALIASES = {
+    "contrib.checkpoint.CheckpointManager": "train.CheckpointManager",
+    "contrib.distribute.DistributionStrategy": "distribute.Strategy",
+    "contrib.distribute.DistributionStrategyExtended": "distribute.StrategyExtended",
+    "contrib.distribute.ReductionToOneDeviceCrossDeviceOps": "distribute.ReductionToOneDevice",
+    "contrib.distribute.get_distribution_strategy": "distribute.get_strategy",
+    "contrib.distribute.has_distribution_strategy": "distribute.has_strategy",
+}
+publish_lazily(lambda full: find(_ALIASES[full]), *_ALIASES)

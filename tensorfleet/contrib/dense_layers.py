@@ -118,13 +118,17 @@ def fully_connected(
     scope: Any = None,
 ) -> Tensor:
     """`activation(inputs @ weights + biases)`; with a `normalizer_fn`, that in place of the biases."""
-    given = locals()
-    if not isinstance(num_outputs, int):
-        raise ValueError(f"num_outputs type should be one of [int], got {num_outputs!r}.")
-    getter = renaming(_NAMES, variables_collections)
-    with variable_scope(scope, "fully_connected", [inputs], reuse=reuse, custom_getter=getter) as sc:
-        inputs = to_tensor(inputs)
-        layer = Dense(num_outputs, **_kernel(given), **_options(given, inputs, sc))
+    return connected(locals(), Dense)
+
+
+def connected(given: dict[str, Any], layer_class: type) -> Tensor:
+    """A fully connected layer of a class, by the arguments of `fully_connected`."""
+    if not isinstance(given["num_outputs"], int):
+        raise ValueError(f"num_outputs type should be one of [int], got {given['num_outputs']!r}.")
+    getter, here = renaming(_NAMES, given["variables_collections"]), (given["scope"], "fully_connected")
+    with variable_scope(*here, [given["inputs"]], reuse=given["reuse"], custom_getter=getter) as sc:
+        inputs = to_tensor(given["inputs"])
+        layer = layer_class(given["num_outputs"], **_kernel(given), **_options(given, inputs, sc))
         return _finish(layer.apply(inputs), given, sc.name)
 
 
@@ -153,20 +157,24 @@ def convolution(
     conv_dims: int | None = None,
 ) -> Tensor:
     """A convolution of sequences, images or volumes, as the rank of `inputs` says."""
-    given = locals()
-    if data_format not in (None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"):
-        raise ValueError(f"Invalid data_format: {data_format!r}")
-    getter = renaming(_NAMES, variables_collections)
-    with variable_scope(scope, "Conv", [inputs], reuse=reuse, custom_getter=getter) as sc:
-        inputs = to_tensor(inputs)
-        rank = inputs.shape.ndims
-        if rank not in (3, 4, 5):
+    return convolved(locals(), {3: Conv1D, 4: Conv2D, 5: Conv3D})
+
+
+def convolved(given: dict[str, Any], classes: dict[int, type]) -> Tensor:
+    """A convolution by a layer for the rank of the inputs, by the arguments of `convolution`."""
+    if given["data_format"] not in (None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"):
+        raise ValueError(f"Invalid data_format: {given['data_format']!r}")
+    getter, here = renaming(_NAMES, given["variables_collections"]), (given["scope"], "Conv")
+    with variable_scope(*here, [given["inputs"]], reuse=given["reuse"], custom_getter=getter) as sc:
+        inputs = to_tensor(given["inputs"])
+        rank, dims = inputs.shape.ndims, given.get("conv_dims")
+        if rank not in classes:
             raise ValueError(f"Convolution not supported for input with rank {rank}")
-        if conv_dims is not None and conv_dims + 2 != rank:
-            raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
-        kind = {3: Conv1D, 4: Conv2D, 5: Conv3D}[rank]
+        if dims is not None and dims + 2 != rank:
+            raise ValueError(f"Convolution expects input with rank {dims + 2}, got {rank}")
         options = {**_windows(given), **_kernel(given), **_options(given, inputs, sc)}
-        return _finish(kind(dilation_rate=rate, **options).apply(inputs), given, sc.name)
+        layer = classes[rank](dilation_rate=given["rate"], **options)
+        return _finish(layer.apply(inputs), given, sc.name)
 
 
 def _layout(data_format: str | None) -> str:

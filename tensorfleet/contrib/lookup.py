@@ -250,3 +250,30 @@ def index_to_string(tensor: Any, mapping: Any, default_value: Any = "UNK", name:
     """The strings at positions of `mapping`; `tf.tables_initializer()` must have run."""
     table = index_to_string_table_from_tensor(mapping, default_value)
     return table.lookup(tensor, name=name)
+
+
+@export("contrib.lookup.string_to_index_table_from_tensor")
+def string_to_index_table_from_tensor(
+    mapping: Any,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: Any = FastHashSpec,
+    name: str | None = None,
+) -> Any:
+    """`index_table_from_tensor` of strings."""
+    return index_table_from_tensor(mapping, num_oov_buckets, default_value, hasher_spec, name=name)
+
+
+@export("contrib.lookup.string_to_index_table_from_file")
+def string_to_index_table_from_file(
+    vocabulary_file: Any = None,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: int = -1,
+    hasher_spec: Any = FastHashSpec,
+    name: str | None = None,
+) -> Any:
+    """`index_table_from_file` of strings."""
+    return index_table_from_file(
+        vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, name=name
+    )

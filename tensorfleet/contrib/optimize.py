@@ -349,6 +349,7 @@ def train(
     save_summaries_steps: int = 100,
     config: Any = None,
     max_wait_secs: int = 7200,
+    run_metadata: Any = None,
 ) -> Any:
     """Runs a training operation until a hook says stop; the last loss."""
     if logdir is None and is_chief and save_summaries_steps:
@@ -367,7 +368,7 @@ def train(
     ) as session:
         loss = None
         while not session.should_stop():
-            loss = session.run(train_op)
+            loss = session.run(train_op, run_metadata=run_metadata)
     return loss
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
-from tensorfleet.arguments import function, like
+from tensorfleet.arguments import function, like, signature_of
 from tensorfleet.contrib.arg_scope import add_arg_scope
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import (
@@ -336,3 +336,17 @@ def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None)
 def assert_global_step(global_step_tensor: Any) -> None:
     """Raises TypeError when a tensor cannot count steps."""
     find("train.assert_global_step")(global_step_tensor)
+
+
+def _of_checkpoints(name: str, arguments: str) -> None:
+    """A function of `tf.train` about checkpoints, with the names that its arguments have here."""
+    inner = find(f"train.{name}")
+    does = f"`tf.train.{name}`."
+    body = function(signature_of(arguments), name, lambda given: inner(*given.values()), does)
+    publish(body, f"contrib.framework.{name}")
+
+
+_of_checkpoints("load_checkpoint", "filepattern")
+_of_checkpoints("load_variable", "checkpoint_dir, name")
+_of_checkpoints("list_variables", "checkpoint_dir")
+_of_checkpoints("init_from_checkpoint", "checkpoint_dir, assignment_map")

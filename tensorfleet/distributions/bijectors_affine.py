@@ -27,9 +27,9 @@ class AffineLinearOperator(Bijector):
         self,
         shift: Any = None,
         scale: LinearOperator | None = None,
-        adjoint: bool = False,
         validate_args: bool = False,
         name: str = "affine_linear_operator",
+        adjoint: bool = False,
     ) -> None:
         kind = None if scale is None else scale.dtype.base_dtype
         self._shift = None if shift is None else tensors(kind, shift=shift)[0]

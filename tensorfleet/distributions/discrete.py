@@ -286,7 +286,6 @@ class Poisson(Distribution):
         self,
         rate: Any = None,
         log_rate: Any = None,
-        interpolate_nondiscrete: bool = True,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Poisson",

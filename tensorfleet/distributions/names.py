@@ -70,6 +70,13 @@ _CONTRIB = {
         "softplus_inverse",
         "tridiag",
     ),
+    "moving": (
+        "SeedStream",
+        "assign_log_moving_mean_exp",
+        "assign_moving_mean_variance",
+        "auto_correlation",
+        "moving_mean_variance",
+    ),
     "statistics": (
         "normal_conjugates_known_scale_posterior",
         "normal_conjugates_known_scale_predictive",

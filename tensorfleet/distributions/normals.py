@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api import find
+from tensorfleet.arguments import with_defaults
 from tensorfleet.distributions.base import Distribution, tensors
 from tensorfleet.distributions.bijectors_affine import AffineLinearOperator, scale_operator
 from tensorfleet.distributions.bounded import Exponential
@@ -268,13 +269,15 @@ class _DiagonalKind(VectorOfScale):
         name: str | None = None,
     ) -> None:
         given = locals()
-        with name_scope(name or type(self).__name__) as scope:
+        with name_scope(name) as scope:
             scale = diagonal_scale(loc, scale_diag, scale_identity_multiplier)
             self._place(self._made_of(scale.dtype.base_dtype), loc, scale, given, scope)
 
 
 class VectorExponentialDiag(_DiagonalKind):
     """A vector of independent exponentials, moved and stretched."""
+
+    __init__ = with_defaults(_DiagonalKind.__init__, name="VectorExponentialDiag")
 
     def _made_of(self, kind: Any) -> Distribution:
         return Exponential(np.ones([], kind.as_numpy_dtype))
@@ -285,6 +288,8 @@ class VectorExponentialDiag(_DiagonalKind):
 
 class VectorLaplaceDiag(_DiagonalKind):
     """A vector of independent Laplace variables, moved and stretched."""
+
+    __init__ = with_defaults(_DiagonalKind.__init__, name="VectorLaplaceDiag")
 
     _unit_variance = 2.0
 

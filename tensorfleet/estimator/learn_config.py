@@ -45,6 +45,7 @@ class RunConfig(EstimatorRunConfig):
         evaluation_master: str = "",
         model_dir: Any = None,
         session_config: Any = None,
+        session_creation_timeout_secs: int = 7200,
     ) -> None:
         from tensorfleet.protos import ConfigProto, GPUOptions
 
@@ -61,6 +62,7 @@ class RunConfig(EstimatorRunConfig):
             keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
             log_step_count_steps=log_step_count_steps,
             protocol=protocol,
+            session_creation_timeout_secs=session_creation_timeout_secs,
         )
         if master is not None:
             self._master = master

@@ -31,6 +31,7 @@ def read_batch_features(
     num_enqueue_threads: int = 2,
     parse_fn: Callable | None = None,
     name: str | None = None,
+    read_batch_size: int | None = None,
 ) -> dict:
     """The features of serialized `tf.Example`s from files, a batch at a time, over queues.
 
@@ -42,7 +43,8 @@ def read_batch_features(
         if not files:
             raise ValueError(f"No files match {file_pattern}.")
         names = find("train.string_input_producer")(files, num_epochs=num_epochs, shuffle=randomize_input)
-        examples = [_read(reader, names, parse_fn) for _ in range(reader_num_threads)]
+        several = read_batch_size is not None and read_batch_size > 1
+        examples = [_read(reader, names, parse_fn, read_batch_size) for _ in range(reader_num_threads)]
         smaller = num_epochs is not None
         if randomize_input:
             batch = find("train.shuffle_batch_join")(
@@ -51,16 +53,22 @@ def read_batch_features(
                 capacity=queue_capacity,
                 min_after_dequeue=max(1, min(queue_capacity // 2, queue_capacity - batch_size)),
                 allow_smaller_final_batch=smaller,
+                enqueue_many=several,
             )
         else:
             batch = find("train.batch_join")(
-                examples, batch_size, capacity=queue_capacity, allow_smaller_final_batch=smaller
+                examples,
+                batch_size,
+                capacity=queue_capacity,
+                enqueue_many=several,
+                allow_smaller_final_batch=smaller,
             )
         return find("io.parse_example")(batch, features)
 
 
-def _read(reader: Any, names: Any, parse_fn: Callable | None) -> list:
-    value = reader().read(names)[1]
+def _read(reader: Any, names: Any, parse_fn: Callable | None, count: int | None) -> list:
+    several = count is not None and count > 1
+    value = reader().read_up_to(names, count)[1] if several else reader().read(names)[1]
     return [value if parse_fn is None else parse_fn(value)]
 
 

@@ -12,10 +12,12 @@ from tensorfleet import nest
 from tensorfleet.api import find
 from tensorfleet.arguments import signature_of, taking
 from tensorfleet.estimator import canned
+from tensorfleet.estimator.clipping import clip_gradients_by_norm
 from tensorfleet.estimator.estimator import Estimator as CoreEstimator
 from tensorfleet.estimator.input_functions import numpy_input_fn
 from tensorfleet.estimator.learn_model import receiver_of, spec_of
 from tensorfleet.estimator.learn_monitors import replace_monitors_with_hooks
+from tensorfleet.estimator.models import DNN_RATE, LINEAR_RATE, optimizer_of
 from tensorfleet.estimator.outputs import DEFAULT_KEY
 from tensorfleet.estimator.spec import ModeKeys
 from tensorfleet.graph.operation import Tensor
@@ -24,7 +26,6 @@ from tensorfleet.losses.losses import Reduction
 from tensorfleet.ops.basic import placeholder
 from tensorfleet.properties import readonly
 
-_JOINT = ("joint_linear_weights", "_joint_linear_weights")
 _MEAN = Reduction.SUM_OVER_BATCH_SIZE
 
 
@@ -198,13 +199,26 @@ def _joined(batches: list) -> Any:
     return np.concatenate(batches)
 
 
+def _clipped(given: dict[str, Any], norm: float) -> dict[str, Callable]:
+    """The optimizers of a ready-made model with their gradients clipped; the usual ones where none is given."""
+
+    def make(name: str) -> Callable:
+        deep = name.startswith("dnn") or "hidden_units" in given
+        columns = given.get("linear_feature_columns") or given.get("feature_columns") or ()
+        rate = DNN_RATE if deep else min(LINEAR_RATE, 1.0 / max(len(list(columns)), 1) ** 0.5)
+        chosen = given[name] or ("Adagrad" if deep else "Ftrl")
+        return lambda: clip_gradients_by_norm(optimizer_of(chosen, rate), norm)
+
+    return {name: make(name) for name in given if name.endswith("optimizer")}
+
+
 class _Canned(Estimator):
     """A ready-made model; an array of features is the column named ""."""
 
     _kind: Any
     _one_of: str  # which prediction `predict` gives
-    _unsupported = ("gradient_clip_norm", "embedding_lr_multipliers", "input_layer_min_slice_size")
-    _switches = ("enable_centered_bias", "_joint_weight", "_joint_weights", *_JOINT)
+    _unsupported = ("embedding_lr_multipliers", "input_layer_min_slice_size")
+    _switches = ("enable_centered_bias", "_joint_weight", "_joint_weights", "_joint_linear_weights")
 
     def _make(self, given: dict[str, Any]) -> None:
         """Makes the estimator of `tf.estimator` from the arguments that both have."""
@@ -221,6 +235,8 @@ class _Canned(Estimator):
         optimizers = [name for name in given if name.endswith("optimizer") and given[name] is None]
         renamed = {"weight_column_name": "weight_column", "label_keys": "label_vocabulary"}
         options = {renamed.get(k, k): v for k, v in given.items() if k not in optimizers}
+        if (norm := options.pop("gradient_clip_norm", None)) is not None:
+            options.update(_clipped(given, norm))
         core = self._kind(**options, loss_reduction=_MEAN)
         super().__init__(core._model_fn, core.model_dir, core.config, None, engineer)
 
@@ -337,7 +353,7 @@ class DNNLinearCombinedClassifier(_Classifier):
     _kind = canned.DNNLinearCombinedClassifier
     __init__ = _made_with(
         "model_dir=None, n_classes=2, weight_column_name=None, linear_feature_columns=None, linear_optimizer=None, "
-        f"joint_linear_weights=False, {_COMBINED}, config=None, feature_engineering_fn=None, {_UNSUPPORTED}, "
+        f"_joint_linear_weights=False, {_COMBINED}, config=None, feature_engineering_fn=None, {_UNSUPPORTED}, "
         "label_keys=None, fix_global_step_increment_bug=False"
     )
 

@@ -70,7 +70,11 @@ def _keys(structure: Any) -> list:
 
 @_names("assert_shallow_structure")
 def assert_shallow_structure(
-    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+    shallow_tree: Any,
+    input_tree: Any,
+    check_types: bool = True,
+    expand_composites: bool = False,
+    check_subtrees_length: bool = True,
 ) -> None:
     """Raises unless one structure is like the top of another."""
     if not is_nested(shallow_tree):
@@ -80,26 +84,37 @@ def assert_shallow_structure(
     both = isinstance(shallow_tree, Mapping) and isinstance(input_tree, Mapping)
     if check_types and not both and not nest._same_type(shallow_tree, input_tree):
         raise TypeError(_TYPES.format(input_type=type(input_tree), shallow_type=type(shallow_tree)))
-    if len(input_tree) != len(shallow_tree):
+    if check_subtrees_length and len(input_tree) != len(shallow_tree):
         raise ValueError(_LENGTHS.format(input_length=len(input_tree), shallow_length=len(shallow_tree)))
     if both and not set(shallow_tree) <= set(input_tree):
         raise ValueError(_NO_SUBSET.format(sorted(set(shallow_tree) - set(input_tree))))
-    for mine, theirs in zip(_children(shallow_tree), _children(input_tree), strict=True):
-        assert_shallow_structure(mine, theirs, check_types, expand_composites)
+    for mine, theirs in _pairs(shallow_tree, input_tree):
+        assert_shallow_structure(mine, theirs, check_types, expand_composites, check_subtrees_length)
+
+
+def _pairs(shallow: Any, tree: Any) -> list[tuple]:
+    """The children of one structure with those of another; what only the other has is left out."""
+    if isinstance(shallow, Mapping) and isinstance(tree, Mapping):
+        return [(child, tree[key]) for key, child in zip(_keys(shallow), _children(shallow), strict=True)]
+    return list(zip(_children(shallow), _children(tree), strict=False))
 
 
 def _up_to(shallow: Any, tree: Any) -> list:
     if not is_nested(shallow):
         return [tree]
-    return [a for s, t in zip(_children(shallow), _children(tree), strict=True) for a in _up_to(s, t)]
+    return [a for s, t in _pairs(shallow, tree) for a in _up_to(s, t)]
 
 
 @_names("flatten_up_to")
 def flatten_up_to(
-    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+    shallow_tree: Any,
+    input_tree: Any,
+    check_types: bool = True,
+    expand_composites: bool = False,
+    check_subtrees_length: bool = True,
 ) -> list:
     """The parts of a structure where a shallower one has its atoms."""
-    assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
+    assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length)
     return _up_to(shallow_tree, input_tree)
 
 
@@ -142,10 +157,14 @@ def flatten_with_joined_string_paths(
 
 @_names("flatten_with_tuple_paths_up_to")
 def flatten_with_tuple_paths_up_to(
-    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+    shallow_tree: Any,
+    input_tree: Any,
+    check_types: bool = True,
+    expand_composites: bool = False,
+    check_subtrees_length: bool = True,
 ) -> list[tuple]:
     """The parts of a structure where a shallower one has its atoms, each behind the way to it."""
-    parts = flatten_up_to(shallow_tree, input_tree, check_types, expand_composites)
+    parts = flatten_up_to(shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length)
     return list(zip(_paths(shallow_tree), parts, strict=True))
 
 

@@ -160,7 +160,11 @@ class _Step:
         raise NotImplementedError("must be implemented in descendants")
 
 
-@export(f"{_INNER}.step_fn.StandardInputStep", f"{_OLD}.step_fn.StandardInputStep")
+@export(
+    f"{_INNER}.step_fn.StandardInputStep",
+    f"{_OLD}.step_fn.StandardInputStep",
+    "contrib.distribute.StandardInputStep",
+)
 class StandardInputStep(_Step):
     """A step that takes elements of a dataset."""
 
@@ -173,7 +177,11 @@ class StandardInputStep(_Step):
         return self._iterator.initialize()
 
 
-@export(f"{_INNER}.step_fn.StandardSingleLossStep", f"{_OLD}.step_fn.StandardSingleLossStep")
+@export(
+    f"{_INNER}.step_fn.StandardSingleLossStep",
+    f"{_OLD}.step_fn.StandardSingleLossStep",
+    "contrib.distribute.StandardSingleLossStep",
+)
 class StandardSingleLossStep(StandardInputStep):
     """A step that minimizes one loss, `loss_fn(context, element)`, for a number of elements."""
 
@@ -203,7 +211,7 @@ class StandardSingleLossStep(StandardInputStep):
             return steps(one, self._iterator, self._iterations).run_op
 
 
-publish(_Step, f"{_INNER}.step_fn.Step", f"{_OLD}.step_fn.Step")
+publish(_Step, f"{_INNER}.step_fn.Step", f"{_OLD}.step_fn.Step", "contrib.distribute.Step")
 
 
 @export(f"{_INNER}.cross_device_utils.CollectiveKeys")

@@ -52,8 +52,8 @@ def infer_state_dtype(explicit: Any, state: Any) -> Any:
     return found[0]
 
 
-def _batch_size(flat: list[Tensor]) -> Any:
-    for t in flat:
+def _batch_size(flat_input: list[Tensor]) -> Any:
+    for t in flat_input:
         if t.shape.rank is None:
             continue
         if t.shape.rank < 2:
@@ -61,7 +61,7 @@ def _batch_size(flat: list[Tensor]) -> Any:
         size = t.shape.as_list()[1]
         if size is not None:
             return size
-    return shape(flat[0])[1]
+    return shape(flat_input[0])[1]
 
 
 @export("nn.dynamic_rnn", "contrib.rnn.dynamic_rnn")

@@ -16,7 +16,7 @@ def print_model_analysis(
     run_meta: Any = None,
     op_log: Any = None,
     tfprof_cmd: str = "scope",
-    tfprof_options: Any = None,
+    tfprof_options: Any = 0,
 ) -> GraphNodeProto:
     """Prints what the nodes of a graph cost, and gives the same as a tree."""
     return profile(graph, run_meta, op_log, tfprof_cmd, {**defaults(), **(tfprof_options or {})})

@@ -81,6 +81,40 @@ class CrfForwardRnnCell(RNNCell):
         return alphas, alphas
 
 
+class CrfDecodeForwardRnnCell(RNNCell):
+    """One step of Viterbi's algorithm: gives the best tag before each tag, and the scores of the best paths."""
+
+    def __init__(self, transition_params: Any) -> None:
+        super().__init__()
+        self._transition_params = apply("ExpandDims", to_tensor(transition_params), 0)
+        self._num_tags = self._transition_params.shape.as_list()[1]
+
+    state_size = readonly("_num_tags", "The number of tags.")
+    output_size = readonly("_num_tags", "The number of tags.")
+
+    def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """The tags to go back to, and the new scores."""
+        moved = apply("ExpandDims", state, 2) + self._transition_params
+        pointers = find("argmax")(moved, 1, output_type=dtypes.int32)
+        return pointers, inputs + apply("Max", moved, _ONE)
+
+
+class CrfDecodeBackwardRnnCell(RNNCell):
+    """One step back along the best path: the inputs are the tags to go back to, the state is the tag, [batch, 1]."""
+
+    def __init__(self, num_tags: int) -> None:
+        super().__init__()
+        self._num_tags = num_tags
+
+    state_size = 1
+    output_size = 1
+
+    def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """The tag before."""
+        before = find("batch_gather")(inputs, state)
+        return before, before
+
+
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
     """The logarithm of the sum of the scores of all paths."""
     inputs, lengths = to_tensor(inputs), to_tensor(sequence_lengths)

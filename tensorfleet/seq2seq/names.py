@@ -40,6 +40,8 @@ _MODULES = {
 }
 
 _CRF = (
+    "CrfDecodeBackwardRnnCell",
+    "CrfDecodeForwardRnnCell",
     "CrfForwardRnnCell",
     "crf_binary_score",
     "crf_decode",

@@ -64,7 +64,7 @@ def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
     return CheckpointReader(filepattern)
 
 
-@export("train.load_checkpoint", "contrib.framework.load_checkpoint")
+@export("train.load_checkpoint")
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
     """A reader of a checkpoint, or of the latest one in a directory."""
     return NewCheckpointReader(checkpoint_in(ckpt_dir_or_file))
@@ -93,13 +93,13 @@ def checkpoint_in(ckpt_dir_or_file: Any) -> str:
     return as_text(ckpt_dir_or_file)
 
 
-@export("train.load_variable", "contrib.framework.load_variable")
+@export("train.load_variable")
 def load_variable(ckpt_dir_or_file: Any, name: str) -> np.ndarray:
     """The value of a variable in a checkpoint."""
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 
-@export("train.list_variables", "contrib.framework.list_variables")
+@export("train.list_variables")
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
     """The names, sorted, and shapes of the variables in a checkpoint."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())

@@ -14,7 +14,7 @@ from tensorfleet.variables.partitioned import PartitionedVariable
 from tensorfleet.variables.variable import Variable
 
 
-@export("train.init_from_checkpoint", "contrib.framework.init_from_checkpoint")
+@export("train.init_from_checkpoint")
 def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
     """Makes variables start with values from a checkpoint; call it before making the initializing operation.
 

@@ -62,3 +62,9 @@ def test_queues_are_filled_in_a_with_statement():
 def test_initializers_and_regularizers_are_modules_of_slim():
     assert slim.initializers.xavier_initializer is tf.contrib.layers.xavier_initializer
     assert slim.regularizers.l2_regularizer is slim.l2_regularizer
+
+
+def test_the_old_hinge_loss_is_that_of_each_logit(session):
+    loss = tf.contrib.losses.hinge_loss(tf.constant([[2.0], [-1.0], [0.5]]), tf.constant([[1], [1], [0]]))
+    assert session.run(loss).tolist() == [[0], [2], [1.5]]
+    assert tf.losses.get_losses() == []

@@ -84,8 +84,8 @@ def test_flowers_are_told_apart(tmp_path):
     assert classes.shape == (64,) and (classes == labels).mean() > 0.9
     np.testing.assert_array_equal(classifier.predict_classes(X, as_iterable=False), classes)
     assert classifier.predict_proba(X, as_iterable=False).shape == (64, 3)
-    with pytest.raises(ValueError, match="gradient_clip_norm is not supported"):
-        learn.DNNClassifier([10], columns, gradient_clip_norm=1.0)
+    with pytest.raises(ValueError, match="embedding_lr_multipliers is not supported"):
+        learn.DNNClassifier([10], columns, embedding_lr_multipliers={"x": 1.0})
     with pytest.raises(ValueError, match="enable_centered_bias=True is not supported"):
         learn.LinearClassifier(columns, enable_centered_bias=True)
 
@@ -268,3 +268,22 @@ def test_input_functions_over_arrays_are_under_their_old_names_and_shuffle():
         seen, doubled = sess.run([features["x"], labels])
     assert sorted(seen) == list(x) and seen.tolist() != x.tolist()
     assert doubled.tolist() == (2 * seen).tolist()
+
+
+def test_gradients_of_ready_made_models_are_clipped(tmp_path):
+    columns = learn.infer_real_valued_columns_from_input(X)
+    for norm, name in ((None, "free"), (1e-3, "clipped")):
+        model = learn.LinearRegressor(
+            columns,
+            str(tmp_path / name),
+            optimizer=tf.train.GradientDescentOptimizer(1.0),
+            gradient_clip_norm=norm,
+        )
+        model.fit(x=X, y=X.sum(1), steps=1)
+        moved = np.concatenate(
+            [np.ravel(model.get_variable_value(n)) for n in model.get_variable_names() if "weight" in n]
+        )
+        size = np.linalg.norm(moved)
+        assert (size > 0.1) if norm is None else (0.5e-3 < size < 1.001e-3)
+    deep = learn.DNNRegressor([4], columns, str(tmp_path / "deep"), gradient_clip_norm=1.0)
+    deep.fit(x=X, y=X.sum(1), steps=2)

@@ -73,3 +73,22 @@ def test_training_makes_the_shown_path_the_best():
         found = session.run(found)
     for row, length in enumerate(LENGTHS):
         assert found[row, :length].tolist() == tags[row, :length].tolist()
+
+
+def test_cells_find_the_best_path():
+    random = np.random.RandomState(3)
+    scores, moves = (
+        random.normal(size=[2, 5, 3]).astype(np.float32),
+        random.normal(size=[3, 3]).astype(np.float32),
+    )
+    forward = tf.contrib.crf.CrfDecodeForwardRnnCell(moves)
+    pointers, last = tf.nn.dynamic_rnn(
+        forward, tf.constant(scores[:, 1:]), initial_state=tf.constant(scores[:, 0]), dtype=tf.int32
+    )
+    tag = tf.cast(tf.argmax(last, 1), tf.int32)[:, None]
+    back = tf.contrib.crf.CrfDecodeBackwardRnnCell(3)
+    before, _ = tf.nn.dynamic_rnn(back, tf.reverse(pointers, [1]), initial_state=tag)
+    path = tf.reverse(tf.concat([tag, before[:, :, 0]], 1), [1])
+    with tf.Session() as sess:
+        found, wanted = sess.run([path, tf.contrib.crf.crf_decode(scores, moves, [5, 5])[0]])
+    np.testing.assert_array_equal(found, wanted)

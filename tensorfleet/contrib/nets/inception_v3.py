@@ -106,8 +106,8 @@ def inception_v3(
     prediction_fn: Any = softmax,
     spatial_squeeze: bool = True,
     reuse: Any = None,
-    create_aux_logits: bool = True,
     scope: str = "InceptionV3",
+    create_aux_logits: bool = True,
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The logits and the end points; "AuxLogits" among them, for a second loss, unless they are not wanted."""
     depth = depth_by(depth_multiplier, min_depth)

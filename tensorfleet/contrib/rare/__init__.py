@@ -58,6 +58,49 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
     ),
     ("warping", "contrib.resampler", "resampler"),
     ("integrating", "contrib.integrate", "odeint odeint_fixed"),
+    ("utilities", "contrib.util", "constant_value ops_used_by_graph_def stripped_op_list_for_graph"),
+    ("utilities", "contrib.memory_stats", "BytesInUse BytesLimit MaxBytesInUse"),
+    ("utilities", "contrib.copy_graph", "copy_op_to_graph copy_variable_to_graph get_copied_op"),
+    ("skip_grams", "contrib.text", "skip_gram_sample skip_gram_sample_with_text_vocab"),
+    (
+        "monte_carlo",
+        "contrib.bayesflow.monte_carlo",
+        "expectation expectation_importance_sampler expectation_importance_sampler_logspace",
+    ),
+    ("krylov", "contrib.solvers.linear_equations", "conjugate_gradient"),
+    ("krylov", "contrib.solvers.least_squares", "cgls"),
+    ("krylov", "contrib.solvers.lanczos", "bidiag_matmul lanczos_bidiag"),
+    (
+        "krylov",
+        "contrib.solvers.util",
+        "create_operator dot identity_operator l2norm l2norm_squared l2normalize",
+    ),
+    (
+        "kernels",
+        "contrib.kernel_methods",
+        "KernelLinearClassifier RandomFourierFeatureMapper sparse_multiclass_hinge_loss",
+    ),
+    ("running", "contrib.distribute", "Monitor"),
+    (
+        "constrained",
+        "contrib.constrained_optimization",
+        """
+        AdditiveExternalRegretOptimizer AdditiveSwapRegretOptimizer ConstrainedMinimizationProblem ConstrainedOptimizer
+        MultiplicativeSwapRegretOptimizer find_best_candidate_distribution find_best_candidate_index
+        """,
+    ),
+    (
+        "targets",
+        "contrib.layers",
+        "binary_svm_target get_default_binary_metrics_for_eval multi_class_target regression_target",
+    ),
+    (
+        "sparse_values",
+        "contrib.layers.python.ops.sparse_ops",
+        "dense_to_sparse_tensor indicators_to_sparse_ids sparse_row_envelope",
+    ),
+    ("sparse_values", "contrib.layers.python.ops.bucketization_op", "bucketize"),
+    ("sparse_values", "contrib.layers.python.ops.sparse_feature_cross_op", "sparse_feature_cross"),
     ("divisive", "contrib.layers", "GDN gdn"),
     ("recomputing", "contrib.layers", "RevBlock recompute_grad rev_block"),
 )

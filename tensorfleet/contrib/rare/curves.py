@@ -93,7 +93,8 @@ def streaming_dynamic_auc(
                 streaming_concat(values, name=f"concat_{label}")
                 for values, label in ((truth, "labels"), (scores, "preds"), (shares, "weights"))
             ]
-        area = _exact_area(*(value for value, _ in kept), curve)
+        (seen_labels, _), (seen_scores, _), (seen_weights, _) = kept
+        area = _exact_area(seen_labels, seen_scores, seen_weights, curve)
         update = group(*(change for _, change in kept))
         return _kept(area, update, metrics_collections, updates_collections)
 
@@ -151,7 +152,8 @@ def auc_with_confidence_intervals(
                 streaming_concat(values[:some], name=f"concat_{label}")
                 for values, label in ((truth, "labels"), (scores, "preds"), (shares, "weights"))
             ]
-        found = _with_interval(*(value for value, _ in kept), alpha, logit_transformation)
+        (seen_labels, _), (seen_scores, _), (seen_weights, _) = kept
+        found = _with_interval(seen_labels, seen_scores, seen_weights, alpha, logit_transformation)
         valid = find("logical_and")(both, enough)
         data = AucData(*(find("where")(valid, v, find("zeros_like")(v)) for v in found))
         update = group(*(change for _, change in kept))

@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
+from tensorfleet.estimator.clipping import clip_gradients_by_norm
 from tensorfleet.estimator.estimator import Estimator
 from tensorfleet.estimator.heads import class_head
 from tensorfleet.estimator.learn_model import receiver_of
@@ -25,37 +26,6 @@ _DEFAULT = object()
 _CELLS = {"basic_rnn": "BasicRNNCell", "lstm": "BasicLSTMCell", "gru": "GRUCell"}
 
 
-class _ClippedOptimizer(Optimizer):
-    """Another optimizer, whose gradients are scaled down to a norm of them all."""
-
-    def __init__(self, optimizer: Any, clip_norm: float) -> None:
-        super().__init__(False, f"ClipByNorm{optimizer.get_name()}")
-        self._optimizer, self._clip_norm = optimizer, clip_norm
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        return self._optimizer.compute_gradients(*args, **kwargs)
-
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
-        grads, variables = zip(*grads_and_vars, strict=True)
-        clipped, _ = find("clip_by_global_norm")(list(grads), self._clip_norm)
-        return self._optimizer.apply_gradients(list(zip(clipped, variables, strict=True)), global_step, name)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        return self._optimizer.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        return self._optimizer.get_slot_names(*args, **kwargs)
-
-    def variables(self) -> list:
-        """The variables of the optimizer inside."""
-        return self._optimizer.variables()
-
-
-def clip_gradients_by_norm(optimizer: Any, clip_norm: float) -> Optimizer:
-    """An optimizer whose gradients are scaled down so that their norm together is at most `clip_norm`."""
-    return _ClippedOptimizer(optimizer, clip_norm)
-
-
 def forward_features(estimator: Estimator, keys: Any = None, sparse_default_values: Any = None) -> Estimator:
     """An estimator that gives some of the features, or all, beside its predictions."""
     wanted = [keys] if isinstance(keys, str) else keys
@@ -71,7 +41,7 @@ def forward_features(estimator: Estimator, keys: Any = None, sparse_default_valu
         spec = estimator.model_fn(features, labels, mode, config)
         if spec.predictions is None:
             return spec
-        chosen = list(features) if wanted is None else wanted
+        chosen = list(features) if wanted is None else list(wanted)
         _check_forwarded(chosen, features, spec.predictions)
         more = {key: _forwarded(key, features[key], sparse_default_values or {}) for key in chosen}
         outputs = dict(spec.export_outputs or {})

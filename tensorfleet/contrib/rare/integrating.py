@@ -83,8 +83,8 @@ def odeint(
         t = convert_to_tensor(t, preferred_dtype=dtypes.float64, name="t")
         _check(y0, t)
         real = find("abs")(y0).dtype
-        tolerances = [to_tensor(v, real) for v in (rtol, atol)]
-        return _Adaptive(func, t, *tolerances, **(options or {})).solve(y0, full_output)
+        relative, absolute = to_tensor(rtol, real), to_tensor(atol, real)
+        return _Adaptive(func, t, relative, absolute, **(options or {})).solve(y0, full_output)
 
 
 class _Adaptive:

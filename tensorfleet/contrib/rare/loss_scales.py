@@ -93,7 +93,7 @@ class LossScaleOptimizer(Optimizer):
         super().__init__(False, "LossScaleOptimizer")
         self._opt, self._loss_scale_manager = opt, loss_scale_manager
 
-    def compute_gradients(  # type: ignore[override]
+    def compute_gradients(
         self,
         loss: Any,
         var_list: Any = None,

@@ -207,7 +207,7 @@ class NTMCell(RNNCell):
         first = find("equal")(state.time, 0)
 
         def either(learned: Tensor, kept: Any) -> Tensor:
-            each = find("tile")(learned, [batch, *[1] * (learned.shape.ndims - 1)])
+            each = find("tile")(learned, [batch, *[1] * (len(learned.shape) - 1)])
             return find("cond")(first, lambda: each, lambda: find("identity")(kept))
 
         pairs = zip(self._first_reads, state.read_vector_list, strict=True)

@@ -181,13 +181,14 @@ class GGTOptimizer(Optimizer):
         for label, shape in (("global_step", []), ("grad_buffer", [self._window, end]), ("moment1", [end])):
             zeros = np.zeros(shape, kind.as_numpy_dtype)
             self._create_non_slot_variable(zeros, label, first)
-        self._total, self._gradients = end, {}
+        self._gradients: dict[str, Tensor] = {}
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         self._gradients[var.name] = find("reshape")(grad, [-1])
         return find("no_op")()
 
-    _resource_apply_dense = _apply_dense
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
+        return self._apply_dense(grad, handle)
 
     def _finish(self, update_ops: Any, name_scope: str) -> Any:
         """One step of all variables together."""

@@ -62,6 +62,9 @@ def recompute_grad(fn: Callable, use_data_dep: Any = _DEFAULT, tupleize_grads: b
 class RevBlock(Layer):
     """Layers `y1 = x1 + f(x2)`, `y2 = x2 + g(y1)`, whose inputs are found from their outputs (Gomez et al. 2017)."""
 
+    f: list[Callable]
+    g: list[Callable]
+
     def __init__(
         self,
         f: Any,

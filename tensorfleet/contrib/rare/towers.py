@@ -228,7 +228,7 @@ def _predicting(specs: list[EstimatorSpec]) -> EstimatorSpec:
     def joined(parts: Any) -> Any:
         return nest.map_structure(lambda *tensors: find("concat")(list(tensors), 0), *parts)
 
-    outputs = {}
+    outputs: dict[str, Any] = {}
     for key, first in (specs[0].export_outputs or {}).items():
         each = [spec.export_outputs[key] for spec in specs]
         if isinstance(first, PredictOutput):
