@@ -80,7 +80,7 @@ _SCHEDULES = """
     ExponentialDecay InverseTimeDecay LearningRateSchedule PiecewiseConstantDecay PolynomialDecay deserialize serialize
 """
 _STATE = """
-    batch_set_value clear_session dot epsilon floatx get_session get_uid get_value image_data_format int_shape
+    batch_set_value clear_session dot epsilon floatx get_session get_uid reset_uids get_value image_data_format int_shape
     is_keras_tensor learning_phase manual_variable_initialization placeholder set_epsilon set_floatx
     set_image_data_format set_learning_phase set_session set_value variable
 """
@@ -99,55 +99,21 @@ _COMPUTING_MORE = """
 """
 # Functions of the backend that are the graph's own.
 _BACKEND = {
-    "abs": "abs",
-    "argmax": "argmax",
-    "argmin": "argmin",
-    "cos": "cos",
-    "cumprod": "cumprod",
-    "cumsum": "cumsum",
-    "elu": "nn.elu",
     "equal": "equal",
-    "gather": "gather",
     "greater": "greater",
     "greater_equal": "greater_equal",
     "less": "less",
     "less_equal": "less_equal",
-    "map_fn": "map_fn",
+    "maximum": "maximum",
+    "minimum": "minimum",
     "name_scope": "name_scope",
     "not_equal": "not_equal",
-    "prod": "reduce_prod",
-    "reverse": "reverse",
-    "round": "round",
-    "sign": "sign",
-    "sin": "sin",
-    "softplus": "nn.softplus",
-    "softsign": "nn.softsign",
-    "transpose": "transpose",
-    "cast": "cast",
-    "exp": "exp",
-    "expand_dims": "expand_dims",
-    "log": "log",
-    "max": "reduce_max",
-    "maximum": "maximum",
-    "mean": "reduce_mean",
-    "min": "reduce_min",
-    "minimum": "minimum",
-    "permute_dimensions": "transpose",
-    "pow": "pow",
-    "reshape": "reshape",
-    "shape": "shape",
-    "sqrt": "sqrt",
-    "square": "square",
-    "stack": "stack",
-    "stop_gradient": "stop_gradient",
-    "sum": "reduce_sum",
-    "tanh": "tanh",
-    "tile": "tile",
-    "sigmoid": "sigmoid",
-    "relu": "nn.relu",
-    "l2_normalize": "nn.l2_normalize",
-    "one_hot": "one_hot",
 }
+_ELEMENTARY = """
+    abs argmax argmin binary_crossentropy cast categorical_crossentropy cos cumprod cumsum exp expand_dims gather
+    l2_normalize log map_fn max mean min one_hot permute_dimensions pow prod reshape reverse round shape sigmoid sign
+    sin softplus softsign sparse_categorical_crossentropy sqrt square stack stop_gradient sum tanh tile transpose
+"""
 
 _TABLE: dict[str, tuple[str, str]] = {}
 
@@ -174,7 +140,8 @@ for _file, _names in _CALLBACKS.items():
     _add("callbacks", _file, _names)
 _add("metrics", "penalties", "binary_accuracy categorical_accuracy sparse_categorical_accuracy")
 _add("backend", "state", _STATE)
-_add("backend", "penalties", "binary_crossentropy categorical_crossentropy sparse_categorical_crossentropy")
+_add("backend", "elementary", _ELEMENTARY)
+_add("backend", "stepping", "rnn")
 _add("", "base", "Input")
 _add("", "containers", "Model Sequential")
 _add("models", "containers", "Model Sequential")
@@ -194,7 +161,7 @@ _add("datasets.fashion_mnist", "stored", "fashion_mnist", "load_data")
 _add("datasets.boston_housing", "stored", "boston_housing", "load_data")
 _add("backend", "computing", _COMPUTING)
 _add("backend", "computing_more", _COMPUTING_MORE)
-_add("backend", "getting", "hard_sigmoid")
+_add("backend", "getting", "elu hard_sigmoid relu")
 _add("utils", "helpers", "normalize to_categorical")
 _add("utils", "feeding", "Sequence")
 _add("utils", "replicas", "multi_gpu_model")
@@ -251,6 +218,10 @@ def _load_inner(name: str) -> Any:
 # Where TensorFlow keeps them inside.
 _INNER = {
     "keras.layers.InputSpec": "layers.InputSpec",
+    "python.keras.backend.get_graph": "get_default_graph",
+    "python.keras.backend_config.epsilon": "keras.backend.epsilon",
+    "python.keras.backend_config.floatx": "keras.backend.floatx",
+    "python.keras.backend_config.image_data_format": "keras.backend.image_data_format",
     "python.keras.engine.base_layer.Layer": "keras.layers.Layer",
     "python.keras.engine.input_layer.Input": "keras.Input",
     "python.keras.engine.input_layer.InputLayer": "keras.layers.InputLayer",

@@ -9,7 +9,7 @@ from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.keras import state
+from tensorfleet.keras import elementary, state
 from tensorfleet.keras.serializing import deserialize_keras_object, serialize_keras_object
 
 
@@ -20,10 +20,6 @@ def _pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
 
 def _mean(value: Any) -> Tensor:
     return find("reduce_mean")(value, -1)
-
-
-def _clipped(x: Tensor) -> Tensor:
-    return find("clip_by_value")(x, state.epsilon(), 1.0 - state.epsilon())
 
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
@@ -60,12 +56,7 @@ def binary_crossentropy(
 ) -> Tensor:
     """The mean cross entropy of yes-or-no answers."""
     true, predicted = _pair(y_true, y_pred)
-    true = _smooth(true, label_smoothing, 2)
-    if from_logits:
-        return _mean(find("nn.sigmoid_cross_entropy_with_logits")(labels=true, logits=predicted))
-    safe, small = _clipped(predicted), state.epsilon()
-    log = find("log")
-    return _mean(-(true * log(safe + small) + (1 - true) * log(1 - safe + small)))
+    return _mean(elementary.binary_crossentropy(_smooth(true, label_smoothing, 2), predicted, from_logits))
 
 
 def categorical_crossentropy(
@@ -74,26 +65,14 @@ def categorical_crossentropy(
     """The cross entropy of classes, given as rows of probabilities."""
     true, predicted = _pair(y_true, y_pred)
     true = _smooth(true, label_smoothing, find("cast")(find("shape")(true)[-1], predicted.dtype))
-    if from_logits:
-        return find("nn.softmax_cross_entropy_with_logits_v2")(labels=true, logits=predicted)
-    predicted = _clipped(predicted / find("reduce_sum")(predicted, -1, keepdims=True))
-    return -find("reduce_sum")(true * find("log")(predicted), -1)
+    return elementary.categorical_crossentropy(true, predicted, from_logits)
 
 
 def sparse_categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
     """The cross entropy of classes, given as numbers."""
-    predicted = to_tensor(y_pred)
-    logits = predicted if from_logits else find("log")(_clipped(predicted))
-    labels = find("cast")(y_true, dtypes.int64)
-    rank, labels_rank = logits.shape.ndims, labels.shape.ndims
-    if axis not in (-1, (rank or 0) - 1):
-        order = [a for a in range(rank or 0) if a != axis % (rank or 1)]
-        logits = find("transpose")(logits, [*order, axis % (rank or 1)])
-    if rank is not None and labels_rank == rank:
-        labels = find("squeeze")(labels, [-1])
-    return find("nn.sparse_softmax_cross_entropy_with_logits")(labels=labels, logits=logits)
+    return elementary.sparse_categorical_crossentropy(y_true, y_pred, from_logits, axis)
 
 
 def hinge(y_true: Any, y_pred: Any) -> Tensor:
