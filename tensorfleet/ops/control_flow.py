@@ -163,6 +163,8 @@ def _merged(true: tuple, false: tuple) -> Any:
         raise TypeError(f"Incompatible return types of true_fn and false_fn: {e}") from None
     except ValueError as e:
         raise ValueError(f"Incompatible return values of true_fn and false_fn: {e}") from None
+    if not when_true:
+        raise ValueError("true_fn and false_fn must return at least one result.")
     found = []
     if _has_slices(made):
         when_false, when_true = _same_indices(when_false, when_true)

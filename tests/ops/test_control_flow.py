@@ -472,3 +472,8 @@ def test_one_branch_may_return_a_list_of_one_and_the_other_what_is_in_it():
         assert sess.run([mixed, deeper], {pred: False}) == [2, 2]
     with pytest.raises(ValueError, match="same nested structure"):
         tf.cond(pred, lambda: [tf.constant(1)], lambda: tf.constant(2), strict=True)
+
+
+def test_branches_must_return_something():
+    with pytest.raises(ValueError, match="at least one result"):
+        tf.cond(tf.constant(True), list, list)
