@@ -22,6 +22,7 @@ OURS = ("fleet.", "python.", "core.", "contrib.", "examples.", "keras.", "distri
 OURS += ("linalg.LinearOperator",)
 UNLISTED = {"__version__", "__git_version__", "__compiler_version__", "compat.v1"}
 UNLISTED |= {"tpu", "tpu.CrossShardOptimizer", "tpu.bfloat16_scope", "tpu.core"}  # work without a TPU
+UNLISTED |= {"autograph", "autograph.experimental", "autograph.experimental.do_not_convert"}  # nothing to do
 UNLISTED |= {"compat.v2", "compat.v2.newaxis"}  # its names are those of version 2
 UNLISTED |= {"config.list_physical_devices"}  # its name since 2.1
 UNLISTED |= {"data.experimental.AutoShardPolicy"}  # since 2.1, and used by scripts of 1.15 all the same

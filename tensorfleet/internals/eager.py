@@ -196,3 +196,9 @@ class Status(enum.Enum):
     UNSPECIFIED = 0
     ENABLED = 1
     DISABLED = 2
+
+
+@export("autograph.experimental.do_not_convert", "python.autograph.impl.api.do_not_convert")
+def do_not_convert(func: Callable | None = None) -> Callable:
+    """Decorator: the function as it is. Functions are never converted here."""
+    return do_not_convert if func is None else func

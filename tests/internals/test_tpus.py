@@ -35,3 +35,13 @@ def test_libraries_for_both_kinds_of_execution_are_told_that_there_are_graphs():
     tfe = resolve("tensorflow.contrib.eager.python.tfe")
     assert not tfe.executing_eagerly()
     assert callable(tfe.run_test_in_graph_and_eager_modes)
+
+
+def test_functions_are_not_converted():
+    keep = tf.autograph.experimental.do_not_convert
+
+    def own():
+        return 1
+
+    assert keep(own) is own
+    assert keep()(own) is own
