@@ -101,6 +101,17 @@ def install(package: types.ModuleType) -> None:
         _module_of(package, f"{name}.")
     for name, value in _NAMES.items():
         setattr(_module_of(package, name), name.rpartition(".")[2], value)
+        _make_findable(package, name, value)
+
+
+def _make_findable(package: types.ModuleType, name: str, value: Any) -> None:
+    """A function that was made by another is known by its public name: so it can be pickled."""
+    if not isinstance(value, types.FunctionType):
+        return
+    home = sys.modules.get(value.__module__)
+    if getattr(home, value.__qualname__, None) is not value:
+        place, _, value.__qualname__ = name.rpartition(".")
+        value.__module__ = f"{package.__name__}.{place}".rstrip(".")
 
 
 def _module_of(package: types.ModuleType, name: str) -> types.ModuleType:

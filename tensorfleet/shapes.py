@@ -225,6 +225,8 @@ class TensorShape:
         """The dimensions, or None when the rank is unknown."""
         return None if self._d is None else [Dimension(d) for d in self._d]
 
+    _dims = dims  # the name inside, which Keras's own package uses
+
     @property
     def rank(self) -> int | None:
         """How many dimensions, or None."""

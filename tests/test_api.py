@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -140,3 +141,16 @@ def test_nothing_public_is_a_stub():
 def test_no_file_has_the_name_of_what_is_loaded_when_first_used():
     # Whoever imports such a module first puts it in the place of the name.
     assert not [name for name in api._LAZY if (ROOT / f"{name.replace('.', '/')}.py").exists()]
+
+
+def test_public_functions_can_be_pickled():
+    for function in (
+        tf.exp,
+        tf.nn.relu,
+        tf.nn.leaky_relu,
+        tf.reduce_sum,
+        tf.add,
+        tf.layers.dense,
+        tf.strings.lower,
+    ):
+        assert pickle.loads(pickle.dumps(function)) is function

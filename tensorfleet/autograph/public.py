@@ -75,7 +75,11 @@ def to_code(
     return ast.unparse(ast.fix_missing_locations(calls.tree_of(function)))
 
 
-@export("autograph.experimental.do_not_convert", "contrib.autograph.do_not_convert")
+@export(
+    "autograph.experimental.do_not_convert",
+    "contrib.autograph.do_not_convert",
+    "python.autograph.impl.api.do_not_convert",
+)
 def do_not_convert(func: Any = None) -> Any:
     """A function that stays as it is, and all that it calls."""
     if func is None:

@@ -12,14 +12,15 @@ from tensorfleet.graph.operation import IndexedSlices, Tensor
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
 from tensorfleet.variables.scope import variable_scope
 
-OPTIMIZER_CLS_NAMES = {
-    "Adagrad": "train.AdagradOptimizer",
-    "Adam": "train.AdamOptimizer",
-    "Ftrl": "train.FtrlOptimizer",
-    "Momentum": "train.MomentumOptimizer",
-    "RMSProp": "train.RMSPropOptimizer",
-    "SGD": "train.GradientDescentOptimizer",
+OPTIMIZER_CLS_NAMES: dict[str, Callable] = {
+    "Adagrad": find("train.AdagradOptimizer"),
+    "Adam": find("train.AdamOptimizer"),
+    "Ftrl": find("train.FtrlOptimizer"),
+    "Momentum": lambda learning_rate: find("train.MomentumOptimizer")(learning_rate, momentum=0.9),
+    "RMSProp": find("train.RMSPropOptimizer"),
+    "SGD": find("train.GradientDescentOptimizer"),
 }
+publish(OPTIMIZER_CLS_NAMES, "contrib.layers.OPTIMIZER_CLS_NAMES")
 OPTIMIZER_SUMMARIES = ["learning_rate", "loss", "gradients", "gradient_norm", "global_gradient_norm"]
 publish(OPTIMIZER_SUMMARIES, "contrib.layers.OPTIMIZER_SUMMARIES")
 _USE_GLOBAL_STEP = 0
@@ -149,8 +150,7 @@ def _optimizer(given: Any, rate: Any) -> Any:
             raise ValueError(
                 f"Learning rate is None, but should be specified if optimizer is string ({given})."
             )
-        more = {"momentum": 0.9} if given == "Momentum" else {}
-        return find(OPTIMIZER_CLS_NAMES[given])(learning_rate=rate, **more)
+        return OPTIMIZER_CLS_NAMES[given](learning_rate=rate)
     if isinstance(given, type) and issubclass(given, find("train.Optimizer")):
         if rate is None:
             raise ValueError(

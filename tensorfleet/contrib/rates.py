@@ -304,6 +304,7 @@ def get_restart_decay_fn(decay_steps: int, num_periods: int = 1, zero_after: flo
 class RegAdagradOptimizer(AdagradOptimizer):
     """Adagrad that can take a step, as for a regularizer, without counting its gradient."""
 
+    _attrs: dict[str, Any] = {}
     __init__ = with_defaults(AdagradOptimizer.__init__, name="RegAdagrad")
 
     @contextlib.contextmanager

@@ -28,7 +28,7 @@ def custom_gradient(f: Any) -> Any:
                 "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
             )
         graph = get_default_graph()
-        inputs = [apply("Identity", to_tensor(a)) for a in args]
+        inputs = [to_tensor(a) for a in args]
         first, made = len(graph.get_operations()), set(map(id, find("global_variables")()))
         result, grad_fn = f(*inputs)
         variables = _used(graph.get_operations()[first:], made)
@@ -46,7 +46,7 @@ def custom_gradient(f: Any) -> Any:
         def gradient(op: Operation, *grads: Any) -> list:
             found = grad_fn(*grads[:count], **options)
             given, of_variables = found if variables else (found, [])
-            given = listed(given)
+            given = nest.flatten(given)
             for what, some, wanted in (("inputs", given, inputs), ("variables", of_variables, variables)):
                 if len(some) != len(wanted):
                     raise ValueError(

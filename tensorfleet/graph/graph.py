@@ -191,7 +191,7 @@ class Graph(Collections):
                 t._consumers.append(op)
             for group in state.control_groups:
                 group.members.add(op)
-            self._apply_devices(op, state)
+            self._apply_device_functions(op)
             if colocated:
                 self._apply_colocation(op, state)
             if state.device_lines or state.colocation_lines:
@@ -260,8 +260,9 @@ class Graph(Collections):
             found.extend(c for c in group.inputs if c not in input_ops and c not in found)
         return found
 
-    def _apply_devices(self, op: Operation, state: Stacks) -> None:
-        for function in reversed(state.devices):
+    def _apply_device_functions(self, op: Any) -> None:
+        """Keras asks with an object of its own on which device operations are placed now."""
+        for function in reversed(self._local().devices):
             if function is None:
                 break
             op._set_device(function(op))

@@ -45,7 +45,7 @@ class _Nothing:
 def current() -> str:
     """The device of the block this is in."""
     graph, nothing = get_default_graph(), _Nothing()
-    graph._apply_devices(nothing, graph._local())  # type: ignore[arg-type]
+    graph._apply_device_functions(nothing)
     return nothing.device
 
 

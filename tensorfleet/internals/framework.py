@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import itertools
 import warnings
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from tensorfleet.graph import registry
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import IndexedSlices, Tensor
 from tensorfleet.graph.scopes import (
     get_default_graph,
     graph_of,
@@ -237,6 +238,15 @@ def internal_convert_to_tensor(
 ) -> Tensor:
     """A value as a tensor; with `as_ref`, a variable as its reference."""
     return to_tensor(value, None if dtype is None else dtypes.as_dtype(dtype), name, preferred_dtype, as_ref)
+
+
+@export("python.framework.ops._TensorLike", "python.framework.tensor_like._TensorLike")
+class TensorLike(abc.ABC):  # noqa: B024 - it only says what is one
+    """What stands for values: tensors, sparse tensors and slices; a class of one's own may be one too."""
+
+
+for _kind in (Tensor, SparseTensor, IndexedSlices):
+    TensorLike.register(_kind)
 
 
 @export("python.framework.ops.is_dense_tensor_like")

@@ -54,7 +54,7 @@ def _told(decorators: list[TFDecorator]) -> Any:
 def _full(target: Any) -> inspect.FullArgSpec:
     if isinstance(target, type) or not (inspect.isroutine(target) or isinstance(target, functools.partial)):
         target = target.__init__ if isinstance(target, type) else type(target).__call__  # type: ignore[misc]
-    if not str(getattr(target, "__module__", "")).startswith("tensorfleet."):
+    if str(getattr(target, "__module__", "")).partition(".")[0] != "tensorfleet":
         return inspect.getfullargspec(target)
     behind = inspect.unwrap(target, stop=lambda f: hasattr(f, "__signature__"))
     return inspect.getfullargspec(behind)._replace(annotations={})  # TensorFlow's functions have none

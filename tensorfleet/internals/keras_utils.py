@@ -9,7 +9,7 @@ import types
 from typing import Any
 
 from tensorfleet.api import export, find
-from tensorfleet.graph.operation import CompositeTensor, Tensor
+from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 from tensorfleet.variables.base import Variable
 
 _CONV = "python.keras.utils.conv_utils"
@@ -90,6 +90,33 @@ def func_load(code: Any, defaults: Any = None, closure: Any = None, globs: Any =
     return types.FunctionType(
         made, globals() if globs is None else globs, made.co_name, defaults, cells or None
     )
+
+
+@export(f"{_TENSORS}.get_reachable_from_inputs")
+def get_reachable_from_inputs(inputs: Any, targets: Any = None) -> set:
+    """The operations and tensors that depend on some; looks no further once all targets are among them."""
+    waiting = list(find("nest.flatten")(inputs))
+    reachable = set(waiting)
+    wanted = None if targets is None else set(find("nest.flatten")(targets)) - reachable
+    while waiting and wanted != set():
+        for y in _next(waiting.pop(0)):
+            if y not in reachable:
+                reachable.add(y)
+                waiting.append(y)
+                if wanted is not None:
+                    wanted.discard(y)
+    return reachable
+
+
+def _next(x: Any) -> list:
+    """What is directly behind an operation, a variable or a tensor."""
+    if isinstance(x, Operation):
+        return [*x.outputs, *x._control_outputs]
+    if isinstance(x, Variable):
+        return [x.op]
+    if isinstance(x, Tensor):
+        return x.consumers()
+    raise TypeError(f"Expected Operation, Variable, or Tensor, got {x}")
 
 
 @export(f"{_TENSORS}.register_symbolic_tensor_type")

@@ -21,6 +21,8 @@ for _place in _PLACES:
     publish_module(_place)
     for _module in _MODULES.split():
         publish_module(f"{_place}.{_module}", "contrib.tpu")
+publish_module("contrib.tpu.python.ops")
+publish_module("contrib.tpu.python.ops.tpu_ops")
 publish_module("tpu.experimental")
 publish_lazily(lambda _: find("contrib.tpu.CrossShardOptimizer"), "tpu.CrossShardOptimizer")
 

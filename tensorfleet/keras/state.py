@@ -142,16 +142,16 @@ def clear_session() -> None:
     _session[0] = None
 
 
+def reset_uids() -> None:
+    """Forgets the numbers of names in this graph."""
+    get_default_graph().__dict__.pop("_keras_uids", None)
+
+
 def get_uid(prefix: str = "") -> int:
     """The next number for a name in this graph, from 1 on."""
     counts = get_default_graph().__dict__.setdefault("_keras_uids", {})
     counts[prefix] = counts.get(prefix, 0) + 1
     return counts[prefix]
-
-
-def reset_uids() -> None:
-    """Names are counted from the start again."""
-    get_default_graph().__dict__.pop("_keras_uids", None)
 
 
 def unique_name(base: str) -> str:

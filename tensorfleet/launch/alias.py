@@ -26,6 +26,8 @@ from tensorfleet.launch.old_names import put_back, take_away
 
 _US = "tensorfleet"
 _THEM = "tensorflow"
+# The packages in which TensorFlow 1.15 keeps its parts; scripts import from them too.
+_PARTS = ("tensorflow_core", "tensorflow_estimator")
 # Holds a package `tensorflow` that installs the alias: for the processes a script starts itself.
 _STAND_IN = Path(__file__).parent / "stand_in"
 _old_names: list[tuple[ModuleType, str]] = []  # of numpy and Python, there while the alias is
@@ -49,7 +51,7 @@ def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_Finder, _LastFinder))]
     take_away(_old_names)
-    for name in [n for n in sys.modules if n.partition(".")[0] == _THEM or _is_ours_as_keras(n)]:
+    for name in [n for n in sys.modules if n.partition(".")[0] in (_THEM, *_PARTS) or _is_ours_as_keras(n)]:
         del sys.modules[name]
     rest = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p not in ("", str(_STAND_IN))]
     if rest:
@@ -112,16 +114,17 @@ def _is_ours_as_keras(name: str) -> bool:
 
 
 class _Finder(MetaPathFinder):
-    """Answers for `tensorflow` and everything below it, and for `keras` where nobody else does."""
+    """Answers for `tensorflow`, its parts and everything below them, and for `keras` where nobody else does."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        package = fullname.partition(".")[0]
-        if package not in (_THEM, "keras") or (package == "keras" and not _stands_for_keras()):
-            return None
-        place = fullname if package == _THEM else _keras(fullname)
-        return _spec(fullname, place)
+        package, _, inner = fullname.partition(".")
+        if package == "keras":
+            return _spec(fullname, _keras(fullname)) if _stands_for_keras() else None
+        if package in (_THEM, *_PARTS):
+            return _spec(fullname, f"{_THEM}.{inner}".rstrip("."))
+        return None
 
 
 class _LastFinder(MetaPathFinder):

@@ -83,18 +83,11 @@ def cond(
         for branch, pivot, fn in ((1, pivots[0], true_fn), (0, pivots[1], false_fn)):
             context = CondContext(pred_id, pivot, branch)
             with context:
-                results.append(_branch(context, fn))
+                results.append(_branch(context, fn, strict))
             if context.outer_context is None:
                 graph.add_to_collection(GraphKeys.COND_CONTEXT, context)
         merged = _merged(results[0], results[1])
-        if (
-            not strict
-            and isinstance(merged, (list, tuple))
-            and len(merged) == 1
-            and type(merged) in (list, tuple)
-        ):
-            return merged[0]
-        return merged
+        return merged if strict else _alone(merged)
 
 
 def _function(given: Any, old: Any, name: str, old_name: str) -> Callable:
@@ -109,14 +102,20 @@ def _function(given: Any, old: Any, name: str, old_name: str) -> Callable:
     return given
 
 
-def _branch(context: CondContext, fn: Callable) -> tuple[Any, list[Tensor]]:
+def _branch(context: CondContext, fn: Callable, strict: bool) -> tuple[Any, list[Tensor]]:
     """What a branch returned, and its tensors, all of them inside the branch."""
     result = with_summaries(fn)
+    result = result if strict else _alone(result)
     if result is None:
         return None, [context.AddValue(with_dependencies([no_op()], context.pivot))]
     flows = nest.map_structure(_flow, result)
     flat = [_inside(context, v) for v in nest.flatten(flows, expand_composites=True)]
     return result, flat
+
+
+def _alone(result: Any) -> Any:
+    """The one element of a list or tuple: one branch may return it without the other's list."""
+    return result[0] if type(result) in (list, tuple) and len(result) == 1 else result
 
 
 def with_summaries(fn: Callable) -> Any:
@@ -164,6 +163,8 @@ def _merged(true: tuple, false: tuple) -> Any:
         raise TypeError(f"Incompatible return types of true_fn and false_fn: {e}") from None
     except ValueError as e:
         raise ValueError(f"Incompatible return values of true_fn and false_fn: {e}") from None
+    if not when_true:
+        raise ValueError("true_fn and false_fn must return at least one result.")
     found = []
     if _has_slices(made):
         when_false, when_true = _same_indices(when_false, when_true)

@@ -197,3 +197,22 @@ def test_what_gradients_and_hessians_refuse():
         tf.gradients(x, x, unconnected_gradients="other")
     with pytest.raises(ValueError, match="None values not supported"):
         tf.hessians(x, x)
+
+
+def test_a_function_with_its_own_gradient_gets_the_tensors_it_is_called_with():
+    x, y = tf.constant(2.0), tf.constant(3.0)
+    seen = []
+
+    @tf.custom_gradient
+    def product(a, b):
+        seen.extend([a, b])
+
+        def gradient(dy, **_):
+            return [dy * b, dy * a], []  # for arguments, and for variables: there are none
+
+        return a * b, gradient
+
+    found = tf.gradients(product(x, y), [x, y])
+    assert seen == [x, y]
+    with tf.Session() as sess:
+        assert sess.run(found) == [3.0, 2.0]

@@ -60,3 +60,44 @@ def test_layers_are_found_in_the_modules_that_define_them():
         assert getattr(resolve(f"tensorflow.python.keras.layers.{module}"), name) is getattr(
             tf.keras.layers, name
         )
+
+
+def test_what_depends_on_a_tensor_is_found():
+    a = tf.constant(1.0)
+    b = a + 1
+    c = b * 2
+    apart = tf.constant(3.0)
+    found = utils.tf_utils.get_reachable_from_inputs(a)
+    assert {a, b, c, c.op} <= found
+    assert apart not in found
+    assert c not in utils.tf_utils.get_reachable_from_inputs(a, targets=b)
+    with pytest.raises(TypeError, match="Expected Operation, Variable, or Tensor"):
+        utils.tf_utils.get_reachable_from_inputs([1])
+
+
+def test_keras_own_package_finds_what_it_asks_for():
+    like = tf.python.framework.ops._TensorLike
+    assert isinstance(tf.constant(1), like)
+    assert isinstance(tf.SparseTensor([[0]], [1], [1]), like)
+    assert not isinstance(1, like)
+    assert [d.value for d in tf.TensorShape([None, 2])._dims] == [None, 2]
+    backend = tf.python.keras.backend
+    assert backend.get_graph() is tf.get_default_graph()
+    assert [backend.get_uid("x"), backend.get_uid("x")] == [1, 2]
+    backend.reset_uids()
+    assert backend.get_uid("x") == 1
+
+
+def test_the_device_of_new_operations_can_be_asked_for():
+    class Asking:
+        device = None
+
+        def _set_device(self, device):
+            self.device = device
+
+    asking = Asking()
+    tf.get_default_graph()._apply_device_functions(asking)
+    assert asking.device is None
+    with tf.device("/gpu:1"):
+        tf.get_default_graph()._apply_device_functions(asking)
+    assert tf.DeviceSpec.from_string(str(asking.device)).device_type.upper() == "GPU"

@@ -209,3 +209,25 @@ def test_a_helper_of_tests_may_lie_beside_the_script(tmp_path):
     )
     command = [sys.executable, "-m", "tensorfleet", str(tmp_path / "some_test.py")]
     assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "4\n"
+
+
+def test_the_packages_of_tensorflows_parts_are_tensorfleet_too():
+    import tensorflow_core
+    import tensorflow_estimator
+    from tensorflow_core.python.keras.layers import Dense
+    from tensorflow_estimator.python.estimator import run_config
+
+    assert tensorflow_core is tf
+    assert tensorflow_estimator.estimator is tf.estimator
+    assert Dense is tf.keras.layers.Dense
+    assert run_config.RunConfig is tf.estimator.RunConfig
+    with pytest.raises(ImportError, match="no tensorflow.python.nowhere"):
+        importlib.import_module("tensorflow_core.python.nowhere")
+
+
+def test_version_2_is_imported_by_its_path():
+    import tensorflow.compat.v2 as tf2
+    from tensorflow.compat.v2 import nn
+
+    assert tf2.linalg.matmul is tf.linalg.matmul
+    assert nn.dropout is tf2.nn.dropout is not tf.nn.dropout

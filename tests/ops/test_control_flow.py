@@ -462,3 +462,18 @@ def test_loops_take_tensor_specs_as_invariants_and_updated_variables_as_values(s
 def test_a_branch_must_return_something():
     with pytest.raises(ValueError, match="true_fn must have a return value"):
         tf.cond(tf.constant(True), lambda: None, lambda: None)
+
+
+def test_one_branch_may_return_a_list_of_one_and_the_other_what_is_in_it():
+    pred = tf.placeholder(tf.bool, [])
+    mixed = tf.cond(pred, lambda: [tf.constant(1)], lambda: tf.constant(2))
+    deeper = tf.cond(pred, lambda: [[tf.constant(1)]], lambda: [[tf.constant(2)]])
+    with tf.Session() as sess:
+        assert sess.run([mixed, deeper], {pred: False}) == [2, 2]
+    with pytest.raises(ValueError, match="same nested structure"):
+        tf.cond(pred, lambda: [tf.constant(1)], lambda: tf.constant(2), strict=True)
+
+
+def test_branches_must_return_something():
+    with pytest.raises(ValueError, match="at least one result"):
+        tf.cond(tf.constant(True), list, list)
