@@ -50,7 +50,7 @@ def _write_weights(group: Any, model: Any) -> None:
     layers = _layers_of(model)
     group.attrs["layer_names"] = _names([layer.name for layer in layers])
     group.attrs["backend"] = b"tensorflow"
-    group.attrs["keras_version"] = b"2.2.4-tf"
+    group.attrs["keras_version"] = state.VERSION.encode()
     session = state.get_session()
     for layer in layers:
         part = group.create_group(layer.name)
@@ -136,7 +136,7 @@ def save_model(
         return
     text = json.dumps({"class_name": type(model).__name__, "config": model.get_config()}, default=plain)
     with _open_new(str(filepath), overwrite) as file:
-        file.attrs["keras_version"] = b"2.2.4-tf"
+        file.attrs["keras_version"] = state.VERSION.encode()
         file.attrs["backend"] = b"tensorflow"
         file.attrs["model_config"] = text.encode()
         _write_weights(file.create_group("model_weights"), model)

@@ -143,6 +143,7 @@ _add("metrics", "penalties", "binary_accuracy categorical_accuracy sparse_catego
 _add("backend", "state", _STATE)
 _add("backend", "arithmetic", _ARITHMETIC)
 _add("", "base", "Input")
+_add("", "state", "VERSION", "__version__")
 _add("", "containers", "Model Sequential")
 _add("models", "containers", "Model Sequential")
 _add("models", "configuring", "clone_model model_from_config model_from_json model_from_yaml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,7 @@ from tensorfleet.api import find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph
 
+VERSION = "2.2.4-tf"
 _settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
 _session: list[Any] = [None]
 _manual = [False]
@@ -80,6 +82,24 @@ def learning_phase_scope(value: int) -> Iterator[None]:
         yield
     finally:
         graph._keras_learning_phase = before
+
+
+_depth = threading.local()
+
+
+def is_calling() -> bool:
+    """Whether a layer is computing: what it makes inside is its own."""
+    return getattr(_depth, "value", 0) > 0
+
+
+@contextmanager
+def calling() -> Iterator[None]:
+    """A layer's computation."""
+    _depth.value = getattr(_depth, "value", 0) + 1
+    try:
+        yield
+    finally:
+        _depth.value -= 1
 
 
 def set_session(session: Any) -> None:
