@@ -111,6 +111,7 @@ UNIMPLEMENTED = {
     "distributions/divergence.py",
     "distributions/flows.py",  # networks for events of unknown size, which TensorFlow refuses in these words
     "distributions/transformed.py",  # moments that a bijector makes unknown
+    "internals/keras_utils.py",  # paddings that TensorFlow refuses in these words
     "internals/replicas.py",  # what a step of one's own does
     "linear_operators/base.py",  # what a kind of one's own defines, and what is not square or is singular
     "graph/operation.py",  # numpy asks a tensor for an array

@@ -180,6 +180,46 @@ def unique_name(base: str) -> str:
     return base if number == 1 else f"{base}_{number - 1}"
 
 
+def unique_object_name(
+    name: str,
+    name_uid_map: dict | None = None,
+    avoid_names: Any = None,
+    namespace: str = "",
+    zero_based: bool = False,
+) -> str:
+    """A name that no other object of the graph has: `name_1`, `name_2`, ...; the first alone if `zero_based`."""
+    counts = (
+        get_default_graph().__dict__.setdefault("_keras_uids", {}) if name_uid_map is None else name_uid_map
+    )
+    while True:
+        key: Any = (namespace, name) if namespace or name_uid_map is not None else name
+        number = counts.get(key, 0) if zero_based else counts.get(key, 0) + 1
+        counts[key] = number + 1 if zero_based else number
+        found = name if zero_based and number == 0 else f"{name}_{number}"
+        if found not in (avoid_names or ()):
+            return found
+
+
+def is_placeholder(x: Any) -> bool:
+    """Whether a tensor is a placeholder."""
+    return isinstance(x, Tensor) and x.op.type == "Placeholder"
+
+
+def get_graph() -> Any:
+    """The graph that layers are made in."""
+    return get_default_graph()
+
+
+def symbolic_learning_phase() -> Any:
+    """The learning phase as a tensor."""
+    return learning_phase()
+
+
+def track_variable(v: Any) -> None:
+    """Has `get_session` initialize a variable."""
+    track(v)
+
+
 def get_value(x: Any) -> Any:
     """The value of a variable or tensor, in the session."""
     return x.eval(session=get_session())
