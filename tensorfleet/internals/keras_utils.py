@@ -115,7 +115,7 @@ publish(tuple_of, f"{_CONV}.normalize_tuple")
 @export(f"{_CONV}.normalize_padding")
 def normalize_padding(value: Any) -> str:
     """ "valid", "same" or "causal"."""
-    return value.lower() if isinstance(value, (list, tuple)) else padding_of(value, causal=True)
+    return padding_of(value, causal=True)
 
 
 @export(f"{_CONV}.normalize_data_format")

@@ -150,7 +150,7 @@ def apply_affine_transform(
     return np.moveaxis(np.stack(made), 0, channel_axis)
 
 
-def _placed(x: Any, channel: int, mode: str, cval: float, order: int, **given: float) -> np.ndarray:
+def _placed(x: Any, channel: int, mode: str, cval: float, order: int, **given: Any) -> np.ndarray:
     """An image moved around the middle of its first two axes, whichever hold rows and columns: as Keras does."""
     return apply_affine_transform(x, channel_axis=channel, fill_mode=mode, cval=cval, order=order, **given)
 

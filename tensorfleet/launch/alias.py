@@ -71,9 +71,8 @@ def _keras(name: str) -> str:
     inner = name.partition(".")[2]
     inner = _KERAS_PLACES.get(inner, inner)
     public = f"{_THEM}.keras.{inner}".rstrip(".")
-    if resolve(public) is not None:
-        return public
-    return f"{_THEM}.python.keras.{inner}"
+    inside = f"{_THEM}.python.keras.{inner}"
+    return inside if resolve(public) is None and resolve(inside) is not None else public
 
 
 @functools.cache
