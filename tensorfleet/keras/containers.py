@@ -16,7 +16,7 @@ from tensorfleet.keras.base import Input, InputLayer, Layer
 from tensorfleet.keras.nodes import Call
 from tensorfleet.keras.operations import connect
 from tensorfleet.keras.saving import Saved
-from tensorfleet.keras.structure import layers_behind
+from tensorfleet.keras.structure import check_connected, layers_behind
 from tensorfleet.keras.training import Trained
 from tensorfleet.layers.helpers import depending
 
@@ -36,6 +36,7 @@ class Model(Trained, Saved, Layer):
         if outputs is not None:
             self._check_inputs()
             connect(self.outputs)
+            check_connected(self.inputs, self.outputs)
             self._members = layers_behind(self.inputs, self.outputs)
             self.built = True
 
