@@ -196,7 +196,8 @@ class Layer(Connected, Scoped):
 
     def get_weights(self) -> list:
         """The values of all variables, from the session."""
-        return state.get_session().run(self.weights)
+        weights = self.weights
+        return state.get_session().run(weights) if weights else []
 
     def set_weights(self, weights: list) -> None:
         """Gives all variables values, in the session."""
