@@ -25,6 +25,12 @@ def test_a_data_set_that_is_not_there_says_where_to_put_it(home):
         tf.keras.datasets.imdb.load_data()
 
 
+def test_digits_of_ones_own_come_before_those_that_are_here(home):
+    np.savez(home / "mnist.npz", x_train=np.ones([2, 28, 28]), y_train=[1, 2], x_test=[0], y_test=[3])
+    (x, y), (_, test) = tf.keras.datasets.mnist.load_data()
+    assert x.shape == (2, 28, 28) and y.tolist() == [1, 2] and test.tolist() == [3]
+
+
 def test_small_images_are_read(home):
     def batch(path, **labels):
         data = {b"data": RANDOM.randint(0, 255, [2, 3072]).astype("uint8")}
