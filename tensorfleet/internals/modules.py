@@ -28,7 +28,7 @@ _MODULES = {
         framework.ops framework.ops_internal framework.random_seed framework.registry framework.smart_cond
         framework.sparse_tensor framework.subscribe framework.tensor framework.tensor_conversion
         framework.tensor_like framework.tensor_shape framework.tensor_spec framework.tensor_util
-        framework.traceable_stack framework.type_spec framework.versions keras.engine.sequential
+        framework.traceable_stack framework.type_spec framework.versions
         ops.array_grad ops.array_ops
         ops.array_ops_stack ops.batch_ops ops.bincount_ops ops.boosted_trees_ops ops.check_ops
         ops.clip_ops ops.clustering_ops ops.collective_ops ops.cond ops.cond_v2 ops.confusion_matrix
@@ -130,9 +130,6 @@ _MODULES = {
         summary.writer.writer_cache
     """,
     "layers": """
-        keras.backend keras.engine.base_layer keras.engine.base_layer_utils keras.engine.input_layer
-        keras.engine.input_spec keras.engine.network keras.engine.training
-        keras.utils.conv_utils keras.utils.layer_utils keras.utils.tf_utils
         layers.base layers.convolutional layers.core layers.layers layers.normalization layers.pooling
         layers.utils
     """,

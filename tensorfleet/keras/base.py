@@ -117,6 +117,10 @@ class Layer(Connected, Scoped):
         inputs = nest.map_structure(_as_tensor, inputs)
         flat = nest.flatten(inputs)
         self._check_graph(flat)
+        if any(not hasattr(t, "_keras_history") for t in flat) and not state.is_calling():
+            from tensorfleet.keras.operations import connect
+
+            connect(flat)
         given = dict(kwargs)
         known = inspect.signature(self.call).parameters
         if "training" in known and kwargs.get("training") is None and not _is_positional(known, args):
@@ -130,7 +134,8 @@ class Layer(Connected, Scoped):
                 if self._initial_weights is not None:
                     self._start_with(self._initial_weights)
             check_inputs(self.name, self.input_spec, flat)
-            outputs = converted_call(self.call, (inputs, *args), kwargs)
+            with state.calling():
+                outputs = converted_call(self.call, (inputs, *args), kwargs)
             if outputs is None:
                 raise ValueError(
                     f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."
@@ -192,7 +197,8 @@ class Layer(Connected, Scoped):
 
     def get_weights(self) -> list:
         """The values of all variables, from the session."""
-        return state.get_session().run(self.weights)
+        weights = self.weights
+        return state.get_session().run(weights) if weights else []
 
     def set_weights(self, weights: list) -> None:
         """Gives all variables values, in the session."""

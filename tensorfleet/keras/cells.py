@@ -99,6 +99,8 @@ class StepCell(AbstractRNNCell):
     recurrent_kernel: Any
     units: int
     use_bias: bool
+    kernel_initializer: Any
+    bias_initializer: Any
     activation: Callable
     dropout: float
     recurrent_dropout: float

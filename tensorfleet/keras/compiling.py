@@ -229,27 +229,31 @@ class Compiled:
                 )
             self.total_loss = sum(losses[1:], losses[0])
         self.metrics: list[Any] = []
-        self.shown: list[tuple[str, Any]] = [("loss", self.total_loss)]
+        # Scripts append to both what they want to see besides.
+        self.names = ["loss"]
+        self.metrics_tensors: list[Any] = []
         with name_scope("metrics"):
             for name, value in parts if several else ():
                 mean = Mean(name=name)
                 self.metrics.append(mean)
-                self.shown.append((name, mean(value)))
+                self._show(name, mean(value))
             for endpoint in self.trained:
                 for name, (metric, weighted) in endpoint.metrics.items():
                     weight = endpoint.masked_weight() if weighted else endpoint.mask()
                     self.metrics.append(metric)
-                    made = metric(endpoint.target, endpoint.output, sample_weight=weight)
-                    self.shown.append((name, made))
+                    self._show(name, metric(endpoint.target, endpoint.output, sample_weight=weight))
         for layer_metric, name in self.model._metrics_of_layers():
             self.metrics.append(layer_metric)
-            self.shown.append((name, layer_metric._keras_value))
-        self.names = [name for name, _ in self.shown]
+            self._show(name, layer_metric._keras_value)
+
+    def _show(self, name: str, value: Any) -> None:
+        self.names.append(name)
+        self.metrics_tensors.append(value)
 
     @property
     def test_fetches(self) -> list:
         """The loss and the metrics."""
-        return [value for _, value in self.shown]
+        return [self.total_loss, *self.metrics_tensors]
 
     @property
     def train_fetches(self) -> list:

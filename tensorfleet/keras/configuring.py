@@ -9,6 +9,7 @@ from tensorfleet import nest
 from tensorfleet.api import find
 from tensorfleet.keras.base import Input, InputLayer
 from tensorfleet.keras.containers import Model, Sequential
+from tensorfleet.keras.operations import TensorFlowOpLayer
 from tensorfleet.keras.serializing import CustomObjectScope, custom
 from tensorfleet.keras.structure import Nodes
 
@@ -56,6 +57,8 @@ def layer_from(config: dict[str, Any], custom_objects: dict[str, Any] | None = N
     if found is None:
         if name == "Functional":
             found = Model
+        elif name == "TensorFlowOpLayer":
+            found = TensorFlowOpLayer
         else:
             try:
                 found = find(f"keras.layers.{name}")

@@ -14,8 +14,9 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.keras import state
 from tensorfleet.keras.base import Input, InputLayer, Layer
 from tensorfleet.keras.nodes import Call
+from tensorfleet.keras.operations import connect
 from tensorfleet.keras.saving import Saved
-from tensorfleet.keras.structure import layers_behind
+from tensorfleet.keras.structure import check_connected, layers_behind
 from tensorfleet.keras.training import Trained
 from tensorfleet.layers.helpers import depending
 
@@ -34,6 +35,8 @@ class Model(Trained, Saved, Layer):
         self._shown_names: list[str] | None = None
         if outputs is not None:
             self._check_inputs()
+            connect(self.outputs)
+            check_connected(self.inputs, self.outputs)
             self._members = layers_behind(self.inputs, self.outputs)
             self.built = True
 
@@ -129,7 +132,8 @@ class Model(Trained, Saved, Layer):
         arrays = list(x.values()) if isinstance(x, dict) else list(x) if isinstance(x, (list, tuple)) else [x]
         if isinstance(x, (list, tuple)) and arrays and np.ndim(arrays[0]) == 0:
             arrays = [np.asarray(x)]
-        made = [_placeholder_for(np.asarray(a)) for a in arrays]
+        names = list(x) if isinstance(x, dict) else [None] * len(arrays)
+        made = [_placeholder_for(np.asarray(a), name) for a, name in zip(arrays, names, strict=True)]
         inputs: Any = dict(zip(x, made, strict=True)) if isinstance(x, dict) else made
         self._set_inputs(inputs if isinstance(x, dict) or len(made) > 1 else made[0])
 
@@ -317,10 +321,10 @@ def _dims(shape: Any) -> list:
     return shape.as_list() if hasattr(shape, "as_list") else list(shape)
 
 
-def _placeholder_for(array: np.ndarray) -> Any:
+def _placeholder_for(array: np.ndarray, name: str | None) -> Any:
     kind = dtypes.as_dtype(array.dtype)
     dims = (None, *array.shape[1:]) if array.ndim > 1 else (None, 1)
-    return Input(batch_shape=dims, dtype=state.floatx() if kind.is_floating else kind)
+    return Input(batch_shape=dims, dtype=state.floatx() if kind.is_floating else kind, name=name)
 
 
 def _mode(layer: Layer, training: Any) -> dict[str, Any]:

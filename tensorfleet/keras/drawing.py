@@ -134,7 +134,6 @@ def plot_model(
     to_file = to_file if ending else f"{to_file}.png"
     dot.write(to_file, format=ending or "png")
     try:
-        from IPython import display
+        return importlib.import_module("IPython.display").Image(filename=to_file)
     except ImportError:
         return None
-    return display.Image(filename=to_file)

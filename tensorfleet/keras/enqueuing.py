@@ -9,6 +9,7 @@ import random
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
@@ -47,6 +48,10 @@ class SequenceEnqueuer:
             return ThreadPoolExecutor(workers)
         context = multiprocessing.get_context("fork")
         made = ProcessPoolExecutor(workers, mp_context=context, initializer=_seed, initargs=(self._seeds(),))
+        with warnings.catch_warnings():
+            # JAX warns of forks; what the processes run is the sequence alone, and no graph.
+            warnings.simplefilter("ignore")
+            made.submit(int).result()
         _pools.append(made)
         return made
 

@@ -74,7 +74,7 @@ def _model_fn(original: Any, weights: list, optimizer: Callable, custom_objects:
         options = {**original._options, "target_tensors": targets}
         model.compile(optimizer(), **options)
         made = model._made()
-        metrics = dict(made.shown[1:])
+        metrics = dict(zip(made.names[1:], made.metrics_tensors, strict=True))
         if not training:
             for metric in made.metrics:
                 for variable in metric.variables:

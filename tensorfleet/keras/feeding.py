@@ -74,6 +74,13 @@ class ArrayBatches:
         inputs, targets, weights = self._arrays
         return Batch(inputs, targets, weights, self.samples)
 
+    @property
+    def lists(self) -> list:
+        """All arrays one behind the other: inputs, targets, weights, as callbacks see data for validation."""
+        inputs, targets, weights = self._arrays
+        ones = np.ones(self.samples, state.floatx())
+        return [*inputs, *targets, *(ones if w is None else w for w in weights)]
+
     def epoch(self) -> Iterator[Batch]:
         """The batches of one pass."""
         inputs, targets, weights = self._arrays

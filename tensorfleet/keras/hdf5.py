@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import os
 import shutil
@@ -34,10 +35,6 @@ def _open_new(path: str, overwrite: bool) -> Any:
     return h5py.File(path, "w")
 
 
-def _layers_of(model: Any) -> list:
-    return list(model.layers)
-
-
 def _weights_of(layer: Any) -> list:
     return [*layer.trainable_weights, *layer.non_trainable_weights]
 
@@ -46,17 +43,31 @@ def _names(names: list[str]) -> Any:
     return np.array([n.encode() for n in names]) if names else np.array([], "S1")
 
 
-def _write_weights(group: Any, model: Any) -> None:
-    layers = _layers_of(model)
-    group.attrs["layer_names"] = _names([layer.name for layer in layers])
+def save_attributes_to_hdf5_group(group: Any, name: str, data: list[str]) -> None:
+    """Writes a list of names, in parts where one would be too long for the format."""
+    whole = _names(data)
+    if whole.nbytes <= _LONGEST:
+        group.attrs[name] = whole
+        return
+    for i, part in enumerate(np.array_split(whole, -(-whole.nbytes // _LONGEST))):
+        group.attrs[f"{name}{i}"] = part
+
+
+_LONGEST = 64512  # bytes that the header of an object has room for
+
+
+def save_weights_to_hdf5_group(f: Any, layers: list) -> None:
+    """Writes the weights of layers into a group of a file."""
+    group = f
+    save_attributes_to_hdf5_group(group, "layer_names", [layer.name for layer in layers])
     group.attrs["backend"] = b"tensorflow"
-    group.attrs["keras_version"] = b"2.2.4-tf"
+    group.attrs["keras_version"] = state.VERSION.encode()
     session = state.get_session()
     for layer in layers:
         part = group.create_group(layer.name)
         weights = _weights_of(layer)
         names = [w.name for w in weights]
-        part.attrs["weight_names"] = _names(names)
+        save_attributes_to_hdf5_group(part, "weight_names", names)
         for name, value in zip(names, session.run(weights) if weights else [], strict=True):
             made = part.create_dataset(name, np.shape(value), dtype=value.dtype)
             made[() if np.ndim(value) == 0 else slice(None)] = value
@@ -66,25 +77,45 @@ def _texts(values: Any) -> list[str]:
     return [v.decode() if isinstance(v, bytes) else str(v) for v in values]
 
 
-def _read_weights(group: Any, model: Any, by_name: bool) -> None:
-    saved = {name: group[name] for name in _texts(group.attrs["layer_names"])}
-    stored = {name: [part[w] for w in _texts(part.attrs["weight_names"])] for name, part in saved.items()}
+def _stored(group: Any) -> dict[str, list]:
+    """The weights of each layer in a group of a file."""
+    saved = {name: group[name] for name in load_attributes_from_hdf5_group(group, "layer_names")}
+    return {
+        name: [part[w] for w in load_attributes_from_hdf5_group(part, "weight_names")]
+        for name, part in saved.items()
+    }
+
+
+def load_weights_from_hdf5_group(f: Any, layers: list) -> None:
+    """Gives layers the weights of a group of a file, in their order."""
+    stored = {name: parts for name, parts in _stored(f).items() if parts}
+    layers = [layer for layer in layers if _weights_of(layer)]
+    if len(stored) != len(layers):
+        raise ValueError(
+            f"You are trying to load a weight file containing {len(stored)} layers into a model with {len(layers)} "
+            "layers."
+        )
     pairs: list[tuple[Any, Any]] = []
-    if by_name:
-        for layer in _layers_of(model):
-            if stored.get(layer.name):
-                pairs += _matched(layer, stored[layer.name], layer.name)
-    else:
-        filled = [name for name, parts in stored.items() if parts]
-        layers = [layer for layer in _layers_of(model) if _weights_of(layer)]
-        if len(filled) != len(layers):
-            raise ValueError(
-                f"You are trying to load a weight file containing {len(filled)} layers into a model with {len(layers)} "
-                "layers."
-            )
-        for layer, name in zip(layers, filled, strict=True):
-            pairs += _matched(layer, stored[name], name)
+    for layer, (name, parts) in zip(layers, stored.items(), strict=True):
+        pairs += _matched(layer, parts, name)
     state.batch_set_value(pairs)
+
+
+def load_weights_from_hdf5_group_by_name(f: Any, layers: list) -> None:
+    """Gives layers the weights of those of the same name in a group of a file."""
+    stored, pairs = _stored(f), []
+    for layer in layers:
+        if stored.get(layer.name):
+            pairs += _matched(layer, stored[layer.name], layer.name)
+    state.batch_set_value(pairs)
+
+
+def load_attributes_from_hdf5_group(group: Any, name: str) -> list[str]:
+    """A list of names in a group; a long one is in several parts."""
+    if name in group.attrs:
+        return _texts(group.attrs[name])
+    parts = itertools.takewhile(lambda key: key in group.attrs, (f"{name}{i}" for i in itertools.count()))
+    return [text for part in parts for text in _texts(group.attrs[part])]
 
 
 def _matched(layer: Any, values: list, name: str) -> list[tuple[Any, Any]]:
@@ -105,7 +136,7 @@ def _matched(layer: Any, values: list, name: str) -> list[tuple[Any, Any]]:
 def save_weights(model: Any, path: str, overwrite: bool) -> None:
     """Writes the weights of a model."""
     with _open_new(path, overwrite) as file:
-        _write_weights(file, model)
+        save_weights_to_hdf5_group(file, model.layers)
 
 
 def load_weights(model: Any, path: str, by_name: bool) -> None:
@@ -116,8 +147,10 @@ def load_weights(model: Any, path: str, by_name: bool) -> None:
             "Call the Model first, then load the weights."
         )
     with h5py_module().File(path, "r") as file:
-        group = file["model_weights"] if "layer_names" not in file.attrs and "model_weights" in file else file
-        _read_weights(group, model, by_name)
+        whole = "model_weights" in file
+        group = file["model_weights"] if whole and "layer_names" not in file.attrs else file
+        load = load_weights_from_hdf5_group_by_name if by_name else load_weights_from_hdf5_group
+        load(group, model.layers)
 
 
 def save_model(
@@ -136,10 +169,10 @@ def save_model(
         return
     text = json.dumps({"class_name": type(model).__name__, "config": model.get_config()}, default=plain)
     with _open_new(str(filepath), overwrite) as file:
-        file.attrs["keras_version"] = b"2.2.4-tf"
+        file.attrs["keras_version"] = state.VERSION.encode()
         file.attrs["backend"] = b"tensorflow"
         file.attrs["model_config"] = text.encode()
-        _write_weights(file.create_group("model_weights"), model)
+        save_weights_to_hdf5_group(file.create_group("model_weights"), model.layers)
         if include_optimizer and model._options is not None:
             _write_training(file, model)
 
@@ -182,7 +215,7 @@ def _write_training(file: Any, model: Any) -> None:
     weights = model.optimizer.weights
     if weights:
         part = file.create_group("optimizer_weights")
-        part.attrs["weight_names"] = _names([w.name for w in weights])
+        save_attributes_to_hdf5_group(part, "weight_names", [w.name for w in weights])
         for weight, value in zip(weights, state.get_session().run(weights), strict=True):
             part.create_dataset(weight.name, data=value)
 
@@ -214,7 +247,7 @@ def load_model(filepath: Any, custom_objects: dict[str, Any] | None = None, comp
         if "model_config" not in file.attrs:
             raise ValueError("No model found in config file.")
         model = model_from_config(json.loads(_text(file.attrs["model_config"])), custom_objects)
-        _read_weights(file["model_weights"], model, False)
+        load_weights_from_hdf5_group(file["model_weights"], model.layers)
         if not compile:
             return model
         training = file.attrs.get("training_config")
@@ -255,7 +288,7 @@ def compile_as(model: Any, training: dict[str, Any]) -> None:
 
 def _restore_optimizer(model: Any, part: Any) -> None:
     model._fetches("train")  # makes the optimizer's variables
-    values = [np.asarray(part[name]) for name in _texts(part.attrs["weight_names"])]
+    values = [np.asarray(part[name]) for name in load_attributes_from_hdf5_group(part, "weight_names")]
     try:
         model.optimizer.set_weights(values)
     except ValueError:

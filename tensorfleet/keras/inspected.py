@@ -25,6 +25,11 @@ class Inspected:
         return self._made().total_loss
 
     @property
+    def metrics_tensors(self) -> list:
+        """What is shown beside the loss."""
+        return self._made().metrics_tensors
+
+    @property
     def targets(self) -> list:
         """Where the true values of each output are fed."""
         return [e.target for e in self._made().trained]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,16 @@ class _Merge(Layer):
         """Merges."""
         if not isinstance(inputs, (list, tuple)) or len(inputs) < 2:
             raise ValueError(f"A merge layer should be called on a list of at least 2 inputs. Got {inputs}")
+        self._check(inputs)
         return self._merged(_same_rank(list(inputs)))
+
+    def _check(self, inputs: Any) -> None:
+        """ValueError when the shapes of examples do not go together."""
+        shapes = [tuple(t.shape.as_list()[1:]) for t in inputs if t.shape.ndims]
+        for first, second in itertools.pairwise(shapes):
+            for a, b in zip(first[::-1], second[::-1], strict=False):
+                if None not in (a, b) and a != b and 1 not in (a, b):
+                    raise ValueError(f"Operands could not be broadcast together with shapes {first} {second}")
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """What counts in all inputs counts in the result."""
@@ -92,8 +102,32 @@ class Concatenate(_Merge):
         super().__init__(**kwargs)
         self.axis = axis
 
+    def _check(self, inputs: Any) -> None:
+        shapes = [t.shape.as_list() for t in inputs if t.shape.ndims is not None]
+        others = [[d for i, d in enumerate(s) if i != self.axis % len(s)] for s in shapes]
+        pairs = [zip(others[0], other, strict=False) for other in others[1:]]
+        different = any(None not in (a, b) and a != b for pair in pairs for a, b in pair)
+        if different or len({len(s) for s in shapes}) > 1:
+            raise ValueError(
+                "A `Concatenate` layer requires inputs with matching shapes except for the concat axis. Got inputs "
+                f"shapes: {[tuple(s) for s in shapes]}"
+            )
+
     def _merged(self, inputs: list) -> Tensor:
         return find("concat")(inputs, self.axis)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The masks one behind the other, where an input has one."""
+        masks = list(mask or [])
+        if all(m is None for m in masks):
+            return None
+        made = []
+        for x, m in zip(inputs, masks, strict=True):
+            if m is None:
+                made.append(find("ones_like")(x, dtype="bool"))
+            else:
+                made.append(find("broadcast_to")(find("expand_dims")(m, -1), find("shape")(x)))
+        return find("reduce_all")(find("concat")(made, self.axis), -1)
 
 
 class Dot(_Merge):
@@ -102,6 +136,13 @@ class Dot(_Merge):
     def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.axes, self.normalize = axes, normalize
+        self.supports_masking = False
+
+    def _check(self, inputs: Any) -> None:
+        """Any two tensors have a product."""
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> None:
+        """Products have no steps."""
 
     def _merged(self, inputs: list) -> Tensor:
         first, second = inputs

@@ -77,6 +77,8 @@ def fit(
     hooks = _listed(
         model, given, source, verbose, epochs, metrics=every, do_validation=validation is not None
     )
+    for callback in hooks.callbacks:
+        callback.validation_data = getattr(validation, "lists", None)
     if verbose and announce:
         _announce(source, validation)
     model.stop_training = False

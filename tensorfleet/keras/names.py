@@ -143,6 +143,7 @@ _add("metrics", "penalties", "binary_accuracy categorical_accuracy sparse_catego
 _add("backend", "state", _STATE)
 _add("backend", "arithmetic", _ARITHMETIC)
 _add("", "base", "Input")
+_add("", "state", "VERSION", "__version__")
 _add("", "containers", "Model Sequential")
 _add("models", "containers", "Model Sequential")
 _add("models", "configuring", "clone_model model_from_config model_from_json model_from_yaml")
@@ -230,36 +231,55 @@ _add("applications.imagenet_utils", "image_nets", "decode_predictions preprocess
 
 
 _add("mixed_precision.experimental", "precision", "Policy LossScaleOptimizer global_policy set_policy")
+# Names that only the inside of TensorFlow has.
+_INSIDE = {
+    "backend": {
+        "state": "get_graph track_variable unique_object_name is_placeholder symbolic_learning_phase"
+    },
+    "engine.base_layer": {"operations": "TensorFlowOpLayer"},
+    "engine.node": {"nodes": "Node"},
+    "layers.recurrent": {"cells": "PeepholeLSTMCell"},
+    "layers.convolutional_recurrent": {"convolving": "ConvLSTM2DCell"},
+    "layers.merge": {"joining": "_Merge"},
+    "optimizers": {"optimizer": "TFOptimizer"},
+    "metrics": {"metric": "MeanMetricWrapper Reduce", "measures": "accuracy"},
+    "losses": {"penalties": "huber_loss"},
+    "utils.vis_utils": {"drawing": "add_edge is_wrapped_model"},
+}
+_HDF5 = """
+    load_attributes_from_hdf5_group load_weights_from_hdf5_group load_weights_from_hdf5_group_by_name
+    save_attributes_to_hdf5_group save_weights_to_hdf5_group
+"""
+for _module in ("engine.saving", "engine.topology", "saving.hdf5_format"):
+    _INSIDE[_module] = {"hdf5": _HDF5}
+_OF_INSIDE = {
+    f"python.keras.{module}.{name}": (file, name)
+    for module, files in _INSIDE.items()
+    for file, names in files.items()
+    for name in names.split()
+}
 
 
 def _load(name: str) -> Any:
-    file, leaf = _TABLE[name.removeprefix("python.")]
+    file, leaf = _OF_INSIDE[name] if name in _OF_INSIDE else _TABLE[name.removeprefix("python.")]
     return getattr(importlib.import_module(f"tensorfleet.keras.{file}"), leaf)
 
 
-publish_lazily(_load, *_TABLE, *(f"python.{name}" for name in _TABLE))
+publish_lazily(_load, *_TABLE, *(f"python.{name}" for name in _TABLE), *_OF_INSIDE)
 
 
 def _load_inner(name: str) -> Any:
     return find(_INNER[name])
 
 
-# Where TensorFlow keeps them inside.
+# Where TensorFlow keeps them inside, under other names than the public ones.
 _INNER = {
     "keras.layers.InputSpec": "layers.InputSpec",
-    "python.keras.engine.base_layer.Layer": "keras.layers.Layer",
-    "python.keras.engine.input_layer.Input": "keras.Input",
-    "python.keras.engine.input_layer.InputLayer": "keras.layers.InputLayer",
+    "python.keras.layers.InputSpec": "layers.InputSpec",
     "python.keras.engine.network.Network": "keras.Model",
-    "python.keras.engine.sequential.Sequential": "keras.Sequential",
-    "python.keras.engine.training.Model": "keras.Model",
-    "python.keras.optimizer_v2.adam.Adam": "keras.optimizers.Adam",
-    "python.keras.optimizer_v2.gradient_descent.SGD": "keras.optimizers.SGD",
+    "python.keras.engine.topology.Container": "keras.Model",
     "python.keras.optimizer_v2.optimizer_v2.OptimizerV2": "keras.optimizers.Optimizer",
-    "python.keras.optimizer_v2.rmsprop.RMSprop": "keras.optimizers.RMSprop",
-    "python.keras.utils.data_utils.Sequence": "keras.utils.Sequence",
-    "python.keras.utils.generic_utils.Progbar": "keras.utils.Progbar",
-    "python.keras.utils.np_utils.to_categorical": "keras.utils.to_categorical",
+    "python.keras.optimizer_v2.rmsprop.RMSProp": "keras.optimizers.RMSprop",
 }
 publish_lazily(_load_inner, *_INNER)
 

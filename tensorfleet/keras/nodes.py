@@ -44,6 +44,9 @@ class Call:
         return self.outputs
 
 
+Node = Call  # its name in Keras
+
+
 def _giver(tensor: Any) -> Any:
     history = getattr(tensor, "_keras_history", None)
     return history[0].layer if history is not None else getattr(tensor, "_keras_input", None)

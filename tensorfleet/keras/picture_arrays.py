@@ -82,7 +82,9 @@ def load_img(
     modes = {"grayscale": ("L", "I;16", "I"), "rgba": ("RGBA",), "rgb": ("RGB",)}
     if color_mode not in modes:
         raise ValueError('color_mode must be "grayscale", "rgb", or "rgba"')
-    made = image.open(path)
+    with open(path, "rb") as file:
+        made = image.open(file)
+        made.load()
     if made.mode not in modes[color_mode]:
         made = made.convert(modes[color_mode][0])
     if target_size is not None and made.size != (target_size[1], target_size[0]):
@@ -150,7 +152,7 @@ def apply_affine_transform(
     return np.moveaxis(np.stack(made), 0, channel_axis)
 
 
-def _placed(x: Any, channel: int, mode: str, cval: float, order: int, **given: float) -> np.ndarray:
+def _placed(x: Any, channel: int, mode: str, cval: float, order: int, **given: Any) -> np.ndarray:
     """An image moved around the middle of its first two axes, whichever hold rows and columns: as Keras does."""
     return apply_affine_transform(x, channel_axis=channel, fill_mode=mode, cval=cval, order=order, **given)
 

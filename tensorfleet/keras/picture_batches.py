@@ -309,17 +309,17 @@ class DirectoryIterator(_FileIterator):
         super().__init__(self.samples, batch_size, shuffle, seed)
 
     @property
-    def filepaths(self) -> list[str]:  # type: ignore[override]
+    def filepaths(self) -> list[str]:
         """The files."""
         return self._paths
 
     @property
-    def labels(self) -> np.ndarray:  # type: ignore[override]
+    def labels(self) -> np.ndarray:
         """The number of the class of each."""
         return self.classes
 
     @property
-    def sample_weight(self) -> None:  # type: ignore[override]
+    def sample_weight(self) -> None:
         """Files in folders have no weights."""
         return None
 

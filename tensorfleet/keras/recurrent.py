@@ -115,7 +115,7 @@ class RNN(TakesStates):
             self.reset_states()
         self.built = True
 
-    def compute_mask(self, inputs: Any, mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any) -> Any:  # type: ignore[override]
         """Sequences have the mask of the input; a last output and states have none."""
         given = mask[0] if isinstance(mask, list) else mask
         own = given if self.return_sequences else None

@@ -35,7 +35,7 @@ class Saved:
 
     def _described(self) -> dict[str, Any]:
         config = {"class_name": type(self).__name__, "config": self.get_config()}
-        return {**config, "keras_version": "2.2.4-tf", "backend": "tensorflow"}
+        return {**config, "keras_version": state.VERSION, "backend": "tensorflow"}
 
     def to_json(self, **kwargs: Any) -> str:
         """The layers and how they are connected, as JSON."""

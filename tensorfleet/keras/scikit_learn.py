@@ -26,14 +26,19 @@ class BaseWrapper:
     def _builder(self) -> Callable:
         """What makes the model: the function given, an object's call, or that of a subclass."""
         if self.build_fn is None:
-            return self.__call__  # type: ignore[attr-defined]
+            return getattr(self, "__call__")  # noqa: B004, B009 - a subclass defines it
         if isinstance(self.build_fn, (types.FunctionType, types.MethodType)):
             return self.build_fn
         return self.build_fn.__call__
 
     def check_params(self, params: dict[str, Any]) -> None:
         """ValueError for an argument that nothing takes."""
-        takers = [Sequential.fit, Sequential.predict, Sequential.predict_classes, Model.evaluate]
+        takers: list[Callable] = [
+            Sequential.fit,
+            Sequential.predict,
+            Sequential.predict_classes,
+            Model.evaluate,
+        ]
         known = [_arguments(taker) for taker in (*takers, self._builder())]
         for name in params:
             if name != "nb_epoch" and not any(name in names or "**" in names for names in known):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,7 @@ from tensorfleet.api import find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph
 
+VERSION = "2.2.4-tf"
 _settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
 _session: list[Any] = [None]
 _manual = [False]
@@ -80,6 +82,24 @@ def learning_phase_scope(value: int) -> Iterator[None]:
         yield
     finally:
         graph._keras_learning_phase = before
+
+
+_depth = threading.local()
+
+
+def is_calling() -> bool:
+    """Whether a layer is computing: what it makes inside is its own."""
+    return getattr(_depth, "value", 0) > 0
+
+
+@contextmanager
+def calling() -> Iterator[None]:
+    """A layer's computation."""
+    _depth.value = getattr(_depth, "value", 0) + 1
+    try:
+        yield
+    finally:
+        _depth.value -= 1
 
 
 def set_session(session: Any) -> None:
@@ -158,6 +178,46 @@ def unique_name(base: str) -> str:
     """`dense`, `dense_1`, ... in each graph."""
     number = get_uid(base)
     return base if number == 1 else f"{base}_{number - 1}"
+
+
+def unique_object_name(
+    name: str,
+    name_uid_map: dict | None = None,
+    avoid_names: Any = None,
+    namespace: str = "",
+    zero_based: bool = False,
+) -> str:
+    """A name that no other object of the graph has: `name_1`, `name_2`, ...; the first alone if `zero_based`."""
+    counts = (
+        get_default_graph().__dict__.setdefault("_keras_uids", {}) if name_uid_map is None else name_uid_map
+    )
+    while True:
+        key: Any = (namespace, name) if namespace or name_uid_map is not None else name
+        number = counts.get(key, 0) if zero_based else counts.get(key, 0) + 1
+        counts[key] = number + 1 if zero_based else number
+        found = name if zero_based and number == 0 else f"{name}_{number}"
+        if found not in (avoid_names or ()):
+            return found
+
+
+def is_placeholder(x: Any) -> bool:
+    """Whether a tensor is a placeholder."""
+    return isinstance(x, Tensor) and x.op.type == "Placeholder"
+
+
+def get_graph() -> Any:
+    """The graph that layers are made in."""
+    return get_default_graph()
+
+
+def symbolic_learning_phase() -> Any:
+    """The learning phase as a tensor."""
+    return learning_phase()
+
+
+def track_variable(v: Any) -> None:
+    """Has `get_session` initialize a variable."""
+    track(v)
 
 
 def get_value(x: Any) -> Any:

@@ -29,6 +29,29 @@ def calls_behind(outputs: list) -> list[Call]:
     return found
 
 
+def check_connected(inputs: list, outputs: list) -> None:
+    """ValueError when outputs come from an input that is none of a model's."""
+    known = {id(t) for t in inputs}
+    seen: set[int] = set()
+    reached: list[str] = []
+    waiting = [(t, None) for t in outputs]
+    while waiting:
+        tensor, layer = waiting.pop()
+        if id(tensor) in known or id(tensor) in seen:
+            continue
+        seen.add(id(tensor))
+        history = getattr(tensor, "_keras_history", None)
+        if history is not None:
+            reached.append(history[0].layer.name)
+            waiting += [(t, history[0].layer) for t in nest.flatten(history[0].inputs)]
+        elif getattr(tensor, "_keras_input", None) is not None and tensor._keras_input.is_placeholder:
+            name = tensor._keras_input.name if layer is None else layer.name
+            raise ValueError(
+                f'Graph disconnected: cannot obtain value for tensor {tensor} at layer "{name}". The following previous '
+                f"layers were accessed without issue: {[n for n in reached if n != name]}"
+            )
+
+
 def layers_behind(inputs: list, outputs: list) -> list:
     """The layers of a model, those furthest from the outputs first; the inputs' own among them."""
     calls = calls_behind(outputs)

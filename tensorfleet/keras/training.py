@@ -117,7 +117,7 @@ class Trained(Inspected):
     def metrics_names(self) -> list[str]:
         """The names of what `evaluate` and `train_on_batch` give."""
         if self._options is not None and self.outputs:
-            return list(self._made().names)
+            return self._made().names
         return ["loss"]
 
     @property

@@ -84,7 +84,7 @@ class Bidirectional(TakesStates, Wrapper):
     def layer(self, value: Any) -> None:
         self._like = (value,)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Any) -> None:  # type: ignore[override]
         """Its layers make their variables when they are called."""
         self.built = True
 
@@ -106,7 +106,7 @@ class Bidirectional(TakesStates, Wrapper):
             config["backward_layer"] = _described(self.backward_layer)
         return config
 
-    def compute_mask(self, inputs: Any, mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any) -> Any:  # type: ignore[override]
         """Sequences have the mask of the input; last outputs and states have none."""
         given = mask[0] if isinstance(mask, list) else mask
         own = given if self.return_sequences else None
@@ -188,7 +188,7 @@ class TimeDistributed(Wrapper):
 
     _passes_masks = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Any) -> None:  # type: ignore[override]
         """Makes the layer's variables, named by this one."""
         dims = TensorShape(input_shape)
         super().build(TensorShape([dims[0]]).concatenate(dims[2:]))

@@ -13,7 +13,6 @@ import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
-import re
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -60,27 +59,22 @@ def uninstall() -> None:
         os.environ.pop("PYTHONPATH", None)
 
 
-# Where Keras's own package had modules that tf.keras does not have.
+# Where Keras's own package had modules that are elsewhere in TensorFlow.
 _KERAS_PLACES = {
     "backend.tensorflow_backend": "backend",
-    "utils.np_utils": "utils",
-    "utils.vis_utils": "utils",
-    "utils.generic_utils": "utils",
-    "engine.topology": "layers",
-    "engine.training": "models",
-    "engine": "layers",
     "legacy.interfaces": "",
+    "objectives": "losses",
+    "utils.training_utils": "utils",
 }
-_KERAS_LAYERS = re.compile(
-    r"layers\.(core|convolutional|pooling|recurrent|normalization|embeddings|advanced_activations|merge|noise|wrappers|local)"
-)
 
 
 def _keras(name: str) -> str:
-    """The place in TensorFlow of a module of the package `keras`."""
+    """The place in TensorFlow of a module of the package `keras`: a public one, or one inside."""
     inner = name.partition(".")[2]
-    inner = "layers" if _KERAS_LAYERS.fullmatch(inner) else _KERAS_PLACES.get(inner, inner)
-    return f"{_THEM}.keras.{inner}".rstrip(".")
+    inner = _KERAS_PLACES.get(inner, inner)
+    public = f"{_THEM}.keras.{inner}".rstrip(".")
+    inside = f"{_THEM}.python.keras.{inner}"
+    return inside if resolve(public) is None and resolve(inside) is not None else public
 
 
 @functools.cache

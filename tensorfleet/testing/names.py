@@ -45,6 +45,19 @@ publish_lazily(
     "python.data.kernel_tests.test_base.DatasetTestBase",
     "python.keras.testing_utils.get_test_data",
 )
+_OF_KERAS = """
+    experimental_run_tf_function_scope get_expected_metric_variable_names get_model_from_layers get_model_type
+    get_small_functional_mlp get_small_mlp get_small_sequential_mlp get_small_subclass_mlp get_v2_optimizer layer_test
+    model_type_scope run_eagerly_scope should_run_eagerly should_run_tf_function
+"""
+publish_lazily(
+    lambda name: getattr(importlib.import_module("tensorfleet.testing.keras_tests"), name.rpartition(".")[2]),
+    *(f"python.keras.testing_utils.{name}" for name in _OF_KERAS.split()),
+    *(
+        f"python.keras.keras_parameterized.{name}"
+        for name in ("TestCase", "run_all_keras_modes", "run_with_all_model_types")
+    ),
+)
 publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.sample_ops"), "python.framework.test_ops"
 )

@@ -211,10 +211,13 @@ def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = Fal
 
 @export("keras.datasets.mnist.load_data", "python.keras.datasets.mnist.load_data")
 def load_data(path: str = "mnist.npz") -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """`(x_train, y_train), (x_test, y_test)` from a file of that name, else the digits of TensorFleet."""
-    if Path(path).is_file():
-        with np.load(path, allow_pickle=False) as file:
-            return (file["x_train"], file["y_train"]), (file["x_test"], file["y_test"])
+    """`(x_train, y_train), (x_test, y_test)` from a file here or in ~/.keras/datasets, else the digits of TensorFleet."""
+    from tensorfleet.keras.fetching import keras_folder
+
+    for place in (Path(path), keras_folder() / "datasets" / path):
+        if place.is_file():
+            with np.load(place, allow_pickle=False) as file:
+                return (file["x_train"], file["y_train"]), (file["x_test"], file["y_test"])
     images, labels, test_images, test_labels = (_read(_BUNDLED / f"{name}.gz") for name in _FILES)
     return (images[..., 0], labels), (test_images[..., 0], test_labels)
 
