@@ -290,9 +290,10 @@ def broadcast_to(rt_input: Any, shape: Any, broadcast_inner_dimensions: bool = T
     if broadcast_inner_dimensions:
         count = apply("Shape", flat, out_type=shape.dim_size_dtype)[:1]
         flat = apply("BroadcastTo", flat, concat([count, shape.inner_dim_sizes], 0))
+    wanted = shape.partitioned_dim_sizes  # what was checked while the shape was made is checked with these
     lengths = [
-        size if size.shape.rank == 1 else fill([_slices(sizes[:i], shape.dim_size_dtype)], size)
-        for i, size in enumerate(sizes)
+        size if size.shape.rank == 1 else fill([_slices(wanted[:i], shape.dim_size_dtype)], size)
+        for i, size in enumerate(wanted)
     ]
     return RaggedTensor.from_nested_row_lengths(flat, lengths[1:], validate=False)
 
