@@ -11,6 +11,7 @@ from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope, session_for
@@ -25,8 +26,6 @@ from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ops.sparse_dense import sparse_to_dense
 from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
-
-_FACTORIES = object()
 
 
 def _splits(value: Any, name: str) -> Tensor:
@@ -51,6 +50,15 @@ def _count(values: Any, dtype: DType) -> Tensor:
     return shape_of(values, out_type=dtype)[0]
 
 
+def _check_nrows(count: Any, rows: Any) -> None:
+    if count is not None and count < 0:
+        raise ValueError(f"Expected nrows >= 0; got {count}")
+    if count is not None and rows is not None and rows.size and count < rows[-1] + 1:
+        raise ValueError(
+            f"Expected nrows >= value_rowids[-1] + 1; got nrows={count}, value_rowids[-1]={rows[-1]}"
+        )
+
+
 def _zero(dtype: DType) -> Tensor:
     return to_tensor(np.zeros(1, dtype.as_numpy_dtype))
 
@@ -68,19 +76,36 @@ class RaggedTensor(CompositeTensor):
         cached_nrows: Any = None,
         internal: Any = False,
     ) -> None:
-        if internal is not _FACTORIES:
+        if not internal:
             raise ValueError(
                 "RaggedTensor constructor is private; please use one of the factory methods instead (e.g., "
                 "RaggedTensor.from_row_lengths())"
             )
+        if not isinstance(row_splits, Tensor):
+            raise TypeError(f"Row-partitioning argument must be a Tensor, got {row_splits!r}")
+        if not isinstance(values, (RaggedTensor, Tensor)):
+            raise TypeError(f"values must be a Tensor or RaggedTensor, got {values!r}")
+        row_splits.shape.assert_has_rank(1)
+        for known in (cached_row_lengths, cached_value_rowids, cached_nrows):
+            if known is not None and not isinstance(known, Tensor):
+                raise TypeError("Cached value must be a Tensor or None.")
         self._values = values
         self._row_splits = row_splits
+        self._cached_row_lengths = cached_row_lengths
+        self._cached_value_rowids = cached_value_rowids
+        self._cached_nrows = cached_nrows
 
     # -- making one --
 
     @classmethod
     def _of(cls, values: Any, row_splits: Tensor) -> RaggedTensor:
-        return cls(values, row_splits, internal=_FACTORIES)
+        return cls(values, row_splits, internal=True)
+
+    def _knowing(self, **cached: Tensor) -> RaggedTensor:
+        """The same rows, with what they were made from to be given when it is asked for."""
+        for name, known in cached.items():
+            setattr(self, f"_cached_{name}", known)
+        return self
 
     @classmethod
     def from_row_splits(
@@ -104,7 +129,7 @@ class RaggedTensor(CompositeTensor):
             lengths = _splits(row_lengths, "row_lengths")
             ends = apply("Cumsum", lengths, np.array(0, np.int32))
             splits = apply("ConcatV2", [_zero(lengths.dtype), ends], 0)
-            return cls.from_row_splits(values, splits, validate=validate)
+            return cls.from_row_splits(values, splits, validate=validate)._knowing(row_lengths=lengths)
 
     @classmethod
     def from_row_starts(
@@ -133,10 +158,15 @@ class RaggedTensor(CompositeTensor):
         """Rows to which `value_rowids`, in order, sends each value; `nrows` of them."""
         with name_scope(name, "RaggedFromValueRowIds"):
             rows = _splits(value_rowids, "value_rowids")
-            if isinstance(nrows, int) and nrows < 0:
-                raise ValueError(f"Expected nrows >= 0; got {nrows}")
-            total = None if nrows is None else cast(to_tensor(nrows, preferred=rows.dtype), rows.dtype)
-            return cls.from_row_splits(values, segment_ids_to_row_splits(rows, total), validate=validate)
+            if nrows is None:
+                made = cls.from_row_splits(values, segment_ids_to_row_splits(rows), validate=validate)
+                return made._knowing(value_rowids=rows)
+            total = cast(to_tensor(nrows, preferred=rows.dtype), rows.dtype)
+            total.shape.assert_has_rank(0)
+            _check_nrows(constant_value(total), constant_value(rows))
+            splits = segment_ids_to_row_splits(rows, total)
+            made = cls.from_row_splits(values, splits, validate=validate)
+            return made._knowing(value_rowids=rows, nrows=total)
 
     @classmethod
     def from_nested_row_splits(
@@ -285,12 +315,16 @@ class RaggedTensor(CompositeTensor):
 
     def value_rowids(self, name: str | None = None) -> Tensor:
         """The row of each value."""
+        if self._cached_value_rowids is not None:
+            return self._cached_value_rowids
         with name_scope(name, "RaggedValueRowIds"):
             return row_splits_to_segment_ids(self._row_splits)
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """How many rows there are."""
         kind = self._row_splits.dtype if out_type is None else dtypes.as_dtype(out_type)
+        if self._cached_nrows is not None and self._cached_nrows.dtype == kind:
+            return self._cached_nrows
         with name_scope(name, "RaggedNRows"):
             return shape_of(self._row_splits, out_type=kind)[0] - np.ones((), kind.as_numpy_dtype)
 
@@ -310,7 +344,8 @@ class RaggedTensor(CompositeTensor):
             if axis == 0:
                 return self.nrows()
             if axis == 1:
-                return self._row_splits[1:] - self._row_splits[:-1]
+                known = self._cached_row_lengths
+                return self._row_splits[1:] - self._row_splits[:-1] if known is None else known
             if isinstance(self._values, RaggedTensor):
                 return self.with_values(self._values.row_lengths(axis - 1))
             inner = shape_of(self._values, out_type=self._row_splits.dtype)

@@ -1,5 +1,6 @@
 """Ordinary functions take ragged tensors: brackets, sums, joining, arithmetic with dense tensors."""
 
+import numpy as np
 import pytest
 
 import tensorfleet as tf
@@ -44,3 +45,80 @@ def test_rows_of_other_lengths_are_not_added():
 def test_functions_keep_their_names_and_arguments():
     assert tf.square is tf.math.square
     assert tf.reduce_sum.__name__ == "reduce_sum"
+
+
+def values(tensor):
+    with tf.Session() as sess:
+        found = sess.run(tensor)
+    return found.to_list() if hasattr(found, "to_list") else found.tolist()
+
+
+def test_places_in_rows_are_gathered_row_by_row():
+    params = tf.ragged.constant([[5, 6, 7], [8, 9]])
+    assert values(tf.batch_gather(params, tf.ragged.constant([[2, 1, 0], [1]]))) == [[7, 6, 5], [9]]
+    assert values(tf.batch_gather(params, [[2, 0], [1, 1]])) == [[7, 5], [9, 9]]
+    deep = tf.ragged.constant([[[1, 2], [3]], [[4]]])
+    assert values(tf.batch_gather(deep, tf.ragged.constant([[[1, 1], [0]], [[]]]))) == [[[2, 2], [3]], [[]]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="does not match params shape"):
+        values(tf.batch_gather(params, tf.ragged.constant([[1]])))
+
+
+def test_an_index_goes_down_one_dimension_after_the_other():
+    params = tf.ragged.constant([[[1, 2], [3]], [[4, 5, 6]]])
+    assert values(tf.gather_nd(params, [[1, 0, 2], [0, 1, 0]])) == [6, 3]
+    assert values(tf.gather_nd(params, [[0, 1], [1, 0]])) == [[3], [4, 5, 6]]
+    assert values(tf.gather_nd(params, [[[0, 1]], [[1, 0]]])) == [[[3]], [[4, 5, 6]]]
+    inner = tf.ragged.constant([[[1, 2]], [[3, 4], [5, 6]]], ragged_rank=1)
+    assert values(tf.gather_nd(inner, [[1, 1, 0]])) == [5]
+    with pytest.raises(ValueError, match="batch_dims != 0"):
+        tf.gather_nd(params, [[0]], batch_dims=1)
+
+
+def test_segments_may_be_given_for_each_value():
+    data, ids = tf.ragged.constant([[1.0, 2.0], [3.0]]), tf.ragged.constant([[0, 2], [0]])
+    assert values(tf.unsorted_segment_sum(data, ids, 3)) == [4, 0, 2]
+    with pytest.raises(ValueError, match="data must be ragged"):
+        tf.unsorted_segment_sum(tf.ones([2, 2]), ids, 3)
+
+
+def test_means_of_rows_by_segment():
+    data = tf.ragged.constant([[1.0, 2.0], [3.0], [5.0, 4.0, 7.0]])
+    assert values(tf.unsorted_segment_mean(data, [0, 0, 1], 2)) == [[2, 2], [5, 4, 7]]
+    (first, _) = values(tf.unsorted_segment_sqrt_n(data, [0, 0, 1], 2))
+    np.testing.assert_allclose(first, [4 / 2**0.5, 2], rtol=1e-6)
+
+
+def test_rows_give_back_what_they_were_made_from():
+    rows, count = tf.constant([0, 0, 2], tf.int64), tf.constant(4, tf.int64)
+    made = tf.RaggedTensor.from_value_rowids([1, 2, 3], rows, count)
+    assert made.value_rowids() is rows and made.nrows() is count
+    lengths = tf.constant([2, 1], tf.int64)
+    assert tf.RaggedTensor.from_row_lengths([1, 2, 3], lengths).row_lengths() is lengths
+    with pytest.raises(ValueError, match=r"Expected nrows >= value_rowids\[-1\] \+ 1; got nrows=2"):
+        tf.RaggedTensor.from_value_rowids([1, 2, 3], rows, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"row_splits": [0, 1]}, TypeError, "Row-partitioning argument must be a Tensor"),
+        ({"values": [1]}, TypeError, "values must be a Tensor or RaggedTensor"),
+        ({"cached_nrows": 1}, TypeError, "Cached value must be a Tensor or None"),
+        ({"internal": False}, ValueError, "constructor is private"),
+    ],
+)
+def test_the_constructor_takes_tensors(given, error, message):
+    right = {"values": tf.ones([1]), "row_splits": tf.constant([0, 1]), "internal": True}
+    assert tf.RaggedTensor(**right).ragged_rank == 1
+    with pytest.raises(error, match=message):
+        tf.RaggedTensor(**{**right, **given})
+
+
+def test_functions_of_modules_inside_take_ragged_tensors():
+    from tensorfleet.python.ops import array_ops, gen_bitwise_ops
+    from tensorfleet.python.ops.ragged import ragged_math_ops
+
+    rows = tf.ragged.constant([[1, 2], [3]])
+    assert values(gen_bitwise_ops.invert(rows)) == [[-2, -3], [-4]]
+    assert values(array_ops.gather_v2(rows, [1, 0])) == [[3], [1, 2]]
+    assert values(ragged_math_ops.segment_sum(rows, [0, 0], 1)) == [[4, 2]]
