@@ -15,7 +15,7 @@ from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope, session_for
-from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
+from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from tensorfleet.ops.array_build import zeros
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.cast import cast
@@ -26,6 +26,8 @@ from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ops.sparse_dense import sparse_to_dense
 from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
+
+_NESTED = {"RowSplits": "nested_row_splits", "RowLengths": "nested_row_lengths"}
 
 
 def _splits(value: Any, name: str) -> Tensor:
@@ -208,7 +210,7 @@ class RaggedTensor(CompositeTensor):
         cls, make: Callable, flat: Any, nested: Any, name: str | None, what: str, validate: bool
     ) -> RaggedTensor:
         if isinstance(nested, Tensor):
-            raise TypeError("nested row partitions must be a list of tensors, got a tensor.")
+            raise TypeError(f"{_NESTED[what]} must be a list of Tensors")
         with name_scope(name, f"RaggedFromNested{what}"):
             made = flat
             for part in reversed(list(nested)):
@@ -228,10 +230,14 @@ class RaggedTensor(CompositeTensor):
         """A dense tensor as rows: whole, cut to `lengths`, or without the `padding` at their ends."""
         if lengths is not None and padding is not None:
             raise ValueError("Specify lengths or padding, but not both")
+        if not isinstance(ragged_rank, int):
+            raise TypeError(f"ragged_rank expected int, got {ragged_rank!r}")
+        if ragged_rank <= 0:
+            raise ValueError(f"ragged_rank must be greater than 0; got {ragged_rank}")
         kind = dtypes.as_dtype(row_splits_dtype)
         with name_scope(name, "RaggedFromTensor"):
             dense = to_tensor(tensor, name="tensor")
-            if ragged_rank < 1 or (dense.shape.rank is not None and ragged_rank >= dense.shape.rank):
+            if dense.shape.rank is not None and ragged_rank >= dense.shape.rank:
                 raise ValueError(f"ragged_rank must be in [1, {dense.shape.rank}), got {ragged_rank}")
             whole = shape_of(dense, out_type=kind)
             if ragged_rank > 1:
@@ -258,6 +264,8 @@ class RaggedTensor(CompositeTensor):
         """The rows of a sparse matrix, in which nothing may be missing in front of a value."""
         kind = dtypes.as_dtype(row_splits_dtype)
         with name_scope(name, "RaggedFromSparse"):
+            if not isinstance(st_input, (SparseTensor, SparseTensorValue)):
+                raise TypeError(f"Expected SparseTensor, got {type(st_input).__name__}")
             sp = to_sparse(st_input)
             if sp.shape.rank not in (None, 2):
                 raise ValueError(f"rank(st_input) must be 2, got {sp.shape.rank}")

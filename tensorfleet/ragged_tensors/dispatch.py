@@ -48,6 +48,7 @@ OWN: dict[str, Callable] = {
     "reduce_prod": reducing.reduce_prod,
     "reduce_sum": reducing.reduce_sum,
     "size": rows.size,
+    "squeeze": rows.squeeze,
     "stack": joining.stack,
     "tile": joining.tile,
     "where": masks.where,

@@ -133,8 +133,10 @@ def _down(params: Any, numbers: list[Tensor]) -> Any:
     return apply("GatherNd", params, apply("Pack", places, axis=1))
 
 
-def row_of(data: RaggedTensor, number: Any) -> Any:
-    """One row."""
+def row_of(data: Any, number: Any) -> Any:
+    """One row, of ragged or of dense ones."""
+    if not isinstance(data, RaggedTensor):
+        return data[number]
     first = data.row_starts()[number]
     following = data.row_limits()[number]
     return rows_between(data.values, first, following)
@@ -284,3 +286,26 @@ def row_count(data: Any) -> Tensor:
     if isinstance(data, RaggedTensor):
         return data.nrows(dtypes.int64)
     return shape_of(data, out_type=dtypes.int64)[0]
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
+    """`tf.squeeze` of ragged rows: dimensions all of whose rows have one value."""
+    axis = squeeze_dims if axis is None else axis
+    if axis is None:
+        raise ValueError("Ragged.squeeze must have an axis argument.")
+    with name_scope(name, "RaggedSqueeze"):
+        axes = [axis] if isinstance(axis, int) else list(axis)
+        rank = input.shape.rank
+        gone = sorted({a + rank if a < 0 else a for a in axes}, reverse=True)
+        lengths, flat = list(input.nested_row_lengths()), input.flat_values
+        inner = [a - len(lengths) for a in gone if a > len(lengths)]
+        flat = apply("Squeeze", flat, squeeze_dims=inner) if inner else flat
+        checks = []
+        for a in (a for a in gone if a <= len(input.nested_row_splits)):
+            sizes = input.nrows() if a == 0 else lengths[a - 1]
+            message = f"the given axis (axis = {a}) is not squeezable!"
+            checks.append(assert_equal(sizes, apply("OnesLike", sizes), message=message))
+            del lengths[max(a - 1, 0)]
+        with control_dependencies(checks):
+            flat = apply("Identity", flat)
+        return RaggedTensor.from_nested_row_lengths(flat, lengths, validate=False) if lengths else flat
