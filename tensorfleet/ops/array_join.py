@@ -304,6 +304,9 @@ def _fill_in(sizes: list[int | None], total: int | None) -> list[int | None]:
 def _split_v(xp: Any, x: Any, sizes: Any, axis: Any, *, num_split: int) -> tuple:
     at = axis_of(_one(axis), len(x.shape), invalid)
     total, parts = x.shape[at], list(ints(sizes))
+    for i, size in enumerate(parts):
+        if size < -1:
+            raise invalid(f"Split size at index {i} must be >= 0. Got: {size}")
     used = sum(p for p in parts if p != -1)
     if parts.count(-1) > 1 or used > total or (-1 not in parts and used != total):
         raise invalid(

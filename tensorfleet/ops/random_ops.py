@@ -53,6 +53,9 @@ def _sized(op_type: str) -> Callable[[Operation, list], int]:
 
 
 def _checked_shape(shape: Any) -> tuple[int, ...]:
+    if np.ndim(shape) != 1:
+        text = ",".join(map(str, np.shape(shape)))
+        raise errors.invalid(f"shape must be a vector of {{int32,int64}}, got shape [{text}]")
     dims = ints(shape)
     if any(d < 0 for d in dims):
         raise errors.invalid(f"Dimension {min(dims)} must be >= 0 in shape {list(dims)}")
@@ -185,6 +188,8 @@ def _multinomial_shape(op: Operation) -> TensorShape:
 def _multinomial(xp: Any, rng: Any, logits: Any, num_samples: Any, *, output_dtype: dtypes.DType) -> Any:
     if not logits.shape[1]:
         raise errors.InvalidArgumentError(None, None, "num_classes should be positive, got 0")
+    if num_samples < 0:
+        raise errors.invalid(f"num_samples should be nonnegative, got {int(num_samples)}")
     return philox.multinomial(xp, rng, logits, int(num_samples), output_dtype.np_dtype)
 
 
