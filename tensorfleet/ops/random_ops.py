@@ -10,14 +10,18 @@ import numpy as np
 from tensorfleet import dtypes, errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.ops import philox, philox_normal, philox_rejection
+from tensorfleet.ops.basic import with_dependencies
+from tensorfleet.ops.checks import Assert
 from tensorfleet.ops.common import ints, same_as_input, shape_given_by
 from tensorfleet.ops.elementwise import bracketed
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.reduce import reduce_all
 from tensorfleet.shapes import TensorShape
 
 _DEFAULT_GRAPH_SEED = 87654321
@@ -397,6 +401,10 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         whole = to_tensor(value, name="value")
         wanted = to_tensor(size, dtypes.int32, name="size")
         shape = apply("Shape", whole)
+        fits = reduce_all(apply("GreaterEqual", shape, wanted))
+        if not constant_value(fits):
+            check = Assert(fits, ["Need value.shape >= size, got ", shape, wanted], summarize=1000)
+            shape = with_dependencies([check], shape)
         limit = apply("Add", apply("Sub", shape, wanted), 1)
         drawn = random_uniform(apply("Shape", shape), dtype=dtypes.int32, maxval=dtypes.int32.max, seed=seed)
         offset = apply("FloorMod", drawn, limit)

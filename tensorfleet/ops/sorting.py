@@ -31,7 +31,7 @@ def _top_k_shape(op: Operation) -> TensorShape:
     value = static_value(op, 1)
     k = None if value is None else int(value)
     if k is not None and k < 0:
-        raise ValueError(f"Need k >= 0, got {k}")
+        raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {k}")
     if dims is None:
         return UNKNOWN
     if not dims:

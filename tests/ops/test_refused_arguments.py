@@ -35,6 +35,26 @@ RUN = {
         "InvalidArgument",
         "Split size at index 0 must be >= 0. Got: -2",
     ),
+    "parts of negative size that do not fit": (
+        lambda: tf.split([1, 2, 3, 4], late([7, -2]), num=2),
+        "InvalidArgument",
+        "Determined shape must either match",
+    ),
+    "an axis to split that is not there": (
+        lambda: tf.split([[1, 2]], 2, late(3)),
+        "InvalidArgument",
+        r"-input rank\(-2\) <= split_dim < input rank \(2\), but got 3",
+    ),
+    "an axis to insert that is not there": (
+        lambda: tf.expand_dims([1], late(5)),
+        "InvalidArgument",
+        "Tried to expand dim index 5 for tensor with 1 dimensions",
+    ),
+    "a window larger than the whole": (
+        lambda: tf.random_crop(late([1, 2, 3]), [4]),
+        "InvalidArgument",
+        "Need value.shape >= size",
+    ),
     "fewer samples than none": (
         lambda: tf.multinomial([[1.0, 2.0]], late(-1)),
         "InvalidArgument",
@@ -52,6 +72,21 @@ RUN = {
 def test_what_is_refused_in_a_run(session, make, error, message):
     with pytest.raises(getattr(tf.errors, f"{error}Error"), match=message):
         session.run(make())
+
+
+BUILD = {
+    "argmax": (lambda: tf.argmax([[1.0]], axis=5), r"\[-2, 2\), where 2 is the number of dimensions"),
+    "split": (lambda: tf.split([[1, 2]], 2, 3), r"given by scalar input 3 must be in range \[-2, 2\)"),
+    "top_k": (lambda: tf.nn.top_k([1.0], -1), "given by scalar input 1, must be non-negative but is -1"),
+    "pool": (lambda: tf.nn.pool(np.ones((1, 3, 3, 1)), [2], "MAX", "SAME"), "must have rank 3"),
+    "pool of none": (lambda: tf.nn.pool(np.ones((1, 1)), [], "MAX", "SAME"), "1 <= num_spatial_dims <= 3"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), BUILD.values(), ids=BUILD.keys())
+def test_what_is_refused_at_once(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
 
 
 @pytest.mark.parametrize(
