@@ -10,7 +10,6 @@ import numpy as np
 from tensorfleet import dtypes, errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
-from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -401,11 +400,10 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         whole = to_tensor(value, name="value")
         wanted = to_tensor(size, dtypes.int32, name="size")
         shape = apply("Shape", whole)
+        # As many operations as TensorFlow makes: the seed of what is drawn depends on their number.
         fits = reduce_all(apply("GreaterEqual", shape, wanted))
-        if not constant_value(fits):
-            check = Assert(fits, ["Need value.shape >= size, got ", shape, wanted], summarize=1000)
-            shape = with_dependencies([check], shape)
-        limit = apply("Add", apply("Sub", shape, wanted), 1)
+        check = Assert(fits, ["Need value.shape >= size, got ", shape, wanted], summarize=1000)
+        limit = with_dependencies([check], shape) - wanted + 1
         drawn = random_uniform(apply("Shape", shape), dtype=dtypes.int32, maxval=dtypes.int32.max, seed=seed)
-        offset = apply("FloorMod", drawn, limit)
+        offset = drawn % limit
         return apply("Slice", whole, offset, wanted, name=scope)

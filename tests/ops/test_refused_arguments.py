@@ -105,3 +105,11 @@ def test_shapes_that_a_sparse_tensor_cannot_have(shape, message):
 def test_sparse_tensors_of_other_shapes_are_not_added():
     with pytest.raises(ValueError, match=r"Shapes \(1, 1\) and \(2, 2\) are incompatible"):
         tf.sparse_add(tf.SparseTensor(*SPARSE, [1, 1]), tf.SparseTensor(*SPARSE, [2, 2]))
+
+
+def test_a_window_is_drawn_with_the_seed_that_tensorflow_gives_it():
+    with tf.Graph().as_default() as graph:
+        tf.set_random_seed(7)
+        tf.random_crop(np.arange(100), [3])
+        drawn = graph.get_operation_by_name("random_crop/random_uniform")
+        assert (drawn.get_attr("seed"), drawn.get_attr("seed2")) == (7, 16)
