@@ -12,12 +12,31 @@ from tensorfleet.ops.ragged_value import RaggedTensorValue
 _TENSOR, _STRINGS = "python.ops.ragged.ragged_tensor.", "python.ops.ragged.ragged_string_ops."
 publish(find("strings.bytes_split"), _STRINGS + "string_bytes_split")
 publish(find("strings.split"), _STRINGS + "strings_split_v1")
+# The functions that ragged tensors are given to, where TensorFlow has them.
+for _name in ["sum", "prod", "min", "max", "mean", "sqrt_n"]:
+    publish(find(f"unsorted_segment_{_name}"), f"python.ops.ragged.ragged_math_ops.segment_{_name}")
+for _name in ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]:
+    publish(find(f"bitwise.{_name}"), f"python.ops.gen_bitwise_ops.{_name}")
+publish(find("strings.unicode_script"), "python.ops.string_ops.unicode_script")
 
 
 @export(_STRINGS + "string_split_v2")
 def string_split_v2(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> RaggedTensor:
     """The parts of each string, as a ragged tensor."""
     return find("strings.split")(input, sep, maxsplit, "RaggedTensor", name=name)
+
+
+@export("python.ops.array_ops.gather_v2")
+def gather_v2(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+    name: str | None = None,
+) -> Any:
+    """`tf.gather` with its arguments in the order of version 2."""
+    return find("gather")(params, indices, validate_indices, name, axis, batch_dims)
 
 
 @export(_TENSOR + "is_ragged")

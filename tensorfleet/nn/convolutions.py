@@ -340,7 +340,8 @@ def pool(
     with name_scope(name, f"{pooling_type.lower()}_pool", [input]) as scope:
         x, count = to_tensor(input, name="input"), len(window_shape)
         if count not in _LAYOUTS:
-            raise ValueError("`window_shape` must have one, two or three elements.")
+            raise ValueError("It is required that 1 <= num_spatial_dims <= 3.")
+        x.shape.with_rank(count + 2)
         steps = [1] * count if strides is None else list(strides)
         rate = [1] * count if rates is None else list(rates)
         if any(s > 1 for s in steps) and any(r > 1 for r in rate):

@@ -212,7 +212,7 @@ def _split_shape(op: Operation) -> list[TensorShape]:
     if shape._d is None or axis is None:
         one = unknown_shape(shape.rank)
         return [one] * count
-    at = axis_of(int(axis), len(shape._d))
+    at = _split_axis(int(axis), len(shape._d))
     size = shape._d[at]
     if size is not None and size % count:
         raise ValueError(
@@ -227,6 +227,14 @@ def axis_of(axis: int, rank: int, error: Any = ValueError) -> int:
     if not -rank <= axis < rank:
         raise error(f"Dimension index {axis} must be in the range [{-rank}, {rank}).")
     return axis % rank
+
+
+def _split_axis(axis: int, rank: int, error: Any = ValueError) -> int:
+    if -rank <= axis < rank:
+        return axis % rank
+    if error is ValueError:
+        raise ValueError(f"Dimension size, given by scalar input {axis} must be in range [{-rank}, {rank})")
+    raise error(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}")
 
 
 def _one(axis: Any) -> int:
@@ -245,7 +253,7 @@ def _one(axis: Any) -> int:
     examples=[case(np.int32(0), _A, num_split=2), case(np.int32(-1), _A, num_split=3)],
 )
 def _split(xp: Any, axis: Any, x: Any, *, num_split: int) -> tuple:
-    at = axis_of(_one(axis), len(x.shape), invalid)
+    at = _split_axis(_one(axis), len(x.shape), invalid)
     if x.shape[at] % num_split:
         raise invalid(
             "Number of ways to split should evenly divide the split dimension, but got split_dim "
@@ -271,7 +279,7 @@ def _split_v_shape(op: Operation) -> list[TensorShape]:
         raise ValueError("Can't split scalars")
     if shape._d is None or axis is None:
         return [unknown_shape(shape.rank)] * count
-    at = axis_of(int(axis), len(shape._d))
+    at = _split_axis(int(axis), len(shape._d))
     known: list[int | None] = [None] * count
     if sizes is not None:
         known = [int(s) if s >= 0 else None for s in sizes]
@@ -305,7 +313,7 @@ def _fill_in(sizes: list[int | None], total: int | None) -> list[int | None]:
     ],
 )
 def _split_v(xp: Any, x: Any, sizes: Any, axis: Any, *, num_split: int) -> tuple:
-    at = axis_of(_one(axis), len(x.shape), invalid)
+    at = _split_axis(_one(axis), len(x.shape), invalid)
     total, parts = x.shape[at], list(ints(sizes))
     used = sum(p for p in parts if p != -1)
     if parts.count(-1) > 1 or used > total or (-1 not in parts and used != total):
@@ -313,6 +321,9 @@ def _split_v(xp: Any, x: Any, sizes: Any, axis: Any, *, num_split: int) -> tuple
             "Determined shape must either match input shape along split_dim exactly if fully specified, or "
             f"be less than the size of the input along split_dim if not fully specified.  Got: {used}"
         )
+    for i, size in enumerate(parts):
+        if size < -1:
+            raise invalid(f"Split size at index {i} must be >= 0. Got: {size}")
     parts = [total - used if p == -1 else p for p in parts]
     starts = np.cumsum([0, *parts])
     return tuple(_part(x, at, int(starts[i]), parts[i]) for i in range(num_split))

@@ -353,6 +353,8 @@ def _expand_shape(op: Operation) -> TensorShape:
 
 def _insert_axis(axis: int, rank: int, error: Any) -> int:
     if not -rank - 1 <= axis <= rank:
+        if error is not ValueError:
+            raise error(f"Tried to expand dim index {axis} for tensor with {rank} dimensions.")
         raise error(f"dim {axis} not in the interval [{-rank - 1}, {rank}].")
     return axis if axis >= 0 else axis + rank + 1
 

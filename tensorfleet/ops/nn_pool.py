@@ -62,9 +62,19 @@ def _kernel(function: Callable, sizes: int | None = None) -> Callable:
 
     def call(xp: Any, *arrays: Any, ksize: list, strides: list, padding: bytes, data_format: bytes) -> Any:
         given = (ints(a) if i == sizes else a for i, a in enumerate(arrays))
+        if len(ksize) == 5:
+            _check_solid_window(ksize, data_format)
         return function(xp, *given, ksize=ksize, strides=strides, padding=padding, data_format=data_format)
 
     return call
+
+
+def _check_solid_window(ksize: list, data_format: bytes) -> None:
+    """Refuses windows over the batch or the depth of volumes."""
+    for axis, what in ((0, "batch"), (4 if data_format == b"NDHWC" else 1, "depth")):
+        if ksize[axis] != 1:
+            text = f"Pooling is not yet supported on the {what} dimension."
+            raise errors.UnimplementedError(None, None, text)
 
 
 def _check_window(ksize: list, strides: list, data_format: bytes, shape: tuple[int, ...]) -> None:

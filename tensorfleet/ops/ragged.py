@@ -14,8 +14,9 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import make_array, to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.graph.scopes import name_scope
+from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.basic import placeholder
+from tensorfleet.ops.checks import assert_equal
 from tensorfleet.ops.common import tensor_list, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank_at_least, same_dimension
@@ -130,19 +131,54 @@ def _nesting(values: Any) -> int:
     return 1 + max((_nesting(v) for v in values), default=0)
 
 
+def _scalar_depth(values: Any) -> int:
+    """How deep the first scalar of nested lists is."""
+    if not isinstance(values, (list, tuple)):
+        return 0
+    return 1 + next(_scalar_depth(v) for v in values if _leaves(v))
+
+
 def _leaves(values: Any) -> bool:
     if not isinstance(values, (list, tuple)):
         return True
     return any(_leaves(v) for v in values)
 
 
+def _check(pylist: Any, ragged_rank: Any, inner_shape: Any) -> None:
+    wrong = f"Invalid pylist={pylist!r}: incompatible with"
+    if isinstance(pylist, (RaggedTensor, RaggedTensorValue)):
+        raise TypeError("pylist may not be a RaggedTensor or RaggedTensorValue.")
+    if not isinstance(pylist, (list, tuple)) and np.ndim(pylist) == 0:
+        if ragged_rank:
+            raise ValueError(f"{wrong} ragged_rank={ragged_rank}")
+        if inner_shape:
+            raise ValueError(f"{wrong} dim(inner_shape)={len(inner_shape)}")
+        return
+    if ragged_rank is not None and ragged_rank < 0:
+        raise ValueError(f"Invalid ragged_rank={ragged_rank!r}: must be nonnegative")
+    depth = _depth(pylist)
+    if _leaves(pylist) and _nesting(pylist) > _scalar_depth(pylist):
+        raise ValueError(
+            f"Invalid pylist={pylist!r}: empty list nesting is greater than scalar value nesting"
+        )
+    if (
+        None not in (ragged_rank, inner_shape)
+        and ragged_rank + len(inner_shape) + 1 != depth
+        and _leaves(pylist)
+    ):
+        raise ValueError(f"{wrong} ragged_rank={ragged_rank} and dim(inner_shape)={len(inner_shape)}")
+
+
 def _partitioned(pylist: Any, ragged_rank: Any, inner_shape: Any) -> tuple[list, list[list[int]], int]:
     """(innermost rows, splits of each dimension, depth of the scalars)."""
+    _check(pylist, ragged_rank, inner_shape)
+    if not isinstance(pylist, (list, tuple, np.ndarray)):
+        return pylist, [], 0
     depth = _depth(pylist)
     rank = ragged_rank if ragged_rank is not None else max(depth - 1 - len(inner_shape or ()), 0)
     if rank > depth - 1 and _leaves(pylist):
         raise ValueError(
-            f"pylist has scalar values depth {depth}, but ragged_rank={rank} requires scalar depth greater than "
+            f"pylist has scalar values depth {depth}, but ragged_rank={rank} requires scalar value depth greater than "
             f"{rank}"
         )
     rows, nested = pylist, []
@@ -152,9 +188,9 @@ def _partitioned(pylist: Any, ragged_rank: Any, inner_shape: Any) -> tuple[list,
     return list(rows), nested, depth
 
 
-def _flat(rows: list, dtype: Any, inner_shape: Any) -> np.ndarray:
+def _flat(rows: Any, dtype: Any, inner_shape: Any) -> np.ndarray:
     kind = None if dtype is None else dtypes.as_dtype(dtype)
-    if not rows:
+    if isinstance(rows, list) and not rows:
         return np.zeros((0, *(inner_shape or ())), (kind or dtypes.float32).np_dtype)
     return make_array(rows, kind)
 
@@ -169,8 +205,6 @@ def constant(
     row_splits_dtype: Any = dtypes.int64,
 ) -> Any:
     """A constant of nested lists whose lengths may differ."""
-    if not isinstance(pylist, (list, tuple, np.ndarray)):
-        raise TypeError(f"pylist may not be a scalar: {pylist!r}")
     with name_scope(name, "RaggedConstant"):
         rows, nested, _ = _partitioned(pylist, ragged_rank, inner_shape)
         made: Any = to_tensor(_flat(rows, dtype, inner_shape), name="values" if nested else None)
@@ -248,12 +282,25 @@ def map_flat_values(op: Callable, *args: Any, **kwargs: Any) -> Any:
             return type(value)(flat(v) for v in value)
         return value
 
-    result = op(*[flat(a) for a in args], **{k: flat(v) for k, v in kwargs.items()})
+    given, named = [flat(a) for a in args], {k: flat(v) for k, v in kwargs.items()}
     if not found:
-        return result
-    if len({r.ragged_rank for r in found}) > 1:
-        raise ValueError("All ragged inputs must have the same ragged_rank.")
-    return found[0].with_flat_values(result)
+        return op(*given, **named)
+    with control_dependencies(_same_splits(found)):
+        return found[0].with_flat_values(op(*given, **named))
+
+
+def _same_splits(rows: list[RaggedTensor]) -> list:
+    """The operations that fail unless ragged tensors have the same rows."""
+    text = "Inputs must have identical ragged splits"
+    if len({r.ragged_rank for r in rows}) > 1:
+        raise ValueError(text)
+    first, *others = (r.nested_row_splits for r in rows)
+    return [
+        assert_equal(a, apply("Cast", b, DstT=a.dtype), message=text)
+        for splits in others
+        for a, b in zip(first, splits, strict=True)
+        if a is not b
+    ]
 
 
 @export("ragged.stack_dynamic_partitions")

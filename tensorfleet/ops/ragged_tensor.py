@@ -11,10 +11,11 @@ from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope, session_for
-from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
+from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from tensorfleet.ops.array_build import zeros
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.cast import cast
@@ -26,7 +27,7 @@ from tensorfleet.ops.sparse_dense import sparse_to_dense
 from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
-_FACTORIES = object()
+_NESTED = {"RowSplits": "nested_row_splits", "RowLengths": "nested_row_lengths"}
 
 
 def _splits(value: Any, name: str) -> Tensor:
@@ -51,6 +52,15 @@ def _count(values: Any, dtype: DType) -> Tensor:
     return shape_of(values, out_type=dtype)[0]
 
 
+def _check_nrows(count: Any, rows: Any) -> None:
+    if count is not None and count < 0:
+        raise ValueError(f"Expected nrows >= 0; got {count}")
+    if count is not None and rows is not None and rows.size and count < rows[-1] + 1:
+        raise ValueError(
+            f"Expected nrows >= value_rowids[-1] + 1; got nrows={count}, value_rowids[-1]={rows[-1]}"
+        )
+
+
 def _zero(dtype: DType) -> Tensor:
     return to_tensor(np.zeros(1, dtype.as_numpy_dtype))
 
@@ -68,19 +78,36 @@ class RaggedTensor(CompositeTensor):
         cached_nrows: Any = None,
         internal: Any = False,
     ) -> None:
-        if internal is not _FACTORIES:
+        if not internal:
             raise ValueError(
                 "RaggedTensor constructor is private; please use one of the factory methods instead (e.g., "
                 "RaggedTensor.from_row_lengths())"
             )
+        if not isinstance(row_splits, Tensor):
+            raise TypeError(f"Row-partitioning argument must be a Tensor, got {row_splits!r}")
+        if not isinstance(values, (RaggedTensor, Tensor)):
+            raise TypeError(f"values must be a Tensor or RaggedTensor, got {values!r}")
+        row_splits.shape.assert_has_rank(1)
+        for known in (cached_row_lengths, cached_value_rowids, cached_nrows):
+            if known is not None and not isinstance(known, Tensor):
+                raise TypeError("Cached value must be a Tensor or None.")
         self._values = values
         self._row_splits = row_splits
+        self._cached_row_lengths = cached_row_lengths
+        self._cached_value_rowids = cached_value_rowids
+        self._cached_nrows = cached_nrows
 
     # -- making one --
 
     @classmethod
     def _of(cls, values: Any, row_splits: Tensor) -> RaggedTensor:
-        return cls(values, row_splits, internal=_FACTORIES)
+        return cls(values, row_splits, internal=True)
+
+    def _knowing(self, **cached: Tensor) -> RaggedTensor:
+        """The same rows, with what they were made from to be given when it is asked for."""
+        for name, known in cached.items():
+            setattr(self, f"_cached_{name}", known)
+        return self
 
     @classmethod
     def from_row_splits(
@@ -104,7 +131,7 @@ class RaggedTensor(CompositeTensor):
             lengths = _splits(row_lengths, "row_lengths")
             ends = apply("Cumsum", lengths, np.array(0, np.int32))
             splits = apply("ConcatV2", [_zero(lengths.dtype), ends], 0)
-            return cls.from_row_splits(values, splits, validate=validate)
+            return cls.from_row_splits(values, splits, validate=validate)._knowing(row_lengths=lengths)
 
     @classmethod
     def from_row_starts(
@@ -133,10 +160,15 @@ class RaggedTensor(CompositeTensor):
         """Rows to which `value_rowids`, in order, sends each value; `nrows` of them."""
         with name_scope(name, "RaggedFromValueRowIds"):
             rows = _splits(value_rowids, "value_rowids")
-            if isinstance(nrows, int) and nrows < 0:
-                raise ValueError(f"Expected nrows >= 0; got {nrows}")
-            total = None if nrows is None else cast(to_tensor(nrows, preferred=rows.dtype), rows.dtype)
-            return cls.from_row_splits(values, segment_ids_to_row_splits(rows, total), validate=validate)
+            if nrows is None:
+                made = cls.from_row_splits(values, segment_ids_to_row_splits(rows), validate=validate)
+                return made._knowing(value_rowids=rows)
+            total = cast(to_tensor(nrows, preferred=rows.dtype), rows.dtype)
+            total.shape.assert_has_rank(0)
+            _check_nrows(constant_value(total), constant_value(rows))
+            splits = segment_ids_to_row_splits(rows, total)
+            made = cls.from_row_splits(values, splits, validate=validate)
+            return made._knowing(value_rowids=rows, nrows=total)
 
     @classmethod
     def from_nested_row_splits(
@@ -178,7 +210,7 @@ class RaggedTensor(CompositeTensor):
         cls, make: Callable, flat: Any, nested: Any, name: str | None, what: str, validate: bool
     ) -> RaggedTensor:
         if isinstance(nested, Tensor):
-            raise TypeError("nested row partitions must be a list of tensors, got a tensor.")
+            raise TypeError(f"{_NESTED[what]} must be a list of Tensors")
         with name_scope(name, f"RaggedFromNested{what}"):
             made = flat
             for part in reversed(list(nested)):
@@ -198,10 +230,14 @@ class RaggedTensor(CompositeTensor):
         """A dense tensor as rows: whole, cut to `lengths`, or without the `padding` at their ends."""
         if lengths is not None and padding is not None:
             raise ValueError("Specify lengths or padding, but not both")
+        if not isinstance(ragged_rank, int):
+            raise TypeError(f"ragged_rank expected int, got {ragged_rank!r}")
+        if ragged_rank <= 0:
+            raise ValueError(f"ragged_rank must be greater than 0; got {ragged_rank}")
         kind = dtypes.as_dtype(row_splits_dtype)
         with name_scope(name, "RaggedFromTensor"):
             dense = to_tensor(tensor, name="tensor")
-            if ragged_rank < 1 or (dense.shape.rank is not None and ragged_rank >= dense.shape.rank):
+            if dense.shape.rank is not None and ragged_rank >= dense.shape.rank:
                 raise ValueError(f"ragged_rank must be in [1, {dense.shape.rank}), got {ragged_rank}")
             whole = shape_of(dense, out_type=kind)
             if ragged_rank > 1:
@@ -228,6 +264,8 @@ class RaggedTensor(CompositeTensor):
         """The rows of a sparse matrix, in which nothing may be missing in front of a value."""
         kind = dtypes.as_dtype(row_splits_dtype)
         with name_scope(name, "RaggedFromSparse"):
+            if not isinstance(st_input, (SparseTensor, SparseTensorValue)):
+                raise TypeError(f"Expected SparseTensor, got {type(st_input).__name__}")
             sp = to_sparse(st_input)
             if sp.shape.rank not in (None, 2):
                 raise ValueError(f"rank(st_input) must be 2, got {sp.shape.rank}")
@@ -285,12 +323,16 @@ class RaggedTensor(CompositeTensor):
 
     def value_rowids(self, name: str | None = None) -> Tensor:
         """The row of each value."""
+        if self._cached_value_rowids is not None:
+            return self._cached_value_rowids
         with name_scope(name, "RaggedValueRowIds"):
             return row_splits_to_segment_ids(self._row_splits)
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """How many rows there are."""
         kind = self._row_splits.dtype if out_type is None else dtypes.as_dtype(out_type)
+        if self._cached_nrows is not None and self._cached_nrows.dtype == kind:
+            return self._cached_nrows
         with name_scope(name, "RaggedNRows"):
             return shape_of(self._row_splits, out_type=kind)[0] - np.ones((), kind.as_numpy_dtype)
 
@@ -310,7 +352,8 @@ class RaggedTensor(CompositeTensor):
             if axis == 0:
                 return self.nrows()
             if axis == 1:
-                return self._row_splits[1:] - self._row_splits[:-1]
+                known = self._cached_row_lengths
+                return self._row_splits[1:] - self._row_splits[:-1] if known is None else known
             if isinstance(self._values, RaggedTensor):
                 return self.with_values(self._values.row_lengths(axis - 1))
             inner = shape_of(self._values, out_type=self._row_splits.dtype)

@@ -15,9 +15,12 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.ops import philox, philox_normal, philox_rejection
+from tensorfleet.ops.basic import with_dependencies
+from tensorfleet.ops.checks import Assert
 from tensorfleet.ops.common import ints, same_as_input, shape_given_by
 from tensorfleet.ops.elementwise import bracketed
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.reduce import reduce_all
 from tensorfleet.shapes import TensorShape
 
 _DEFAULT_GRAPH_SEED = 87654321
@@ -53,6 +56,9 @@ def _sized(op_type: str) -> Callable[[Operation, list], int]:
 
 
 def _checked_shape(shape: Any) -> tuple[int, ...]:
+    if np.ndim(shape) != 1:
+        text = ",".join(map(str, np.shape(shape)))
+        raise errors.invalid(f"shape must be a vector of {{int32,int64}}, got shape [{text}]")
     dims = ints(shape)
     if any(d < 0 for d in dims):
         raise errors.invalid(f"Dimension {min(dims)} must be >= 0 in shape {list(dims)}")
@@ -186,6 +192,8 @@ def _multinomial_shape(op: Operation) -> TensorShape:
 def _multinomial(xp: Any, rng: Any, logits: Any, num_samples: Any, *, output_dtype: dtypes.DType) -> Any:
     if not logits.shape[1]:
         raise errors.InvalidArgumentError(None, None, "num_classes should be positive, got 0")
+    if num_samples < 0:
+        raise errors.invalid(f"num_samples should be nonnegative, got {int(num_samples)}")
     return philox.multinomial(xp, rng, logits, int(num_samples), output_dtype.np_dtype)
 
 
@@ -394,7 +402,10 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         whole = to_tensor(value, name="value")
         wanted = to_tensor(size, dtypes.int32, name="size")
         shape = apply("Shape", whole)
-        limit = apply("Add", apply("Sub", shape, wanted), 1)
+        # As many operations as TensorFlow makes: the seed of what is drawn depends on their number.
+        fits = reduce_all(apply("GreaterEqual", shape, wanted))
+        check = Assert(fits, ["Need value.shape >= size, got ", shape, wanted], summarize=1000)
+        limit = with_dependencies([check], shape) - wanted + 1
         drawn = random_uniform(apply("Shape", shape), dtype=dtypes.int32, maxval=dtypes.int32.max, seed=seed)
-        offset = apply("FloorMod", drawn, limit)
+        offset = drawn % limit
         return apply("Slice", whole, offset, wanted, name=scope)

@@ -302,7 +302,10 @@ def _arg_shape(op: Operation) -> TensorShape:
     if axis is None:
         return unknown_shape(x.rank - 1)
     if not -x.rank <= int(axis) < x.rank:
-        raise ValueError(f"Dimension ({int(axis)}) must be in the range [{-x.rank}, {x.rank}).")
+        raise ValueError(
+            f"Dimension ({int(axis)}) must be in the range [{-x.rank}, {x.rank}), where {x.rank} is the number of "
+            "dimensions in the input."
+        )
     dims = x.as_list()
     del dims[int(axis) % x.rank]
     return TensorShape._of(tuple(dims))

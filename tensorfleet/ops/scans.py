@@ -36,6 +36,8 @@ def _scan(name: str, types: str, examples: Any) -> Any:
 
 def _scanned(xp: Any, x: Any, axis: Any, f: Any, start: Any, exclusive: bool, reverse: bool) -> Any:
     """Runs `f(array, axis)` forward or backward, shifted by one behind `start` when exclusive."""
+    if np.ndim(axis):
+        raise errors.invalid(f"ScanOp: axis must be a scalar, not [{','.join(map(str, np.shape(axis)))}]")
     at = int(axis)
     if not -x.ndim <= at < x.ndim:
         raise errors.invalid(f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {at}")

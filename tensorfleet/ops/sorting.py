@@ -30,7 +30,7 @@ def _top_k_shape(op: Operation) -> TensorShape:
     dims = op._inputs[0].shape._d
     k = static_scalar(op, 1)
     if k is not None and k < 0:
-        raise ValueError(f"Need k >= 0, got {k}")
+        raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {k}")
     if dims is None:
         return UNKNOWN
     if not dims:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -405,11 +406,15 @@ def _static_reshape(shape: TensorShape, wanted: Any) -> TensorShape:
     count = shape.num_elements()
     if count is None:
         return TensorShape([None if d == -1 else d for d in dims])
+    if dims.count(-1) > 1:
+        raise ValueError(f"At most one dimension can be inferred (-1). Found: {wanted}")
+    asked = [None if d == -1 else d for d in dims]
     if -1 in dims:
         rest = int(np.prod([int(d) for d in wanted if d != -1], dtype=np.int64))
-        dims[dims.index(-1)] = count // rest if rest and count % rest == 0 else None
-    elif int(np.prod(wanted)) != count:
-        raise ValueError(
-            f"Cannot reshape a tensor with {count} elements to shape {list(dims)} ({int(np.prod(wanted))} elements)."
-        )
-    return TensorShape([None if d == -1 else d for d in dims])
+        if not rest:
+            return TensorShape(asked)
+        dims[dims.index(-1)] = count // rest
+    size = math.prod(d or 0 for d in dims)
+    if size != count:
+        raise ValueError(f"Cannot reshape a tensor with {count} elements to shape {asked} ({size} elements).")
+    return TensorShape(dims)

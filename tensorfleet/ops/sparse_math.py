@@ -153,9 +153,8 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
         made = SparseTensor(
             *apply("SparseAdd", a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, limit)
         )
-        if a.shape.rank is not None and b.shape.rank is not None and a.shape.rank != b.shape.rank:
-            raise ValueError(f"Shapes {a.shape} and {b.shape} are incompatible")
-        made._known = a.shape.merge_with(b.shape) if a.shape.is_compatible_with(b.shape) else a.shape
+        a.shape.assert_is_compatible_with(b.shape)
+        made._known = a.shape.merge_with(b.shape)
         return made
     if is_sparse(b):
         a, b = b, a

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet import dtypes, errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
@@ -305,7 +305,8 @@ def _reduce_join(ctx: Any, texts: Any, axes: Any, *, keep_dims: bool, separator:
     array, order = np.asarray(texts, object), []
     for axis in np.asarray(axes).ravel().tolist():
         if not -array.ndim <= axis < array.ndim:
-            raise invalid(f"Invalid reduction dimension {axis} for input with {array.ndim} dimension(s)")
+            text = f"Invalid reduction dimension {axis} for input with {array.ndim} dimension(s)"
+            raise errors.OutOfRangeError(None, None, text)
         if axis % array.ndim in order:
             raise invalid(f"Duplicate reduction dimension {axis % array.ndim}")
         order.append(axis % array.ndim)

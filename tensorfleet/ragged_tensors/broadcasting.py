@@ -1,84 +1,58 @@
-"""Elementwise functions of ragged tensors: dense arguments are brought to their rows."""
+"""Elementwise functions of ragged tensors: all arguments are brought to common rows."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
-from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.scopes import control_dependencies
-from tensorfleet.ops.checks import assert_equal
 from tensorfleet.ops.ragged_tensor import RaggedTensor
-from tensorfleet.ragged_tensors.reducing import within_rows
+from tensorfleet.ragged_tensors.dynamic_shape import (
+    RaggedTensorDynamicShape,
+    broadcast_dynamic_shape,
+    broadcast_to,
+)
 
 
 def elementwise(function: Callable, *args: Any, **kwargs: Any) -> Any:
-    """`function` of the innermost values, in the rows of the ragged arguments."""
-    form = max((a for a in args if isinstance(a, RaggedTensor)), key=lambda a: a.ragged_rank)
-    rows = [a for a in args if isinstance(a, RaggedTensor) and a is not form]
-    with control_dependencies(_same_rows(form, rows)):
-        kind = form.dtype
-        flat = [_flat(a, form, kind) for a in args]
-        return form.with_flat_values(function(*flat, **kwargs))
+    """`function` of the innermost values, in the rows that the arguments broadcast to."""
+    ragged = [a for a in args if isinstance(a, RaggedTensor)]
+    given = [_plain(a, ragged[0].dtype) for a in args]
+    inner = min(a.flat_values.shape.rank or 1 for a in ragged)
+    if not all(_same_rows(a, ragged[0]) for a in ragged) or any(_reaches_rows(a, inner) for a in given):
+        given = _broadcast(given, inner)
+    form = next(a for a in given if isinstance(a, RaggedTensor))
+    return form.with_flat_values(function(*map(_flat, given), **kwargs))
 
 
-def _same_rows(form: RaggedTensor, others: list[RaggedTensor]) -> list:
-    checks = []
-    for other in others:
-        if other.ragged_rank != form.ragged_rank:
-            raise ValueError("All ragged inputs must have the same ragged_rank.")
-        for a, b in zip(form.nested_row_splits, other.nested_row_splits, strict=True):
-            if a is not b:
-                b = apply("Cast", b, DstT=a.dtype) if b.dtype != a.dtype else b
-                checks.append(assert_equal(a, b, message="Unable to broadcast: dimension size mismatch"))
-    return checks
-
-
-def _flat(value: Any, form: RaggedTensor, kind: Any) -> Any:
-    if isinstance(value, RaggedTensor):
-        return value.flat_values
-    if not isinstance(value, Tensor) and np.ndim(value) == 0:
+def _plain(value: Any, kind: Any) -> Any:
+    """A tensor; numbers stay what they are, for the function to convert."""
+    if isinstance(value, (RaggedTensor, Tensor)) or np.ndim(value) == 0:
         return value
-    dense = value if isinstance(value, Tensor) else to_tensor(value, kind)
-    rank, inner = dense.shape.rank, form.flat_values.shape.rank
-    if rank is None or inner is None or rank <= inner - 1:
-        return dense
-    return _spread(dense, form, inner)
+    return to_tensor(value, kind)
 
 
-def _spread(dense: Tensor, form: RaggedTensor, inner: int) -> Tensor:
-    """The elements of a dense tensor that belong to each of the innermost values."""
-    total = form.ragged_rank + inner
-    rank = len(dense.shape.as_list())
-    if rank > total:
-        raise ValueError(f"A tensor of rank {rank} does not broadcast to ragged rows of rank {total}.")
-    for _ in range(total - rank):
-        dense = apply("ExpandDims", dense, 0)
-    sizes = apply("Shape", dense, out_type=dtypes.int64)
-    places = []
-    for i, place in enumerate(_coordinates(form)):
-        number = apply("Cast", place, DstT=dtypes.int64)
-        single = apply("Equal", sizes[i], np.int64(1))
-        places.append(apply("SelectV2", single, apply("ZerosLike", number), number))
-    return apply("GatherNd", dense, apply("Pack", places, axis=1))
+def _flat(value: Any) -> Any:
+    return value.flat_values if isinstance(value, RaggedTensor) else value
 
 
-def _coordinates(form: RaggedTensor) -> list[Tensor]:
-    """For each of the innermost values: its place along the first dimension and every ragged one."""
-    levels = [form]
-    while isinstance(levels[-1].values, RaggedTensor):
-        levels.append(levels[-1].values)
-    found: list[Tensor] = []
-    for level in levels:
-        rows = level.value_rowids()
-        if not found:
-            found = [rows]
-        else:
-            found = [apply("GatherV2", place, rows, 0) for place in found]
-        found.append(within_rows(level))
-    return found
+def _same_rows(one: RaggedTensor, other: RaggedTensor) -> bool:
+    mine, theirs = one.nested_row_splits, other.nested_row_splits
+    return len(mine) == len(theirs) and all(a is b for a, b in zip(mine, theirs, strict=True))
+
+
+def _reaches_rows(value: Any, inner: int) -> bool:
+    """Whether a dense tensor has more dimensions than each of the innermost values."""
+    return isinstance(value, Tensor) and value.shape.rank is not None and value.shape.rank >= inner
+
+
+def _broadcast(given: list, inner: int) -> list:
+    moved = [isinstance(a, RaggedTensor) or _reaches_rows(a, inner) for a in given]
+    shapes = [RaggedTensorDynamicShape.from_tensor(a) for a, m in zip(given, moved, strict=True) if m]
+    kind = max((s.dim_size_dtype for s in shapes), key=lambda d: d.size)
+    common = functools.reduce(broadcast_dynamic_shape, [s.with_dim_size_dtype(kind) for s in shapes])
+    return [broadcast_to(a, common, False) if m else a for a, m in zip(given, moved, strict=True)]

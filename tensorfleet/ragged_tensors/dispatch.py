@@ -14,8 +14,8 @@ from tensorfleet.ragged_tensors.broadcasting import elementwise
 
 # Functions of one tensor that work on each element by itself: their first argument may be ragged.
 UNARY = """
-    abs acos acosh as_string asin asinh atan atanh cast ceil check_numerics clip_by_value conj cos cosh
-    debugging.check_numerics decode_base64 digamma encode_base64 erf erfc exp expm1 floor identity imag
+    abs acos acosh angle as_string asin asinh atan atanh bitwise.invert cast ceil check_numerics clip_by_value conj cos cosh
+    debugging.check_numerics decode_base64 io.decode_compressed digamma encode_base64 erf erfc exp expm1 floor identity imag
     is_finite is_inf is_nan lgamma log log1p log_sigmoid logical_not negative nn.relu nn.relu6 nn.elu nn.selu
     nn.leaky_relu nn.softplus nn.softsign ones_like one_hot real reciprocal regex_replace
     rint round rsqrt saturate_cast sigmoid sign sin sinh sqrt square string_strip string_to_hash_bucket
@@ -36,7 +36,9 @@ OWN: dict[str, Callable] = {
     "boolean_mask": lambda tensor, mask, name="boolean_mask", axis=None: masks.boolean_mask(tensor, mask),
     "concat": joining.concat,
     "expand_dims": rows.expand_dims,
+    "batch_gather": rows.batch_gather,
     "gather": rows.gather,
+    "gather_nd": rows.gather_nd,
     "rank": rows.rank,
     "reduce_all": reducing.reduce_all,
     "reduce_any": reducing.reduce_any,
@@ -46,6 +48,7 @@ OWN: dict[str, Callable] = {
     "reduce_prod": reducing.reduce_prod,
     "reduce_sum": reducing.reduce_sum,
     "size": rows.size,
+    "squeeze": rows.squeeze,
     "stack": joining.stack,
     "tile": joining.tile,
     "where": masks.where,

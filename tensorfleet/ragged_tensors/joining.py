@@ -17,15 +17,18 @@ from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ragged_tensors.rows import expand_dims, gather_rows, row_count
 
 
+@export("python.ops.ragged.ragged_concat_ops.concat")
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Any:
     """`tf.concat` where some of the values are ragged."""
     parts = list(values) if isinstance(values, (list, tuple)) else [values]
+    if not parts:
+        raise ValueError("rt_inputs may not be empty.")
     with name_scope(None if name == "concat" else name, "RaggedConcat"):
         parts, rank = _alike(parts)
         return _joined(parts, _axis(axis, rank))
 
 
-@export("ragged.stack")
+@export("ragged.stack", "python.ops.ragged.ragged_concat_ops.stack")
 def stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
     """Tensors or ragged tensors as the rows of one more dimension."""
     if not isinstance(values, (list, tuple)):

@@ -53,7 +53,7 @@ def _kept(data: Any, mask: Any) -> Any:
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """`tf.where` with a ragged condition: the places where it is true, or elements of `x` and `y`."""
     if (x is None) != (y is None):
-        raise ValueError("x and y must both be non-None or both be None.")
+        raise ValueError("x and y must be either both None or both non-None")
     with name_scope(name, "RaggedWhere"):
         if x is None:
             places = condition.to_sparse()

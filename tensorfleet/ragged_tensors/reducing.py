@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes
+from tensorfleet.api import find
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.scopes import name_scope
+from tensorfleet.graph.scopes import control_dependencies, name_scope
+from tensorfleet.ops.basic import identity
+from tensorfleet.ops.checks import assert_equal
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ragged_tensors.rows import expand_dims
 
@@ -174,8 +177,37 @@ reduce_any = _logical("reduce_any", reduce_sum)
 def _by_segment(name: str, op_type: str) -> Callable:
     def segment(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
         with name_scope(name, f"Ragged{op_type}"):
+            if isinstance(segment_ids, RaggedTensor):
+                return segment(*_inside(data, segment_ids), num_segments)
             rows = to_tensor(segment_ids)
             return segments(op_type, data, rows, apply("Cast", to_tensor(num_segments), DstT=rows.dtype))
+
+    segment.__name__ = name
+    segment.__doc__ = f"`tf.{name}` of ragged rows."
+    return segment
+
+
+def _inside(data: Any, segment_ids: RaggedTensor) -> tuple[Any, Any]:
+    """The values of ragged rows, and the segments they belong to."""
+    if not isinstance(data, RaggedTensor):
+        raise ValueError("If segment_ids is ragged, then data must be ragged.")
+    message = "segment_ids.shape must be a prefix of data.shape"
+    check = assert_equal(segment_ids.row_splits, data.row_splits, message=message)
+    with control_dependencies([check]):
+        rows = segment_ids.values
+        return data.values, rows if isinstance(rows, RaggedTensor) else identity(rows)
+
+
+def _averaged(name: str, divisor: str) -> Callable:
+    """A sum by segments over how many there were, or over the root of that."""
+    total_of = _by_segment(name, "UnsortedSegmentSum")
+
+    def segment(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+        with name_scope(name, f"Ragged{divisor}"):
+            total = total_of(data, segment_ids, num_segments)
+            ones = find("ones_like")(data)
+            count = total_of(ones, segment_ids, num_segments)
+            return find("divide")(total, count if divisor == "SegmentMean" else find("sqrt")(count))
 
     segment.__name__ = name
     segment.__doc__ = f"`tf.{name}` of ragged rows."
@@ -191,3 +223,5 @@ SEGMENTS = {
         "unsorted_segment_min": "UnsortedSegmentMin",
     }.items()
 }
+SEGMENTS["unsorted_segment_mean"] = _averaged("unsorted_segment_mean", "SegmentMean")
+SEGMENTS["unsorted_segment_sqrt_n"] = _averaged("unsorted_segment_sqrt_n", "SegmentSqrtN")

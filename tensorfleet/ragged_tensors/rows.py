@@ -10,8 +10,9 @@ from tensorfleet import dtypes
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.scopes import name_scope
+from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.array_shape import shape as shape_of
+from tensorfleet.ops.checks import assert_equal
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 
 
@@ -42,8 +43,10 @@ def gather(
     batch_dims: int = 0,
 ) -> Any:
     """`tf.gather` where the rows or their numbers are ragged."""
-    if axis not in (None, 0) or batch_dims:
-        raise ValueError("Ragged tensors are gathered along axis 0 here, without batch dimensions.")
+    if axis not in (None, 0):
+        raise ValueError("axis != 0 is not supported for ragged gather yet.")
+    if batch_dims:
+        raise ValueError("batch_dims != 0 is not supported for ragged gather yet.")
     with name_scope(name, "RaggedGather"):
         if isinstance(indices, RaggedTensor):
             return indices.with_values(gather(params, indices.values))
@@ -67,8 +70,73 @@ def _under(rows: RaggedTensor, params: RaggedTensor) -> RaggedTensor:
     )
 
 
-def row_of(data: RaggedTensor, number: Any) -> Any:
-    """One row."""
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+    """`tf.batch_gather` of ragged rows: from each row the values whose places in it are given."""
+    with name_scope(name, "RaggedBatchGather"):
+        numbers = indices if isinstance(indices, RaggedTensor) else to_tensor(indices, preferred=dtypes.int64)
+        rank = numbers.shape.rank
+        if rank is None:
+            raise ValueError("batch_gather does not allow indices with unknown shape.")
+        if rank == 0:
+            raise ValueError("indices.rank must be at least 1.")
+        if rank == 1:
+            return gather(params, numbers)
+        rows, places = (
+            x if isinstance(x, RaggedTensor) else RaggedTensor.from_tensor(x) for x in (params, numbers)
+        )
+        outer = rank > 2
+        sizes = (rows.row_splits, places.row_splits) if outer else (rows.nrows(), places.nrows())
+        check = assert_equal(*sizes, message="batch shape from indices does not match params shape")
+        with control_dependencies([check]):
+            if outer:
+                return places.with_values(batch_gather(rows.values, places.values))
+            starts = apply("GatherV2", rows.row_starts(), places.value_rowids(), 0)
+        found = gather(rows.values, starts + apply("Cast", places.values, DstT=starts.dtype))
+        if isinstance(numbers, RaggedTensor) or isinstance(found, RaggedTensor):
+            return places.with_values(found)
+        return apply("Reshape", found, apply("ConcatV2", [shape_of(numbers), shape_of(found)[1:]], 0))
+
+
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:
+    """`tf.gather_nd` of ragged rows: each index goes down one dimension."""
+    if batch_dims:
+        raise ValueError("batch_dims != 0 is not supported for ragged gather yet.")
+    with name_scope(name, "RaggedGatherNd"):
+        if isinstance(indices, RaggedTensor):
+            return indices.with_values(gather_nd(params, indices.values))
+        numbers = to_tensor(indices, name="indices", preferred=dtypes.int64)
+        rank = numbers.shape.rank
+        if rank is None:
+            raise ValueError("indices.rank be statically known.")
+        if rank == 0:
+            raise ValueError("indices.rank must be at least 1.")
+        depth = numbers.shape.as_list()[-1]
+        if depth is None:
+            raise ValueError("indices.shape[-1] must be statically known.")
+        if rank == 1:
+            return row_of(gather_nd(params, apply("ExpandDims", numbers, 0)), 0)
+        if rank > 2:
+            outer = RaggedTensor.from_tensor(numbers)
+            return outer.with_values(gather_nd(params, outer.values))
+        return _down(params, [numbers[:, i] for i in range(depth)])
+
+
+def _down(params: Any, numbers: list[Tensor]) -> Any:
+    first, *rest = numbers
+    while rest and isinstance(params, RaggedTensor):
+        kind = params.row_splits.dtype
+        starts = apply("GatherV2", params.row_starts(), first, 0)
+        first, params = starts + apply("Cast", rest.pop(0), DstT=kind), params.values
+    if not rest:
+        return gather(params, first)
+    places = [apply("Cast", n, DstT=dtypes.int64) for n in (first, *rest)]
+    return apply("GatherNd", params, apply("Pack", places, axis=1))
+
+
+def row_of(data: Any, number: Any) -> Any:
+    """One row, of ragged or of dense ones."""
+    if not isinstance(data, RaggedTensor):
+        return data[number]
     first = data.row_starts()[number]
     following = data.row_limits()[number]
     return rows_between(data.values, first, following)
@@ -218,3 +286,26 @@ def row_count(data: Any) -> Tensor:
     if isinstance(data, RaggedTensor):
         return data.nrows(dtypes.int64)
     return shape_of(data, out_type=dtypes.int64)[0]
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
+    """`tf.squeeze` of ragged rows: dimensions all of whose rows have one value."""
+    axis = squeeze_dims if axis is None else axis
+    if axis is None:
+        raise ValueError("Ragged.squeeze must have an axis argument.")
+    with name_scope(name, "RaggedSqueeze"):
+        axes = [axis] if isinstance(axis, int) else list(axis)
+        rank = input.shape.rank
+        gone = sorted({a + rank if a < 0 else a for a in axes}, reverse=True)
+        lengths, flat = list(input.nested_row_lengths()), input.flat_values
+        inner = [a - len(lengths) for a in gone if a > len(lengths)]
+        flat = apply("Squeeze", flat, squeeze_dims=inner) if inner else flat
+        checks = []
+        for a in (a for a in gone if a <= len(input.nested_row_splits)):
+            sizes = input.nrows() if a == 0 else lengths[a - 1]
+            message = f"the given axis (axis = {a}) is not squeezable!"
+            checks.append(assert_equal(sizes, apply("OnesLike", sizes), message=message))
+            del lengths[max(a - 1, 0)]
+        with control_dependencies(checks):
+            flat = apply("Identity", flat)
+        return RaggedTensor.from_nested_row_lengths(flat, lengths, validate=False) if lengths else flat

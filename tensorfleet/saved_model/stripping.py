@@ -260,19 +260,25 @@ def _before(conv: Any, nodes: dict[str, Any], users: Counter) -> dict[str, Any]:
 
 
 def _fused(conv: Any, before: dict[str, Any]) -> list[Any]:
-    pad, resize = before.get("MirrorPad"), before.get("ResizeBilinear")
-    first = resize if resize is not None else pad
-    made = type(conv)(name=conv.name, op="FusedPadConv2D" if resize is None else "FusedResizeAndPadConv2D")
-    made.input.append(first.input[0])
-    if resize is not None:
-        made.input.append(resize.input[1])
+    made = type(conv)(name=conv.name, op="FusedPadConv2D")
+    source, extra = conv.input[0], []
+    if "MirrorPad" in before:
+        pad = before["MirrorPad"]
+        source, paddings, mode = pad.input[0], pad.input[1], pad.attr["mode"].s
+    else:
+        extra = [_constant(f"{conv.name}_dummy_paddings", np.zeros((4, 2), np.int32))]
+        paddings, mode = extra[0].name, b"REFLECT"
+    inputs = [source, paddings, conv.input[1]]
+    if "ResizeBilinear" in before:
+        resize = before["ResizeBilinear"]
+        made.op = "FusedResizeAndPadConv2D"
+        inputs[:1] = [resize.input[0], resize.input[1]]
         made.attr["resize_align_corners"].CopyFrom(resize.attr["align_corners"])
-    none = [] if pad is not None else [_constant(f"{conv.name}_dummy_paddings", np.zeros((4, 2), np.int32))]
-    made.input.extend([none[0].name if none else pad.input[1], conv.input[1]])
-    made.attr["mode"].s = b"REFLECT" if pad is None else pad.attr["mode"].s
+    made.input.extend(inputs)
+    made.attr["mode"].s = mode
     for name in ("T", "strides", "padding"):
         made.attr[name].CopyFrom(conv.attr[name])
-    return [*none, made]
+    return [*extra, made]
 
 
 def _constant(name: str, value: np.ndarray) -> Any:

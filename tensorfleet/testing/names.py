@@ -77,6 +77,9 @@ publish_lazily(
     "python.ops.parallel_for.test_util",
 )
 publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.ragged"), "python.ops.ragged.ragged_test_util"
+)
+publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.linear_operators"),
     "python.ops.linalg.linear_operator_test_util",
 )
