@@ -60,6 +60,7 @@ def convolve(xp, x, w, stride, pads, dilation=(1, 1), at_once=1, across=1):
     parts = [1, 1]
     if offer is not None and _suits(x, w, geometry, made):
         parts = _division(x, w, made, at_once, across, any(map(any, pads)))
+        offer.taken |= parts != [1, 1]
     if parts == [1, 1] and w.shape[1] > 1 and not any(map(any, pads)):
         # XLA takes twice as long where nothing is padded: one window more on the right, which is cut off again.
         wider = (pads[0], (0, stride[1]))
@@ -67,7 +68,6 @@ def convolve(xp, x, w, stride, pads, dilation=(1, 1), at_once=1, across=1):
         return y[:, :, : made[1]]
     if parts == [1, 1]:
         return lax.conv_general_dilated(x, w, stride, pads, rhs_dilation=dilation, dimension_numbers=_LAYOUT)
-    offer.taken = True
     cuts = [_cut(*axis, n, count) for axis, n, count in zip(geometry, made, parts, strict=True)]
     rows = []
     for down in cuts[0]:
