@@ -134,14 +134,13 @@ def page(rows: list[Found]) -> str:
     slow, others = ([row for row in rows if (row.ratio < LEAST) == below] for below in (True, False))
     fast = sum(row.ratio >= 1 for row in others)
     version = importlib.metadata.version
+    head = ["| op | TensorFlow | TensorFleet | ratio | by the clock |", "|---|--:|--:|--:|--:|"]
+    table = [*head, *("| " + " | ".join([row.name, *row.more]) + " |" for row in slow), ""]
     lines = [
         f"Of {len(rows)} rows {fast} are at 1 or above, {len(others) - fast} more at {LEAST} or above, and "
-        f"{len(slow)} below:",
+        f"{len(slow) or 'none'} below{':' if slow else '.'}",
         "",
-        "| op | TensorFlow | TensorFleet | ratio | by the clock |",
-        "|---|--:|--:|--:|--:|",
-        *("| " + " | ".join([row.name, *row.more]) + " |" for row in slow),
-        "",
+        *(table if slow else []),
         f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} CPUs ({platform.machine()}), Python "
         f"{platform.python_version()}, tensorflow-cpu {version('tensorflow-cpu')}, jax {version('jax')}.",
         "",

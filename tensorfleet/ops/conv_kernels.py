@@ -43,6 +43,8 @@ FEW_COLUMNS = 64
 XLA_CHANNELS = 32
 # With fewer channels than this (colours), XLA's convolution is the faster gradient of the filter.
 FEW_CHANNELS = 8
+# With no more windows than this in an image, and more taps, it is gone through window by window.
+FEW_WINDOWS = 8
 # From so many channels on, and with stride 1, XLA's convolution is the faster gradient of the input.
 MANY_CHANNELS = 64
 
@@ -261,6 +263,8 @@ def _forward(xp, x, w, win):
     if _is_pointwise(win):
         # Its patches are its input: one product, with no copy to keep in cache.
         return _dot(take(xp, x, win, (0,) * x.ndim), w)
+    if _has_few_windows(win):
+        return _dot(_window_patches(xp, x, win), w)
     narrow = min(x.shape[-1], w.shape[-1]) < XLA_CHANNELS
     if xp is not np and not narrow and winograd.suits(win, w.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, 1)
@@ -316,6 +320,10 @@ def _filter_gradient_by_planes(xp, x, dy, win):
 
 
 def _input_gradient(xp, w, dy, win):
+    if _has_few_windows(win):
+        turned, shape = _exchanged(win), (dy.shape[0], -1, *win.size[1:-1], win.in_shape[-1])
+        seen = _dot(dy, w.reshape(-1, w.shape[-1]).T).reshape(shape)
+        return scatter(xp, ((place, seen[:, i]) for i, place in enumerate(turned.taps())), turned)
     example = _patch_bytes(win, dy.dtype)
     turned = _turned_window(win, dy.shape[-1])
     if xp is not np and winograd.suits(turned, w.shape[-2], dy.dtype):
@@ -347,6 +355,8 @@ def _filter_gradient(xp, x, dy, win):
     example = _patch_bytes(win, x.dtype)
     if _is_pointwise(win):
         return _dot_rows(take(xp, x, win, (0,) * x.ndim), dy)
+    if _has_few_windows(win):
+        return _dot_rows(_window_patches(xp, x, win), dy)
     if xp is not np and winograd.suits(win, dy.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, math.prod(win.size[1:-2]))
         points = sum_examples(
@@ -375,6 +385,19 @@ def _patches(xp, x, win):
     return _join(xp, [take(xp, padded, win, tap) for tap in win.taps()])
 
 
+def _window_patches(xp, x, win):
+    """The same as `_patches`, window by window."""
+    padded, turned = pad(xp, x, win), _exchanged(win)
+    rows = [take(xp, padded, turned, place).reshape(x.shape[0], -1) for place in turned.taps()]
+    return xp.stack(rows, 1).reshape(*win.out_shape[:-1], -1)
+
+
+def _exchanged(win):
+    """What is seen with windows as taps and taps as windows: the same inputs, since both are added up to a place."""
+    size, shape = (1, *win.out_shape[1:-1], 1), (win.in_shape[0], *win.size[1:-1], win.in_shape[-1])
+    return replace(win, size=size, stride=win.dilation, dilation=win.stride, out_shape=shape)
+
+
 def _dot(x, w):
     """The last axis of `x` times the matrix that `w` is once its last axis is kept."""
     w = w.reshape(-1, w.shape[-1])
@@ -393,6 +416,13 @@ def _patch_bytes(win, dtype):
 
 def _is_pointwise(win):
     return math.prod(win.size) == 1 and not win.is_padded
+
+
+def _has_few_windows(win):
+    """Whether an image has so few windows that it is gone through by them: the filter is about as large as it."""
+    return win.in_shape[0] > 0 and 0 < math.prod(win.out_shape[1:-1]) <= min(
+        FEW_WINDOWS, math.prod(win.size) - 1
+    )
 
 
 # --- XLA's own convolution ----------------------------------------------------------------------------

@@ -45,11 +45,12 @@ def offered(is_offered=True):
         _of_thread.offer = before
 
 
-def convolve(xp, x, w, stride, pads, dilation=(1, 1), at_once=1, across=1):
+def convolve(xp, x, w, stride, pads, dilation=(1, 1), at_once=1, across=1, joining=False):
     """The convolution of `x`, channels last, with the filter `w` [height, width, in, out].
 
     `at_once` tells how many of the kind a program has side by side anyway, and `across` into how many parts of its columns
-    the result may be divided when it has few rows. More than one loop should read it only when it is `stored`: each would
+    the result may be divided when it has few rows. One that is `joining` is divided only if something in the program was
+    before: all convolutions of a program are the library's or none is. More than one loop should read it only when it is `stored`: each would
     look up for every element which part that is in.
     """
     from jax import lax
@@ -58,8 +59,9 @@ def convolve(xp, x, w, stride, pads, dilation=(1, 1), at_once=1, across=1):
     made = [_windows(*axis) for axis in geometry]
     offer = getattr(_of_thread, "offer", None)
     parts = [1, 1]
-    if offer is not None and _suits(x, w, geometry, made):
+    if offer is not None and (offer.taken or not joining) and _suits(x, w, geometry, made):
         parts = _division(x, w, made, at_once, across, any(map(any, pads)))
+        offer.taken |= parts != [1, 1]
     if parts == [1, 1] and w.shape[1] > 1 and not any(map(any, pads)):
         # XLA takes twice as long where nothing is padded: one window more on the right, which is cut off again.
         wider = (pads[0], (0, stride[1]))
@@ -67,7 +69,6 @@ def convolve(xp, x, w, stride, pads, dilation=(1, 1), at_once=1, across=1):
         return y[:, :, : made[1]]
     if parts == [1, 1]:
         return lax.conv_general_dilated(x, w, stride, pads, rhs_dilation=dilation, dimension_numbers=_LAYOUT)
-    offer.taken = True
     cuts = [_cut(*axis, n, count) for axis, n, count in zip(geometry, made, parts, strict=True)]
     rows = []
     for down in cuts[0]:

@@ -65,7 +65,8 @@ def _phase(xp, w, dy, win, phase):
         return xp.zeros((dy.shape[0], *size, w.shape[2]), dy.dtype)
     taps = xp.stack([xp.stack([w[y, x].T for x in columns]) for y in rows])
     dy, pads = cropped(dy, (above, beside))
-    return convolve(xp, dy, taps, (1, 1), pads, at_once=math.prod(win.stride))
+    # A phase of one tap is a matrix product: there may be one less.
+    return convolve(xp, dy, taps, (1, 1), pads, at_once=math.prod(win.stride) - 1)
 
 
 def _seen(win, axis, place):
