@@ -18,6 +18,7 @@ from tensorfleet.graph.operation import CompositeTensor, Tensor
 from tensorfleet.internals.layers import conv_output_length
 from tensorfleet.layers.specs import check_inputs, data_format_of, padding_of, snake_case, tuple_of
 from tensorfleet.shapes import TensorShape
+from tensorfleet.variables.base import Variable
 
 _GENERIC, _CONV, _TF = (f"python.keras.utils.{name}_utils" for name in ("generic", "conv", "tf"))
 
@@ -258,6 +259,8 @@ def get_reachable_from_inputs(inputs: Any, targets: Any = None) -> set:
         elif hasattr(here, "outputs"):
             after = here.outputs
         else:  # a variable
+            if not isinstance(here, Variable):
+                raise TypeError(f"Expected Operation, Variable, or Tensor, got {here}")
             after = here.op.outputs
         for item in after:
             if item not in found:
