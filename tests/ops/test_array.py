@@ -439,3 +439,17 @@ def test_offsets_are_of_shapes_that_are_vectors():
         pytest.raises(tf.errors.InvalidArgumentError, match="input 0 should be a vector"),
     ):
         sess.run(tf.raw_ops.ConcatOffset(concat_dim=0, shape=[[[1, 2]], [[1, 2]]]))
+
+
+def test_what_is_rolled_and_how_far_has_the_right_rank():
+    x, shift, axis = (tf.placeholder(tf.int32) for _ in range(3))
+    rolled = tf.roll(x, shift, axis)
+    with tf.Session() as sess:
+        for given, words in (
+            ((7, 1, 0), "input must be 1-D or higher"),
+            (([[1, 2]], [[0, 1]], 1), "shift must be a scalar or a 1-D vector"),
+            (([[1, 2]], 1, [[0, 1]]), "axis must be a scalar or a 1-D vector"),
+            (([[1, 2]], [1], [0, 1]), "shift and axis must have the same size"),
+        ):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+                sess.run(rolled, dict(zip((x, shift, axis), given, strict=True)))
