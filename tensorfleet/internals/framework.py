@@ -166,21 +166,6 @@ def _bfs_for_reachable_nodes(target_nodes: Any, name_to_input_name: dict) -> set
     return found
 
 
-@export("python.grappler.tf_optimizer.OptimizeGraph")
-def OptimizeGraph(
-    config_proto: Any,
-    metagraph: Any,
-    verbose: bool = True,
-    graph_id: bytes = b"graph_to_optimize",
-    cluster: Any = None,
-    strip_default_attributes: bool = False,
-) -> Any:
-    """The graph of a MetaGraph as it is: a session optimizes what it runs, not the graph."""
-    made = type(metagraph.graph_def)()
-    made.CopyFrom(metagraph.graph_def)
-    return made
-
-
 @export("python.framework.sparse_tensor.is_sparse")
 def is_sparse(x: Any) -> bool:
     """Whether something is a sparse tensor, or the value of one."""

@@ -39,7 +39,10 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value of a tensor that is known without running anything, else None.
 
     With `partial`, a stack of which only some parts are known is an array of those, and None for the others.
+    What is no tensor is given back.
     """
+    if not is_tensor(tensor):
+        return tensor
     found = constant_value(tensor)
     if found is not None or not partial or getattr(tensor, "op", None) is None:
         return found

@@ -23,7 +23,7 @@ from tensorfleet.ops.array_transpose import transpose
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.gather import gather
 from tensorfleet.ops.math_binary import maximum
-from tensorfleet.ops.reduce import reduce_sum
+from tensorfleet.ops.reduce import reduce_prod, reduce_sum
 
 
 def _known(x: Any) -> Any:
@@ -54,11 +54,17 @@ def frame(
             t.shape.assert_has_rank(0)
             if not t.dtype.is_integer:
                 raise ValueError(f"{what} must be an integer, got {t.dtype.name}.")
+        with_value = to_tensor(pad_value, signal.dtype, name="pad_value")
+        with_value.shape.assert_has_rank(0)
+        signal.shape.with_rank_at_least(1)
         rank = signal.shape.rank
-        if rank is None:
-            raise ValueError("signal must have a known rank")
-        axis = axis % rank
-        return _framed(signal, _known(length), _known(step), pad_end, pad_value, axis)
+        if rank is not None:
+            return _framed(signal, _known(length), _known(step), pad_end, with_value, axis % rank)
+        dims = shape_of(signal)
+        before, after = dims[:axis], dims[axis + 1 :] if axis != -1 else dims[:0]
+        flat = reshape(signal, [reduce_prod(before), dims[axis], reduce_prod(after)])
+        framed = _framed(flat, _known(length), _known(step), pad_end, with_value, 1)
+        return reshape(framed, concat([before, shape_of(framed)[1:3], after], 0))
 
 
 def _framed(signal: Tensor, length: Any, step: Any, pad_end: bool, pad_value: Any, axis: int) -> Tensor:
@@ -88,16 +94,17 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
     """The signal whose overlapping frames are the last two axes: overlapping parts are added."""
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         signal = to_tensor(signal, name="signal")
-        if signal.shape.rank is not None and signal.shape.rank < 2:
-            raise ValueError(f"Shape {signal.shape} must have rank at least 2")
-        if signal.shape.rank is None:
-            raise ValueError("signal must have a known rank")
+        signal.shape.with_rank_at_least(2)
         step = to_tensor(frame_step, name="frame_step")
         step.shape.assert_has_rank(0)
         if not step.dtype.is_integer:
             raise ValueError(f"frame_step must be an integer. Got {step.dtype}")
-        known = signal.shape.as_list()
         dims = shape_of(signal)
+        if signal.shape.rank is None:
+            flat = reshape(signal, [-1, dims[-2], dims[-1]])
+            result = overlap_and_add(flat, step)
+            return reshape(result, concat([dims[:-2], shape_of(result)[1:]], 0))
+        known = signal.shape.as_list()
         frames = dims[-2] if known[-2] is None else known[-2]
         length = dims[-1] if known[-1] is None else known[-1]
         result = _added(signal, dims[:-2], frames, length, _known(step))
@@ -166,6 +173,9 @@ def hamming_window(
 def _shifted(x: Any, axes: Any, name: str | None, default: str, back: bool) -> Tensor:
     with name_scope(name, default, [x]):
         x = to_tensor(x)
+        if axes is None and x.shape.rank is None:
+            shifts = shape_of(x) // 2
+            return roll(x, -shifts if back else shifts, range_(apply("Rank", x)))
         if axes is None:
             axes = list(range(len(x.shape.as_list())))
         chosen = [axes] if isinstance(axes, int) else list(axes)

@@ -71,6 +71,9 @@ publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.bijectors"),
     "python.ops.distributions.bijector_test_util",
 )
+publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.signals"), "python.kernel_tests.signal.test_util"
+)
 
 publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.workers"),
@@ -116,6 +119,7 @@ publish_lazily(
     "python.framework.test_util.TensorFlowTestCase",
     "python.platform.googletest.TestCase",
 )
+publish_lazily(lambda _: _from_modes("disable_with_predicate"), "python.platform.test.disable_with_predicate")
 publish_module("python.framework.test_util", "test")
 
 

@@ -90,6 +90,8 @@ def test_resources_are_registered_and_initialized_together(session):
     assert session.run(missing).tolist() == [handle.name.encode()]
     session.run(resources.initialize_resources(resources.shared_resources()))
     assert session.run(missing).tolist() == []
+    with pytest.raises(tf.errors.AlreadyExistsError, match="already exists"):
+        session.run(test_ops.resource_create_op(tf.stack([handle])))
 
 
 def test_conversions_and_errors():
@@ -395,14 +397,6 @@ def test_elements_of_batches_in_order_of_their_keys():
 def test_whether_a_graph_was_entered():
     with tf.Graph().as_default():
         assert ops.has_default_graph()
-
-
-def test_a_graph_given_to_the_optimizer_comes_back_as_it_is():
-    from tensorfleet.python.grappler import tf_optimizer
-
-    tf.constant(1.0, name="c")
-    meta = tf.train.export_meta_graph()
-    assert tf_optimizer.OptimizeGraph(tf.ConfigProto(), meta) == meta.graph_def
 
 
 def test_a_branch_of_version_2_is_a_cond():

@@ -150,3 +150,20 @@ def test_a_free_port_under_its_old_name():
     from tensorfleet.python.util import net_lib
 
     assert 0 < net_lib.pick_unused_port_or_die() < 2**16
+
+
+def test_a_test_disabled_by_a_predicate():
+    from tensorfleet.python.platform import test
+
+    class Some(test.TestCase):
+        @test.disable_with_predicate(pred=lambda: True, skip_message="not now")
+        def test_it(self):
+            raise AssertionError
+
+        @test.disable_with_predicate(pred=lambda: False, skip_message="not now")
+        def test_other(self):
+            return 3
+
+    with pytest.raises(unittest.SkipTest, match="not now"):
+        Some("test_it").test_it()
+    assert Some("test_other").test_other() == 3
