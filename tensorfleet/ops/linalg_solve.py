@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorfleet.api import export
+from tensorfleet.api import export, find
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -264,29 +264,38 @@ def matrix_solve_ls(
     """
     with name_scope(name, "matrix_solve_ls", [matrix, rhs, l2_regularizer]):
         matrix, rhs = to_tensor(matrix, name="matrix"), to_tensor(rhs, name="rhs")
-        rows, columns = matrix.shape.with_rank_at_least(2).as_list()[-2:]
-        if rows is None or columns is None:
-            raise ValueError("tf.matrix_solve_ls needs to know the size of its matrices; use set_shape.")
-        return (_normal_equations if fast else _by_singular_values)(
-            matrix, rhs, l2_regularizer, rows, columns
+        rank = matrix.shape.with_rank_at_least(2).rank
+        rows, columns = (None, None) if rank is None else matrix.shape.as_list()[-2:]
+        if not fast:
+            return _by_singular_values(matrix, rhs, l2_regularizer)
+        if rows is not None and columns is not None:
+            return _normal_equations(matrix, rhs, l2_regularizer, rows >= columns)
+        sizes = apply("Shape", matrix)
+        return find("cond")(
+            sizes[-2] >= sizes[-1],
+            lambda: _normal_equations(matrix, rhs, l2_regularizer, True),
+            lambda: _normal_equations(matrix, rhs, l2_regularizer, False),
         )
 
 
-def _normal_equations(matrix: Tensor, rhs: Tensor, l2: Any, rows: int, columns: int) -> Tensor:
-    tall = rows >= columns
+def _normal_equations(matrix: Tensor, rhs: Tensor, l2: Any, tall: bool) -> Tensor:
     gram = matmul(matrix, matrix, adjoint_a=tall, adjoint_b=not tall)
     if isinstance(l2, Tensor) or l2 != 0.0:
         weight = apply("Cast", to_tensor(l2), DstT=matrix.dtype)
-        gram += weight * eye(min(rows, columns), dtype=matrix.dtype)
+        known = matrix.shape.as_list()[-1 if tall else -2] if matrix.shape.rank else None
+        size = apply("Shape", matrix)[-1 if tall else -2] if known is None else known
+        gram += weight * eye(size, dtype=matrix.dtype)
     root = cholesky(gram)
     if tall:
         return cholesky_solve(root, matmul(matrix, rhs, adjoint_a=True))
     return matmul(matrix, cholesky_solve(root, rhs), adjoint_a=True)
 
 
-def _by_singular_values(matrix: Tensor, rhs: Tensor, l2: Any, rows: int, columns: int) -> Tensor:
+def _by_singular_values(matrix: Tensor, rhs: Tensor, l2: Any) -> Tensor:
     s, u, v = apply("Svd", matrix, compute_uv=True, full_matrices=False)
-    limit = np.finfo(matrix.dtype.real_dtype.as_numpy_dtype).eps * max(rows, columns)
+    longer = apply("Max", apply("Shape", matrix)[-2:], [0])
+    epsilon = np.finfo(matrix.dtype.real_dtype.as_numpy_dtype).eps
+    limit = apply("Cast", longer, DstT=matrix.dtype.real_dtype) * epsilon
     size = apply("Abs", s) if not s.dtype.is_complex else apply("ComplexAbs", s, Tout=s.dtype.real_dtype)
     largest = apply("Max", size, [-1], keep_dims=True)
     weight = apply("Cast", to_tensor(l2), DstT=size.dtype)

@@ -121,3 +121,20 @@ def test_gradients(make, session):
     x = tf.placeholder(tf.float64, [3, 3])
     y = make(x)
     assert tf.test.compute_gradient_error(x, [3, 3], y, y.shape.as_list(), x_init_value=A, delta=1e-5) < 1e-6
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("l2", [0.0, 0.5])
+def test_least_squares_of_matrices_of_unknown_size(session, fast, l2):
+    a, b = tf.placeholder(tf.float64), tf.placeholder(tf.float64)
+    x = tf.matrix_solve_ls(a, b, l2_regularizer=l2, fast=fast)
+    for matrix, rhs in ((TALL, B), (TALL.T, B[:2])):
+        expected = session.run(tf.matrix_solve_ls(matrix, rhs, l2_regularizer=l2, fast=fast))
+        np.testing.assert_allclose(session.run(x, {a: matrix, b: rhs}), expected)
+
+
+def test_the_gradient_of_a_root_as_one_op(session):
+    x, dy = tf.constant(np.eye(3) * 2 + 1), tf.constant(np.arange(9.0).reshape(3, 3))
+    root = tf.cholesky(x)
+    composed = tf.gradients(root, x, dy)[0]
+    np.testing.assert_allclose(*session.run([composed, tf.raw_ops.CholeskyGrad(l=root, grad=dy)]))
