@@ -260,7 +260,7 @@ def _publish_real(rank: int, inverse: bool) -> None:
             length = (
                 _length_of(x, rank, inverse) if fft_length is None else to_tensor(fft_length, dtypes.int32)
             )
-            if length.shape.with_rank(1).dims[0] == rank:
+            if length.shape.with_rank(1).as_list()[0] == rank:
                 x = _grown(x, length, rank, inverse)
             return apply(op_type, x, length, **attrs)
 

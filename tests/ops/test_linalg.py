@@ -138,3 +138,20 @@ def test_the_gradient_of_a_root_as_one_op(session):
     root = tf.cholesky(x)
     composed = tf.gradients(root, x, dy)[0]
     np.testing.assert_allclose(*session.run([composed, tf.raw_ops.CholeskyGrad(l=root, grad=dy)]))
+
+
+@pytest.mark.parametrize("shape", [[0, 2, 2], [2, 0, 0], [0, 0]])
+@pytest.mark.parametrize("name", ["sqrtm", "logm", "expm"])
+@pytest.mark.parametrize("known", [True, False])
+def test_functions_of_no_matrices(session, shape, name, known):
+    x = np.zeros(shape, np.complex64)
+    made = getattr(tf.linalg, name)(x if known else tf.placeholder_with_default(x, None))
+    assert list(session.run(made).shape) == shape
+
+
+@pytest.mark.parametrize("make", [tf.linalg.expm, tf.linalg.pinv, tf.linalg.matrix_rank])
+def test_matrices_of_unknown_rank(session, make):
+    for x in (A, np.stack([A, 2 * A]), TALL):
+        if make is not tf.linalg.expm or x is not TALL:
+            known, unknown = make(tf.constant(x)), make(tf.placeholder_with_default(x, None))
+            np.testing.assert_allclose(*session.run([known, unknown]), rtol=1e-9)
