@@ -155,3 +155,14 @@ def test_matrices_of_unknown_rank(session, make):
         if make is not tf.linalg.expm or x is not TALL:
             known, unknown = make(tf.constant(x)), make(tf.placeholder_with_default(x, None))
             np.testing.assert_allclose(*session.run([known, unknown]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("axis", [[-2, -1], [0, 2], [1, 0]])
+@pytest.mark.parametrize("kind", [np.float64, np.complex128])
+def test_spectral_norms_of_unknown_rank(session, axis, kind):
+    x = np.random.RandomState(0).rand(2, 3, 4).astype(kind)
+    for keepdims in (False, True):
+        norm = tf.norm(tf.placeholder_with_default(x, None), 2, axis=axis, keepdims=keepdims)
+        expected = np.linalg.norm(x, 2, tuple(axis), keepdims)
+        np.testing.assert_allclose(session.run(norm), expected)
+        np.testing.assert_allclose(session.run(tf.norm(x, 2, axis=axis, keepdims=keepdims)), expected)
