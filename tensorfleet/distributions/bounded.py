@@ -135,6 +135,9 @@ class Exponential(Distribution):
     def _cdf(self, x: Tensor) -> Tensor:
         return apply("Neg", apply("Expm1", apply("Neg", self._rate) * x))
 
+    def _log_survival_function(self, x: Tensor) -> Tensor:
+        return apply("Neg", self._rate * x)
+
     def _quantile(self, p: Tensor) -> Tensor:
         return apply("Neg", apply("Log1p", apply("Neg", p))) / self._rate
 

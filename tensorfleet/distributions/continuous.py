@@ -86,6 +86,12 @@ class Normal(_LocationScale):
     def _log_cdf(self, x: Tensor) -> Tensor:
         return tails.log_ndtr(self._z(x))
 
+    def _survival_function(self, x: Tensor) -> Tensor:
+        return tails.ndtr(apply("Neg", self._z(x)))
+
+    def _log_survival_function(self, x: Tensor) -> Tensor:
+        return tails.log_ndtr(apply("Neg", self._z(x)))
+
     def _entropy(self) -> Tensor:
         scale = self._scale * ones_like(self._loc)
         return number(0.5 + 0.5 * _LOG_TWO_PI, scale) + apply("Log", scale)
@@ -132,6 +138,12 @@ class LogNormal(Normal):
     def _log_cdf(self, x: Tensor) -> Tensor:
         return super()._log_cdf(apply("Log", x))
 
+    def _survival_function(self, x: Tensor) -> Tensor:
+        return super()._survival_function(apply("Log", x))
+
+    def _log_survival_function(self, x: Tensor) -> Tensor:
+        return super()._log_survival_function(apply("Log", x))
+
     def _quantile(self, p: Tensor) -> Tensor:
         return apply("Exp", super()._quantile(p))
 
@@ -170,6 +182,12 @@ class Laplace(_LocationScale):
         tail = half * apply("Exp", apply("Neg", apply("Abs", z)))
         return apply("Select", apply("Less", z, zeros_like(z)), tail, one - tail)
 
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        return tails.log_cdf_laplace(self._z(x))
+
+    def _log_survival_function(self, x: Tensor) -> Tensor:
+        return tails.log_cdf_laplace(apply("Neg", self._z(x)))
+
     def _entropy(self) -> Tensor:
         scale = self._scale * ones_like(self._loc)
         return number(math.log(2) + 1, scale) + apply("Log", scale)
@@ -194,6 +212,15 @@ class Logistic(_LocationScale):
 
     def _cdf(self, x: Tensor) -> Tensor:
         return apply("Sigmoid", self._z(x))
+
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        return apply("Neg", apply("Softplus", apply("Neg", self._z(x))))
+
+    def _survival_function(self, x: Tensor) -> Tensor:
+        return apply("Sigmoid", apply("Neg", self._z(x)))
+
+    def _log_survival_function(self, x: Tensor) -> Tensor:
+        return apply("Neg", apply("Softplus", self._z(x)))
 
     def _entropy(self) -> Tensor:
         return number(2, self._scale) + apply("Log", self._scale * ones_like(self._loc))

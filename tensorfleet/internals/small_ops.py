@@ -142,9 +142,9 @@ def gcd(a: Any, b: Any, name: str | None = None) -> Tensor:
             number.shape.assert_has_rank(0)
             if not number.dtype.is_integer:
                 raise ValueError(f"{named} must be an integer type. Got: {number.dtype}")
-        known = [constant_value(number) for number in (a, b)]
-        if known[0] is not None and known[1] is not None:
-            return to_tensor(np.gcd(*known))
+        known_a, known_b = constant_value(a), constant_value(b)
+        if known_a is not None and known_b is not None:
+            return to_tensor(np.gcd(known_a, known_b))
         more = lambda _, rest: rest > 0  # noqa: E731
         step = lambda whole, rest: (rest, find("mod")(whole, rest))  # noqa: E731
         return find("while_loop")(more, step, [a, b], back_prop=False)[0]

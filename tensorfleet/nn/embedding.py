@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.api import export
+from tensorfleet.api import export, find
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -44,8 +44,13 @@ def embedding_lookup(
 
     `params` is a tensor, a variable, a partitioned variable or a list of parts. Row i of a table in n parts
     is row i // n of part i % n ("mod"), or the parts hold consecutive rows ("div"). With `max_norm`, longer
-    rows are scaled down to that length.
+    rows are scaled down to that length. Ragged ids give ragged rows.
     """
+    if hasattr(ids, "flat_values"):
+        return find("ragged.map_flat_values")(
+            lambda flat: embedding_lookup(params, flat, partition_strategy, name, validate_indices, max_norm),
+            ids,
+        )
     return lookup_and_transform(params, ids, partition_strategy, name, max_norm)
 
 

@@ -21,7 +21,7 @@ from tensorfleet.ops.basic import zeros_of
 from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, shape_given_by, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank
-from tensorfleet.shapes import TensorShape, unknown_shape
+from tensorfleet.shapes import TensorShape, shape_text, unknown_shape
 
 _X = np.arange(6, dtype=np.float32).reshape(2, 3)
 _PADS = np.array([[1, 0], [2, 1]], np.int32)
@@ -451,6 +451,9 @@ def _rolled_shape(op: Operation) -> TensorShape:
 def _roll(xp: Any, x: Any, shift: Any, axis: Any) -> Any:
     if not x.shape:
         raise invalid("input must be 1-D or higher")
+    for name, given in (("shift", shift), ("axis", axis)):
+        if np.ndim(given) > 1:
+            raise invalid(f"{name} must be a scalar or a 1-D vector. Found: {shape_text(given.shape)}")
     if np.shape(shift) != np.shape(axis):
         raise invalid("shift and axis must have the same size")
     for k, at in enumerate(ints(axis)):

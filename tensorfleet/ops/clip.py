@@ -179,14 +179,18 @@ def _spectral(x: Tensor, axis: Any) -> Tensor:
     """The largest singular value of the matrices in two axes."""
     rank = x.shape.rank
     if rank is None:
-        raise ValueError("The 2-norm of matrices needs a tensor of known rank.")
-    pair = [a % rank for a in axis]
-    order = [i for i in range(rank) if i not in pair] + pair
-    matrices = apply("Transpose", x, np.array(order, np.int32))
-    values = apply("Svd", matrices, compute_uv=False, full_matrices=False)[0]
-    largest = reduce_max(values, -1, keepdims=True)
-    back = [int(i) for i in np.argsort(order)]
-    return apply("Transpose", apply("ExpandDims", largest, -1), np.array(back, np.int32))
+        known = apply("Rank", x)
+        pair = apply("FloorMod", np.array(axis, np.int32) + known, known)
+        others = apply("ListDiff", apply("Range", 0, known, 1), pair)[0]
+        order: Any = apply("ConcatV2", [others, pair], 0)
+        back: Any = apply("InvertPermutation", order)
+    else:
+        chosen = [a % rank for a in axis]
+        order = np.array([i for i in range(rank) if i not in chosen] + chosen, np.int32)
+        back = np.argsort(order).astype(np.int32)
+    values = apply("Svd", apply("Transpose", x, order), compute_uv=False, full_matrices=False)[0]
+    largest = reduce_max(tf_abs(values), -1, keepdims=True)
+    return apply("Transpose", apply("ExpandDims", largest, -1), back)
 
 
 def _other_norm(x: Tensor, ord: Any, axis: Any, matrices: bool) -> Tensor:

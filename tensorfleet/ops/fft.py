@@ -253,14 +253,16 @@ def _publish_real(rank: int, inverse: bool) -> None:
             if kind not in (_COMPLEX_TYPES.values() if inverse else _COMPLEX_TYPES):
                 wanted = "complex64 or complex128" if inverse else "float32 or float64"
                 raise ValueError(f"{op_type} requires tf.{wanted} inputs, got: {x}")
-            of_rank_at_least(x.shape, rank)
+            x.shape.with_rank_at_least(rank)
             attrs: dict[str, Any] = (
                 {"Treal": _real_of(kind)} if inverse else {"Tcomplex": _COMPLEX_TYPES[kind]}
             )
             length = (
                 _length_of(x, rank, inverse) if fft_length is None else to_tensor(fft_length, dtypes.int32)
             )
-            return apply(op_type, _grown(x, length, rank, inverse), length, **attrs)
+            if length.shape.with_rank(1).as_list()[0] == rank:
+                x = _grown(x, length, rank, inverse)
+            return apply(op_type, x, length, **attrs)
 
     transform.__name__ = transform.__qualname__ = name
     what = (

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops.basic import zeros_of
+from tensorfleet.ops.cast import cast
 from tensorfleet.ops.common import ints, shape_given_by
 
 
@@ -21,7 +24,7 @@ from tensorfleet.ops.common import ints, shape_given_by
     stateful=True,
 )
 def _empty(xp: Any, shape: Any, *, dtype: Any) -> Any:
-    return xp.zeros(ints(shape), dtype.np_dtype)
+    return zeros_of(ints(shape), dtype.np_dtype)
 
 
 not_differentiable("Empty")
@@ -29,13 +32,14 @@ not_differentiable("Empty")
 
 def _applied(kind: str, x: Any, i: Any, v: Any) -> Tensor:
     """With no indices, the value is as large as the tensor; with a single one, it is one row."""
-    rows, value = to_tensor(x), to_tensor(v)
+    rows = to_tensor(x)
+    value = to_tensor(v, rows.dtype.base_dtype)
     if i is None:
         count = apply(
             "Range", 0, apply("StridedSlice", apply("Shape", rows), [0], [1], [1], shrink_axis_mask=1), 1
         )
         return apply(kind, rows, count, value)
-    at = to_tensor(i)
+    at = cast(i, dtypes.int32)
     if at.shape.ndims == 0:
         return apply(kind, rows, apply("ExpandDims", at, 0), apply("ExpandDims", value, 0))
     return apply(kind, rows, at, value)
@@ -62,7 +66,7 @@ def inplace_sub(x: Any, i: Any, v: Any) -> Tensor:
 @export("python.ops.inplace_ops.empty")
 def empty(shape: Any, dtype: Any, init: bool = False) -> Tensor:
     """A tensor of a shape, whose values nobody should read before writing them; they are zeros here."""
-    return apply("Empty", to_tensor(shape), dtype=dtype, init=init)
+    return apply("Empty", to_tensor(shape, dtypes.int32), dtype=dtype, init=init)
 
 
 @export("python.ops.inplace_ops.empty_like")

@@ -130,6 +130,27 @@ def _cholesky_grad(op: Operation, grad: Any) -> Any:
     return (half + adjoint(half)) * 0.5
 
 
+@op(
+    "CholeskyGrad",
+    "l: T, grad: T -> output: T",
+    "T: {half, float, double}",
+    shape=square_like,
+    examples=[
+        case(np.linalg.cholesky(_POSITIVE), _POSITIVE + 1.0, grad=False),
+        case(_EMPTY, _EMPTY, grad=False),
+    ],
+)
+@in_one_thread
+def _cholesky_grad_op(xp: Any, root: Any, grad: Any) -> Any:
+    need_square(root)
+    wide_root = wide(xp.tril(root))
+    inverse = xp.linalg.inv(wide_root)
+    middle = xp.tril(xp.matmul(adjoint_of(xp, wide_root), wide(grad)))
+    middle = middle - middle * xp.eye(root.shape[-1], dtype=middle.dtype) / 2
+    half = xp.matmul(xp.matmul(adjoint_of(xp, inverse), middle), inverse)
+    return ((half + adjoint_of(xp, half)) / 2).astype(root.dtype)
+
+
 @export("cholesky", "linalg.cholesky")
 def cholesky(input: Any, name: str | None = None) -> Tensor:
     """The lower triangular root of positive definite matrices: `input = root root^H`."""

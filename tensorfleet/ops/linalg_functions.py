@@ -88,9 +88,9 @@ def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None)
 
 def _each(function: Any, x: np.ndarray) -> np.ndarray:
     """A function of a matrix on each matrix of a batch."""
-    flat = x.reshape(-1, *x.shape[-2:])
-    made = [function(m) for m in flat]
-    return np.stack(made).reshape(x.shape) if made else x
+    if not x.size:
+        return x
+    return np.stack([function(m) for m in x.reshape(-1, *x.shape[-2:])]).reshape(x.shape)
 
 
 @op(
@@ -190,7 +190,7 @@ def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
     """The exponential of each matrix of a batch."""
     with name_scope(name, "matrix_exponential", [input]):
         x = to_tensor(input, name="input")
-        if x.shape.rank == 0 or x.shape.as_list()[-2:] == [0, 0]:
+        if x.shape.rank == 0 or (x.shape.rank and x.shape.as_list()[-2:] == [0, 0]):
             return x
         kind = x.dtype.base_dtype
         size = apply("Abs", x) if not kind.is_complex else apply("ComplexAbs", x, Tout=kind.real_dtype)

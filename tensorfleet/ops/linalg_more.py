@@ -94,9 +94,11 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
         return matmul(v / (apply("ExpandDims", usable, -2) if scale is None else scale), u, adjoint_b=True)
 
 
-def _limit(a: Tensor) -> float:
+def _limit(a: Tensor) -> Any:
     """What rounding leaves of a zero, relative to the largest singular value."""
-    sizes = a.shape.with_rank_at_least(2).as_list()[-2:]
-    if None in sizes:
-        raise ValueError("The size of the matrices must be known here; use set_shape, or give the tolerance.")
-    return float(np.finfo(a.dtype.real_dtype.as_numpy_dtype).eps * max(sizes))
+    epsilon = float(np.finfo(a.dtype.real_dtype.as_numpy_dtype).eps)
+    sizes = [None] if a.shape.with_rank_at_least(2).rank is None else a.shape.as_list()[-2:]
+    if None not in sizes:
+        return epsilon * max(size for size in sizes if size is not None)
+    longer = apply("Max", apply("Shape", a)[-2:], [0])
+    return apply("Cast", longer, DstT=a.dtype.real_dtype) * epsilon

@@ -13,7 +13,7 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank_at_least
-from tensorfleet.shapes import TensorShape
+from tensorfleet.shapes import TensorShape, shape_text
 
 _X = np.array([[3.0, 1.0, 2.0], [9.0, 8.0, 7.5]])
 
@@ -74,8 +74,23 @@ for _name in ("DeepCopy", "DebugGradientIdentity"):
     not_differentiable(_name)
 
 
+def _check_rows(x: tuple, i: tuple, v: tuple) -> None:
+    """Raises unless `v` has a row of `x` for each of the indices."""
+    told = f"{shape_text(x)} vs. {shape_text(v)}"
+    if len(i) != 1:
+        raise errors.invalid(f"i must be a vector. {shape_text(i)}")
+    if len(x) != len(v):
+        raise errors.invalid(f"x and v shape doesn't match (ranks differ): {told}")
+    for axis in range(1, len(x)):
+        if x[axis] != v[axis]:
+            raise errors.invalid(f"x and v shape doesn't match at index {axis} : {told}")
+    if i[0] != v[0]:
+        raise errors.invalid(f"i and x shape doesn't match at index 0: {shape_text(i)} vs. {shape_text(v)}")
+
+
 def _inplace(name: str, act: Any) -> None:
     def kernel(xp: Any, x: Any, i: Any, v: Any) -> Any:
+        _check_rows(x.shape, i.shape, v.shape)
         if xp is np:
             made = np.array(x)
             act(made, np.asarray(i), v)

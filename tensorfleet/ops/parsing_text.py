@@ -297,6 +297,8 @@ def raw_values(text: Any, out_type: DType, little_endian: bool) -> np.ndarray:
         raise _invalid(
             f"Input to DecodeRaw has length {length} that is not a multiple of {size}, the size of {_c_name(out_type)}"
         )
+    if not length:
+        return np.zeros((*shape, 0), out_type.np_dtype)
     made = buffer.rows(length).reshape(*shape, length)
     if size > 1:
         made = np.ascontiguousarray(made).view(out_type.np_dtype)

@@ -76,6 +76,16 @@ def _load_and_remap_matrix(
             raise errors.invalid(
                 f"remapping id {places.max()} is out of range: the old tensor has {old.shape}"
             )
+    for places in (rows, columns):
+        used, counts = np.unique(places[places >= 0], return_counts=True)
+        if (counts > 1).any():
+            old_id = used[np.argmax(counts > 1)]
+            both = np.flatnonzero(places == old_id)[:2]
+            raise errors.UnimplementedError(
+                None,
+                None,
+                f"Old ID {old_id} is mapped to both new ID {both[0]} and {both[1]}, which is not currently supported.",
+            )
     kept = (rows[:, None] >= 0) & (columns[None, :] >= 0)
     missing = int((~kept).sum())
     if np.size(initial) != missing:

@@ -172,6 +172,9 @@ def hamming_window(
 def _shifted(x: Any, axes: Any, name: str | None, default: str, back: bool) -> Tensor:
     with name_scope(name, default, [x]):
         x = to_tensor(x)
+        if axes is None and x.shape.rank is None:
+            half = shape_of(x) // 2
+            return roll(x, -half if back else half, range_(apply("Rank", x)))
         if axes is None:
             axes = list(range(len(x.shape.as_list())))
         chosen = [axes] if isinstance(axes, int) else list(axes)

@@ -23,6 +23,7 @@ from tensorfleet.ops.array_transpose import transpose
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.complex_numbers import complex as complex_
 from tensorfleet.ops.complex_numbers import real
+from tensorfleet.ops.math_binary import maximum
 from tensorfleet.ops.reduce import reduce_sum
 from tensorfleet.ops.sums import linspace
 from tensorfleet.signal.frames import frame, hann_window, overlap_and_add
@@ -109,8 +110,10 @@ def inverse_stft(
             if size > length:
                 frames = frames[..., :length]
             elif size < length:
-                rank = len(frames.shape.as_list())
-                frames = pad(frames, [[0, 0]] * (rank - 1) + [[0, length - size]])
+                room = apply(
+                    "Fill", concat([shape_of(frames)[:-1], [length - size]], 0), to_tensor(0, frames.dtype)
+                )
+                frames = concat([frames, room], -1)
         else:
             frames = frames[..., :length]
         if window_fn is not None:
@@ -141,11 +144,10 @@ def _fit(x: Tensor, n: int | None) -> Tensor:
     if n is None:
         return x
     known = x.shape.as_list()[-1]
-    if known is None:
-        raise ValueError("n needs an input whose last dimension is known.")
-    if n <= known:
-        return x[..., :n]
-    return pad(x, [[0, 0]] * (len(x.shape.as_list()) - 1) + [[0, n - known]])
+    missing = maximum(n - shape_of(x)[-1], 0) if known is None else max(n - known, 0)
+    if known is None or n > known:
+        x = pad(x, [[0, 0]] * (len(x.shape.as_list()) - 1) + [[0, missing]])
+    return x[..., :n]
 
 
 @export("signal.dct", "spectral.dct")
@@ -161,6 +163,10 @@ def dct(
     with name_scope(name, "dct", None):
         kind = input.dtype if isinstance(input, Tensor) and input.dtype.is_floating else dtypes.float32
         x = to_tensor(input, None if isinstance(input, Tensor) else kind)
+        if x.shape.rank is None and axis == -1:
+            dims = shape_of(x)
+            flat = dct(reshape(x, [-1, dims[-1]]), type, n, norm=norm)
+            return reshape(flat, concat([dims[:-1], shape_of(flat)[1:]], 0))
         rank = len(x.shape.as_list())
         if axis % rank != rank - 1:
             order = [i for i in range(rank) if i != axis % rank] + [axis % rank]
@@ -268,7 +274,7 @@ def _check_mel(bins: int, sample_rate: Any, low: float, high: float, kind: dtype
 @export("signal.linear_to_mel_weight_matrix")
 def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20,
-    num_spectrogram_bins: int = 129,
+    num_spectrogram_bins: Any = 129,
     sample_rate: Any = 8000,
     lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0,
@@ -278,14 +284,10 @@ def linear_to_mel_weight_matrix(
     """The matrix [spectrogram bins, mel bins] that turns a linear spectrogram into a mel one."""
     with name_scope(name, "linear_to_mel_weight_matrix"):
         kind = dtypes.as_dtype(dtype)
-        _check_mel(num_mel_bins, sample_rate, lower_edge_hertz, upper_edge_hertz, kind)
-        if isinstance(sample_rate, Tensor):
-            value = constant_value(sample_rate)
-            if value is None:
-                raise ValueError("sample_rate must be a number, or a tensor whose value is known.")
-            sample_rate = value.item()
+        rate, bins = _number(sample_rate), _number(num_spectrogram_bins)
+        _check_mel(num_mel_bins, rate, lower_edge_hertz, upper_edge_hertz, kind)
         # Frequency zero takes no part.
-        lines = linspace(to_tensor(0, kind), to_tensor(sample_rate / 2.0, kind), num_spectrogram_bins)[1:]
+        lines = linspace(to_tensor(0, kind), cast(rate, kind) / 2.0, bins)[1:]
         mels = expand_dims(_MEL_SLOPE * apply("Log", 1.0 + lines / _MEL_BREAK), 1)
         edges = np.linspace(_mel(lower_edge_hertz), _mel(upper_edge_hertz), num_mel_bins + 2)
         low, centre, high = (edges[i : num_mel_bins + i].astype(kind.np_dtype) for i in range(3))
@@ -294,13 +296,19 @@ def linear_to_mel_weight_matrix(
         return pad(weights, [[1, 0], [0, 0]])
 
 
+def _number(x: Any) -> Any:
+    """The number a tensor is known to be, else the tensor; what is no tensor as it is."""
+    value = constant_value(x) if isinstance(x, Tensor) else None
+    return x if value is None else value.item()
+
+
 @export("signal.mfccs_from_log_mel_spectrograms")
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
     """Mel-frequency cepstral coefficients of log-magnitude mel spectrograms [..., mel bins]."""
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
         x = to_tensor(log_mel_spectrograms)
-        last = x.shape.as_list()[-1]
-        if last is not None and last == 0:
+        last = x.shape.as_list()[-1] if x.shape.rank else None
+        if last == 0:
             raise ValueError(f"num_mel_bins must be positive. Got: {x}")
         count = cast(shape_of(x)[-1], x.dtype.base_dtype) if last is None else last
         return dct(x, type=2) * apply("Rsqrt", cast(count * 2.0, x.dtype.base_dtype))

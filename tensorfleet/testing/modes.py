@@ -127,14 +127,19 @@ def run_gpu_only(func: Callable) -> Callable:
 run_cuda_only = run_gpu_only
 
 
-def skip_if(condition: Any) -> Callable:
+def disable_with_predicate(pred: Callable[[], Any], skip_message: str) -> Callable:
+    """Skips the test, with a message, when what a function gives at the time of the test is true."""
+    return skip_if(pred, skip_message)
+
+
+def skip_if(condition: Any, message: str = "The test's condition for being skipped holds.") -> Callable:
     """Skips the test when a condition, or what a function gives at the time of the test, is true."""
 
     def decorate(test: Callable) -> Callable:
         @functools.wraps(test)
         def decorated(self: Any, *args: Any, **kwargs: Any) -> Any:
             if condition() if callable(condition) else condition:
-                self.skipTest("The test's condition for being skipped holds.")
+                self.skipTest(message)
             return test(self, *args, **kwargs)
 
         return decorated

@@ -87,6 +87,9 @@ publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.bijectors"),
     "python.ops.distributions.bijector_test_util",
 )
+publish_lazily(
+    lambda _: importlib.import_module("tensorfleet.testing.signals"), "python.kernel_tests.signal.test_util"
+)
 
 publish_lazily(
     lambda _: importlib.import_module("tensorfleet.testing.workers"),
@@ -139,6 +142,7 @@ publish_lazily(
     _TEST_UTIL + "assert_equal_graph_def_v1",
     _TEST_UTIL + "assert_equal_graph_def_v2",
 )
+publish_lazily(lambda _: _from_modes("disable_with_predicate"), "python.platform.test.disable_with_predicate")
 publish_module("python.framework.test_util", "test")
 
 

@@ -181,6 +181,12 @@ class _Stub:
     exists = False
 
 
+def _stub_of(handle: Any) -> _Stub:
+    """The resource of a handle: the first, of a tensor of handles."""
+    first: _Stub = handle.flat[0] if isinstance(handle, np.ndarray) else handle
+    return first
+
+
 _HANDLE = "container: string = ''; shared_name: string = ''"
 
 
@@ -191,7 +197,10 @@ def _stub_resource(ctx: Any, *, container: bytes, shared_name: bytes) -> Any:
 
 @_op("ResourceCreateOp", "resource: resource ->", host=True, stateful=True)
 def _create_resource(ctx: Any, resource: Any) -> None:
-    resource.exists = True
+    stub = _stub_of(resource)
+    if stub.exists:
+        raise errors.AlreadyExistsError(None, None, "Resource already exists.")
+    stub.exists = True
 
 
 @_op(
@@ -202,12 +211,12 @@ def _create_resource(ctx: Any, resource: Any) -> None:
     stateful=True,
 )
 def _is_initialized(ctx: Any, resource: Any) -> Any:
-    return np.bool_(resource.exists)
+    return np.bool_(_stub_of(resource).exists)
 
 
 @_op("ResourceUsingOp", "resource: resource ->", host=True, stateful=True)
 def _use_resource(ctx: Any, resource: Any) -> None:
-    if not resource.exists:
+    if not _stub_of(resource).exists:
         raise errors.NotFoundError(None, None, "Resource does not exist.")
 
 

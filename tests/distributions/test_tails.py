@@ -65,3 +65,21 @@ def test_the_inverse_is_exact_in_the_middle_and_infinite_at_the_ends(kind):
 
 def test_the_bounds_of_the_middle_are_known_by_name():
     assert math.LOGNDTR_FLOAT32_LOWER == -10 and math.LOGNDTR_FLOAT64_UPPER.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("make", "theirs"),
+    [
+        (lambda: tf.distributions.Normal(1.0, 2.0), stats.norm(1, 2)),
+        (lambda: tf.distributions.Laplace(1.0, 2.0), stats.laplace(1, 2)),
+        (lambda: tf.distributions.Exponential(0.5), stats.expon(scale=2)),
+        (lambda: tf.contrib.distributions.Logistic(1.0, 2.0), stats.logistic(1, 2)),
+    ],
+)
+def test_what_is_left_far_out_is_still_told(make, theirs):
+    x = np.array([0.5, 3.0, 60.0, 150.0], np.float32)
+    value = tf.constant(x)
+    left = make().log_survival_function(value)
+    np.testing.assert_allclose(_run(left), theirs.logsf(x.astype(float)), rtol=1e-4)
+    assert np.isfinite(_run(tf.gradients(left, value)[0])).all()
+    np.testing.assert_allclose(_run(make().log_cdf(-x[:1] * 0 + 0.25)), theirs.logcdf([0.25]), rtol=1e-5)

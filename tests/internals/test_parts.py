@@ -90,6 +90,8 @@ def test_resources_are_registered_and_initialized_together(session):
     assert session.run(missing).tolist() == [handle.name.encode()]
     session.run(resources.initialize_resources(resources.shared_resources()))
     assert session.run(missing).tolist() == []
+    with pytest.raises(tf.errors.AlreadyExistsError, match="already exists"):
+        session.run(test_ops.resource_create_op(tf.stack([handle])))
 
 
 def test_conversions_and_errors():

@@ -80,3 +80,9 @@ def test_a_function_of_the_rows_is_computed_where_each_part_is(session):
         np.testing.assert_array_equal(session.run(made), table.sum(axis=1)[np.array(ids)])
     rows = embedding_ops.embedding_lookup_v2([table[:3], table[3:]], ids)
     np.testing.assert_array_equal(session.run(rows), table[np.array(ids)])
+
+
+def test_rows_at_ragged_ids(session):
+    ids = tf.ragged.constant([[0, 2], [1]])
+    rows = tf.nn.embedding_lookup(tf.constant([[3.0, 4.0], [0.0, 1.0], [2.0, 0.0]]), ids, max_norm=1.0)
+    assert session.run(rows).to_list() == [[[pytest.approx(0.6), pytest.approx(0.8)], [1, 0]], [[0, 1]]]

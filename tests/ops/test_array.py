@@ -456,3 +456,17 @@ def test_a_vector_of_conditions_tells_nothing_of_the_rows_it_chooses_from():
     assert tf.where(tf.constant([True, False]), rows, rows).shape.as_list() == [None, 3]
     with pytest.raises(ValueError, match="not compatible|incompatible"):
         tf.where(tf.constant([True, False]), tf.zeros([3, 3]), rows)
+
+
+def test_what_is_rolled_and_how_far_has_the_right_rank():
+    x, shift, axis = (tf.placeholder(tf.int32) for _ in range(3))
+    rolled = tf.roll(x, shift, axis)
+    with tf.Session() as sess:
+        for given, words in (
+            ((7, 1, 0), "input must be 1-D or higher"),
+            (([[1, 2]], [[0, 1]], 1), "shift must be a scalar or a 1-D vector"),
+            (([[1, 2]], 1, [[0, 1]]), "axis must be a scalar or a 1-D vector"),
+            (([[1, 2]], [1], [0, 1]), "shift and axis must have the same size"),
+        ):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+                sess.run(rolled, dict(zip((x, shift, axis), given, strict=True)))

@@ -31,3 +31,24 @@ def test_a_sum_scattered_into_a_new_tensor_has_a_gradient():
     y = gen_array_ops.scatter_nd_non_aliasing_add(x, [[1]], u)
     assert run(y).tolist() == [1, 7]
     assert [g.tolist() for g in run(tf.gradients(y * y, [x, u]))] == [[2, 14], [14]]
+
+
+@pytest.mark.parametrize(
+    ("i", "v", "words"),
+    [
+        ([[0]], [[10]], "i must be a vector"),
+        ([0], [10], "x and v shape doesn't match"),
+        ([0], [[10, 11]], "x and v shape doesn't match at index 1"),
+        ([0, 1], [[10]], "i and x shape doesn't match"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(i, v, words):
+    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        sess.run(inplace_ops.inplace_update([[1.0]], i, v))
+
+
+def test_values_become_those_of_the_tensor_and_indices_are_of_any_type():
+    with tf.Session() as sess:
+        found = sess.run(inplace_ops.inplace_add(tf.ones([3]), np.array([2]), np.array([5])))
+        assert found.tolist() == [1, 1, 6]
+        assert sess.run(inplace_ops.empty((), tf.string)) == b""

@@ -150,3 +150,48 @@ def test_gradients(make, session):
     x = tf.placeholder(tf.float64, [3, 3])
     y = make(x)
     assert tf.test.compute_gradient_error(x, [3, 3], y, y.shape.as_list(), x_init_value=A, delta=1e-5) < 1e-6
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("l2", [0.0, 0.5])
+def test_least_squares_of_matrices_of_unknown_size(session, fast, l2):
+    a, b = tf.placeholder(tf.float64), tf.placeholder(tf.float64)
+    x = tf.matrix_solve_ls(a, b, l2_regularizer=l2, fast=fast)
+    for matrix, rhs in ((TALL, B), (TALL.T, B[:2])):
+        expected = session.run(tf.matrix_solve_ls(matrix, rhs, l2_regularizer=l2, fast=fast))
+        np.testing.assert_allclose(session.run(x, {a: matrix, b: rhs}), expected)
+
+
+def test_the_gradient_of_a_root_as_one_op(session):
+    x, dy = tf.constant(np.eye(3) * 2 + 1), tf.constant(np.arange(9.0).reshape(3, 3))
+    root = tf.cholesky(x)
+    composed = tf.gradients(root, x, dy)[0]
+    np.testing.assert_allclose(*session.run([composed, tf.raw_ops.CholeskyGrad(l=root, grad=dy)]))
+
+
+@pytest.mark.parametrize("shape", [[0, 2, 2], [2, 0, 0], [0, 0]])
+@pytest.mark.parametrize("name", ["sqrtm", "logm", "expm"])
+@pytest.mark.parametrize("known", [True, False])
+def test_functions_of_no_matrices(session, shape, name, known):
+    x = np.zeros(shape, np.complex64)
+    made = getattr(tf.linalg, name)(x if known else tf.placeholder_with_default(x, None))
+    assert list(session.run(made).shape) == shape
+
+
+@pytest.mark.parametrize("make", [tf.linalg.expm, tf.linalg.pinv, tf.linalg.matrix_rank])
+def test_matrices_of_unknown_rank(session, make):
+    for x in (A, np.stack([A, 2 * A]), TALL):
+        if make is not tf.linalg.expm or x is not TALL:
+            known, unknown = make(tf.constant(x)), make(tf.placeholder_with_default(x, None))
+            np.testing.assert_allclose(*session.run([known, unknown]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("axis", [[-2, -1], [0, 2], [1, 0]])
+@pytest.mark.parametrize("kind", [np.float64, np.complex128])
+def test_spectral_norms_of_unknown_rank(session, axis, kind):
+    x = np.random.RandomState(0).rand(2, 3, 4).astype(kind)
+    for keepdims in (False, True):
+        norm = tf.norm(tf.placeholder_with_default(x, None), 2, axis=axis, keepdims=keepdims)
+        expected = np.linalg.norm(x, 2, tuple(axis), keepdims)
+        np.testing.assert_allclose(session.run(norm), expected)
+        np.testing.assert_allclose(session.run(tf.norm(x, 2, axis=axis, keepdims=keepdims)), expected)

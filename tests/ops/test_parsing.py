@@ -306,3 +306,9 @@ def test_what_is_no_tensor_is_told(session):
 def test_the_defaults_of_csv_columns_are_a_list():
     with pytest.raises(TypeError, match="Expected list for 'record_defaults'"):
         tf.decode_csv(tf.constant("1,2"), np.zeros(2))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_empty_strings_hold_no_numbers(session, count):
+    text = tf.placeholder(tf.string, [None])
+    assert session.run(tf.decode_raw(text, tf.float16), {text: [""] * count}).shape == (count, 0)

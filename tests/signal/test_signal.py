@@ -87,3 +87,57 @@ def test_how_many_lines_a_spectrum_has_may_be_known_late(session):
     )
     with pytest.raises(ValueError, match="num > 0"):
         tf.signal.linear_to_mel_weight_matrix(num_spectrogram_bins=0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: tf.signal.frame(x, 8, 3),
+        lambda x: tf.signal.frame(x, 8, tf.placeholder_with_default(3, []), pad_end=True, pad_value=9),
+        lambda x: tf.signal.frame(x, 2, 1, axis=0),
+        lambda x: tf.signal.overlap_and_add(x, 4),
+        lambda x: tf.signal.stft(x, 8, 2),
+        lambda x: tf.signal.dct(x, n=16),
+        lambda x: tf.signal.idct(x, norm="ortho"),
+        lambda x: tf.signal.mfccs_from_log_mel_spectrograms(x),
+        lambda x: tf.signal.fftshift(x),
+        lambda x: tf.signal.ifftshift(x),
+        lambda x: tf.signal.inverse_stft(tf.complex(x, x), 70, 4, fft_length=58),
+    ],
+)
+def test_signals_of_unknown_rank(session, call):
+    unknown = call(tf.placeholder_with_default(SIGNAL, None))
+    np.testing.assert_allclose(*session.run([unknown, call(tf.constant(SIGNAL))]), rtol=1e-5, atol=1e-5)
+
+
+def test_mel_weights_of_what_is_known_later(session):
+    known = tf.signal.linear_to_mel_weight_matrix(20, 129, 8000, dtype=tf.float64)
+    for bins, rate in (
+        (tf.placeholder_with_default(129, []), 8000.0),
+        (129, tf.placeholder_with_default(8000.0, [])),
+    ):
+        later = tf.signal.linear_to_mel_weight_matrix(20, bins, rate, dtype=tf.float64)
+        np.testing.assert_allclose(*session.run([known, later]), atol=1e-9)
+    with pytest.raises(ValueError, match="num > 0"):
+        tf.signal.linear_to_mel_weight_matrix(num_spectrogram_bins=0)
+
+
+@pytest.mark.parametrize("kind", ["rfft", "irfft"])
+def test_lengths_of_transforms_are_checked(kind):
+    transform = getattr(tf.signal, f"{kind}2d")
+    x = np.ones([4, 4], np.float32 if kind == "rfft" else np.complex64)
+    for bad, length, message in (
+        (x[0], None, r"Shape \(4,\) must have rank at least 2"),
+        (x, [[2, 2]], r"Shape \(1, 2\) must have rank 1"),
+        (x, [2, 2, 2], "Dimension must be 2 but is 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            transform(bad, length)
+
+
+@pytest.mark.parametrize("signal", [1, 1.5])
+def test_a_signal_has_an_axis(signal):
+    with pytest.raises(ValueError, match="rank at least 1"):
+        tf.signal.frame(signal, 1, 1)
+    with pytest.raises(ValueError, match="rank 0"):
+        tf.signal.frame([signal], 1, 1, pad_end=True, pad_value=[signal])

@@ -169,3 +169,20 @@ def test_combinations_have_names():
     made = test_util.generate_combinations_with_testcase_name(shape=[(2, 3)], kind=["a", "b"])
     assert [m["testcase_name"] for m in made] == ["_test_kind_a_shape_23", "_test_kind_b_shape_23"]
     assert made[0]["shape"] == (2, 3)
+
+
+def test_a_test_disabled_by_a_predicate():
+    from tensorfleet.python.platform import test
+
+    class Some(test.TestCase):
+        @test.disable_with_predicate(pred=lambda: True, skip_message="not now")
+        def test_it(self):
+            raise AssertionError
+
+        @test.disable_with_predicate(pred=lambda: False, skip_message="not now")
+        def test_other(self):
+            return 3
+
+    with pytest.raises(unittest.SkipTest, match="not now"):
+        Some("test_it").test_it()
+    assert Some("test_other").test_other() == 3

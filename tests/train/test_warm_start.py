@@ -112,6 +112,20 @@ def test_initializers_map_rows_and_columns_of_a_checkpoint_part_by_part(saved):
         )([4, 2])
 
 
+def test_a_row_of_a_checkpoint_goes_to_one_place_only(saved):
+    twice = tf.raw_ops.LoadAndRemapMatrix(
+        ckpt_path=saved,
+        old_tensor_name="table",
+        row_remapping=[1, 0, 1],
+        col_remapping=np.zeros(0, np.int64),
+        initializing_values=np.zeros(0, np.float32),
+        num_rows=3,
+        num_cols=2,
+    )
+    with tf.Session() as session, pytest.raises(tf.errors.UnimplementedError, match="both new ID 0 and 2"):
+        session.run(twice)
+
+
 def test_a_checkpoint_of_objects_serves_programs_that_know_names(tmp_path):
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.get_variable("v", initializer=[1.0, 2.0])
