@@ -13,7 +13,7 @@ from tensorfleet.estimator.public_head import ReadyHead, broadcast, default
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
-from tensorfleet.keras import measures
+from tensorfleet.keras import counting, measures
 
 _CLASS_KEYS = ["class_ids", "classes", "all_class_ids", "all_classes"]
 
@@ -23,11 +23,11 @@ def _accuracy(name: str, limit: float) -> Any:
 
 
 def _precision(name: str, limit: float) -> Any:
-    return measures.Precision(name=name, thresholds=limit)
+    return counting.Precision(name=name, thresholds=limit)
 
 
 def _recall(name: str, limit: float) -> Any:
-    return measures.Recall(name=name, thresholds=limit)
+    return counting.Recall(name=name, thresholds=limit)
 
 
 def _at_thresholds(thresholds: tuple) -> dict[str, tuple[Callable, float]]:
@@ -149,13 +149,13 @@ class BinaryClassHead(_ClassHead):
         labels_mean = measures.Mean(name="label/mean")
         return {
             "accuracy": measures.Accuracy(name="accuracy"),
-            "precision": measures.Precision(name="precision"),
-            "recall": measures.Recall(name="recall"),
+            "precision": counting.Precision(name="precision"),
+            "recall": counting.Recall(name="recall"),
             "prediction/mean": measures.Mean(name="prediction/mean"),
             "label/mean": labels_mean,
             "accuracy_baseline": _BaselineAccuracy(labels_mean, name="accuracy_baseline"),
-            "auc": measures.AUC(name="auc"),
-            "auc_precision_recall": measures.AUC(curve="PR", name="auc_precision_recall"),
+            "auc": counting.AUC(name="auc"),
+            "auc_precision_recall": counting.AUC(curve="PR", name="auc_precision_recall"),
             **{key: kind(key, limit) for key, (kind, limit) in _at_thresholds(self._thresholds).items()},
         }
 
@@ -306,16 +306,16 @@ class MultiLabelHead(_ClassHead):
 
     def _measures(self) -> dict:
         made = {
-            "auc": measures.AUC(name="auc"),
-            "auc_precision_recall": measures.AUC(curve="PR", name="auc_precision_recall"),
+            "auc": counting.AUC(name="auc"),
+            "auc_precision_recall": counting.AUC(curve="PR", name="auc_precision_recall"),
             **{key: kind(key, limit) for key, (kind, limit) in _at_thresholds(self._thresholds).items()},
         }
         for number in self._measured:
             called = self._called(number)
             made[f"probability_mean/{called}"] = measures.Mean(name=f"probability_mean/{called}")
-            made[f"auc/{called}"] = measures.AUC(name=f"auc/{called}")
+            made[f"auc/{called}"] = counting.AUC(name=f"auc/{called}")
             pr = f"auc_precision_recall/{called}"
-            made[pr] = measures.AUC(curve="PR", name=pr)
+            made[pr] = counting.AUC(curve="PR", name=pr)
         return made
 
     def _update(self, metrics: dict, labels: Tensor, logits: Tensor, weights: Any, given: Any) -> None:
