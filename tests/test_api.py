@@ -107,7 +107,6 @@ def test_a_wrong_argument_list_is_noticed():
 # Where TensorFlow raises NotImplementedError itself: what a subclass must define, what has no meaning.
 UNIMPLEMENTED = {
     "ops/sparse_elements.py",  # gradients that TensorFlow refuses in these words
-    "ops/nn_fused.py",  # an op that newer graphs may not have, in TensorFlow's words
     "ops/sparse_math.py",
     "contrib/external_optimizer.py",  # what an optimizer of one's own defines
     "distributions/base.py",  # a distribution without an entropy, mode, ...

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tensorfleet as tf
-from tests.test_api import arguments, same_default
+from tests.support.signatures import arguments, same_default
 
 # Where we differ on purpose. An entry that is no longer needed fails the test.
 DIFFERENT = {

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+_SECONDS = 60.0  # for a process to begin
 _pools: list[Any] = []  # those of processes, which `terminate_keras_multiprocessing_pools` ends
 
 
@@ -51,7 +52,7 @@ class SequenceEnqueuer:
         with warnings.catch_warnings():
             # JAX warns of forks; what the processes run is the sequence alone, and no graph.
             warnings.simplefilter("ignore")
-            made.submit(int).result()
+            made.submit(int).result(_SECONDS)
         _pools.append(made)
         return made
 

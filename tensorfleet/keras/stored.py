@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tensorfleet.keras import state
+from tensorfleet.keras import plain_pickles, state
 from tensorfleet.keras.fetching import keras_folder
 
 
@@ -63,7 +62,7 @@ Split = tuple[tuple[Any, Any], tuple[Any, Any]]
 def _pickled(path: str, labels: str) -> tuple[np.ndarray, np.ndarray]:
     """The images and the labels of a batch, as its authors wrote them."""
     with open(_located(path), "rb") as file:
-        found = {key.decode(): value for key, value in pickle.load(file, encoding="bytes").items()}
+        found = {key.decode(): value for key, value in plain_pickles.load(file, encoding="bytes").items()}
     return found["data"].reshape(-1, 3, 32, 32), np.asarray(found[labels])
 
 
@@ -150,8 +149,8 @@ def imdb(
 ) -> Split:
     """`(x_train, y_train), (x_test, y_test)`: reviews of films as lists of the numbers of their words; 1 is praise."""
     num_words = _old_name(num_words, kwargs)
-    with np.load(_located(path), allow_pickle=True) as file:
-        train, test = [(file[f"x_{part}"], file[f"y_{part}"]) for part in ("train", "test")]
+    file = plain_pickles.load_arrays(_located(path))
+    train, test = [(file[f"x_{part}"], file[f"y_{part}"]) for part in ("train", "test")]
     random = np.random.RandomState(seed)
     train, test = _shuffled(random, *train), _shuffled(random, *test)
     texts = _marked([*train[0], *test[0]], start_char, index_from, 0, 1 << 62, None)
@@ -176,8 +175,8 @@ def reuters(
 ) -> Split:
     """`(x_train, y_train), (x_test, y_test)`: news as lists of the numbers of their words, of 46 topics."""
     num_words = _old_name(num_words, kwargs)
-    with np.load(_located(path), allow_pickle=True) as file:
-        texts, labels = _shuffled(np.random.RandomState(seed), file["x"], file["y"])
+    file = plain_pickles.load_arrays(_located(path))
+    texts, labels = _shuffled(np.random.RandomState(seed), file["x"], file["y"])
     found = _marked(list(texts), start_char, index_from, 0, 1 << 62, None)
     found, labels = _short(found, labels, maxlen)
     words = num_words or max(max(text) for text in found) + 1

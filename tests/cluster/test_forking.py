@@ -7,10 +7,18 @@ import sys
 import pytest
 
 PROGRAM = """
-import os, sys
+import os, random, sys
 import tensorfleet as tf
 
-server = tf.train.Server.create_local_server()
+def made():
+    """A server at a port that the system gives to nobody by itself."""
+    for port in random.SystemRandom().sample(range(20000, 30000), 100):
+        try:
+            return tf.train.Server({"local": [f"localhost:{port}"]})
+        except tf.errors.UnknownError:  # somebody has it
+            pass
+
+server = made()
 wire = server.target.replace("localhost", "127.0.0.1")
 with tf.device("/job:local/task:0"):
     v = tf.Variable(1.0)

@@ -173,7 +173,7 @@ def test_uninstalling_leaves_nothing():
         ("distribute.OtherStrategy", "docs/distribute.md"),
         ("contrib.distribute.OtherStrategy", "docs/distribute.md"),
         ("contrib.eager.Iterator", "tf.Session"),
-        ("function", "tf.Session"),
+        ("enable_eager_execution", "tf.Session"),
         ("python.debug.TensorBoardDebugWrapperSession", "tf.Print"),
     ],
 )
