@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import zipfile
 from typing import IO, Any
@@ -33,7 +34,7 @@ def load(file: IO[bytes], encoding: str = "ASCII") -> Any:
     return _Plain(file, encoding=encoding).load()
 
 
-def load_arrays(path: str) -> dict[str, np.ndarray]:
+def load_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, whose elements may be lists."""
     with zipfile.ZipFile(path) as archive:
         return {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()}

@@ -11,7 +11,7 @@ import os, random, sys
 import tensorfleet as tf
 
 def made():
-    """A server at a port that the system gives to nobody by itself."""
+    # At a port that the system gives to nobody by itself.
     for port in random.SystemRandom().sample(range(20000, 30000), 100):
         try:
             return tf.train.Server({"local": [f"localhost:{port}"]})
