@@ -16,7 +16,11 @@ UNDEFINED = {"Svd", "SelfAdjointEigV2", "BlockLSTM", "DecodeJSONExample", "Finge
 UNDEFINED |= {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "DepthwiseConv2dNativeBackpropFilter"}
 # TensorFlow wants to know these shapes beforehand; we do not.
 WANTS_SHAPES = {"BatchToSpaceND", "SpaceToBatchND", "ParallelConcat", "MatrixSetDiagV2", "MatrixSetDiagV3"}
-WANTS_SHAPES |= {"ExtractVolumePatches"}  # of which it infers a wrong rank
+WANTS_SHAPES |= {
+    "ExtractVolumePatches",
+    "FusedPadConv2D",
+    "FusedResizeAndPadConv2D",
+}  # of which it infers a wrong rank
 # TensorFlow fails on, or gives anything for, an input without rows where there is nothing wrong with it.
 NO_ROWS_FAIL = {
     "GRUBlockCell",
@@ -153,6 +157,7 @@ def in_type(name, sample, kind):
 # Numbers that the other types cannot hold, or hold to fewer digits; rows written twice, in any order.
 NO_OTHER_TYPES = {
     "EuclideanNorm",
+    "FusedResizeAndPadConv2D",
     "Round",
     "HistogramSummary",
     "InplaceAdd",

@@ -25,6 +25,8 @@ TENSORFLOW_MODULES = (
     "core.protobuf.saved_model_pb2",
     "core.protobuf.tensor_bundle_pb2",
     "core.protobuf.tensorflow_server_pb2",
+    "core.profiler.tfprof_log_pb2",
+    "core.profiler.tfprof_output_pb2",
     "core.util.event_pb2",
     "core.util.saved_tensor_slice_pb2",
     "python.training.checkpoint_state_pb2",
@@ -40,7 +42,11 @@ def tensorflow():
 
 
 def in_tensorflow(full_name: str) -> str:
-    return full_name.replace("tensorfleet.", "tensorflow.", 1)
+    package, _, name = full_name.partition(".")
+    if package != "tensorfleet":
+        return full_name
+    profiler = MODULE_OF.get(name.partition(".")[0]) == "profile_pb2"
+    return f"tensorflow.tfprof.{name}" if profiler else f"tensorflow.{name}"
 
 
 def traits(field: FieldDescriptor, rename=lambda name: name) -> dict[str, object]:
@@ -79,6 +85,8 @@ def differences(ours: Descriptor, theirs: Descriptor) -> list[str]:
             found.append(f"{ours.full_name} lacks {name} = {field.number}")
     for name, field in ours.fields_by_name.items():
         other = theirs.fields_by_name.get(name)
+        if other is None and field.GetOptions().deprecated:
+            continue  # 1.15 has it
         if other is None:
             found.append(f"{ours.full_name}.{name} is not in TensorFlow")
         elif (mine := traits(field, in_tensorflow)) != (wanted := traits(other)):

@@ -22,15 +22,15 @@ LEFT_OUT = re.compile(
 OTHERWISE = """
     ApproximateEqual CTCBeamSearchDecoder CTCGreedyDecoder CompareAndBitpack Concat
     Conv3DBackpropFilter Conv3DBackpropInput Dequantize DeserializeSparse DrawBoundingBoxesV2 Einsum
-    EmptyTensorList EnsureShape Equal FractionalAvgPoolGrad IRFFT2D KmeansPlusPlusInitialization
-    MapUnstageNoKey MatrixDiagPart MatrixSetDiagV2 MatrixSetDiagV3 MatrixSolveLs
-    MatrixTriangularSolve MaxPool3DGrad MaxPoolGradV2 MirrorPadGrad MutableDenseHashTableV2
-    NearestNeighbors NotEqual NthElement OneHot OrderedMapUnstageNoKey ParallelConcat Qr QuantizeV2
-    QuantizedConcat QuantizedMul ScatterNd ScatterNdNonAliasingAdd SdcaOptimizer SdcaOptimizerV2
-    SetSize SparseAdd SparseReduceMax SparseReduceMaxSparse SparseReduceSum SparseReduceSumSparse
-    SparseSlice SparseSplit Split SplitV StridedSlice StringJoin TensorListFromTensor
-    TensorListReserve TensorListScatterV2 TensorListSplit TensorScatterUpdate TopK Transpose
-    UnicodeDecode UnsortedSegmentJoin UpperBound
+    EmptyTensorList EnsureShape Equal Fact FractionalAvgPoolGrad IRFFT2D
+    KmeansPlusPlusInitialization MapUnstageNoKey MatrixDiagPart MatrixSetDiagV2 MatrixSetDiagV3
+    MatrixSolveLs MatrixTriangularSolve MaxPool3DGrad MaxPoolGradV2 MirrorPadGrad
+    MutableDenseHashTableV2 NearestNeighbors NotEqual NthElement OneHot OrderedMapUnstageNoKey
+    ParallelConcat Qr QuantizeV2 QuantizedConcat QuantizedMul ScatterNd ScatterNdNonAliasingAdd
+    SdcaOptimizer SdcaOptimizerV2 SetSize SparseAdd SparseReduceMax SparseReduceMaxSparse
+    SparseReduceSum SparseReduceSumSparse SparseSlice SparseSplit Split SplitV StridedSlice
+    StringJoin TensorListFromTensor TensorListReserve TensorListScatterV2 TensorListSplit
+    TensorScatterUpdate TopK Transpose UnicodeDecode UnsortedSegmentJoin UpperBound
 """
 OPS = sorted(n for n in registry.all_ops() if not LEFT_OUT.match(n) and n not in OTHERWISE.split())
 
