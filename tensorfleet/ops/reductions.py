@@ -12,7 +12,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.ops.common import ints, static_value
+from tensorfleet.ops.common import ints, is_numpy, static_value
 from tensorfleet.ops.elementwise import (
     COMPLEX,
     INTS,
@@ -337,12 +337,23 @@ def _arg_axis(x: Any, dimension: Any) -> int:
     return axis
 
 
+def _first(xp: Any, x: Any, axis: int, which: str) -> Any:
+    """Where along an axis the least ("min") or the greatest ("max") comes first."""
+    if is_numpy(xp):
+        return getattr(np, f"arg{which}")(x, axis=axis)
+    # XLA's own search carries value and place together, element by element; two plain reductions use whole registers.
+    best = getattr(xp, which)(x, axis=axis, keepdims=True)
+    count = x.shape[axis]
+    places = np.arange(count, dtype=np.int32).reshape([-1 if d == axis else 1 for d in range(x.ndim)])
+    return xp.where(x == best, places, np.int32(count - 1)).min(axis=axis)
+
+
 @_arg("ArgMax", "{int16, int32, int64}", "{int16, uint16, int32, int64}")
 def _arg_max(xp: Any, x: Any, dimension: Any, *, output_type: dtypes.DType) -> Any:
     axis = _arg_axis(x, dimension)
     if is_float(x):  # a NaN is never larger than what was seen before
         x = xp.where(xp.isnan(x), np.array(-np.inf, x.dtype), x)
-    return xp.argmax(x, axis=axis).astype(output_type.np_dtype)
+    return _first(xp, x, axis, "max").astype(output_type.np_dtype)
 
 
 @_arg("ArgMin", "index", "index")
@@ -350,7 +361,7 @@ def _arg_min(xp: Any, x: Any, dimension: Any, *, output_type: dtypes.DType) -> A
     axis = _arg_axis(x, dimension)
     if is_float(x):
         x = xp.where(xp.isnan(x), np.array(np.inf, x.dtype), x)
-    return xp.argmin(x, axis=axis).astype(output_type.np_dtype)
+    return _first(xp, x, axis, "min").astype(output_type.np_dtype)
 
 
 not_differentiable("ArgMax", "ArgMin")
