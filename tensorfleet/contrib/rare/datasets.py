@@ -38,19 +38,17 @@ def sliding_window_batch(
     window_size: Any, stride: Any = None, window_shift: Any = None, window_stride: Any = 1
 ) -> Transformation:
     """Batches of neighbours: each begins `window_shift` elements after the one before, and all are full."""
-    if stride is None and window_shift is None:
-        window_shift = 1
-    elif stride is not None and window_shift is None:
-        window_shift = stride
-    elif stride is not None:
+    given = [shift for shift in (window_shift, stride) if shift is not None]  # `stride` is the older name
+    if len(given) == 2:
         raise ValueError("Cannot specify both `stride` and `window_shift`")
+    shift = given[0] if given else 1
 
     def batched(*windows: Any) -> Any:
         element = windows if len(windows) > 1 else windows[0]
         parts = nest.map_structure(lambda window: window.batch(window_size), element)
         return find("data.Dataset").zip(parts) if nest.is_nested(parts) else parts
 
-    return lambda dataset: dataset.window(window_size, window_shift, window_stride, True).flat_map(batched)
+    return lambda dataset: dataset.window(window_size, shift, window_stride, True).flat_map(batched)
 
 
 def assert_element_shape(expected_shapes: Any) -> Transformation:

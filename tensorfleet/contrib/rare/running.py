@@ -14,9 +14,10 @@ class Monitor:
     def __init__(self, step_callable: Any, session: Any = None) -> None:
         if session is None:
             raise ValueError("Should provide a `session` in Graph mode.")
-        session.run(step_callable.initialize())
-        self._run_step = session.make_callable(step_callable())
+        begin, step = step_callable.initialize(), step_callable()
+        session.run(begin)
         session.run(find("global_variables_initializer")())
+        self._run_step = session.make_callable(step)
 
     def run_steps(self, num_steps: int | None = None) -> None:
         """So many steps, or as many as there are inputs for."""
