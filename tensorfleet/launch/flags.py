@@ -53,7 +53,7 @@ class Flag:
     """A flag that a script defines; `many` when its values follow as separate arguments.
 
     A switch has no value; `negates` when `--no` before its name says the contrary. One that is `listed` takes a list
-    as Python writes it, as its default is.
+    as Python writes it, as its default is. `kept_as` is the name that the script reads it by, where that is another.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Flag:
     is_switch: bool = False
     negates: bool = False
     listed: bool = False
+    kept_as: str = ""
 
 
 def flags_of(script: Path) -> dict[str, Flag]:
@@ -91,7 +92,8 @@ def roles(
             raise ValueError(f"--flag-names knows {', '.join(SPELLINGS)}, but not {role!r}.")
         found[role] = flags.get(name, Flag(name))
     for flag in sorted(flags.values(), key=lambda flag: _rank(flag.name)):
-        fits = _switched_by(flag.name) if flag.is_switch else role_of(flag.name)
+        known_as = _switched_by if flag.is_switch else role_of
+        fits = known_as(flag.name) or known_as(flag.kept_as)
         if fits is not None and flag not in found.values():
             found.setdefault(_COUNTS[fits] if flag.is_number and fits in _COUNTS else fits, flag)
     others = _roles_of_others([job for job in jobs if f"{job}_hosts" not in SPELLINGS])
@@ -408,7 +410,12 @@ def defined_by(call: ast.Call) -> Iterator[Flag]:
         nargs = keywords.get("nargs")
         many = isinstance(nargs, ast.Constant) and nargs.value in ("+", "*")
         switch = text_of(keywords.get("action")).startswith("store_") or "is_flag" in keywords
-        yield from (Flag(t[2:], number, many, switch, listed=listed) for t in texts if t.startswith("--"))
+        kept_as = text_of(keywords.get("dest"))
+        yield from (
+            Flag(t[2:], number, many, switch, listed=listed, kept_as=kept_as)
+            for t in texts
+            if t.startswith("--")
+        )
 
 
 def _defined_in_turn(loop: ast.For) -> Iterator[Flag]:

@@ -163,8 +163,8 @@ def _counted(addresses: ast.expr) -> list[ast.expr]:
 class _Module:
     """Where the values of a module's names come from."""
 
-    def __init__(self, tree: ast.Module, flags: Iterable[str]) -> None:
-        self._flags = {name.replace("-", "_"): name for name in flags}
+    def __init__(self, tree: ast.Module, flags: dict[str, Flag]) -> None:
+        self._flags = {(flag.kept_as or name).replace("-", "_"): name for name, flag in flags.items()}
         self._given: dict[str, list[ast.expr]] = {}
         functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
         for node in ast.walk(tree):

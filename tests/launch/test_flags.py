@@ -53,6 +53,24 @@ def test_flags_of_argparse_with_other_spellings(tmp_path):
     assert "worker_hosts" not in found
 
 
+def test_flags_are_known_by_the_names_that_the_script_reads_them_by(tmp_path):
+    source = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--ps", dest="ps_hosts")
+parser.add_argument("--wk", dest="worker_hosts")
+parser.add_argument("--role", dest="job_name")
+parser.add_argument("-r", "--rank", dest="task_index", type=int)
+"""
+    found = roles(scan(tmp_path, source))
+    assert {role: flag.name for role, flag in found.items()} == {
+        "ps_hosts": "ps",
+        "worker_hosts": "wk",
+        "job_name": "role",
+        "task_index": "rank",
+    }
+
+
 def test_flags_of_click(tmp_path):
     found = roles(scan(tmp_path, CLICK))
     assert (found["job_name"].name, found["task_index"].name) == ("job_name", "task_id")
