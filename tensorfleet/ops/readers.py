@@ -265,34 +265,17 @@ def _fixed_length(
 
 
 _FIXED = "header_bytes: int = 0; record_bytes: int; footer_bytes: int = 0; hop_bytes: int = 0; "
-
-
-def _makes(kind: str, version: str) -> dict[str, Any]:
-    return _MAKES if version else {**_MAKES, "removed": (26, f"Use {kind}V2")}
-
-
-for _version, _handle in (("", "-> reader_handle: Ref(string)"), ("V2", "-> reader_handle: resource")):
-    op(
-        f"TextLineReader{_version}",
-        _handle,
-        f"skip_header_lines: int = 0; {_PLACE}",
-        **_makes("TextLineReader", _version),
-    )(_text_line)
-    op(f"WholeFileReader{_version}", _handle, _PLACE, **_MAKES)(_whole_file)
-    op(f"IdentityReader{_version}", _handle, _PLACE, **_makes("IdentityReader", _version))(_identity)
-    op(
-        f"TFRecordReader{_version}",
-        _handle,
-        f"{_PLACE}; compression_type: string = ''",
-        **_makes("TFRecordReader", _version),
-    )(_tf_record)
-    _encoding = "; encoding: string = ''" if _version else ""
-    op(
-        f"FixedLengthRecordReader{_version}",
-        _handle,
-        f"{_FIXED}{_PLACE}{_encoding}",
-        **_makes("FixedLengthRecordReader", _version),
-    )(_fixed_length)
+_REFERENCE, _RESOURCE = "-> reader_handle: Ref(string)", "-> reader_handle: resource"
+op("WholeFileReader", _REFERENCE, _PLACE, **_MAKES)(_whole_file)
+op("WholeFileReaderV2", _RESOURCE, _PLACE, **_MAKES)(_whole_file)
+for _kind, _attrs, _later, _kernel in (
+    ("TextLineReader", f"skip_header_lines: int = 0; {_PLACE}", "", _text_line),
+    ("IdentityReader", _PLACE, "", _identity),
+    ("TFRecordReader", f"{_PLACE}; compression_type: string = ''", "", _tf_record),
+    ("FixedLengthRecordReader", f"{_FIXED}{_PLACE}", "; encoding: string = ''", _fixed_length),
+):
+    op(_kind, _REFERENCE, _attrs, removed=(26, f"Use {_kind}V2"), **_MAKES)(_kernel)
+    op(f"{_kind}V2", _RESOURCE, _attrs + _later, **_MAKES)(_kernel)
 
 
 # -- using -------------------------------------------------------------------------------------------
