@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,9 +19,8 @@ from tensorfleet.metrics.means import mean
 from tensorfleet.platform import logging
 from tensorfleet.summary.summary import scalar
 from tensorfleet.train.global_step import get_global_step
+from tensorfleet.train.patience import for_steps
 from tensorfleet.train.session_run_hook import SessionRunArgs, SessionRunHook
-
-_WAIT_S = 1.0
 
 
 class _Stops(SessionRunHook):
@@ -53,6 +51,7 @@ class _Chooses(SessionRunHook):
         self._unsaved = False
 
     def after_create_session(self, session: Any, coord: Any) -> None:
+        patience = for_steps()
         while not session.run(self._chosen):
             if self._is_chief:
                 try:
@@ -61,7 +60,8 @@ class _Chooses(SessionRunHook):
                 except RuntimeError as e:
                     logging.info(e)
             else:
-                time.sleep(_WAIT_S)
+                patience.look(None, "the chief to choose the first centers")
+                patience.pause()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         self._unsaved = False

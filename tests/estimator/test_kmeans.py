@@ -19,6 +19,17 @@ def alone(monkeypatch):
     tf.summary.FileWriterCache.clear()
 
 
+def test_who_waits_in_vain_for_the_first_centers_is_told(monkeypatch):
+    from tensorfleet.estimator.kmeans import _Chooses
+
+    monkeypatch.setenv("TENSORFLEET_STEP_SECONDS", "0.2")
+    config = type("Config", (), {"is_chief": False, "model_dir": ""})
+    with tf.Session() as session:
+        hook = _Chooses(tf.no_op(), tf.constant(False), config)
+        with pytest.raises(tf.errors.DeadlineExceededError, match="the chief to choose the first centers"):
+            hook.after_create_session(session, None)
+
+
 def sorted_rows(rows):
     return rows[np.lexsort(np.round(rows).T)]
 
