@@ -94,6 +94,8 @@ def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
     if op.spec.host or objects:
         # A read or write of a string variable goes through the variable's store, but never through XLA.
         return "alone" if not op.spec.host and _touches_variable(op) else "host"
+    if op in plan.varying:
+        return "alone" if op.spec.updates else "varying"
     return "segment"
 
 
@@ -352,7 +354,9 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
             elif kinds[op] == "alone":
                 hosts.append(Part("segment", [op], device))
             elif kinds[op] == "index":
-                _add_index(hosts, op, device, laid.before[op])
+                _join(hosts, op, Part("index", [], device), laid)
+            elif kinds[op] == "varying":
+                _join(hosts, op, Part("segment", [], device, varying=True), laid)
             else:
                 guard = plan.guards.get(op, frozenset())
                 hosts.append(Part(kinds[op], [op], device, list(op._outputs), guard=guard))
@@ -362,14 +366,17 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
     return parts
 
 
-def _add_index(hosts: list[Part], op: Operation, device: str, before: list[Operation]) -> None:
-    """Adds an operation to the first part of its kind that comes after all it needs, or makes a new one."""
-    first = max((i for i, part in enumerate(hosts) if not set(before).isdisjoint(part.ops)), default=0)
+def _join(hosts: list[Part], op: Operation, new: Part, laid: _Layout) -> None:
+    """Adds an operation to the first part like `new` that comes after all it needs, or to a new one."""
+    before = set(laid.before[op])
+    first = max((i for i, part in enumerate(hosts) if not before.isdisjoint(part.ops)), default=0)
+    like = (new.kind, new.device, new.varying, laid.freeing.get(op))
     for part in hosts[first:]:
-        if part.kind == "index" and part.device == device:
+        if (part.kind, part.device, part.varying, laid.freeing.get(part.ops[0])) == like:
             part.ops.append(op)
             return
-    hosts.append(Part("index", [op], device))
+    new.ops.append(op)
+    hosts.append(new)
 
 
 def _connect(plan: Plan, parts: list[Part], before: dict) -> None:

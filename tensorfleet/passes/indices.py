@@ -3,7 +3,7 @@
 Rows are gathered and scattered on the host, by indices that are mostly fed or sampled there. Sending these
 through a compiled program, only to reshape or join them, costs more than the operation. So does a program for
 every number of elements that a host operation may give, where the result always has the same shape, or where it
-only goes on to the host: the sums over equal indices that a sparse update begins with.
+only goes on to the host: the sums over equal indices that a sparse update begins with, and what is made of them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from tensorfleet.passes.plan import Plan
 _MOVES = {"Cast", "ConcatV2", "ExpandDims", "Identity", "Pack", "Reshape", "Squeeze", "StopGradient"}
 _COUNTS = {"Shape", "StridedSlice"}
 _HOST = {"gather", "host"}
+# What an optimizer makes of the sums over equal indices before it updates rows by them.
+_ARITHMETIC = {"Add", "AddV2", "Cast", "Div", "Identity", "Mul", "Neg", "RealDiv", "Rsqrt", "Sqrt", "Square", "Sub"}
 _MOST = 1 << 16  # elements that numpy fills as fast as XLA
 
 
@@ -23,12 +25,10 @@ def index_ops(plan: Plan, kinds: dict[Operation, str], known: set[Tensor]) -> se
     for op, kind in kinds.items():
         if kind == "segment" and _prepares(op, plan) and _on_host(op, plan, kinds, known, able):
             able.add(op)
-    found: set[Operation] = set()
+    found = _for_rows(_duplicates_summed(plan, kinds), kinds)
     serving: set[Operation] = set()
     for op in reversed(kinds):
-        if (op in able and (op in serving or op.type == "SparseToDense")) or _sums_duplicates(
-            op, plan, kinds
-        ):
+        if op in able and (op in serving or op.type == "SparseToDense"):
             found.add(op)
         if op in found or kinds[op] != "segment":
             serving.update(t._op for t in op._inputs if t not in known)
@@ -44,14 +44,30 @@ def _prepares(op: Operation, plan: Plan) -> bool:
     return op.type in _MOVES | _COUNTS and op._outputs[0].dtype.is_integer
 
 
-def _sums_duplicates(op: Operation, plan: Plan, kinds: dict[Operation, str]) -> bool:
-    """Whether an operation adds up rows of equal indices, as many as there happen to be, for updates by rows."""
-    if op.type != "UnsortedSegmentSum" or kinds[op] != "segment" or plan.nested or op in plan.guards:
-        return False
-    unique = op._inputs[1]._op
-    users = [kinds[c] for c in op._outputs[0]._consumers if c in kinds]
-    at_hand = unique.type == "Unique" and kinds.get(unique) == "host" and "/device:CPU" in plan.devices[op]
-    return at_hand and bool(users) and set(users) == {"rows"}
+def _duplicates_summed(plan: Plan, kinds: dict[Operation, str]) -> list[Operation]:
+    """The operations that add up rows of equal indices, as many as there happen to be, and those on such rows."""
+    found: dict[Operation, None] = {}
+    for op, kind in kinds.items():
+        if kind != "segment" or plan.nested or op in plan.guards or "/device:CPU" not in plan.devices[op]:
+            continue
+        if op.type == "UnsortedSegmentSum":
+            unique = op._inputs[1]._op
+            sums = unique.type == "Unique" and kinds.get(unique) == "host"
+        else:
+            sums = op.type in _ARITHMETIC and any(t._op in found for t in op._inputs)
+        if sums:
+            found[op] = None
+    return list(found)
+
+
+def _for_rows(sums: list[Operation], kinds: dict[Operation, str]) -> set[Operation]:
+    """Those of `sums` that nothing needs but updates by rows."""
+    found: set[Operation] = set()
+    for op in reversed(sums):
+        users = [c for c in op._outputs[0]._consumers if c in kinds]
+        if users and all(c in found or kinds[c] == "rows" for c in users):
+            found.add(op)
+    return found
 
 
 def _on_host(op: Operation, plan: Plan, kinds: dict, known: set[Tensor], able: set[Operation]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tensorfleet.graph.graph import Graph
@@ -44,6 +45,11 @@ def make_plan(
     plan.ops = ordered(set(inner[0]), set(feeds) | plan.constants.keys())
     plan.live.update(inner[1])
     return refine(plan, placer)
+
+
+def divide(plan: Plan, varying: Iterable[Operation]) -> Plan:
+    """The same plan with these operations, whose values change their shape from run to run, kept apart from the rest."""
+    return products(fuse(replace(plan, parts=[], varying=plan.varying | frozenset(varying))))
 
 
 def refine(plan: Plan, placer: Placer) -> Plan:

@@ -22,7 +22,7 @@ Inner = tuple[list[Operation], dict[tuple[Operation, int], Operation]]
 class Part:
     """One unit of work: a segment of operations to run as one, or a single host operation.
 
-    `kind` is "segment", "index" (the same, never worth compiling), "host", "rows" (an update of some rows of
+    `kind` is "segment", "index" (the same in numpy, never worth compiling), "host", "rows" (an update of some rows of
     variables, in place), "chunks" (one of whole variables, in place) or "gather" (some rows of a variable, fetched
     without touching the rest).
     """
@@ -39,6 +39,8 @@ class Part:
     hidden: set[Operation] = field(default_factory=set)
     #: what must hold for a single operation to run; those of a segment have theirs in the plan
     guard: Guard = frozenset()
+    #: whether the values of a segment change their shape from run to run
+    varying: bool = False
 
 
 @dataclass
@@ -76,6 +78,8 @@ class Plan:
     nested: bool = False
     #: operations that have no effect and depend on none
     inert: set[Operation] = field(default_factory=set)
+    #: operations on values that were seen to change their shape from run to run: nothing else is compiled with them
+    varying: frozenset[Operation] = frozenset()
 
 
 def everything(plan: Plan) -> dict[Operation, str]:

@@ -17,6 +17,7 @@ from tensorfleet.runtime.barriers import Barriers
 from tensorfleet.runtime.devices import jax_device, load_jax, on_cpu
 from tensorfleet.runtime.leaving import within_xla
 from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
+from tensorfleet.runtime.varying import Varying
 from tensorfleet.runtime.xla_options import compile_for_cpu, has_library_convolutions
 
 # A segment this fast in numpy would only lose by a call into XLA.
@@ -24,6 +25,8 @@ _NEVER_BELOW = 60e-6
 # One this slow is compiled after its first runs; in between, once it has cost as much as compiling might.
 _AT_ONCE_ABOVE = 1e-3
 _PATIENCE = 20e-3
+# Many operations take long to compile, though they may take little time: numpy has had a tenth of that first.
+_PATIENCE_BY_STEP = 0.8e-3
 # So many runs of a program tell whether it is faster than numpy was.
 _TRIAL_RUNS = 12
 # A program that has lost gets another trial after so many runs, once: perhaps the machine was busy. That one is longer.
@@ -141,6 +144,7 @@ class Compiler:
         self.lost = False  # a program lost, and may have a second trial
         self.doubted = False  # a program lost against the only runs that numpy had: it gets some more
         self.held = False  # while the loop around it waits to be compiled as a whole
+        self.varying: Varying | None = None  # what is told the shapes of all values, while that is of interest
 
     def timed(self, seconds: float, inputs: Sequence[Any] | None = None) -> None:
         """Notes what one run in numpy took."""
@@ -201,13 +205,16 @@ class Compiler:
             return False
         if self.fastest < _NEVER_BELOW:
             return False
-        return self.fastest > _AT_ONCE_ABOVE or self.spent > _PATIENCE
+        by_steps = _PATIENCE_BY_STEP * len(self.segment.steps)
+        return self.spent > (by_steps if self.fastest > _AT_ONCE_ABOVE else max(_PATIENCE, by_steps))
 
     def program(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled | None:
         """The program for these arguments, compiled now if need be; None to run in numpy."""
         key = self.key(inputs, state)
         found = self.programs.get(key)
         if found is not None or key in self.programs:
+            if self.varying is not None:
+                self.varying.runs += 1
             return found
         with self.lock:
             key = self.key(inputs, state)
@@ -291,6 +298,8 @@ class Compiler:
             for index, table in zip(segment.owned, owned, strict=True):
                 current[index] = table
             segment.interpret(values, current, streams, jnp, check, barriers)
+            if self.varying is not None:
+                self.varying.note(inputs, values)
             for i, step in enumerate(segment.rng_steps):
                 outs = [values[o] for o in step.outs if o is not None]
                 assert step.op.spec.rng is not None

@@ -27,8 +27,9 @@ class IndexItem:
         self.device = part.device
         self.op = part.ops[-1]
         self.name = self.op.name
-        fed = {t for op in part.ops for t in op._inputs if t in plan.feeds}
-        self.fed = [slots.of(t) for t in fed]
+        made = {t for op in part.ops for t in op._outputs} | plan.constants.keys()
+        given = dict.fromkeys(t for op in part.ops for t in op._inputs if t not in made)
+        self.given = [slots.of(t) for t in given]
         self.steps = [
             (op, _call(op, plan), [slots.of(t) for t in op._inputs], slots.of(op._outputs[0]))
             for op in part.ops
@@ -36,7 +37,7 @@ class IndexItem:
 
     def run(self, ctx: StepContext, values: list) -> None:
         """Runs the operations."""
-        for slot in self.fed:
+        for slot in self.given:
             values[slot] = np.asarray(values[slot])
         op: Any = None
         try:

@@ -13,6 +13,7 @@ import numpy as np
 from tensorfleet import dtypes, errors
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.packed_strings import Strings
+from tensorfleet.passes.pipeline import divide
 from tensorfleet.passes.plan import Part, Plan
 from tensorfleet.runtime.control import settle_absent
 from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem
@@ -25,6 +26,7 @@ from tensorfleet.runtime.step import StepContext
 from tensorfleet.runtime.threads import Pool
 from tensorfleet.runtime.trimmed import Trimmer
 from tensorfleet.runtime.turns import Turns
+from tensorfleet.runtime.varying import Varying, Watch
 
 
 class SegmentItem:
@@ -142,6 +144,8 @@ class SegmentItem:
             segment.interpret(values, state, streams, steps=steps)
         if steps is None and shapes is not None:
             self.trimmer.learn(shapes, values)
+        if self.compiler.varying is not None and steps is None:
+            self.compiler.varying.note(inputs, values)
         outputs = segment.collect(values, state)
         for step in segment.rng_steps:
             assert step.op.spec.rng is not None
@@ -284,12 +288,18 @@ class Program:
     def __init__(self, plan: Plan, resources: ResourceManager) -> None:
         slots = Slots()
         self.plan = plan
+        self._resources = resources
+        self._watch = Watch()
+        self._divided: Program | None = None
+        self._dividing = threading.Lock()
         self.feed_slots = [slots.of(t) for t in plan.feeds]
         self.items: list[Any] = []
         for part in plan.parts:
             kind = LoopItem if part.kind == "loop" else _KINDS.get(part.kind, SegmentItem)
             item = kind(part, plan, slots, resources)
             self.items.append(Guarded(item, part.guard, slots) if part.guard else item)
+        if not plan.nested:
+            self._learn()
         self.after = [len(part.after) for part in plan.parts]
         self.followers: list[list[int]] = [[] for _ in plan.parts]
         for i, part in enumerate(plan.parts):
@@ -312,6 +322,23 @@ class Program:
         self._work = [i for i in self._in_order if not (isinstance(i, SegmentItem) and not i.segment.steps)]
         # Nothing to wait for either: such a step needs no cancelling.
         self.inline = self.sequential and not any(map(_may_last, self.items))
+
+    def _learn(self) -> None:
+        """Lets segments find out what of theirs changes its shape from run to run."""
+        for part, item in zip(self.plan.parts, self.items, strict=True):
+            if isinstance(item, SegmentItem) and part.varying:
+                item.compiler.possible &= item.compiler.heavy  # its signatures do not come back
+            elif isinstance(item, SegmentItem):
+                varying = Varying(item.segment, item.compiler.heavy, self._watch)
+                item.compiler.varying = None if varying.over else varying
+
+    def _divide(self) -> None:
+        """Makes the program that runs from now on: with what changes its shape apart from the rest."""
+        with self._dividing:
+            if self._divided is None:
+                learned = [i.compiler.varying for i in self.items if isinstance(i, SegmentItem)]
+                apart = [op for one in learned if one is not None for op in one.found()]
+                self._divided = Program(divide(self.plan, apart), self._resources)
 
     def last_to_run(self) -> Any:
         """The item that runs when all others have, if there is one."""
@@ -368,6 +395,10 @@ class Program:
 
     def run(self, ctx: StepContext, feeds: Sequence[Any], pool: Pool) -> list:
         """Runs the program and returns the fetched values."""
+        if self._watch.asked:
+            self._divide()
+        if self._divided is not None:
+            return self._divided.run(ctx, feeds, pool)
         values = self.template.copy()
         for slot, value in zip(self.feed_slots, feeds, strict=True):
             values[slot] = value

@@ -7,6 +7,7 @@ values, new values go out, and they become visible together when the segment has
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -240,6 +241,10 @@ class Segment:
             else:
                 self.inputs.append(tensor)
         return self._slot(tensor)
+
+    def tensor_of(self, slot: int) -> Tensor:
+        """The tensor that a slot has the value of."""
+        return next(itertools.islice(self._slots, slot, None))  # slots are numbered as they are made
 
     def _slot(self, tensor: Tensor) -> int:
         slot = self._slots.get(tensor)
