@@ -69,6 +69,10 @@ def _lay_out(
     before = {op: _before(op, plan, known, hidden) for op in ops}
     _read_after_initializing(ops, before)
     kinds = {op: "segment" if op in inside else _kind(op, plan, gathers) for op in ops}
+    for op in plan.same:
+        if kinds[op] == kinds[plan.same[op]] and kinds[op] in ("host", "varying"):
+            kinds[op] = "same"
+            before[op] = list(dict.fromkeys([*before[op], plan.same[op]]))
     kinds.update(dict.fromkeys(index_ops(plan, kinds, known), "index"))
     _wait_for_all(ops, kinds, before)
     levels = _levels(plan, ops, kinds, before)
@@ -391,6 +395,8 @@ def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
                 if j is not None and j != i and j not in part.after:
                     part.after.append(j)
             wanted.update(t for t in op._inputs if owner.get(t._op, i) != i)
+            if part.kind == "same":
+                wanted.update(plan.same[op]._outputs)
             if op in plan.guards or op in plan.merges:
                 decided = set(plan.guards.get(op, ())).union(*plan.merges.get(op, ()))
                 wanted.update(p for p, _ in decided if owner.get(p._op, i) != i)

@@ -13,9 +13,22 @@ from tensorfleet.passes.plan import Plan
 
 _MOVES = {"Cast", "ConcatV2", "ExpandDims", "Identity", "Pack", "Reshape", "Squeeze", "StopGradient"}
 _COUNTS = {"Shape", "StridedSlice"}
-_HOST = {"gather", "host"}
+_HOST = {"gather", "host", "same"}
 # What an optimizer makes of the sums over equal indices before it updates rows by them.
-_ARITHMETIC = {"Add", "AddV2", "Cast", "Div", "Identity", "Mul", "Neg", "RealDiv", "Rsqrt", "Sqrt", "Square", "Sub"}
+_ARITHMETIC = {
+    "Add",
+    "AddV2",
+    "Cast",
+    "Div",
+    "Identity",
+    "Mul",
+    "Neg",
+    "RealDiv",
+    "Rsqrt",
+    "Sqrt",
+    "Square",
+    "Sub",
+}
 _MOST = 1 << 16  # elements that numpy fills as fast as XLA
 
 
@@ -52,7 +65,7 @@ def _duplicates_summed(plan: Plan, kinds: dict[Operation, str]) -> list[Operatio
             continue
         if op.type == "UnsortedSegmentSum":
             unique = op._inputs[1]._op
-            sums = unique.type == "Unique" and kinds.get(unique) == "host"
+            sums = unique.type == "Unique" and kinds.get(unique) in _HOST
         else:
             sums = op.type in _ARITHMETIC and any(t._op in found for t in op._inputs)
         if sums:

@@ -16,6 +16,7 @@ from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Branches, Inner, Plan, ordered
 from tensorfleet.passes.products import products
 from tensorfleet.passes.prune import prune
+from tensorfleet.passes.share import share
 
 
 def make_plan(
@@ -58,6 +59,6 @@ def refine(plan: Plan, placer: Placer) -> Plan:
     for loop in plan.loops:
         refine(loop.cond, placer)
         refine(loop.body, placer)
-    for one in (fold, order, placer.place, fuse, products):
+    for one in (fold, order, placer.place, share, fuse, products):
         plan = one(plan)
     return plan

@@ -23,8 +23,8 @@ class Part:
     """One unit of work: a segment of operations to run as one, or a single host operation.
 
     `kind` is "segment", "index" (the same in numpy, never worth compiling), "host", "rows" (an update of some rows of
-    variables, in place), "chunks" (one of whole variables, in place) or "gather" (some rows of a variable, fetched
-    without touching the rest).
+    variables, in place), "chunks" (one of whole variables, in place), "gather" (some rows of a variable, fetched
+    without touching the rest) or "same" (nothing is to be done: another part has it).
     """
 
     kind: str
@@ -78,6 +78,8 @@ class Plan:
     nested: bool = False
     #: operations that have no effect and depend on none
     inert: set[Operation] = field(default_factory=set)
+    #: operations that give what another one, before them, gives too
+    same: dict[Operation, Operation] = field(default_factory=dict)
     #: operations on values that were seen to change their shape from run to run: nothing else is compiled with them
     varying: frozenset[Operation] = frozenset()
 

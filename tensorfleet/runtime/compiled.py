@@ -144,7 +144,9 @@ class Compiler:
         self.lost = False  # a program lost, and may have a second trial
         self.doubted = False  # a program lost against the only runs that numpy had: it gets some more
         self.held = False  # while the loop around it waits to be compiled as a whole
-        self.varying: Varying | None = None  # what is told the shapes of all values, while that is of interest
+        self.varying: Varying | None = (
+            None  # what is told the shapes of all values, while that is of interest
+        )
 
     def timed(self, seconds: float, inputs: Sequence[Any] | None = None) -> None:
         """Notes what one run in numpy took."""

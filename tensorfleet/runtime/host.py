@@ -233,6 +233,26 @@ def _unboxed(handle: Any) -> Any:
     return handle[()] if isinstance(handle, np.ndarray) and handle.ndim == 0 else handle
 
 
+class SameItem:
+    """An operation whose results are those of another one."""
+
+    blocks = False
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        (self.op,) = part.ops
+        self.name = self.op.name
+        self.device = part.device
+        first = plan.same[self.op]
+        self._pairs = [
+            (slots.of(a), slots.of(b)) for a, b in zip(self.op._outputs, first._outputs, strict=True)
+        ]
+
+    def run(self, ctx: StepContext, values: list) -> None:
+        """Takes the other one's results."""
+        for mine, others in self._pairs:
+            values[mine] = values[others]
+
+
 class RowsItem(_Item):
     """An update of some rows: the kernel changes the variables' arrays in place, under their locks."""
 

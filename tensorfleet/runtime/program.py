@@ -16,7 +16,7 @@ from tensorfleet.ops.packed_strings import Strings
 from tensorfleet.passes.pipeline import divide
 from tensorfleet.passes.plan import Part, Plan
 from tensorfleet.runtime.control import settle_absent
-from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem
+from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem, SameItem
 from tensorfleet.runtime.indices import IndexItem
 from tensorfleet.runtime.leaving import stay_outside
 from tensorfleet.runtime.loops import Guarded, LoopItem, MergeItem
@@ -277,7 +277,7 @@ class Slots:
 
 
 _KINDS: dict[str, Any] = {"host": HostItem, "rows": RowsItem, "chunks": ChunksItem, "gather": GatherItem}
-_KINDS |= {"index": IndexItem, "merge": MergeItem}
+_KINDS |= {"index": IndexItem, "merge": MergeItem, "same": SameItem}
 # A segment of so many operations, none of them heavy, runs before another thread would have started.
 _FEW = 8
 
