@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.graph.kernels import Kernel
+from tensorfleet.ops.tensor_array_store import ArrayStore, StackStore
 from tensorfleet.runtime.segment import NeedsValue
 
 _FLOW = np.zeros((), np.float32)
+SIZE = "size"  # marks where the size of an array with room follows
 
 
 class NotTraceable(NeedsValue):
@@ -22,10 +24,11 @@ class NotTraceable(NeedsValue):
 class TracedArray:
     """A TensorArray while a loop is traced."""
 
-    __slots__ = ("adds", "buffer", "dtype", "element", "grads", "size", "written")
+    __slots__ = ("adds", "buffer", "dtype", "element", "grads", "room", "size", "written")
 
-    def __init__(self, size: int, dtype: Any, element: Any, buffer: Any, adds: bool) -> None:
-        self.size = size
+    def __init__(self, size: Any, room: int, dtype: Any, element: Any, buffer: Any, adds: bool) -> None:
+        self.size = size  # a number, or traced where there is room for more elements
+        self.room = room
         self.dtype = dtype
         self.element = element
         self.buffer = buffer
@@ -37,7 +40,9 @@ class TracedArray:
         """The array of the gradients."""
         found = self.grads.get(source)
         if found is None:
-            found = self.grads[source] = TracedArray(self.size, self.dtype, self.element, None, True)
+            found = self.grads[source] = TracedArray(
+                self.size, self.room, self.dtype, self.element, None, True
+            )
             if self.buffer is not None:
                 found.element = tuple(self.buffer.shape[1:])
         return found
@@ -52,7 +57,7 @@ class TracedArray:
 
     def _need(self, jnp: Any, shape: tuple) -> None:
         if self.buffer is None:
-            self.buffer = jnp.zeros((self.size, *shape), self.dtype)
+            self.buffer = jnp.zeros((self.room, *shape), self.dtype)
         if tuple(self.buffer.shape[1:]) != shape:
             raise NotTraceable
 
@@ -118,7 +123,7 @@ class StoreKernel(Kernel):
         if kind == "TensorArrayGradV3":
             return store.grad(self.op._attrs["source"]), _FLOW
         if kind == "TensorArraySizeV3":
-            return (np.int32(store.size),)
+            return (np.int32(store.size) if isinstance(store.size, int) else store.size,)
         if kind == "TensorArrayReadV3":
             return (store.read(first, rest[0], check),)
         store.write(first, rest[0], rest[1], check)
@@ -127,3 +132,43 @@ class StoreKernel(Kernel):
 
 STORES = {"StackPushV2", "StackPopV2", "TensorArrayGradV3", "TensorArraySizeV3"}
 STORES |= {"TensorArrayReadV3", "TensorArrayWriteV3"}
+
+
+def room_for(count: int) -> int:
+    """How many elements a buffer has room for that is to hold so many."""
+    return 1 << max(count - 1, 0).bit_length()
+
+
+def roomy(content: tuple, value: Any) -> tuple:
+    """The same with room in its arrays, whose size then comes last."""
+    if not isinstance(value, (ArrayStore, StackStore)):
+        return content
+    room = room_for(len(value.elements)) if isinstance(value, ArrayStore) else None
+    longer = [_lengthened(c, room) if np.ndim(c) else c for c in content]
+    return (*longer, SIZE, np.int32(len(value.elements))) if isinstance(value, ArrayStore) else tuple(longer)
+
+
+def _lengthened(array: Any, room: int | None) -> Any:
+    """An array with zeros behind its elements."""
+    array = np.asarray(array)
+    room = room_for(len(array)) if room is None else room
+    if len(array) == room:
+        return array
+    made = np.zeros((room, *array.shape[1:]), array.dtype)
+    made[: len(array)] = array
+    return made
+
+
+def content_of(value: Any, pushed: bool) -> tuple:
+    """The arrays of a fixed value: itself, an array's elements, a stack's items and their number."""
+    if isinstance(value, ArrayStore):
+        grads = [part for source in sorted(value.grads) for part in (source, value.grads[source].packed())]
+        return ("array", value.packed(), *grads)
+    if isinstance(value, StackStore):
+        return ("stack", None, np.int32(0)) if pushed else ("stack", *value.packed())
+    return (value,)
+
+
+def signature(content: tuple) -> tuple:
+    """The shapes of a value's arrays."""
+    return tuple(c if c is None or isinstance(c, (str, bytes)) else np.shape(c) for c in content)

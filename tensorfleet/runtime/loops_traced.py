@@ -1,7 +1,9 @@
 """A whole loop as one XLA program.
 
 TensorArrays and stacks become dense buffers that the loop carries along, which is possible when their lengths are
-known while tracing: of an array always, of a stack when the loop's condition bounds the number of iterations.
+known while tracing: of an array always, of a stack when the loop's condition bounds the number of iterations. Where
+lengths turn out to change from run to run, as those of sentences do, buffers get room for more: one program then
+serves all lengths up to the next power of two.
 """
 
 from __future__ import annotations
@@ -17,7 +19,18 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.tensor_array_store import ArrayStore, StackStore
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.leaving import stay_outside, within_xla
-from tensorfleet.runtime.loop_stores import STORES, NotTraceable, StoreKernel, TracedArray, TracedStack
+from tensorfleet.runtime.loop_stores import (
+    SIZE,
+    STORES,
+    NotTraceable,
+    StoreKernel,
+    TracedArray,
+    TracedStack,
+    content_of,
+    room_for,
+    roomy,
+    signature,
+)
 from tensorfleet.runtime.segment import NeedsValue, Segment
 from tensorfleet.runtime.xla_options import compile_loop
 
@@ -88,20 +101,15 @@ class TracedLoop:
         most = self._most(initial, fixed) if self.pushes else None
         if self.pushes and most is None:
             return None
-        contents = [_content(v, i in self.pushed) for i, v in enumerate(fixed)]
-        key = (
-            tuple(np.shape(v) for v in initial),
-            tuple(None if c is None else _signature(c) for c in contents),
-            most,
-            tuple(np.asarray(fixed[i]).tobytes() for i in sorted(self.static)),
-        )
-        if key not in self.programs:
-            if len(self.programs) >= _MOST:
-                return None
-            with self.lock, within_xla:
-                if key not in self.programs:
-                    self.programs[key] = self._compile(initial, fixed, contents, state, most)
-        program = self.programs[key]
+        contents = [content_of(v, i in self.pushed) for i, v in enumerate(fixed)]
+        key = self._key(initial, fixed, contents, most)
+        if self.programs and key not in self.programs:
+            contents, most = (
+                [roomy(c, v) for c, v in zip(contents, fixed, strict=True)],
+                most and room_for(most),
+            )
+            key = self._key(initial, fixed, contents, most)
+        program = self._program(key, initial, fixed, contents, state, most)
         if program is None:
             return None
         if not program.turns:
@@ -116,6 +124,27 @@ class TracedLoop:
                 for step, blocks in zip(drawing, program.blocks, strict=True):
                     streams.take(step.op, blocks * turns)
             return made
+
+    def _key(self, initial: list, fixed: list, contents: list, most: int | None) -> tuple:
+        """What tells one program from another."""
+        return (
+            tuple(np.shape(v) for v in initial),
+            tuple(map(signature, contents)),
+            most,
+            tuple(np.asarray(fixed[i]).tobytes() for i in sorted(self.static)),
+        )
+
+    def _program(
+        self, key: tuple, initial: list, fixed: list, contents: list, state: list, most: int | None
+    ) -> Any:
+        """The program for such arguments, compiled now if need be; None if there is none."""
+        if key not in self.programs:
+            if len(self.programs) >= _MOST:
+                return None
+            with self.lock, within_xla:
+                if key not in self.programs:
+                    self.programs[key] = self._compile(initial, fixed, contents, state, most)
+        return self.programs[key]
 
     def _most(self, initial: list, fixed: list) -> int | None:
         """The most iterations that the condition allows."""
@@ -135,9 +164,7 @@ class TracedLoop:
             except NotTraceable:
                 return None
             except NeedsValue:
-                numbers = {
-                    i for i, c in enumerate(contents) if c is not None and len(c) == 1 and np.size(c[0]) <= 16
-                }
+                numbers = {i for i, c in enumerate(contents) if len(c) == 1 and np.size(c[0]) <= 16}
                 if numbers <= self.static:
                     return None
                 self.static |= numbers
@@ -200,20 +227,6 @@ class _Part:
         return found
 
 
-def _content(value: Any, pushed: bool) -> tuple | None:
-    """The arrays of a fixed value: itself, an array's elements, a stack's items and their number."""
-    if isinstance(value, ArrayStore):
-        grads = [part for source in sorted(value.grads) for part in (source, value.grads[source].packed())]
-        return ("array", value.packed(), *grads)
-    if isinstance(value, StackStore):
-        return ("stack", None, np.int32(0)) if pushed else ("stack", *value.packed())
-    return (value,)
-
-
-def _signature(content: tuple) -> tuple:
-    return tuple(c if c is None or isinstance(c, (str, bytes)) else np.shape(c) for c in content)
-
-
 class _Traced:
     """One tracing of a loop, and then the program."""
 
@@ -228,6 +241,7 @@ class _Traced:
         self.written: list[tuple[int, bytes | None]] = []
         self.moved: list[int] = []
         self.blocks: list[int] = []
+        self.roomy: list[bool] = []  # whether each fixed value is an array that has room for more
         self.turns = 0  # how many iterations to run at a time
         self.call: Any = None
         self.cpu: Any = None  # which of the CPU's devices it runs on, None for the usual one
@@ -236,6 +250,7 @@ class _Traced:
 
     def compiled(self, initial: list, contents: list, state: list) -> _Traced:
         """Compiles the loop for arguments like these."""
+        self.roomy = [any(part is SIZE for part in c) for c in contents]
         streams = [np.zeros(6, np.uint32)] * len(self.loop.body.segment.rng_steps)
         args = self._arguments(initial, contents, state, streams)
         traced = self.jax.jit(self._trace).trace(np.uint64(0), None, *args)
@@ -252,7 +267,7 @@ class _Traced:
     def _arguments(self, initial: list, contents: list, state: list, streams: list) -> tuple:
         from tensorfleet.runtime.devices import jax_device, on_cpu
 
-        arrays = [[] if c is None else [a for a in c if not isinstance(a, (str, bytes))] for c in contents]
+        arrays = [[a for a in c if not isinstance(a, (str, bytes))] for c in contents]
         if "CPU" not in self.loop.device:
             args = (list(initial), arrays, list(state), list(streams))
             return self.jax.device_put(args, jax_device(self.loop.device, True))
@@ -322,7 +337,9 @@ class _Traced:
         if isinstance(value, ArrayStore):
             shape = tuple(value.shape.as_list()) if value.shape.is_fully_defined() else None
             known = next((tuple(s) for s in value.shapes if s is not None), shape)
-            made = TracedArray(len(value.elements), value.dtype.np_dtype, known, arrays[0], value.adds)
+            count = len(value.elements)
+            size, room = (arrays.pop(), room_for(count)) if self.roomy[i] else (count, count)
+            made = TracedArray(size, room, value.dtype.np_dtype, known, arrays[0], value.adds)
             for source, buffer in zip(sorted(value.grads), arrays[1:], strict=True):
                 made.grad(source).buffer = buffer
             return made
@@ -399,7 +416,8 @@ class _Traced:
         for (k, source), buffer in zip(self.written, buffers, strict=True):
             store = fixed[k] if source is None else fixed[k].grad(source)
             if isinstance(store, ArrayStore):
-                store.fill(buffer)
+                count = len(store.elements)
+                store.fill(buffer if len(buffer) == count else np.asarray(buffer)[:count])
             else:
                 store.fill(buffer, ends[k])
         for k, count in ends.items():
