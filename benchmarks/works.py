@@ -200,6 +200,41 @@ def lstm(tf: Any) -> Callable[[], Any]:
     return training(tf, optimizer, cross_entropy(tf, labels, logits), images(pixels, labels, 128))
 
 
+@work("resnet", "training step of a residual network of 20 layers, batch 32, momentum", steps=10, floor=None)
+def resnet(tf: Any) -> Callable[[], Any]:
+    import models
+
+    return models.resnet(tf)
+
+
+@work(
+    "transformer", "training step, 4 layers of attention, 16 x 64 of 2,000 words, Adam", steps=5, floor=None
+)
+def transformer(tf: Any) -> Callable[[], Any]:
+    import models
+
+    return models.transformer(tf)
+
+
+@work(
+    "wide_deep",
+    "training step, 20 columns of hashed words embedded and weighed, batch 512",
+    steps=60,
+    floor=None,
+)
+def wide_deep(tf: Any) -> Callable[[], Any]:
+    import models
+
+    return models.wide_and_deep(tf)
+
+
+@work("sentences", "training step, LSTM over 32 sentences of 10 to 40 words, Adam", steps=60, floor=None)
+def sentences(tf: Any) -> Callable[[], Any]:
+    import models
+
+    return models.sentences(tf)
+
+
 @work("start", "process start to the end of the first step of mlp100adam", steps=0, floor=1.3)
 def start(tf: Any) -> Callable[[], Any]:
     return mlp100adam(tf)
