@@ -395,7 +395,7 @@ class Program:
 
     def run(self, ctx: StepContext, feeds: Sequence[Any], pool: Pool) -> list:
         """Runs the program and returns the fetched values."""
-        if self._watch.asked:
+        if self._watch.asked and self._divided is None:
             self._divide()
         if self._divided is not None:
             return self._divided.run(ctx, feeds, pool)
