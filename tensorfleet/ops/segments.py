@@ -275,7 +275,7 @@ def _scatter(xp: Any, data: Any, ids: Any, num: Any, kind: str, start: Any, chec
             accumulate(combine, out, places, rows)
     else:
         out = getattr(xp.full(shape, start, w.dtype).at[places], kind)(rows)
-    return out[:count].astype(data.dtype)
+    return out[:count].astype(data.dtype, copy=False)
 
 
 def _one_each(ids: np.ndarray) -> bool:
