@@ -16,10 +16,12 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops import philox
 from tensorfleet.ops.common import shape_given_by, vector_of
 from tensorfleet.ops.nn_shapes import of_rank
+from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.shapes import TensorShape
 
 _ATTRS = "pooling_ratio: list(float); pseudo_random: bool = false; overlapping: bool = false; "
 _ATTRS += "deterministic: bool = false; seed: int = 0; seed2: int = 0; T: {float, double, int32, int64}"
+_PART = 1 << 17  # elements that are worth a thread of their own
 _POOLED = "value: T -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64"
 
 
@@ -123,7 +125,14 @@ def _reduced(ctx: Any, x: Any, combine: Any) -> tuple:
     windows = [
         _windows(a, ctx.op._attrs["overlapping"], n) for a, n in zip(limits, x.shape[1:3], strict=True)
     ]
-    return _along(_along(x, 1, windows[0], combine), 2, windows[1], combine), limits, windows
+    rows, columns = windows
+    out = np.empty((len(x), len(rows[0]), len(columns[0]), x.shape[3]), x.dtype)
+
+    def some(start: int, stop: int) -> None:
+        out[start:stop] = _along(_along(x[start:stop], 1, rows, combine), 2, columns, combine)
+
+    in_parts(some, len(x), _PART // max(x[:1].size, 1) + 1)
+    return out, limits, windows
 
 
 @op("FractionalMaxPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
@@ -136,14 +145,14 @@ def _max_pool(ctx: Any, x: Any) -> tuple:
 def _avg_pool(ctx: Any, x: Any) -> tuple:
     kind = np.asarray(x).dtype
     made, limits, windows = _reduced(ctx, np.asarray(x, kind if kind.kind == "f" else np.float64), np.add)
-    return _shares(made, *windows).astype(kind, copy=False), *limits
+    return _shares(made, *windows, out=made).astype(kind, copy=False), *limits
 
 
-def _shares(x: np.ndarray, rows: tuple, columns: tuple) -> np.ndarray:
+def _shares(x: np.ndarray, rows: tuple, columns: tuple, out: Any = None) -> np.ndarray:
     """What belongs to the windows divided by how many elements each has."""
     areas = np.multiply.outer(rows[1] - rows[0], columns[1] - columns[0]).ravel()
-    flat = x.reshape(len(x), math.prod(x.shape[1:]))
-    return (flat / np.repeat(areas.astype(x.dtype), x.shape[3])).reshape(x.shape)
+    flat, parts = x.reshape(len(x), math.prod(x.shape[1:])), np.repeat(areas.astype(x.dtype), x.shape[3])
+    return np.divide(flat, parts, out=out if out is None else out.reshape(flat.shape)).reshape(x.shape)
 
 
 @gradient("FractionalMaxPool")
