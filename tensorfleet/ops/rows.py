@@ -71,8 +71,9 @@ class Turns:
 
         Those of one index come in order. Where there are many rows of `width` elements, others are worked on beside them.
         """
-        piece, least = _PIECE // max(width, 1) + 1, _PART // max(width, 1) + 1
-        in_parts(partial(self._some if self.repeats else _distinct, work, piece), len(self.starts), least)
+        count, piece = len(self.starts), _PIECE // max(width, 1) + 1
+        least = count * _PART // max(len(self.order) * width, 1) + 1
+        in_parts(partial(self._some if self.repeats else _distinct, work, piece), count, least)
 
     def _some(self, work: Callable[[Any], None], piece: int, first: int, last: int) -> None:
         """The turns of a range of different indices."""

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 
+import tensorfleet as tf
 from tensorfleet.ops import side_by_side
 from tensorfleet.ops.side_by_side import in_parts
 
@@ -146,6 +147,7 @@ def test_busy_helpers_are_not_waited_for(helpers):
 def test_a_forked_process_makes_helpers_of_its_own():
     program = """
 import os, threading
+import tensorfleet as tf
 from tensorfleet.ops import side_by_side
 def names():
     found, barrier = set(), threading.Barrier(2)
@@ -168,6 +170,7 @@ def test_a_session_says_how_many_threads():
     program = """
 import threading
 import tensorfleet as tf
+import tensorfleet as tf
 from tensorfleet.ops import side_by_side
 side_by_side.core_count = lambda: 8
 tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=1)).close()
@@ -176,3 +179,100 @@ side_by_side.in_parts(lambda start, stop: found.append(stop), 100, 1)
 assert found == [100]
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+R = np.random.RandomState(0)
+SQUARE = R.rand(160, 16, 16).astype(np.float32)
+POSITIVE = SQUARE @ SQUARE.swapaxes(1, 2) + np.eye(16, dtype=np.float32)
+ROWS = R.rand(4000, 128).astype(np.float32)
+SOME = R.randint(0, 1000, 4000)
+GROUPS = np.sort(R.randint(0, 400, 4000))
+IMAGES = R.rand(12, 40, 40, 16).astype(np.float32)
+PICTURES = R.rand(2, 60, 70, 3).astype(np.float32)
+WORDS = np.array([b"word %d" % i for i in R.randint(0, 9000, 40_000)], object)
+BOXES = R.rand(2, 900, 1, 4).astype(np.float32)
+SCORES = R.rand(2, 900, 20).astype(np.float32)
+
+
+def changed(make):
+    """The rows of a variable and of what belongs to it, after an update."""
+
+    def build():
+        table = tf.Variable(np.ones((1000, 128), np.float32))
+        with tf.control_dependencies([make(table)]):
+            return [tf.identity(v) for v in tf.global_variables()]
+
+    return build
+
+
+def trained(optimizer):
+    return changed(lambda table: optimizer.apply_gradients([(tf.IndexedSlices(ROWS, SOME), table)]))
+
+
+def found():
+    entries = tf.lookup.KeyValueTensorInitializer(
+        np.unique(WORDS)[::2], np.arange(len(np.unique(WORDS)[::2]))
+    )
+    return tf.lookup.StaticHashTable(entries, -1).lookup(tf.constant(WORDS))
+
+
+def crops():
+    x = tf.constant(PICTURES)
+    boxes = np.array([[0.1, 0.1, 0.9, 0.8]] * 40, np.float32)
+    y = tf.image.crop_and_resize(x, boxes, [0, 1] * 20, [50, 50])
+    return tf.gradients(y * y, x)[0]
+
+
+DIVIDED = {
+    "eigenvectors": lambda: tf.self_adjoint_eig(POSITIVE),
+    "eigenvalues": lambda: tf.self_adjoint_eigvals(POSITIVE),
+    "inverse": lambda: tf.matrix_inverse(POSITIVE),
+    "solve": lambda: tf.matrix_solve(POSITIVE, SQUARE),
+    "cholesky": lambda: tf.cholesky(POSITIVE),
+    "qr": lambda: tf.qr(SQUARE.reshape(4, 40, 16, 16)),
+    "svd": lambda: tf.svd(SQUARE),
+    "determinant": lambda: tf.matrix_determinant(SQUARE),
+    "root": lambda: tf.linalg.sqrtm(POSITIVE),
+    "scatter_add": changed(lambda table: tf.scatter_add(table, SOME, ROWS)),
+    "scatter_div": changed(lambda table: tf.scatter_div(table, SOME, ROWS + 1)),
+    "adagrad": trained(tf.train.AdagradOptimizer(0.1)),
+    "ftrl": trained(tf.train.FtrlOptimizer(0.1)),
+    "unsorted": lambda: tf.unsorted_segment_sum(ROWS, SOME, 1000),
+    "sorted": lambda: tf.segment_sum(ROWS, GROUPS),
+    "highest": lambda: tf.segment_max(ROWS, GROUPS),
+    "chosen": lambda: tf.sparse_segment_mean(ROWS, SOME, GROUPS),
+    "max_pool": lambda: tf.nn.fractional_max_pool(IMAGES, [1, 1.4, 1.6, 1], seed=1, deterministic=True)[0],
+    "avg_pool": lambda: tf.nn.fractional_avg_pool(IMAGES, [1, 1.4, 1.6, 1], seed=1, deterministic=True)[0],
+    "crops": crops,
+    "fingerprints": lambda: tf.string_to_hash_bucket_fast(WORDS, 1000),
+    "strong": lambda: tf.string_to_hash_bucket_strong(WORDS, 1000, [1, 2]),
+    "table": found,
+    "poisson": lambda: tf.random_poisson([2.0, 30.0], [10_000], seed=1),
+    "gamma": lambda: tf.random_gamma([10_000], [0.5, 1.0, 3.0], seed=1),
+    "boxes": lambda: tf.image.combined_non_max_suppression(BOXES, SCORES, 30, 100),
+}
+
+
+@pytest.mark.parametrize("name", DIVIDED)
+def test_what_is_divided_is_the_same_to_the_last_bit(name, helpers):
+    results = []
+    for most in (3, 0):
+        helpers._most = most
+        with tf.Graph().as_default():
+            tf.set_random_seed(1)
+            wanted = DIVIDED[name]()
+            with tf.Session() as session:
+                session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+                results.append(tf.contrib.framework.nest.flatten(session.run(wanted)))
+        assert helpers._made > 0  # it was divided
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_error_in_one_part_of_a_batch_is_that_of_the_batch():
+    singular = SQUARE.copy()
+    singular[150] = 0
+    with tf.Graph().as_default(), tf.Session() as session:
+        for made in (tf.matrix_inverse(singular), tf.matrix_solve(singular, SQUARE)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
+                session.run(made)
