@@ -104,32 +104,35 @@ class _Helpers:
 
     def __init__(self) -> None:
         self._idle: list[SimpleQueue[_Division]] = []
-        self._made = 0
+        self.made = 0
         self._lock = threading.Lock()
-        self._most: int | None = None
 
     def borrowed(self, count: int) -> list[SimpleQueue[_Division]]:
         """Up to `count` helpers that have nothing to do; they give themselves back."""
-        if self._most is None:
-            self._most = min(core_count(), wanted_threads() or core_count()) - 1
+        most = min(core_count(), wanted_threads() or core_count()) - 1
         found: list[SimpleQueue[_Division]] = []
-        for _ in range(min(count, self._most)):
+        while len(found) < min(count, most):
             try:
                 found.append(self._idle.pop())
             except IndexError:
-                if self._made >= self._most:
+                if not self._add(most):
                     break
-                found.append(self._new())
         return found
 
-    def _new(self) -> SimpleQueue[_Division]:
-        with self._lock:
-            self._made += 1
+    def _add(self, most: int) -> bool:
+        """Makes a helper, unless there are so many already, or the system gives no more threads."""
         inbox: SimpleQueue[_Division] = SimpleQueue()
-        threading.Thread(
-            target=self._help, args=(inbox,), name=f"tensorfleet-parts-{self._made}", daemon=True
-        ).start()
-        return inbox
+        with self._lock:
+            if self.made >= most:
+                return False
+            name = f"tensorfleet-parts-{self.made + 1}"
+            try:
+                threading.Thread(target=self._help, args=(inbox,), name=name, daemon=True).start()
+            except RuntimeError:
+                return False
+            self.made += 1
+        self._idle.append(inbox)
+        return True
 
     def _help(self, inbox: SimpleQueue[_Division]) -> None:
         while True:

@@ -15,11 +15,18 @@ from tensorfleet.ops.side_by_side import in_parts
 WAIT = 30
 
 
+@pytest.fixture
+def cores(monkeypatch):
+    """How many cores the machine seems to have."""
+    return lambda count: monkeypatch.setattr(side_by_side, "core_count", lambda: count)
+
+
 @pytest.fixture(autouse=True)
-def helpers(monkeypatch):
-    """Three helpers of the test's own, whatever the machine has."""
+def helpers(monkeypatch, cores):
+    """Up to three helpers of the test's own, whatever the machine has."""
+    cores(4)
+    monkeypatch.setattr(side_by_side, "_wanted", {})
     found = side_by_side._Helpers()
-    found._most = 3
     monkeypatch.setattr(side_by_side, "_helpers", found)
     return found
 
@@ -44,13 +51,13 @@ def test_ranges_make_up_the_whole_and_run_side_by_side():
     assert threading.get_ident() in {r[2] for r in ranges}
 
 
-@pytest.mark.parametrize(("count", "least"), [(0, 5), (1, 1), (9, 5), (3, 0)])
-def test_little_is_done_by_the_caller_alone(count, least, helpers):
-    helpers._most = 0 if least == 0 else 3
+@pytest.mark.parametrize(("count", "least", "has"), [(0, 5, 4), (1, 1, 4), (9, 5, 4), (3, 1, 1)])
+def test_little_is_done_by_the_caller_alone(count, least, has, helpers, cores):
+    cores(has)
     found = []
     in_parts(lambda start, stop: found.append((start, stop, threading.get_ident())), count, least)
     assert found == [(0, count, threading.get_ident())]
-    assert not helpers._made
+    assert not helpers.made
 
 
 def test_no_range_is_shorter_than_asked():
@@ -121,12 +128,12 @@ def test_many_threads_divide_at_once(helpers):
     for thread in threads:
         thread.join(WAIT)
     assert (counts == 100).all()
-    assert helpers._made <= 3
+    assert helpers.made <= 3
 
 
-def test_busy_helpers_are_not_waited_for(helpers):
+def test_busy_helpers_are_not_waited_for(cores):
     go, begun = threading.Event(), together(3)
-    helpers._most = 1
+    cores(2)
 
     def held(start, stop):
         begun()
@@ -173,10 +180,13 @@ import tensorfleet as tf
 import tensorfleet as tf
 from tensorfleet.ops import side_by_side
 side_by_side.core_count = lambda: 8
+def parts():
+    found = []
+    side_by_side.in_parts(lambda start, stop: found.append(stop), 100, 1)
+    return len(found)
+assert parts() == 8
 tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=1)).close()
-found = []
-side_by_side.in_parts(lambda start, stop: found.append(stop), 100, 1)
-assert found == [100]
+assert parts() == 1
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
@@ -254,17 +264,17 @@ DIVIDED = {
 
 
 @pytest.mark.parametrize("name", DIVIDED)
-def test_what_is_divided_is_the_same_to_the_last_bit(name, helpers):
+def test_what_is_divided_is_the_same_to_the_last_bit(name, helpers, cores):
     results = []
-    for most in (3, 0):
-        helpers._most = most
+    for count in (4, 1):
+        cores(count)
         with tf.Graph().as_default():
             tf.set_random_seed(1)
             wanted = DIVIDED[name]()
             with tf.Session() as session:
                 session.run([tf.global_variables_initializer(), tf.tables_initializer()])
                 results.append(tf.contrib.framework.nest.flatten(session.run(wanted)))
-        assert helpers._made > 0  # it was divided
+        assert helpers.made > 0  # it was divided
     for one, other in zip(*results, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -276,3 +286,14 @@ def test_an_error_in_one_part_of_a_batch_is_that_of_the_batch():
         for made in (tf.matrix_inverse(singular), tf.matrix_solve(singular, SQUARE)):
             with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
                 session.run(made)
+
+
+def test_without_threads_the_caller_does_all(monkeypatch, helpers):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    found = []
+    in_parts(lambda start, stop: found.append((start, stop)), 8, 1)
+    assert found == [(0, 8)]
+    assert not helpers.made
