@@ -58,16 +58,18 @@ def _windows(limits: Any, overlapping: bool, size: int) -> tuple[np.ndarray, np.
     return limits[:-1], np.minimum(limits[1:] + int(overlapping), size)
 
 
-def _along(x: np.ndarray, axis: int, windows: tuple, combine: Any) -> np.ndarray:
-    """The elements of each window along an axis combined: the first of all windows, then the second ones ..."""
+def _along(x: np.ndarray, axis: int, windows: tuple, order: np.ndarray, combine: Any) -> np.ndarray:
+    """The elements of each window along an axis combined: the first of all windows, then the second ones ...
+
+    The windows come in that order, the longest first.
+    """
     starts, ends = windows
-    order = np.argsort(starts - ends, kind="stable")  # the longest come first
     made = np.take(x, starts[order], axis)
     for k in range(1, int((ends - starts).max())):
         some = order[: np.count_nonzero(ends - starts > k)]
         part = made[(slice(None),) * axis + (slice(len(some)),)]
         combine(part, np.take(x, starts[some] + k, axis), out=part)
-    return np.take(made, np.argsort(order), axis)
+    return made
 
 
 def _extent(windows: tuple) -> int:
@@ -128,8 +130,13 @@ def _reduced(ctx: Any, x: Any, combine: Any) -> tuple:
     rows, columns = windows
     out = np.empty((len(x), len(rows[0]), len(columns[0]), x.shape[3]), x.dtype)
 
+    orders = [np.argsort(starts - ends, kind="stable") for starts, ends in windows]
+    back = np.add.outer(np.argsort(orders[0]) * len(columns[0]), np.argsort(orders[1])).ravel()
+
     def some(start: int, stop: int) -> None:
-        out[start:stop] = _along(_along(x[start:stop], 1, rows, combine), 2, columns, combine)
+        by_row = _along(x[start:stop], 1, rows, orders[0], combine)
+        made = _along(by_row, 2, columns, orders[1], combine)
+        np.take(_unrolled(made), back, 1, out=_unrolled(out[start:stop]), mode="clip")
 
     in_parts(some, len(x), _PART // max(x[:1].size, 1) + 1)
     return out, limits, windows
