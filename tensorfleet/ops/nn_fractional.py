@@ -152,7 +152,7 @@ def _max_pool(ctx: Any, x: Any) -> tuple:
 def _avg_pool(ctx: Any, x: Any) -> tuple:
     kind = np.asarray(x).dtype
     made, limits, windows = _reduced(ctx, np.asarray(x, kind if kind.kind == "f" else np.float64), np.add)
-    return _shares(made, *windows, out=made).astype(kind, copy=False), *limits
+    return _shares(made, windows[0], windows[1], made).astype(kind, copy=False), *limits
 
 
 def _shares(x: np.ndarray, rows: tuple, columns: tuple, out: Any = None) -> np.ndarray:

@@ -68,7 +68,8 @@ def by_matrix(xp: Any, function: Callable, *arrays: Any) -> Any:
     if not is_numpy(xp):
         return function(*arrays)
     shape = arrays[0].shape
-    count, rows, columns = math.prod(shape[:-2]), *shape[-2:]
+    count = math.prod(shape[:-2])
+    rows, columns = shape[-2:]
     least = _PART // (_CALL + rows * columns * min(rows, columns)) + 1
     if count < 2 * least:
         return function(*arrays)
