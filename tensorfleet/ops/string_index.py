@@ -91,10 +91,12 @@ class StringIndex:
         place = _places(columns, self._bits)
         left: Any = slice(None)
         while True:
-            key = self._slots[place]
-            same = self._lengths[key] == lengths
+            key = self._slots.take(place)
+            # `take` is faster than brackets, and clips what is no key: its slot is free.
+            at = key.astype(np.int64)
+            same = self._lengths.take(at, mode="clip") == lengths
             for mine, their in zip(columns, self._columns, strict=True):
-                same &= their[key] == mine
+                same &= their.take(at, mode="clip") == mine
             taken = key >= 0
             same &= taken
             found[left] = np.where(same, key, -1)
