@@ -5,6 +5,8 @@ All sequences of a batch advance together, one time step after another.
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
 _NEVER, _LOWEST = -np.inf, np.finfo(np.float64).min
@@ -62,11 +64,12 @@ def loss_and_gradient(
 
 def _paths(targets: list[list[int]], blank: int) -> tuple[np.ndarray, np.ndarray]:
     """The labels of each target with blanks around them, and the position of the last blank."""
-    longest = max((len(t) for t in targets), default=0)
-    path = np.full((len(targets), 2 * longest + 1), blank)
-    for row, target in zip(path, targets, strict=True):
-        row[1 : 2 * len(target) : 2] = np.minimum(target, blank)
-    return path, np.array([2 * len(t) for t in targets], np.int64)
+    lengths = np.array([len(t) for t in targets], np.int64)
+    path = np.full((len(targets), 2 * int(lengths.max(initial=0)) + 1), blank)
+    labels = np.fromiter(chain.from_iterable(targets), np.int64, int(lengths.sum()))
+    within = np.arange(len(labels)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    path[np.repeat(np.arange(len(targets)), lengths), 2 * within + 1] = np.minimum(labels, blank)
+    return path, 2 * lengths
 
 
 def _moves(path: np.ndarray, blank: int, merge_repeated: bool) -> tuple[np.ndarray, np.ndarray]:
