@@ -5,55 +5,71 @@ All sequences of a batch advance together, one time step after another.
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import chain
 
 import numpy as np
 
-_NEVER = -np.inf
+_NEVER, _LOWEST = -np.inf, np.finfo(np.float64).min
+_SHORT = 4
 
 
 def log_softmax(x: np.ndarray) -> np.ndarray:
     """The logarithm of the softmax over the last dimension."""
-    x = x - x.max(-1, keepdims=True)
+    x = x - _highest(x)
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
+
+
+def _highest(x: np.ndarray) -> np.ndarray:
+    """The maxima over the last dimension, by halves: numpy takes ten times as long for a short dimension."""
+    while (n := x.shape[-1]) > _SHORT:
+        x = np.maximum(x[..., : n - n // 2], x[..., n // 2 :])
+    return x.max(-1, keepdims=True)
 
 
 def loss_and_gradient(
     inputs: np.ndarray, targets: list[list[int]], lengths: np.ndarray, merge_repeated: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The negative log probability of each target, and its gradient with respect to `inputs`."""
+    """The negative log probability of each target, and its gradient with respect to `inputs`.
+
+    What leads to a place of a path and what follows it are the same sum, over the sequence and over the sequence turned around,
+    so both are made together. Arrays are [time, place, sequence]: a step to the next place then is a step to the next row.
+    """
     steps, batch, classes = inputs.shape
-    scores = log_softmax(inputs.astype(np.float64))
-    path, ends = _paths(targets, classes - 1)
-    emitted = np.take_along_axis(scores, np.broadcast_to(path[None], (steps, *path.shape)), 2)
-    stays, skips = _moves(path, classes - 1, merge_repeated)
-    forward = _forward(emitted, stays, skips, ends, lengths)
-    backward = _backward(emitted, stays, skips, ends, lengths)
-    last = np.maximum(lengths - 1, 0)
-    rows = np.arange(batch)
-    total = np.logaddexp(
-        forward[last, rows, ends], np.where(ends > 0, forward[last, rows, np.maximum(ends - 1, 0)], _NEVER)
-    )
-    loss = np.where(lengths > 0, -total, 0.0)
+    scores = inputs.astype(np.float64)
+    scores -= _highest(scores)
     gradient = np.exp(scores)
-    with np.errstate(invalid="ignore"):
-        shares = np.exp(forward + backward - np.where(np.isfinite(total), total, 0.0)[:, None])
-    for b in range(batch):
-        if np.isfinite(total[b]):
-            chosen = np.zeros((path.shape[1], classes))
-            chosen[np.arange(path.shape[1]), path[b]] = 1.0
-            gradient[:, b] -= shares[:, b] @ chosen
-        gradient[lengths[b] :, b] = 0.0
-    return loss.astype(inputs.dtype), gradient.astype(inputs.dtype)
+    sums = gradient.sum(-1, keepdims=True)
+    path, ends = _paths(targets, classes - 1)
+    stays, skips = _moves(path, classes - 1, merge_repeated)
+    places = np.arange(batch)[:, None] * classes + path
+    emitted = np.take(scores.reshape(steps, batch * classes), places.T, axis=1) - np.log(sums).swapaxes(1, 2)
+    turn = _turned(emitted.shape, ends, lengths)
+    both = np.concatenate([emitted, emitted.take(turn)], 2)
+    before = _arriving(both, _costs(stays, skips, ends), ends)
+    through = before[:, :, :batch] + emitted
+    last = through[np.maximum(lengths - 1, 0), :, np.arange(batch)]
+    rows = np.arange(batch)
+    total = np.logaddexp(last[rows, ends], np.where(ends > 0, last[rows, np.maximum(ends - 1, 0)], _NEVER))
+    through += np.ascontiguousarray(before[:, :, batch:]).take(turn)
+    inside = np.isfinite(total) & (np.arange(path.shape[1])[:, None] <= ends)
+    through -= np.where(
+        inside, total, np.inf
+    )  # nothing leads through other places, or where nothing is possible
+    shares = np.exp(through, out=through).transpose(2, 0, 1) @ (path[:, :, None] == np.arange(classes))
+    gradient /= sums
+    gradient -= shares.swapaxes(0, 1)
+    gradient[np.arange(steps)[:, None] >= lengths] = 0.0
+    return np.where(lengths > 0, -total, 0.0).astype(inputs.dtype), gradient.astype(inputs.dtype)
 
 
 def _paths(targets: list[list[int]], blank: int) -> tuple[np.ndarray, np.ndarray]:
     """The labels of each target with blanks around them, and the position of the last blank."""
-    longest = max((len(t) for t in targets), default=0)
-    path = np.full((len(targets), 2 * longest + 1), blank)
-    for row, target in zip(path, targets, strict=True):
-        row[1 : 2 * len(target) : 2] = np.minimum(target, blank)
-    return path, np.array([2 * len(t) for t in targets], np.int64)
+    lengths = np.array([len(t) for t in targets], np.int64)
+    path = np.full((len(targets), 2 * int(lengths.max(initial=0)) + 1), blank)
+    labels = np.fromiter(chain.from_iterable(targets), np.int64, int(lengths.sum()))
+    within = np.arange(len(labels)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    path[np.repeat(np.arange(len(targets)), lengths), 2 * within + 1] = np.minimum(labels, blank)
+    return path, 2 * lengths
 
 
 def _moves(path: np.ndarray, blank: int, merge_repeated: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -67,43 +83,48 @@ def _moves(path: np.ndarray, blank: int, merge_repeated: bool) -> tuple[np.ndarr
     return stays, skips
 
 
-def _forward(emitted: Any, stays: Any, skips: Any, ends: Any, lengths: Any) -> np.ndarray:
-    found = np.full(emitted.shape, _NEVER)
-    now = np.full(emitted.shape[1:], _NEVER)
-    now[:, 0] = 0.0
-    for t in range(emitted.shape[0]):
-        if t == 0:
-            now[:, 1:2] = np.where(ends[:, None] > 0, 0.0, _NEVER)[:, : now.shape[1] - 1]
-            new = now
-        else:
-            new = np.where(stays, now, _NEVER)
-            new[:, 1:] = np.logaddexp(new[:, 1:], now[:, :-1])
-            new[:, 2:] = np.logaddexp(new[:, 2:], np.where(skips[:, 2:], now[:, :-2], _NEVER))
-        now = np.where((t < lengths)[:, None], new + emitted[t], now)
-        found[t] = now
-    return found
+def _turned(shape: tuple[int, ...], ends: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Where, in the flat array, each place of each step is when sequences and paths are turned around.
+
+    What is behind the end of either does not matter.
+    """
+    steps, width, batch = shape
+    step = np.maximum(lengths - 1 - np.arange(steps)[:, None], 0)[:, None] * width
+    place = np.maximum(ends - np.arange(width)[:, None], 0)
+    return (step + place) * batch + np.arange(batch)
 
 
-def _backward(emitted: Any, stays: Any, skips: Any, ends: Any, lengths: Any) -> np.ndarray:
-    """The log probability of what follows each place, without what it emits itself."""
-    steps, batch, width = emitted.shape
-    found = np.full(emitted.shape, _NEVER)
-    places = np.arange(width)
-    final = np.where(
-        (places == ends[:, None]) | ((places == ends[:, None] - 1) & (ends[:, None] > 0)), 0.0, _NEVER
-    )
-    now = np.full((batch, width), _NEVER)
-    for t in range(steps - 1, -1, -1):
-        if t < steps - 1:
-            following = now + emitted[t + 1]
-            new = np.where(stays, following, _NEVER)
-            new[:, :-1] = np.logaddexp(new[:, :-1], following[:, 1:])
-            new[:, :-2] = np.logaddexp(new[:, :-2], np.where(skips[:, 2:], following[:, 2:], _NEVER))
-        else:
-            new = now
-        now = np.where((t == lengths - 1)[:, None], final, new)
-        found[t] = now
-    return found
+def _costs(stays: np.ndarray, skips: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """What it costs to come to a place from two before, from one before and from itself: nothing, or it is not possible."""
+    width = stays.shape[1]
+    back = np.maximum(ends[:, None] - np.arange(width), 0)
+    turned_skips = np.take_along_axis(skips, np.minimum(back + 2, width - 1), 1) & (np.arange(width) > 1)
+    allowed = np.ones((3, 2 * len(ends), width), bool)
+    allowed[0] = np.concatenate([skips, turned_skips])
+    allowed[2] = np.concatenate([stays, np.take_along_axis(stays, back, 1)])
+    return np.where(allowed, 0.0, _NEVER).swapaxes(1, 2).copy()
+
+
+def _arriving(emitted: np.ndarray, costs: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The log probability of all that leads to each place, without what the place emits itself."""
+    steps, width, count = emitted.shape
+    before = np.empty(emitted.shape)
+    before[:1] = _NEVER
+    before[:1, 0] = 0.0
+    before[:1, 1:2] = np.where(np.tile(ends, 2) > 0, 0.0, _NEVER)
+    now = np.full((width + 2, count), _NEVER)  # two places that do not exist come first
+    three = np.lib.stride_tricks.sliding_window_view(now, width, 0).swapaxes(1, 2)
+    ways, highest = np.empty(three.shape), np.empty((width, count))
+    for t in range(1, steps):
+        np.add(before[t - 1], emitted[t - 1], out=now[2:])
+        np.add(three, costs, out=ways)
+        np.maximum.reduce(ways, 0, out=highest)
+        np.maximum(highest, _LOWEST, out=highest)
+        ways -= highest
+        np.exp(ways, out=ways)
+        np.log(np.add.reduce(ways, 0, out=before[t]), out=before[t])
+        before[t] += highest
+    return before
 
 
 def greedy(

@@ -73,8 +73,9 @@ def _ctc_loss(
         targets[b].append(label)
     lengths = lengths.astype(np.int64)
     skipped = []
+    odd = len(values) > 0 and (values.min() < 0 or values.max() >= classes - 1)
     for b, target in enumerate(targets):
-        for i, label in enumerate(target):
+        for i, label in enumerate(target if odd else ()):
             if label < 0:
                 raise errors.invalid(f"All labels must be nonnegative integers, batch: {b} labels: {target}")
             if label < classes - 1 and i and target[i - 1] >= classes - 1:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.ops.packed_strings import Strings
-from tensorfleet.ops.string_buffers import WORD_MASKS, Buffer, by_length, parts
+from tensorfleet.ops.string_buffers import WORD_MASKS, Buffer, by_length, each_part
 from tensorfleet.ops.string_memory import InMemory
 
 _K0, _K1, _K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
@@ -97,15 +97,18 @@ def _each(strings: Strings | Sequence[bytes] | np.ndarray, alike: Callable, func
                 for way, rows in by_length(ways):
                     there[rows] = function(_Long(source, rows), way)
             return found
-        for places, lengths in parts(many.lengths):
-            some, there = columns[:, places], found[places]
+
+        def some(places: slice) -> None:
+            words, lengths, there = columns[:, places], many.lengths[places], found[places]
             ways = _SHORT_WAYS[lengths]
             if (ways == ways[0]).all():
-                there[:] = function(_Short(some, lengths), int(alike(lengths[:1])[0]))
-                continue
+                there[:] = function(_Short(words, lengths), int(alike(lengths[:1])[0]))
+                return
             for _, rows in by_length(ways):
-                data = _Short(some[:, rows], lengths[rows])
+                data = _Short(words[:, rows], lengths[rows])
                 there[rows] = function(data, int(alike(lengths[rows[:1]])[0]))
+
+        each_part(some, many.size)
     return found
 
 

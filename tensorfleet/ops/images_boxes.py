@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, require, static_value, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, same_dimension
+from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.shapes import TensorShape
 
 _BOXES = np.array(
@@ -34,6 +36,12 @@ class _Boxes:
         self.parts = np.concatenate([low, high, np.prod(high - low, 0, keepdims=True)])
         self.flat = bool((self.parts[4] <= 0).any())
         self.starts = np.repeat(np.arange(len(boxes)), times)[:, None] * boxes.shape[1]
+
+    def of(self, start: int, stop: int) -> _Boxes:
+        """Those of some of the groups."""
+        found = copy(self)
+        found.starts = self.starts[start:stop]
+        return found
 
     def overlaps(self, some: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Intersection over union of each of some boxes with each of others; zero for boxes without area."""
@@ -56,6 +64,7 @@ class _Boxes:
 # Boxes of one group, and of each of several, that are compared with those kept, and with each other, at a time.
 _TOGETHER = 64
 _TOGETHER_OF_EACH = 32
+_PART = 1 << 13  # boxes that are worth a thread of their own
 
 
 def _keep_apart(
@@ -352,8 +361,19 @@ def _combined_nms(
     times = classes // max(boxes.shape[2], 1)  # that have the same boxes
     if len(each) and classes:
         _check_boxes(each[0], by_class[0], float(threshold))
-    overlaps = _Boxes(each, times).overlaps
-    kept = _keep_apart(overlaps, by_class, int(per_class), float(threshold), float(least))
+    groups = _Boxes(each, times)
+    kept: list[list[int]] = [[]] * len(by_class)
+
+    def some(start: int, stop: int) -> None:
+        kept[start:stop] = _keep_apart(
+            groups.of(start, stop).overlaps,
+            by_class[start:stop],
+            int(per_class),
+            float(threshold),
+            float(least),
+        )
+
+    in_parts(some, len(by_class), _PART // max(scores.shape[1], 1) + 1)
     for b in range(batch):
         mine = range(b * classes, (b + 1) * classes)
         group = np.repeat(mine, [len(kept[g]) for g in mine])

@@ -14,6 +14,9 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import ints, is_numpy, shape_given_by, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, same_dimension
+from tensorfleet.ops.openblas import product
+from tensorfleet.ops.rows import accumulate
+from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.shapes import TensorShape, unknown_shape
 
 _ANY = "{uint8, uint16, int8, int16, int32, int64, half, float, double}"
@@ -21,6 +24,8 @@ _IMAGE = np.random.RandomState(0).rand(2, 4, 5, 3).astype(np.float32)
 _BOXES = np.array([[0.1, 0.05, 0.83, 0.9], [0.9, 0.71, 0.23, 0.17], [-0.3, 0.2, 1.2, 0.9]], np.float32)
 _WHICH = np.array([0, 1, 1], np.int32)
 _CROP = np.array([3, 2], np.int32)
+_SMALL = 256  # pixels of an image to each side, at most, that is made by products
+_PART = 1 << 21  # multiplications that are worth a thread of their own
 _WIDER = 4  # how much wider than its crops an image is, at most, that gets whole columns of them
 
 
@@ -140,6 +145,42 @@ def _crop_and_resize_gradient(op: Operation, dy: Any) -> Any:
     return to_image, apply("CropAndResizeGradBoxes", dy, image, boxes, which), None, None
 
 
+def _shares(xp: Any, where: Any, n: int) -> Any:
+    """What share of each place every pixel has along one axis: [boxes, n, n_out]."""
+    low, high, part, inside = (x[:, None] for x in _neighbours(xp, where, n))
+    pixels = xp.arange(n, dtype=np.int32)[:, None]
+    zero = np.float32(0)
+    return xp.where(inside & (pixels == low), 1 - part, zero) + xp.where(
+        inside & (pixels == high), part, zero
+    )
+
+
+def _spread_small(xp: Any, dy: Any, which: Any, down: Any, across: Any, out: Any) -> Any:
+    """Crops onto the images they come from by two products: faster than one column and one row after the other."""
+    if not is_numpy(xp):
+        return out.at[which].add(_made_of(xp, dy, down, across))
+    made = np.empty((len(dy), *out.shape[1:]), np.float32)
+
+    def some(start: int, stop: int) -> None:
+        for i in range(start, stop):
+            pixels = _made_of(np, dy[i : i + 1], down[i : i + 1], across[i : i + 1])
+            for d in range(dy.shape[3]):  # few channels: numpy would copy one pixel after the other
+                made[i, :, :, d] = pixels[0, :, :, d]
+
+    in_parts(some, len(dy), _PART // max(made[:1].size * dy.shape[1], 1) + 1)
+    accumulate(np.add, out, which, made)
+    return out
+
+
+def _made_of(xp: Any, dy: Any, down: Any, across: Any) -> Any:
+    boxes, rows, columns, depth = dy.shape
+    height, width = down.shape[1], across.shape[1]
+    times = product if is_numpy(xp) else xp.matmul
+    by_row = times(down, dy.swapaxes(2, 3).reshape(boxes, rows, depth * columns))
+    pixels = times(by_row.reshape(boxes, height * depth, columns), across.swapaxes(1, 2))
+    return pixels.reshape(boxes, height, depth, width).swapaxes(2, 3)
+
+
 def _spread(xp: Any, out: Any, index: tuple, values: Any) -> Any:
     if is_numpy(xp):
         np.add.at(out, index, values)
@@ -164,7 +205,12 @@ def _spread(xp: Any, out: Any, index: tuple, values: Any) -> Any:
         )
         for m in ("bilinear", "nearest")
     ]
-    + [case(np.ones((3, 3, 2, 3), np.float32), _BOXES, _WHICH, np.array([2, 4, 9, 3], np.int32), T="float")],
+    + [
+        case(
+            np.ones((3, 3, 2, 3), np.float32), _BOXES, _WHICH, np.array(size, np.int32), T="float", grad=False
+        )
+        for size in ([2, 300, 5, 3], [2, 4, 300, 3])
+    ],
 )
 def _crop_grad_image(
     xp: Any, dy: Any, boxes: Any, box_ind: Any, image_size: Any, *, T: dtypes.DType, method: bytes, check: Any
@@ -179,6 +225,10 @@ def _crop_grad_image(
         (y, y_in), (x, x_in) = _nearest_index(xp, ys, height), _nearest_index(xp, xs, width)
         kept = xp.where((y_in[:, :, None] & x_in[:, None, :])[..., None], dy, np.float32(0))
         return _spread(xp, out, (which, y[:, :, None], x[:, None, :]), kept).astype(T.np_dtype)
+    if max(height, width) <= _SMALL:
+        return _spread_small(
+            xp, dy, which[:, 0, 0], _shares(xp, ys, height), _shares(xp, xs, width), out
+        ).astype(T.np_dtype)
     top, bottom, down, y_in = _neighbours(xp, ys, height)
     left, right, across, x_in = _neighbours(xp, xs, width)
     if width <= _WIDER * columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from tensorfleet.ops.linalg_shapes import (
     square_like,
 )
 from tensorfleet.ops.matmul import matmul
-from tensorfleet.ops.openblas import in_one_thread
+from tensorfleet.ops.openblas import by_matrix, in_one_thread
 from tensorfleet.shapes import TensorShape
 
 _TALL = np.array([[2.0, 1.0], [1.0, 3.0], [0.5, 1.0]])
@@ -67,7 +68,8 @@ def _qr_shape(op: Operation) -> list[TensorShape]:
 @in_one_thread
 def _qr(xp: Any, x: Any, *, full_matrices: bool) -> Any:
     need_matrices(x)
-    q, r = xp.linalg.qr(wide(x), mode="complete" if full_matrices else "reduced")
+    mode = "complete" if full_matrices else "reduced"
+    q, r = by_matrix(xp, partial(xp.linalg.qr, mode=mode), wide(x))
     return q.astype(x.dtype), r.astype(x.dtype)
 
 
@@ -105,7 +107,7 @@ def _cholesky(xp: Any, x: Any, *, check: Any) -> Any:
     a = wide(x)
     if is_numpy(xp):
         try:
-            root = np.linalg.cholesky(a)
+            root = by_matrix(np, np.linalg.cholesky, a)
         except np.linalg.LinAlgError:
             root = np.full_like(a, np.nan)
     else:
@@ -144,7 +146,7 @@ def _cholesky_grad(op: Operation, grad: Any) -> Any:
 def _cholesky_grad_op(xp: Any, root: Any, grad: Any) -> Any:
     need_square(root)
     wide_root = wide(xp.tril(root))
-    inverse = xp.linalg.inv(wide_root)
+    inverse = by_matrix(xp, xp.linalg.inv, wide_root)
     middle = xp.tril(xp.matmul(adjoint_of(xp, wide_root), wide(grad)))
     middle = middle - middle * xp.eye(root.shape[-1], dtype=middle.dtype) / 2
     half = xp.matmul(xp.matmul(adjoint_of(xp, inverse), middle), inverse)
@@ -186,9 +188,9 @@ def _self_adjoint_eig(xp: Any, x: Any, *, compute_v: bool) -> Any:
     need_square(x)
     a = _symmetric(xp, wide(x))
     if compute_v:
-        values, vectors = xp.linalg.eigh(a)
+        values, vectors = by_matrix(xp, xp.linalg.eigh, a)
         return values.astype(x.dtype), vectors.astype(x.dtype)
-    return xp.linalg.eigvalsh(a).astype(x.dtype), xp.zeros([0], x.dtype)
+    return by_matrix(xp, xp.linalg.eigvalsh, a).astype(x.dtype), xp.zeros([0], x.dtype)
 
 
 @gradient("SelfAdjointEigV2")
@@ -259,9 +261,9 @@ def _svd_shape(op: Operation) -> list[TensorShape]:
 def _svd(xp: Any, x: Any, *, compute_uv: bool, full_matrices: bool) -> Any:
     need_matrices(x)
     if compute_uv:
-        u, s, vh = xp.linalg.svd(wide(x), full_matrices=full_matrices)
+        u, s, vh = by_matrix(xp, partial(xp.linalg.svd, full_matrices=full_matrices), wide(x))
         return s.astype(x.dtype), u.astype(x.dtype), adjoint_of(xp, vh).astype(x.dtype)
-    s = xp.linalg.svd(wide(x), compute_uv=False)
+    s = by_matrix(xp, partial(xp.linalg.svd, compute_uv=False), wide(x))
     none = xp.zeros([0], x.dtype)
     return s.astype(x.dtype), none, none
 

@@ -22,8 +22,9 @@ from tensorfleet.ops.cast import cast
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.linalg_shapes import TYPES, matrices, need_square, same_size, square_like
+from tensorfleet.ops.linalg_shapes import TYPES, adjoint_of, matrices, need_square, same_size, square_like
 from tensorfleet.ops.matmul import matmul
+from tensorfleet.ops.openblas import by_matrix, in_one_thread
 from tensorfleet.shapes import TensorShape
 
 _A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.7, 2.0]])
@@ -107,8 +108,25 @@ def _square_root(ctx: Any, x: Any) -> Any:
     x = np.asarray(x)
     need_square(x)
     wide_type = np.complex128 if x.dtype.kind == "c" else np.float64
-    made = _each(lambda m: sqrtm(m.astype(wide_type)), x)
+    a = x.astype(wide_type)
+    made = _root_of_symmetric(np, a)
+    if made is None:
+        made = _each(sqrtm, a)
     return (made if x.dtype.kind == "c" else made.real).astype(x.dtype)
+
+
+@in_one_thread
+def _root_of_symmetric(xp: Any, a: np.ndarray) -> np.ndarray | None:
+    """The square roots of matrices that have eigenvectors at right angles and no negative eigenvalue; else None.
+
+    A covariance is such a matrix. Eigenvectors of many are found side by side, other factors one matrix after the other.
+    """
+    if not np.array_equal(a, adjoint_of(np, a)):
+        return None
+    values, vectors = by_matrix(np, np.linalg.eigh, a)
+    if (values < 0).any():
+        return None
+    return (vectors * np.sqrt(values)[..., None, :]) @ adjoint_of(np, vectors)
 
 
 @gradient("MatrixSquareRoot")
@@ -281,16 +299,20 @@ def _eliminated(diagonals: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Row by row down, then up, for all matrices at once: the rows are first, so that each is one piece of memory."""
     upper, main, lower = (np.moveaxis(diagonals[..., i, :], -1, 0)[..., None].copy() for i in range(3))
     out = np.moveaxis(rhs, -2, 0).copy()
-    for i in range(len(out)):
-        if i:
-            main[i] -= lower[i] * upper[i - 1]
-            out[i] -= lower[i] * out[i - 1]
-        upper[i] /= main[i]
-        out[i] /= main[i]
+    uppers, mains, outs = list(upper), list(main), list(out)
+    share, product = np.empty_like(main[:1])[0], np.empty_like(out[:1])[0]
+    for i, below in enumerate(list(lower)[1:]):
+        np.divide(below, mains[i], out=share)
+        np.subtract(mains[i + 1], share * uppers[i], out=mains[i + 1])
+        np.multiply(share, outs[i], out=product)
+        np.subtract(outs[i + 1], product, out=outs[i + 1])
     if not main.all():
         raise _singular()
+    upper /= main
+    out /= main
     for i in range(len(out) - 2, -1, -1):
-        out[i] -= upper[i] * out[i + 1]
+        np.multiply(uppers[i], outs[i + 1], out=product)
+        np.subtract(outs[i], product, out=outs[i])
     return np.moveaxis(out, 0, -2)
 
 

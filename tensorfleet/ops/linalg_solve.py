@@ -27,7 +27,7 @@ from tensorfleet.ops.linalg_shapes import (
 )
 from tensorfleet.ops.matmul import matmul
 from tensorfleet.ops.memory import stored
-from tensorfleet.ops.openblas import in_one_thread
+from tensorfleet.ops.openblas import by_matrix, in_one_thread
 from tensorfleet.ops.reduce import reduce_sum
 
 _A = np.array([[4.0, 1.0, 0.5], [-1.0, 3.0, 0.2], [0.5, 0.7, -2.0]])
@@ -39,10 +39,8 @@ _EMPTY = np.zeros([0, 2, 2], np.float32)
 
 def _solved(xp: Any, a: Any, b: Any) -> Any:
     """The solution of `a x = b`, NaN where there is none."""
-    if not is_numpy(xp):
-        return xp.linalg.solve(a, b)
     try:
-        return np.linalg.solve(a, b)
+        return by_matrix(xp, xp.linalg.solve, a, b)
     except np.linalg.LinAlgError:
         return np.full_like(b, np.nan)
 
@@ -58,7 +56,10 @@ def _solved(xp: Any, a: Any, b: Any) -> Any:
 def _matrix_inverse(xp: Any, x: Any, *, adjoint: bool, check: Any) -> Any:
     need_square(x)
     a = wide(adjoint_of(xp, x) if adjoint else x)
-    inverse = _solved(xp, a, xp.broadcast_to(xp.eye(a.shape[-1], dtype=a.dtype), a.shape))
+    try:
+        inverse = by_matrix(xp, xp.linalg.inv, a)
+    except np.linalg.LinAlgError:
+        inverse = np.full_like(a, np.nan)
     check(xp.isfinite(inverse), lambda: "Input is not invertible.")
     return inverse.astype(x.dtype)
 
@@ -89,7 +90,7 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
 @in_one_thread
 def _matrix_determinant(xp: Any, x: Any) -> Any:
     need_square(x)
-    return xp.linalg.det(wide(x)).astype(x.dtype)
+    return by_matrix(xp, xp.linalg.det, wide(x)).astype(x.dtype)
 
 
 @gradient("MatrixDeterminant")
@@ -119,7 +120,7 @@ def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
 @in_one_thread
 def _log_matrix_determinant(xp: Any, x: Any) -> Any:
     need_square(x)
-    sign, size = xp.linalg.slogdet(wide(x))
+    sign, size = by_matrix(xp, xp.linalg.slogdet, wide(x))
     return sign.astype(x.dtype), size.astype(x.dtype)
 
 

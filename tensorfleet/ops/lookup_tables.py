@@ -149,7 +149,7 @@ class StaticTable(Table):
             return super().find(keys, default)
         strings, values = index
         places = strings.find(many)
-        found = values[places]  # the last one where there is none
+        found = values.take(places, mode="clip")  # the first one where there is none
         missing = places < 0
         if missing.any():
             found[missing] = np.asarray(default, values.dtype).item()

@@ -16,10 +16,12 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops import philox
 from tensorfleet.ops.common import shape_given_by, vector_of
 from tensorfleet.ops.nn_shapes import of_rank
+from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.shapes import TensorShape
 
 _ATTRS = "pooling_ratio: list(float); pseudo_random: bool = false; overlapping: bool = false; "
 _ATTRS += "deterministic: bool = false; seed: int = 0; seed2: int = 0; T: {float, double, int32, int64}"
+_PART = 1 << 17  # elements that are worth a thread of their own
 _POOLED = "value: T -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64"
 
 
@@ -56,16 +58,18 @@ def _windows(limits: Any, overlapping: bool, size: int) -> tuple[np.ndarray, np.
     return limits[:-1], np.minimum(limits[1:] + int(overlapping), size)
 
 
-def _along(x: np.ndarray, axis: int, windows: tuple, combine: Any) -> np.ndarray:
-    """The elements of each window along an axis combined: the first of all windows, then the second ones ..."""
+def _along(x: np.ndarray, axis: int, windows: tuple, order: np.ndarray, combine: Any) -> np.ndarray:
+    """The elements of each window along an axis combined: the first of all windows, then the second ones ...
+
+    The windows come in that order, the longest first.
+    """
     starts, ends = windows
-    order = np.argsort(starts - ends, kind="stable")  # the longest come first
     made = np.take(x, starts[order], axis)
     for k in range(1, int((ends - starts).max())):
         some = order[: np.count_nonzero(ends - starts > k)]
         part = made[(slice(None),) * axis + (slice(len(some)),)]
         combine(part, np.take(x, starts[some] + k, axis), out=part)
-    return np.take(made, np.argsort(order), axis)
+    return made
 
 
 def _extent(windows: tuple) -> int:
@@ -123,7 +127,19 @@ def _reduced(ctx: Any, x: Any, combine: Any) -> tuple:
     windows = [
         _windows(a, ctx.op._attrs["overlapping"], n) for a, n in zip(limits, x.shape[1:3], strict=True)
     ]
-    return _along(_along(x, 1, windows[0], combine), 2, windows[1], combine), limits, windows
+    rows, columns = windows
+    out = np.empty((len(x), len(rows[0]), len(columns[0]), x.shape[3]), x.dtype)
+
+    orders = [np.argsort(starts - ends, kind="stable") for starts, ends in windows]
+    back = np.add.outer(np.argsort(orders[0]) * len(columns[0]), np.argsort(orders[1])).ravel()
+
+    def some(start: int, stop: int) -> None:
+        by_row = _along(x[start:stop], 1, rows, orders[0], combine)
+        made = _along(by_row, 2, columns, orders[1], combine)
+        np.take(_unrolled(made), back, 1, out=_unrolled(out[start:stop]), mode="clip")
+
+    in_parts(some, len(x), _PART // max(x[:1].size, 1) + 1)
+    return out, limits, windows
 
 
 @op("FractionalMaxPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
@@ -136,14 +152,14 @@ def _max_pool(ctx: Any, x: Any) -> tuple:
 def _avg_pool(ctx: Any, x: Any) -> tuple:
     kind = np.asarray(x).dtype
     made, limits, windows = _reduced(ctx, np.asarray(x, kind if kind.kind == "f" else np.float64), np.add)
-    return _shares(made, *windows).astype(kind, copy=False), *limits
+    return _shares(made, windows[0], windows[1], made).astype(kind, copy=False), *limits
 
 
-def _shares(x: np.ndarray, rows: tuple, columns: tuple) -> np.ndarray:
+def _shares(x: np.ndarray, rows: tuple, columns: tuple, out: Any = None) -> np.ndarray:
     """What belongs to the windows divided by how many elements each has."""
     areas = np.multiply.outer(rows[1] - rows[0], columns[1] - columns[0]).ravel()
-    flat = x.reshape(len(x), math.prod(x.shape[1:]))
-    return (flat / np.repeat(areas.astype(x.dtype), x.shape[3])).reshape(x.shape)
+    flat, parts = x.reshape(len(x), math.prod(x.shape[1:])), np.repeat(areas.astype(x.dtype), x.shape[3])
+    return np.divide(flat, parts, out=out if out is None else out.reshape(flat.shape)).reshape(x.shape)
 
 
 @gradient("FractionalMaxPool")

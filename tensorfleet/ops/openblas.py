@@ -9,6 +9,7 @@ the user computes with numpy, as they would otherwise.
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,9 +19,12 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.ops.common import is_numpy
+from tensorfleet.ops.side_by_side import in_parts
 
 # Multiplications: with fewer OpenBLAS itself stays in one thread; with more, several are worth their trouble.
 _FEWEST, _MOST = 1 << 18, 1 << 25
+# What a call on a matrix costs beside its arithmetic, and what a part of a batch should cost, in multiplications.
+_CALL, _PART = 1 << 9, 1 << 18
 _MAPS = "/proc/self/maps"
 _lock = threading.Lock()
 _inside = 0  # calls under way
@@ -54,6 +58,37 @@ def in_one_thread(kernel: Callable) -> Callable:
         return kernel(xp, *args, **attrs)
 
     return called
+
+
+def by_matrix(xp: Any, function: Callable, *arrays: Any) -> Any:
+    """A function of batches of matrices; numpy's LAPACK gets some of them at a time where there are many.
+
+    It gives an array or a tuple of them, in which the batch comes first too.
+    """
+    if not is_numpy(xp):
+        return function(*arrays)
+    shape = arrays[0].shape
+    count = math.prod(shape[:-2])
+    rows, columns = shape[-2:]
+    least = _PART // (_CALL + rows * columns * min(rows, columns)) + 1
+    if count < 2 * least:
+        return function(*arrays)
+    flat = [a.reshape(count, *a.shape[-2:]) for a in arrays]
+    found: dict[int, Any] = {}
+
+    def some(start: int, stop: int) -> None:
+        found[start] = function(*(a[start:stop] for a in flat))
+
+    in_parts(some, count, least)
+    pieces = [found[start] for start in sorted(found)]
+    if not isinstance(pieces[0], tuple):
+        return _joined(pieces, shape[:-2])
+    return tuple(_joined(piece, shape[:-2]) for piece in zip(*pieces, strict=True))
+
+
+def _joined(pieces: Any, batch: tuple[int, ...]) -> np.ndarray:
+    whole = np.concatenate(pieces)
+    return whole.reshape(*batch, *whole.shape[1:])
 
 
 @contextmanager

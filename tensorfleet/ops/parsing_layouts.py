@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.ops.packed_strings import Strings
-from tensorfleet.ops.parsing_walk import Walked, walk
+from tensorfleet.ops.parsing_walk import WORTH_WALKING, Walked, walk
 from tensorfleet.ops.parsing_wire import (
     BYTES,
     FLOATS,
@@ -126,10 +126,14 @@ class Sorted:
     def _grouped(self, buffer: Buffer) -> np.ndarray:
         """Finds the groups; the positions of records that are in none, in order."""
         least = max(_WORTH_IT, min(len(buffer.lengths) // 8, _WORTH_IT_OF_MANY))
-        rest, ordered = [], np.sort(buffer.lengths)
+        ordered = np.sort(buffer.lengths)
         if not (ordered[least - 1 :] == ordered[: len(ordered) - least + 1]).any():
             return np.arange(len(ordered))
-        for length, positions in by_length(buffer.lengths):
+        found = list(by_length(buffer.lengths))
+        if sum(len(positions) for _, positions in found if len(positions) < least) < WORTH_WALKING:
+            least = _WORTH_IT  # nobody would walk through those that are left
+        rest = []
+        for length, positions in found:
             if len(positions) >= least and length:
                 same = Buffer(buffer.data, buffer.starts[positions], buffer.lengths[positions])
                 positions = _alike(length, positions, same.rows(length), self.groups)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class Batch:
     def dense(self, key: bytes, dtype: DType, shape: TensorShape, default: np.ndarray) -> np.ndarray:
         """A feature that has one shape in all records."""
         kind, dims = KINDS[dtype.name], tuple(shape.as_list())
-        size = int(np.prod(dims, dtype=np.int64))
+        size = math.prod(dims)
         found: list[tuple[int, str]] = []
         usable = default.size == size and size > 0
         out: Any = None

@@ -14,7 +14,7 @@ from tensorfleet.ops.string_buffers import WORD_MASKS, Buffer, texts_of
 
 Order = tuple[tuple[bytes, int], ...]
 # Fewer records than this are scanned one by one.
-_WORTH_IT = 12
+WORTH_WALKING = 12
 _MOST_ORDERS = 4
 _known: list[Order] = []
 
@@ -97,7 +97,7 @@ def walk(buffer: Buffer, positions: np.ndarray) -> tuple[list[Walked], np.ndarra
     """Walks through the records at some positions; those that are of no common order are left."""
     found: list[Walked] = []
     orders, new = list(_known), 0
-    while len(positions) >= _WORTH_IT and (orders or new < _MOST_ORDERS):
+    while len(positions) >= WORTH_WALKING and (orders or new < _MOST_ORDERS):
         if orders:
             order = orders.pop(0)
         else:

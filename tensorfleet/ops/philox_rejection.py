@@ -11,6 +11,7 @@ import numpy as np
 from tensorfleet.ops import philox
 from tensorfleet.ops.philox import RESERVED_PER_OUTPUT
 from tensorfleet.ops.philox_normal import log_traced, sin_traced
+from tensorfleet.ops.side_by_side import in_parts
 
 _SAMPLES_AT_ONCE = 1 << 13  # in numpy
 _PIECE = 256  # outputs that wait for each other when compiled
@@ -20,14 +21,14 @@ _STRETCH = np.uint64(RESERVED_PER_OUTPUT)
 def random_gamma(xp, rng, shape, alpha):
     """RandomGamma(alpha) with unit rate, of alpha's type: Marsaglia and Tsang's rejection."""
     alpha = xp.asarray(alpha)
-    sample = _in_parts(_gammas) if xp is np else _gammas_traced
+    sample = _filled(_gammas) if xp is np else _gammas_traced
     return _sample_each(xp, rng, shape, alpha, alpha.dtype, sample)
 
 
 def random_poisson(xp, rng, shape, rate, dtype):
     """RandomPoissonV2 of any number type: Knuth's products below a rate of 10, Hörmann's PTRS above."""
     highest = float(np.finfo(dtype).max if np.dtype(dtype).kind == "f" else np.iinfo(dtype).max)
-    sample = _in_parts(_poissons) if xp is np else _poissons_traced
+    sample = _filled(_poissons) if xp is np else _poissons_traced
     return _sample_each(
         xp, rng, shape, xp.asarray(rate), dtype, lambda stream, spread: sample(stream, spread, highest)
     )
@@ -47,16 +48,20 @@ def _sample_each(xp, rng, shape, parameters, dtype, sample):
 # --- in numpy --------------------------------------------------------------------------------------
 
 
-def _in_parts(sample):
+def _filled(sample):
     """A function of outputs, called with some of them at a time."""
 
     def filled(rng, spread, *limits):
         table = np.empty(spread.size)
+
+        def some(first, last):
+            for start in range(first, last, _SAMPLES_AT_ONCE):
+                stop = min(start + _SAMPLES_AT_ONCE, last)
+                outputs = np.arange(start, stop, dtype=np.uint64)
+                table[start:stop] = sample(rng, outputs, spread[start:stop], *limits)
+
         with np.errstate(all="ignore"):
-            for start in range(0, spread.size, _SAMPLES_AT_ONCE):
-                part = spread[start : start + _SAMPLES_AT_ONCE]
-                outputs = np.arange(start, start + len(part), dtype=np.uint64)
-                table[start : start + len(part)] = sample(rng, outputs, part, *limits)
+            in_parts(some, spread.size, _SAMPLES_AT_ONCE)
         return table
 
     return filled

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.ops.side_by_side import in_parts
 
 #: the forms, by op type, of updates that XLA can do: (xp, table, indices, updates, check) → the new table
 FUSED: dict[str, Callable] = {}
@@ -17,6 +21,8 @@ _FEW = 16
 _MANY_TIMES = 16
 _WIDE = 32
 _WORTH_A_PASS = 2048
+# Elements that are changed at a time: what is computed in between then stays in the cache; and by one thread at least.
+_PIECE, _PART = 1 << 15, 1 << 16
 
 
 def check_rows(indices: np.ndarray, count: int, message: str = "") -> np.ndarray:
@@ -37,29 +43,54 @@ def check_rows(indices: np.ndarray, count: int, message: str = "") -> np.ndarray
     return flat
 
 
-def distinct(flat: np.ndarray) -> bool:
-    """Whether no index occurs twice."""
-    ordered = flat.copy()
-    ordered.sort()
-    return not (ordered[1:] == ordered[:-1]).any()
+class Turns:
+    """The positions of indices in `flat`, in turns in which none occurs twice."""
+
+    def __init__(self, flat: np.ndarray) -> None:
+        self.order = flat.argsort(kind="stable")  # by index, and then as they come
+        ordered = flat.take(self.order)
+        new = np.empty(flat.size, bool)
+        new[:1] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+        self.starts = new.nonzero()[0]  # where among them each index begins
+        self.repeats = flat.size - len(self.starts)
+
+    def most(self) -> int:
+        """How often the most frequent index occurs."""
+        return int(np.diff(np.append(self.starts, len(self.order))).max(initial=0))
+
+    def again(self) -> list[tuple[int, int]]:
+        """The positions of indices that have occurred before, each after the last position where they did."""
+        first = np.zeros(len(self.order), bool)
+        first[self.starts] = True
+        same = (~first).nonzero()[0]
+        return list(zip(self.order.take(same - 1).tolist(), self.order.take(same).tolist(), strict=True))
+
+    def each(self, work: Callable[[Any], None], width: int) -> None:
+        """Calls `work` with some positions at a time, a slice or an array, among which no index occurs twice.
+
+        Those of one index come in order. Where there are many rows of `width` elements, others are worked on beside them.
+        """
+        count, piece = len(self.starts), _PIECE // max(width, 1) + 1
+        least = count * _PART // max(len(self.order) * width, 1) + 1
+        in_parts(partial(self._some if self.repeats else _distinct, work, piece), count, least)
+
+    def _some(self, work: Callable[[Any], None], piece: int, first: int, last: int) -> None:
+        """The turns of a range of different indices."""
+        starts = self.starts[first : last + 1]
+        end = starts[-1] if last < len(self.starts) else len(self.order)
+        mine = self.order[starts[0] : end]
+        lengths = np.diff(np.append(starts[: last - first], end))
+        occurrence = np.arange(len(mine)) - np.repeat(starts[: last - first] - starts[0], lengths)
+        for k in range(int(lengths.max())):
+            where = mine[occurrence == k]
+            for start in range(0, len(where), piece):
+                work(where[start : start + piece])
 
 
-def rounds(flat: np.ndarray) -> Iterator[np.ndarray]:
-    """Positions in `flat`: of every index's first occurrence, then of the second ones, and so on."""
-    order, occurrence = _occurrences(flat)
-    for k in range(int(occurrence.max()) + 1):
-        yield order[occurrence == k]
-
-
-def _occurrences(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    order = np.argsort(flat, kind="stable")
-    ordered = flat[order]
-    new = np.empty(flat.size, bool)
-    new[0] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    starts = np.flatnonzero(new)
-    lengths = np.diff(np.append(starts, flat.size))
-    return order, np.arange(flat.size) - np.repeat(starts, lengths)
+def _distinct(work: Callable[[Any], None], piece: int, first: int, last: int) -> None:
+    for start in range(first, last, piece):
+        work(slice(start, min(start + piece, last)))
 
 
 def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
@@ -67,31 +98,28 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
     if isinstance(combine, np.ufunc) and rows.ndim == 1:
         combine.at(rows, flat, updates)
         return
-    if distinct(flat):
-        rows[flat] = combine(rows.take(flat, axis=0), updates)
+    turns, width = Turns(flat), math.prod(rows.shape[1:])
+    if 0 < turns.repeats <= _FEW:
+        _change_again(combine, rows, flat, updates, turns.again())
         return
-    again = _repeats(flat)
-    if len(again) <= _FEW:
-        new = combine(rows.take(flat, axis=0), updates)
-        for before, i in again:
-            new[i] = combine(new[before], updates[i] if updates.ndim else updates)
-        rows[flat] = new  # the last of several rows for one index remains
-        return
-    order, occurrence = _occurrences(flat)
-    times, width = int(occurrence.max()) + 1, rows[0].size
     most = max(_MANY_TIMES, flat.size * width // _WORTH_A_PASS if width >= _WIDE else 0)
-    if isinstance(combine, np.ufunc) and times > most:
+    if turns.repeats and isinstance(combine, np.ufunc) and turns.most() > most:
         combine.at(rows, flat, updates)
         return
-    for k in range(int(occurrence.max()) + 1):
-        where = order[occurrence == k]
+
+    def change(where: Any) -> None:
         at = flat[where]
-        rows[at] = combine(rows.take(at, axis=0), updates[where] if updates.ndim else updates)
+        old, new = rows.take(at, axis=0), updates[where] if updates.ndim else updates
+        rows[at] = combine(old, new, out=old) if isinstance(combine, np.ufunc) else combine(old, new)
+
+    turns.each(change, width)
 
 
-def _repeats(flat: np.ndarray) -> list[tuple[int, int]]:
-    """The positions of indices that have occurred before, each after the last position where they did."""
-    order = flat.argsort(kind="stable")
-    ordered = flat.take(order)
-    same = (ordered[1:] == ordered[:-1]).nonzero()[0]
-    return list(zip(order.take(same).tolist(), order.take(same + 1).tolist(), strict=True))
+def _change_again(
+    combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray, again: list[tuple[int, int]]
+) -> None:
+    """All rows at once, and then those again that have been changed before."""
+    new = combine(rows.take(flat, axis=0), updates)
+    for before, i in again:
+        new[i] = combine(new[before], updates[i] if updates.ndim else updates)
+    rows[flat] = new  # the last of several rows for one index remains

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -19,6 +20,7 @@ from tensorfleet.ops.common import check_prefix, first_bad, is_numpy, static_val
 from tensorfleet.ops.elementwise import INTS, POSITIVE, REAL, bracketed, constant_like, is_whole, where, wide
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.rows import accumulate
+from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.shapes import TensorShape
 
 _ROWS = np.concatenate([REAL, REAL * 2])
@@ -97,30 +99,42 @@ def in_groups(data: Any, ids: Any, count: int, ufunc: Any, empty: Any, rows: Any
     return out
 
 
-_SIDE_BY_SIDE = 64  # rows of each group that are joined with the same rows of all others at once
+_TOGETHER = 64  # rows of each group that are joined with the same rows of all others at once
+_PART = 1 << 17  # elements that are worth a thread of their own
 
 
 def reduced(data: Any, starts: Any, ufunc: Any, rows: Any = None) -> Any:
-    """`ufunc` over the rows from each start to the next: the first rows of all groups, then the second ...
+    """`ufunc` over the rows from each start to the next; `rows` tells which of the data they are."""
+    count = len(data if rows is None else rows)
+    lengths = np.diff(np.append(starts, count))
+    out = np.empty((len(starts), *data.shape[1:]), data.dtype)
+
+    def some(first: int, last: int) -> None:
+        _reduce(data, starts[first:last], lengths[first:last], ufunc, rows, out[first:last])
+
+    elements = count * math.prod(data.shape[1:])
+    in_parts(some, len(starts), len(starts) * _PART // max(elements, 1) + 1)
+    return out
+
+
+def _reduce(data: Any, starts: Any, lengths: Any, ufunc: Any, rows: Any, out: Any) -> None:
+    """The first rows of all groups, then the second ...
 
     `ufunc.reduceat` along the first axis walks the columns one by one, ten times as slow.
     """
     places = (lambda at: at) if rows is None else rows.__getitem__
-    lengths = np.diff(np.append(starts, len(data if rows is None else rows)))
     order = np.argsort(-lengths, kind="stable")
     starts, lengths = starts[order], lengths[order]
-    out = np.take(data, places(starts), axis=0)
-    others = np.empty_like(out)
-    for k in range(1, min(int(lengths[0]), _SIDE_BY_SIDE)):
+    joined = np.take(data, places(starts), axis=0)
+    others = np.empty_like(joined)
+    for k in range(1, min(int(lengths[0]), _TOGETHER)):
         active = int(np.searchsorted(-lengths, -k))  # groups longer than k come first
         np.take(data, places(starts[:active] + k), axis=0, out=others[:active], mode="clip")
-        ufunc(out[:active], others[:active], out=out[:active])
-    for i in range(int(np.searchsorted(-lengths, -_SIDE_BY_SIDE))):
-        rest = data[places(slice(starts[i] + _SIDE_BY_SIDE, starts[i] + lengths[i]))]
-        out[i] = ufunc(out[i], ufunc.reduce(rest, axis=0))
-    back = np.empty_like(out)
-    back[order] = out
-    return back
+        ufunc(joined[:active], others[:active], out=joined[:active])
+    for i in range(int(np.searchsorted(-lengths, -_TOGETHER))):
+        rest = data[places(slice(starts[i] + _TOGETHER, starts[i] + lengths[i]))]
+        joined[i] = ufunc(joined[i], ufunc.reduce(rest, axis=0))
+    out[order] = joined
 
 
 @_sorted("SegmentSum")
@@ -275,7 +289,7 @@ def _scatter(xp: Any, data: Any, ids: Any, num: Any, kind: str, start: Any, chec
             accumulate(combine, out, places, rows)
     else:
         out = getattr(xp.full(shape, start, w.dtype).at[places], kind)(rows)
-    return out[:count].astype(data.dtype)
+    return out[:count].astype(data.dtype, copy=False)
 
 
 def _one_each(ids: np.ndarray) -> bool:

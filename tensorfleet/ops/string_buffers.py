@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.ops.string_memory import AT_ONCE, in_memory
 
 # Fewer strings than this are done sooner one by one.
@@ -58,6 +59,16 @@ def parts(texts: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     """A vector in parts of `AT_ONCE`: their places, and the strings there."""
     for at in range(0, len(texts), AT_ONCE):
         yield slice(at, at + AT_ONCE), texts[at : at + AT_ONCE]
+
+
+def each_part(work: Callable[[slice], None], count: int) -> None:
+    """Calls a function with the places of so many strings, `AT_ONCE` of them at a time and side by side."""
+
+    def some(start: int, stop: int) -> None:
+        for at in range(start, stop, AT_ONCE):
+            work(slice(at, min(at + AT_ONCE, stop)))
+
+    in_parts(some, count, AT_ONCE)
 
 
 class Buffer:

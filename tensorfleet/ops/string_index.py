@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.ops.packed_strings import Strings
-from tensorfleet.ops.string_buffers import parts
+from tensorfleet.ops.string_buffers import each_part
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -79,18 +79,24 @@ class StringIndex:
         """The number of each string among the keys, -1 where it is none of them."""
         columns = texts.first_words(len(self._columns))
         found = np.empty(texts.size, np.int32)
-        for places, lengths in parts(texts.lengths):
-            self._find(found[places], columns[:, places], lengths)
+        lengths = texts.lengths
+
+        def some(places: slice) -> None:
+            self._find(found[places], columns[:, places], lengths[places])
+
+        each_part(some, texts.size)
         return found
 
     def _find(self, found: np.ndarray, columns: np.ndarray, lengths: np.ndarray) -> None:
         place = _places(columns, self._bits)
         left: Any = slice(None)
         while True:
-            key = self._slots[place]
-            same = self._lengths[key] == lengths
+            key = self._slots.take(place)
+            # `take` is faster than brackets, and clips what is no key: its slot is free.
+            at = key.astype(np.int64)
+            same = self._lengths.take(at, mode="clip") == lengths
             for mine, their in zip(columns, self._columns, strict=True):
-                same &= their[key] == mine
+                same &= their.take(at, mode="clip") == mine
             taken = key >= 0
             same &= taken
             found[left] = np.where(same, key, -1)

@@ -13,12 +13,9 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops import training_rules as rules
 from tensorfleet.ops.common import SCALAR
-from tensorfleet.ops.rows import check_rows, distinct, rounds
+from tensorfleet.ops.rows import Turns, check_rows
 from tensorfleet.ops.training_ops import bare_names, flag_attrs, state_shape, typed
 from tensorfleet.shapes import TensorShape
-
-# Elements that are changed at a time: what a rule computes in between then stays in the cache.
-_PIECE = 1 << 14
 
 
 def _sparse_shape(op: Operation) -> Any:
@@ -63,21 +60,14 @@ def _kernel(rule: Callable, state: list[str], inputs: list[str], flags: tuple[st
             return
         chosen = {flag: op._attrs[flag] for flag in flags}
 
-        most = max(1, _PIECE * len(flat) // max(grad.size, 1))
+        def step(where: Any) -> None:
+            at, some = flat[where], grad[where]
+            rest = [some if p == grad_at else values[p] for p in positions]
+            new = rule(np, *[a.take(at, axis=0) for a in arrays], *rest, **chosen)
+            for array, value in zip(arrays, new, strict=True):
+                array[at] = value
 
-        def step(every: np.ndarray, rows: np.ndarray) -> None:
-            for start in range(0, len(every), most):
-                at, some = every[start : start + most], rows[start : start + most]
-                rest = [some if p == grad_at else values[p] for p in positions]
-                new = rule(np, *[a.take(at, axis=0) for a in arrays], *rest, **chosen)
-                for array, value in zip(arrays, new, strict=True):
-                    array[at] = value
-
-        if distinct(flat):
-            step(flat, grad)
-            return
-        for where in rounds(flat):
-            step(flat[where], grad[where])
+        Turns(flat).each(step, grad.size // len(flat))
 
     return kernel
 

@@ -55,7 +55,7 @@ def alone(monkeypatch):
 
     def scanned(records):
         with monkeypatch.context() as patch:
-            patch.setattr(parsing_walk, "_WORTH_IT", 1 << 60)
+            patch.setattr(parsing_walk, "WORTH_WALKING", 1 << 60)
             patch.setattr(parsing_layouts, "_WORTH_IT", 1 << 60)
             return told(records)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorfleet.ops.rows import accumulate
+from tensorfleet.ops.rows import Turns, accumulate
 
 
 def _less(a, b):
@@ -31,3 +31,19 @@ def test_one_scalar_updates_all_rows():
     rows = np.zeros((3, 2), np.float32)
     accumulate(np.add, rows, np.array([2, 0, 2]), np.array(1.5, np.float32))
     assert rows.tolist() == [[1.5, 1.5], [0, 0], [3, 3]]
+
+
+@pytest.mark.parametrize("width", [1, 100_000])
+@pytest.mark.parametrize(("size", "range_"), [(1, 1), (5, 2), (3000, 1000), (3000, 10**9), (70_000, 30_000)])
+def test_turns_have_every_position_once_and_those_of_an_index_in_order(size, range_, width):
+    flat = np.random.RandomState(size).randint(0, range_, size)
+    found = []
+    Turns(flat).each(lambda where: found.append(np.arange(size)[where]), width)
+    assert sorted(np.concatenate(found).tolist()) == list(range(size))
+    assert all(len(np.unique(flat[where])) == len(where) for where in found)
+    turn = np.empty(size, int)
+    for number, where in enumerate(found):
+        turn[where] = number
+    order = np.argsort(flat, kind="stable")
+    same = flat[order][1:] == flat[order][:-1]
+    assert (turn[order][1:] > turn[order][:-1])[same].all()

@@ -5,7 +5,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.graph import registry
-from tensorfleet.ops.rows import accumulate, distinct, rounds
+from tensorfleet.ops.rows import accumulate
 
 START = np.arange(10, dtype=np.float32).reshape(5, 2)
 
@@ -132,15 +132,6 @@ def test_strings_can_be_replaced():
 def test_a_variable_is_no_tensor():
     with tf.Graph().as_default(), pytest.raises((TypeError, AttributeError)):
         tf.scatter_update(tf.constant([1.0]), [0], [2.0])
-
-
-@pytest.mark.parametrize("size", [1, 5, 3000])
-def test_rounds_visit_every_position_once_with_distinct_indices(size):
-    flat = np.random.RandomState(size).randint(0, max(size // 3, 1), size)
-    found = list(rounds(flat))
-    assert sorted(np.concatenate(found).tolist()) == list(range(size))
-    assert all(distinct(flat[where]) for where in found)
-    assert distinct(flat) == (len(found) == 1)
 
 
 @pytest.mark.parametrize("top", [3, 50])
