@@ -95,10 +95,11 @@ def _distinct(work: Callable[[Any], None], piece: int, first: int, last: int) ->
 
 def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
     """`rows[i] = combine(rows[i], update)` for each index in turn; `updates` may be one scalar for all."""
-    if isinstance(combine, np.ufunc) and rows.ndim == 1:
-        combine.at(rows, flat, updates)
+    width = math.prod(rows.shape[1:])
+    if isinstance(combine, np.ufunc) and width == 1 and rows.flags.c_contiguous:
+        combine.at(rows.reshape(-1), flat, updates.reshape(-1) if updates.ndim else updates)
         return
-    turns, width = Turns(flat), math.prod(rows.shape[1:])
+    turns = Turns(flat)
     if 0 < turns.repeats <= _FEW:
         _change_again(combine, rows, flat, updates, turns.again())
         return
