@@ -24,7 +24,7 @@ _MODULES = {
 }
 _LEARN_MODULES = {
     ("contrib.learn",): """
-        estimators.constants estimators.dnn estimators.dnn_linear_combined estimators.linear estimators.prediction_key
+        estimators estimators.constants estimators.dnn estimators.dnn_linear_combined estimators.linear estimators.prediction_key
         learn_io.graph_io
     """,
     ("train",): "basic_session_run_hooks monitored_session session_run_hook",

@@ -75,6 +75,10 @@ _LEARN_MODULES = {
         monitors.NanLossDuringTrainingError monitors.ValidationMonitor monitors.RunHookAdapterForMonitors
         monitors.replace_monitors_with_hooks
     """,
+    "more_monitors": """
+        monitors.CaptureVariable monitors.CheckpointSaver monitors.GraphDump monitors.LoggingTrainable
+        monitors.StepCounter monitors.SummarySaver monitors.get_default_monitors
+    """,
     "learn_models": """
         models.logistic_regression models.logistic_regression_zero_init models.linear_regression
         models.linear_regression_zero_init
@@ -92,7 +96,7 @@ _INSIDE = {
     "estimators.estimator": "Estimator",
     "experiment": "Experiment",
     "metric_spec": "MetricSpec",
-    "monitors": _LEARN_MODULES["learn_monitors"],
+    "monitors": _LEARN_MODULES["learn_monitors"] + _LEARN_MODULES["more_monitors"],
     "preprocessing": "preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer",
     "export_strategy": "ExportStrategy",
     "learn_io.numpy_io": "io.numpy_input_fn",
