@@ -86,6 +86,7 @@ _LEARN_MODULES = {
     "learn_data": """
         read_batch_features io.read_batch_features io.numpy_input_fn io.pandas_input_fn infer_real_valued_columns_from_input
         preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
+        preprocessing.ByteProcessor
     """,
 }
 _LEARN = {name: module for module, names in _LEARN_MODULES.items() for name in names.split()}
@@ -97,7 +98,10 @@ _INSIDE = {
     "experiment": "Experiment",
     "metric_spec": "MetricSpec",
     "monitors": _LEARN_MODULES["learn_monitors"] + _LEARN_MODULES["more_monitors"],
-    "preprocessing": "preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer",
+    "preprocessing": """
+        preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
+        preprocessing.ByteProcessor
+    """,
     "export_strategy": "ExportStrategy",
     "learn_io.numpy_io": "io.numpy_input_fn",
     "learn_io.pandas_io": "io.pandas_input_fn",
