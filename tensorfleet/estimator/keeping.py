@@ -38,7 +38,7 @@ def one_of_every_n_export_versions(n: int) -> Keep:
         for path in sorted(p for p in paths if p.export_version is not None):
             version = path.export_version or 0
             part = (version - 1) // n if version else 0
-            latest[part] = max(latest.get(part, path), path, key=lambda p: p.export_version)
+            latest[part] = max(latest.get(part, path), path, key=lambda p: p.export_version or 0)
         return sorted(latest.values())
 
     return keep

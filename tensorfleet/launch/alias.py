@@ -102,6 +102,9 @@ def resolve(name: str) -> ModuleType | None:
     for part in parts:
         child = getattr(module, part, None)
         if not isinstance(child, ModuleType):
+            # A package may show a function by the name of the module that has it, as it does with `arg_scope`.
+            child = sys.modules.get(f"{module.__name__}.{part}")
+        if child is None:
             return None
         module = child
     return module

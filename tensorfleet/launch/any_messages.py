@@ -29,7 +29,8 @@ def _pack(self: Any, msg: Any, *args: Any, **kwargs: Any) -> None:
 
 def install() -> None:
     """From here on types are compared by either name, and written by TensorFlow's."""
-    well_known_types.Any.Is, well_known_types.Any.Pack = _is, _pack
+    for name, method in (("Is", _is), ("Pack", _pack)):
+        setattr(well_known_types.Any, name, method)
 
 
 def uninstall() -> None:
