@@ -20,7 +20,7 @@ def normalized(inputs: Tensor, given: dict[str, Any], first_axis: bool) -> Tenso
         raise ValueError(
             "renorm is not supported with batch_weights, updates_collections or zero_debias_moving_mean"
         )
-    rank, place = inputs.shape.ndims, 1 if first_axis else -1
+    rank, place = inputs.shape.ndims or 0, 1 if first_axis else -1
     size = inputs.shape[place : place + 1 or None]
     if not size.is_fully_defined():
         raise ValueError(f"Inputs {inputs.name} has undefined channels dimension {size}.")
@@ -48,7 +48,7 @@ def _variable(name: str, size: Any, inputs: Tensor, given: dict[str, Any], start
 def _moments(inputs: Tensor, axes: list[int], weights: Any) -> tuple[Tensor, Tensor]:
     if weights is None:
         return find("nn.moments")(inputs, axes)
-    each = find("reshape")(weights, [-1] + [1] * (inputs.shape.ndims - 1))
+    each = find("reshape")(weights, [-1] + [1] * len(axes))
     return find("nn.weighted_moments")(inputs, axes, each)
 
 

@@ -372,7 +372,8 @@ def embed_sequence(
 
 def _name_of(layer: Any, otherwise: str) -> str:
     """What a layer's scopes are called: by its function, or by that of which it is a part."""
-    return getattr(layer, "__name__", None) or getattr(getattr(layer, "func", None), "__name__", otherwise)
+    own = getattr(layer, "func", layer)
+    return str(getattr(layer, "__name__", getattr(own, "__name__", otherwise)))
 
 
 # They have no name of their own: `stack` calls the scopes of `relu` fully_connected, and checkpoints hold that.

@@ -273,6 +273,7 @@ class RunHookAdapterForMonitors(SessionRunHook):
 
     def __init__(self, monitors: Iterable[BaseMonitor]) -> None:
         self._monitors = list(monitors)
+        self._next: Any = None  # the step that comes; where a session starts is found out in its first run
 
     def begin(self) -> None:
         """Starts the monitors."""

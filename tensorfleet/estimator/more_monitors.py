@@ -207,7 +207,8 @@ class CheckpointSaver(BaseMonitor):
         self._saver, self._scaffold = saver, scaffold
         self._writer = find("summary.FileWriterCache").get(checkpoint_dir)
         self._path = os.path.join(checkpoint_dir, checkpoint_basename)
-        self._secs, self._steps = save_secs, save_steps
+        self._secs, self._steps = save_secs or 0.0, save_steps
+        self._begun_step: int | None = None
         self._saved: tuple[int, float] | None = None
 
     def begin(self, max_steps: int | None = None) -> None:

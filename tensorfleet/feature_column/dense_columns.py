@@ -14,7 +14,7 @@ from tensorfleet.feature_column.protocol import (
     CategoricalColumn,
     DenseColumn,
     SequenceDenseColumn,
-    TensorSequenceLengthPair,
+    Steps,
 )
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
@@ -86,11 +86,9 @@ class IndicatorColumn(DenseColumn, SequenceDenseColumn):
         _need(self, "indicator_column", sequence=False)
         return features.get(self)
 
-    def sequence(
-        self, features: Features, collections: Any = None, trainable: bool = True
-    ) -> TensorSequenceLengthPair:
+    def sequence(self, features: Features, collections: Any = None, trainable: bool = True) -> Steps:
         _need(self, "indicator_column", sequence=True)
-        return TensorSequenceLengthPair(features.get(self), _lengths(self, features))
+        return Steps(features.get(self), _lengths(self, features))
 
 
 @dataclass(frozen=True)
@@ -124,12 +122,10 @@ class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
         _need(self, "embedding_column", sequence=False)
         return self._looked_up(features, collections, trainable)
 
-    def sequence(
-        self, features: Features, collections: Any = None, trainable: bool = True
-    ) -> TensorSequenceLengthPair:
+    def sequence(self, features: Features, collections: Any = None, trainable: bool = True) -> Steps:
         _need(self, "embedding_column", sequence=True)
         found = self._looked_up(features, collections, trainable)
-        return TensorSequenceLengthPair(found, _lengths(self, features))
+        return Steps(found, _lengths(self, features))
 
     def _looked_up(self, features: Features, collections: Any, trainable: bool) -> Tensor:
         ids, weights = features.get(self)

@@ -97,7 +97,7 @@ class DenseColumn(FeatureColumn):
         return self.dense(transformation_cache.with_state(state_manager))
 
 
-class TensorSequenceLengthPair(NamedTuple):
+class Steps(NamedTuple):
     """A tensor [batch, steps, numbers], and the number of steps of each sequence."""
 
     dense_tensor: Tensor
@@ -107,11 +107,9 @@ class TensorSequenceLengthPair(NamedTuple):
 class SequenceDenseColumn(FeatureColumn):
     """A column that gives a dense tensor for every step of sequences."""
 
-    TensorSequenceLengthPair = TensorSequenceLengthPair
+    TensorSequenceLengthPair = Steps
 
-    def sequence(
-        self, features: Features, collections: Any = None, trainable: bool = True
-    ) -> TensorSequenceLengthPair:
+    def sequence(self, features: Features, collections: Any = None, trainable: bool = True) -> Steps:
         """The tensor of a batch of sequences, and their lengths."""
         if _defines(self, "_get_sequence_dense_tensor", SequenceDenseColumn):
             options = {"weight_collections": collections, "trainable": trainable}
@@ -122,17 +120,15 @@ class SequenceDenseColumn(FeatureColumn):
 
     def _get_sequence_dense_tensor(
         self, inputs: Features, weight_collections: Any = None, trainable: bool | None = None
-    ) -> TensorSequenceLengthPair:
+    ) -> Steps:
         return self.sequence(inputs, weight_collections, trainable is not False)
 
-    def get_sequence_dense_tensor(
-        self, transformation_cache: Features, state_manager: Any
-    ) -> TensorSequenceLengthPair:
+    def get_sequence_dense_tensor(self, transformation_cache: Features, state_manager: Any) -> Steps:
         """`sequence`, with variables from `state_manager`."""
         return self.sequence(transformation_cache.with_state(state_manager))
 
 
-class IdWeightPair(NamedTuple):
+class Ids(NamedTuple):
     """Sparse ids, and how much each counts (None: all alike)."""
 
     id_tensor: SparseTensor
@@ -142,7 +138,7 @@ class IdWeightPair(NamedTuple):
 class CategoricalColumn(FeatureColumn):
     """A column that gives ids below `num_buckets`."""
 
-    IdWeightPair = IdWeightPair
+    IdWeightPair = Ids
     is_sequence = False  # whether the ids have a time axis
 
     @property
@@ -164,9 +160,9 @@ class CategoricalColumn(FeatureColumn):
 
     def _get_sparse_tensors(
         self, inputs: Features, weight_collections: Any = None, trainable: bool | None = None
-    ) -> IdWeightPair:
-        return IdWeightPair(*self.ids_and_weights(inputs))
+    ) -> Ids:
+        return Ids(*self.ids_and_weights(inputs))
 
-    def get_sparse_tensors(self, transformation_cache: Features, state_manager: Any) -> IdWeightPair:
+    def get_sparse_tensors(self, transformation_cache: Features, state_manager: Any) -> Ids:
         """`ids_and_weights`, with variables from `state_manager`."""
-        return IdWeightPair(*self.ids_and_weights(transformation_cache.with_state(state_manager)))
+        return Ids(*self.ids_and_weights(transformation_cache.with_state(state_manager)))

@@ -18,7 +18,7 @@ from tensorfleet.feature_column.features import Features, as_sparse
 from tensorfleet.feature_column.protocol import (
     CategoricalColumn,
     SequenceDenseColumn,
-    TensorSequenceLengthPair,
+    Steps,
 )
 from tensorfleet.feature_column.using import checked
 from tensorfleet.graph.apply import apply
@@ -73,15 +73,13 @@ class SequenceNumericColumn(SequenceDenseColumn):
             sparse = self.normalizer_fn(sparse)
         return sparse
 
-    def sequence(
-        self, features: Features, collections: Any = None, trainable: bool = True
-    ) -> TensorSequenceLengthPair:
+    def sequence(self, features: Features, collections: Any = None, trainable: bool = True) -> Steps:
         sparse = features.get(self)
         padded = find("sparse_tensor_to_dense")(sparse, default_value=self.default_value)
         size = [shape_of(padded)[0], np.int32(-1), *(np.int32(d) for d in self.shape)]
         numbers = cast(apply("Reshape", padded, apply("Pack", size)), dtypes.float32)
         elements = math.prod(self.shape) if sparse.shape.rank in (None, 2) else 1
-        return TensorSequenceLengthPair(numbers, sequence_lengths(sparse, elements))
+        return Steps(numbers, sequence_lengths(sparse, elements))
 
 
 def sequence_categorical_column_with_hash_bucket(
