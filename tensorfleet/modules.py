@@ -59,7 +59,7 @@ _ERROR_FUNCTIONS = {
 _LATER = """
     nest platform io variables summary autograph.public image signal linear_operators.names ragged_tensors cluster.resolvers cluster.slurm cluster.clouds data
     session functions.def_function functions.wrapping functions.batching distribute.names train nn losses metrics layers saved_model fleet contrib feature_column.names distributions.names
-    seq2seq.names keras.names profiler.names tutorials internals estimator.names testing.names
+    seq2seq.names keras.names profiler.names tutorials internals estimator.names estimator.inside testing.names
 """
 # Costs time to import and publishes nothing itself: what uses it loads it.
 _WHEN_USED = {"tensorfleet.platform.flags"}

@@ -159,8 +159,7 @@ class ClusterEngine:
         self, plan: Plan, handles: dict[Tensor, Tensor], fixed: Collection[Tensor] = ()
     ) -> ClusterProgram:
         """The program of a pruned plan, or of a part of a loop, which takes `handles` and `fixed` values from outside."""
-        for one in (fold, self.placer.place):
-            plan = one(plan)
+        plan = self.placer.place(fold(plan, switches=False))
         groups = frames(plan.ops)
         together = self.placer.gather(plan, groups)
         self._placements.tell(plan, self.placer.placed)

@@ -53,7 +53,7 @@ def current_arg_scope() -> Scope:
     return _stack[-1]
 
 
-@export("contrib.framework.arg_scope")
+@export("contrib.framework.arg_scope", "contrib.framework.python.ops.arg_scope")
 @contextlib.contextmanager
 def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[Scope]:
     """Gives functions default arguments within the block; `as` yields a scope to enter again elsewhere."""

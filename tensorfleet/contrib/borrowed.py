@@ -80,8 +80,9 @@ _LENDERS: dict[str, tuple[str, ...]] = {
 
 _OPTIMIZERS = """
     adam_gs_optimizer adamax addsign agn_optimizer drop_stale_gradient_optimizer elastic_average_optimizer
-    external_optimizer lars_optimizer lazy_adam_gs_optimizer lazy_adam_optimizer model_average_optimizer
-    moving_average_optimizer multitask_optimizer_wrapper nadam_optimizer powersign reg_adagrad_optimizer sign_decay
+    external_optimizer ggt lars_optimizer lazy_adam_gs_optimizer lazy_adam_optimizer model_average_optimizer
+    moving_average_optimizer multitask_optimizer_wrapper nadam_optimizer powersign reg_adagrad_optimizer shampoo
+    sign_decay
     variable_clipping_optimizer weight_decay_optimizers
 """
 for _module in _OPTIMIZERS.split():
@@ -90,10 +91,11 @@ for _module in _OPTIMIZERS.split():
 _PARTS = {
     "contrib.layers": """
         layers.embedding_ops layers.encoders layers.feature_column layers.feature_column_ops layers.normalization
+        layers.rev_block_lib layers.target_column
         ops.bucketization_op ops.sparse_feature_cross_op ops.sparse_ops
     """,
     "contrib.framework": """
-        framework.graph_util ops.accumulate_n_v2 ops.arg_scope ops.checkpoint_ops ops.critical_section_ops ops.ops
+        framework.experimental framework.graph_util ops.accumulate_n_v2 ops.arg_scope ops.checkpoint_ops ops.critical_section_ops ops.ops
         ops.script_ops ops.sort_ops
     """,
     "contrib.metrics": """
@@ -105,14 +107,43 @@ _PARTS = {
     """,
     "contrib.data": """
         ops.batching ops.counter ops.enumerate_ops ops.error_ops ops.get_single_element ops.grouping ops.interleave_ops
-        ops.iterator_ops ops.optimization ops.prefetching_ops ops.random_ops ops.readers ops.resampling ops.scan_ops
+        ops.iterator_ops ops.optimization ops.parsing_ops ops.prefetching_ops ops.random_ops ops.readers ops.resampling ops.scan_ops
         ops.shuffle_ops ops.sliding ops.stats_ops ops.threadpool ops.unique ops.writers
     """,
     "contrib.slim": "slim.summaries",
+    "contrib.cluster_resolver": """
+        training training.cluster_resolver training.gce_cluster_resolver training.kubernetes_cluster_resolver
+        training.slurm_cluster_resolver training.tfconfig_cluster_resolver training.tpu_cluster_resolver
+    """,
+    "contrib.distributions": """
+        ops.autoregressive ops.batch_reshape ops.binomial ops.cauchy ops.chi2 ops.conditional_distribution
+        ops.conditional_transformed_distribution ops.deterministic ops.geometric ops.half_normal ops.independent
+        ops.inverse_gamma ops.kumaraswamy ops.logistic ops.mixture ops.mixture_same_family ops.moving_stats
+        ops.mvn_diag ops.mvn_diag_plus_low_rank ops.mvn_full_covariance ops.mvn_tril ops.negative_binomial
+        ops.normal_conjugate_posteriors ops.onehot_categorical ops.poisson ops.quantized_distribution
+        ops.relaxed_bernoulli ops.relaxed_onehot_categorical ops.sample_stats ops.seed_stream ops.sinh_arcsinh
+        ops.vector_exponential_diag ops.vector_laplace_diag ops.wishart
+    """,
+}
+# The same for parts inside of parts: where the modules are, and whose names they have.
+_INNER_PARTS = {
+    "contrib.distributions.python.ops.bijectors": (
+        "contrib.distributions.bijectors",
+        """
+        absolute_value affine affine_linear_operator affine_scalar batch_normalization chain cholesky_outer_product
+        conditional_bijector exp fill_triangular gumbel inline invert kumaraswamy masked_autoregressive
+        matrix_inverse_tril ordered permute power_transform real_nvp reshape scale_tril sigmoid sinh_arcsinh
+        softmax_centered softplus softsign square transform_diagonal weibull
+        """,
+    ),
+    "contrib.losses.python.metric_learning": ("contrib.losses.metric_learning", "metric_loss_ops"),
 }
 for _part, _modules in _PARTS.items():
     for _module in _modules.split():
         _LENDERS[f"{_part}.python.{_module}"] = (_part, "")
+for _place, (_part, _modules) in _INNER_PARTS.items():
+    for _module in _modules.split():
+        _LENDERS[f"{_place}.{_module}"] = (_part,)
 # Parts of `tf.contrib` that many scripts import and few use: they are there, and say of each name that it is not.
 _EMPTY = """
     batching bigtable boosted_trees checkpoint cloud coder factorization ffmpeg fused_conv gdr grid_rnn hadoop

@@ -190,6 +190,9 @@ def _of_rank(dims: int, name: str) -> Callable:
 
 
 def _transposed(layer_class: type, default_name: str, given: dict[str, Any]) -> Tensor:
+    known = ("NCHW", "NHWC") if layer_class is Conv2DTranspose else ("NCDHW", "NDHWC")
+    if given["data_format"] not in known:
+        raise ValueError(f"data_format has to be either {known[0]} or {known[1]}.")
     getter, reuse = renaming(_NAMES, given["variables_collections"]), given["reuse"]
     here = (given["scope"], default_name, [given["inputs"]])
     with variable_scope(*here, reuse=reuse, custom_getter=getter) as sc:

@@ -140,6 +140,8 @@ def variance_scaling_initializer(
 
 
 def _fan(shape: list[float], mode: str) -> float:
+    if not shape:
+        return 1.0  # a scalar has itself
     area = math.prod(shape[:-2])
     fan_in = (shape[-2] if len(shape) > 1 else shape[-1]) * area
     fan_out = shape[-1] * area

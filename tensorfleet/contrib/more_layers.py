@@ -12,6 +12,7 @@ from tensorfleet.contrib.layers import xavier_initializer
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, add_to_collections, name_scope
+from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.nn_activations import relu
 from tensorfleet.variables.initializers import Zeros
 from tensorfleet.variables.scope import variable_scope
@@ -357,3 +358,28 @@ def bow_encoder(
         if sparse:
             raise TypeError(f"ids are expected to be dense Tensor, got: {ids}")
         return find("reduce_mean")(find("nn.embedding_lookup")(table, ids), 1)
+
+
+@export("contrib.layers.python.layers.layers._inner_flatten")
+@add_arg_scope
+def inner_flatten(inputs: Any, new_rank: int, output_collections: Any = None, scope: Any = None) -> Any:
+    """The same values with the innermost axes made one, so that `new_rank` axes are left."""
+    with name_scope(scope, "InnerFlatten", [inputs, new_rank]) as sc:
+        if isinstance(inputs, SparseTensor):
+            rank = inputs.dense_shape.shape.as_list()[0]
+            if rank < new_rank:
+                raise ValueError(
+                    f"Inputs has rank less than new_rank. {inputs} must have rank at least {new_rank}. Received "
+                    f"rank {rank}, shape {inputs.shape}"
+                )
+            sizes, reshape = inputs.dense_shape, find("sparse_reshape")
+        else:
+            inputs = to_tensor(inputs)
+            find("assert_rank_at_least")(inputs, new_rank, message="inputs has rank less than new_rank")
+            sizes, reshape = find("shape")(inputs), find("reshape")
+        last = find("reduce_prod")(sizes[new_rank - 1 :], keepdims=True)
+        flat = reshape(inputs, find("concat")([sizes[: new_rank - 1], last], 0))
+        if not isinstance(inputs, SparseTensor) and inputs.shape.rank is not None:
+            inner = inputs.shape[new_rank - 1 :].num_elements()
+            flat.set_shape([*inputs.shape.as_list()[: new_rank - 1], inner])
+        return collected(output_collections, sc, flat)

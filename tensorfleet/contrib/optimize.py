@@ -384,10 +384,14 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
 
 @export("contrib.layers.summarize_activation")
 def summarize_activation(op: Any) -> Any:
-    """A histogram of an activation, and its share of zeros after a ReLU."""
-    name = op.op.name
-    if op.op.type in ("Relu", "Softplus", "Relu6"):
-        find("summary.scalar")(f"{name}/zeros", find("nn.zero_fraction")(op))
+    """A histogram of an activation, and for the kinds of ReLU how much of what they get they cut off."""
+    name, kind = op.op.name, op.op.type
+    cut = {"zeros": find("less")} if kind in ("Relu", "Softplus", "Relu6") else {}
+    cut |= {"sixes": find("greater")} if kind == "Relu6" else {}
+    for what, beyond in cut.items():
+        given = op.op.inputs[0]
+        limit = find("cast")(6.0 if what == "sixes" else 0.0, given.dtype)
+        find("summary.scalar")(f"{name}/{what}", find("reduce_mean")(find("to_float")(beyond(given, limit))))
     return find("summary.histogram")(f"{name}/activation", op)
 
 

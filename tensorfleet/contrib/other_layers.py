@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api import export, find, publish
 from tensorfleet.contrib.arg_scope import add_arg_scope
 from tensorfleet.contrib.dense_layers import collected, fully_connected, pair, renaming
+from tensorfleet.contrib.moving_norm import normalized
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import (
@@ -62,8 +64,9 @@ def batch_norm(
     Their updates go to `updates_collections`, for the training step to depend on; with None they happen
     whenever the result is computed.
     """
-    if batch_weights is not None or zero_debias_moving_mean:
-        raise ValueError("batch_norm supports neither batch_weights nor zero_debias_moving_mean here.")
+    given = dict(locals())
+    if batch_weights is not None and fused:
+        raise ValueError("Weighted mean and variance is not currently supported for fused batch norm.")
     first_axis = _channels_first(data_format)
     options = {f"{what}_initializer": value for what, value in (param_initializers or {}).items()}
     options |= {f"{what}_regularizer": value for what, value in (param_regularizers or {}).items()}
@@ -73,6 +76,10 @@ def batch_norm(
         rank = inputs.shape.ndims
         if rank is None:
             raise ValueError(f"Inputs {inputs.name} has undefined rank")
+        if batch_weights is not None or zero_debias_moving_mean:
+            outputs = normalized(inputs, given, first_axis)
+            outputs = activation_fn(outputs) if activation_fn is not None else outputs
+            return collected(outputs_collections, sc.name, outputs)
         # Rows are normalized as images of one pixel: the fused kernel is for images.
         as_images = rank == 2 and fused is not False
         if as_images:
@@ -296,6 +303,11 @@ def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -
     """Scales the vectors along an axis to length one."""
     with variable_scope(scope, "UnitNorm", [inputs]):
         inputs = to_tensor(inputs)
+        rank = inputs.shape.ndims
+        if rank is None:
+            raise ValueError("The input rank must be known.")
+        if not 0 <= dim < rank:
+            raise ValueError("dim must be positive but smaller than the input rank.")
         length = find("sqrt")(epsilon + find("reduce_sum")(find("square")(inputs), dim, True))
         return find("div")(inputs, length)
 
@@ -307,7 +319,7 @@ def repeat(inputs: Any, repetitions: int, layer: Callable, *args: Any, **kwargs:
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Repeat", [inputs]):
         inputs = to_tensor(inputs)
-        name = scope if scope is not None else getattr(layer, "__name__", "repeat")
+        name = scope if scope is not None else _name_of(layer, "repeat")
         outputs = inputs
         for i in range(repetitions):
             outputs = layer(outputs, *args, **{**kwargs, "scope": f"{name}_{i + 1}"})
@@ -323,7 +335,7 @@ def stack(inputs: Any, layer: Callable, stack_args: Any, **kwargs: Any) -> Any:
         raise TypeError("stack_args need to be a list or tuple")
     with variable_scope(scope, "Stack", [inputs]):
         outputs = to_tensor(inputs)
-        name = scope if scope is not None else getattr(layer, "__name__", "stack")
+        name = scope if scope is not None else _name_of(layer, "stack")
         for i, given in enumerate(stack_args):
             arguments = given if isinstance(given, (list, tuple)) else [given]
             outputs = layer(outputs, *arguments, **{**kwargs, "scope": f"{name}_{i + 1}"})
@@ -358,16 +370,17 @@ def embed_sequence(
         return find("nn.embedding_lookup")(table, ids)
 
 
-def _with(activation: Any, name: str) -> Callable:
-    def layer(inputs: Any, num_outputs: int, **kwargs: Any) -> Tensor:
-        return fully_connected(inputs, num_outputs, **{"activation_fn": activation, **kwargs})
-
-    layer.__name__ = layer.__qualname__ = name
-    layer.__doc__ = f"`fully_connected` with {name} as its activation."
-    return add_arg_scope(layer)
+def _name_of(layer: Any, otherwise: str) -> str:
+    """What a layer's scopes are called: by its function, or by that of which it is a part."""
+    own = getattr(layer, "func", layer)
+    return str(getattr(layer, "__name__", getattr(own, "__name__", otherwise)))
 
 
-publish(_with(relu, "relu"), "contrib.layers.relu")
-publish(_with(None, "linear"), "contrib.layers.linear")
-publish(_with(find("nn.relu6"), "relu6"), "contrib.layers.relu6")
-publish(_with(find("nn.elu"), "elu"), "contrib.layers.elu")
+# They have no name of their own: `stack` calls the scopes of `relu` fully_connected, and checkpoints hold that.
+for _name, _activation in (
+    ("relu", relu),
+    ("linear", None),
+    ("relu6", find("nn.relu6")),
+    ("elu", find("nn.elu")),
+):
+    publish(functools.partial(fully_connected, activation_fn=_activation), f"contrib.layers.{_name}")

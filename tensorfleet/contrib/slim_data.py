@@ -129,9 +129,11 @@ class SparseTensor(ItemHandler):
 
     def tensors_to_item(self, keys_to_tensors: dict[str, Any]) -> Any:
         indices, values = keys_to_tensors[self._indices_key], keys_to_tensors[self._values_key]
-        shape = keys_to_tensors[self._shape_key] if self._shape_key else self._shape
-        flat = find("reshape")(find("cast")(_dense(indices), dtypes.int64), [-1, 1])
-        made = find("SparseTensor")(flat, _dense(values), find("cast")(_dense(shape), dtypes.int64))
+        shape = keys_to_tensors[self._shape_key] if self._shape_key else self._shape or indices.dense_shape
+        # The values are the last coordinates; what comes before them is where they stood.
+        last = find("reshape")(find("cast")(indices.values, dtypes.int64), [-1, 1])
+        places = find("concat")([indices.indices[:, :-1], last], 1)
+        made = find("SparseTensor")(places, values.values, find("cast")(_dense(shape), dtypes.int64))
         return find("sparse_tensor_to_dense")(made, self._default_value) if self._densify else made
 
 

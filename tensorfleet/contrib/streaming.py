@@ -171,8 +171,12 @@ def streaming_concat(
     """All values so far, one behind the other along an axis; no more than `max_size`."""
     with variable_scope(name, "streaming_concat", [values]):
         values = to_tensor(values)
+        if values.shape.rank is None:
+            raise ValueError("`values` must have known statically known rank")
         shape = values.shape.as_list()
-        at = axis % len(shape)
+        at = axis + len(shape) if axis < 0 else axis
+        if not 0 <= at < len(shape):
+            raise ValueError(f"axis = {at!r} not in [0, {len(shape)!r})")
         if any(d is None for i, d in enumerate(shape) if i != at):
             raise ValueError(
                 "all dimensions of `values` other than the dimension to concatenate must have static size"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -96,13 +97,13 @@ class CategoricalVocabulary:
 
     def __init__(self, unknown_token: str = _UNKNOWN, support_reverse: bool = True) -> None:
         self._unknown_token = unknown_token
-        self._numbers: dict[str, int] = {unknown_token: 0}
-        self._words = [unknown_token]
-        self._counts: dict[str, int] = {}
+        self._mapping: dict[str, int] = {unknown_token: 0}
+        self._reverse_mapping = [unknown_token]
+        self._freq: dict[str, int] = {}
         self._frozen = False
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._mapping)
 
     def freeze(self, freeze: bool = True) -> None:
         """New words get no number from now on."""
@@ -110,31 +111,31 @@ class CategoricalVocabulary:
 
     def get(self, category: str) -> int:
         """The number of a word, a new one for a new word."""
-        if category not in self._numbers:
+        if category not in self._mapping:
             if self._frozen:
                 return 0
-            self._numbers[category] = len(self._numbers)
-            self._words.append(category)
-        return self._numbers[category]
+            self._mapping[category] = len(self._mapping)
+            self._reverse_mapping.append(category)
+        return self._mapping[category]
 
     def add(self, category: str, count: int = 1) -> None:
         """Counts a word."""
         if self.get(category) > 0:
-            self._counts[category] = self._counts.get(category, 0) + count
+            self._freq[category] = self._freq.get(category, 0) + count
 
     def trim(self, min_frequency: int, max_frequency: int = -1) -> None:
         """Forgets words that are too rare or, with a maximum, too frequent; the frequent ones get the first numbers."""
-        kept = sorted(sorted(self._counts.items()), key=lambda item: item[1], reverse=True)
+        kept = sorted(sorted(self._freq.items()), key=lambda item: item[1], reverse=True)
         kept = [
             (word, n) for word, n in kept if n > min_frequency and (max_frequency <= 0 or n < max_frequency)
         ]
-        self._words = [self._unknown_token, *(word for word, _ in kept)]
-        self._numbers = {word: i for i, word in enumerate(self._words)}
-        self._counts = dict(kept)
+        self._reverse_mapping = [self._unknown_token, *(word for word, _ in kept)]
+        self._mapping = {word: i for i, word in enumerate(self._reverse_mapping)}
+        self._freq = dict(kept)
 
     def reverse(self, class_id: int) -> str:
         """The word of a number."""
-        return self._words[class_id]
+        return self._reverse_mapping[class_id]
 
 
 class VocabularyProcessor:
@@ -179,6 +180,66 @@ class VocabularyProcessor:
         """The texts of rows, as far as the words are known."""
         for row in documents:
             yield " ".join(self.vocabulary_.reverse(int(number)) for number in row)
+
+    def save(self, filename: str) -> None:
+        """Writes the words to a file, as text that `restore` reads; a tokenizer of one's own is not in it."""
+        held = self.vocabulary_
+        told = {
+            "max_document_length": self.max_document_length,
+            "min_frequency": self.min_frequency,
+            "words": held._reverse_mapping,
+            "counts": held._freq,
+            "frozen": held._frozen,
+        }
+        with find("gfile.Open")(filename, "w") as file:
+            file.write(json.dumps(told))
+
+    @classmethod
+    def restore(cls, filename: str) -> VocabularyProcessor:
+        """What was saved; ValueError for a file that TensorFlow wrote, which is a pickle."""
+        with find("gfile.Open")(filename, "rb") as file:
+            content = file.read()
+        try:
+            told = json.loads(content)
+        except ValueError:
+            raise ValueError(
+                f"{filename} holds no vocabulary that was saved here. TensorFlow saved it as a pickle, which can run "
+                "code when it is read: make it anew with fit and save."
+            ) from None
+        vocabulary = CategoricalVocabulary(told["words"][0])
+        vocabulary._reverse_mapping = told["words"]
+        vocabulary._mapping = {word: number for number, word in enumerate(told["words"])}
+        vocabulary._freq, vocabulary._frozen = told["counts"], told["frozen"]
+        return cls(told["max_document_length"], told["min_frequency"], vocabulary)
+
+
+class ByteProcessor:
+    """Texts as rows of bytes, all of `max_document_length`: cut, or filled up with zeros."""
+
+    def __init__(self, max_document_length: int) -> None:
+        self.max_document_length = max_document_length
+
+    def fit(self, x: Any) -> None:
+        """There is nothing to learn."""
+
+    def fit_transform(self, x: Iterable[Any]) -> Iterator[np.ndarray]:
+        """`transform`."""
+        return self.transform(x)
+
+    def transform(self, x: Iterable[Any]) -> Iterator[np.ndarray]:
+        """Gives each text's row."""
+        for document in x:
+            held = document.encode() if isinstance(document, str) else document
+            row = np.frombuffer(held[: self.max_document_length], np.uint8)
+            yield np.pad(row, (0, self.max_document_length - len(row)))
+
+    def reverse(self, x: Iterable[Any]) -> Iterator[str]:
+        """The texts of rows; "" for what is no UTF-8."""
+        for row in x:
+            try:
+                yield np.trim_zeros(np.asarray(row).astype(np.uint8), "b").tobytes().decode()
+            except UnicodeDecodeError:
+                yield ""
 
 
 def numpy_input_fn(

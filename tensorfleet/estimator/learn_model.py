@@ -128,11 +128,18 @@ class MetricSpec:
         self.label_key = label_key
         self.weight_key = weight_key
 
+    def __str__(self) -> str:
+        function = getattr(self.metric_fn, "func", self.metric_fn)
+        return (
+            f"MetricSpec(metric_fn={getattr(function, '__name__', function)}, prediction_key={self.prediction_key}, "
+            f"label_key={self.label_key}, weight_key={self.weight_key})"
+        )
+
     def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
         """The metric's value and its update."""
         given = {
-            "labels": _one(labels, self.label_key),
-            "predictions": _one(predictions, self.prediction_key),
+            "labels": _one("label", labels, self.label_key),
+            "predictions": _one("prediction", predictions, self.prediction_key),
         }
         names = fn_args(self.metric_fn)
         if "targets" in names:
@@ -144,14 +151,22 @@ class MetricSpec:
         return self.metric_fn(**given)
 
 
-def _one(tensors: Any, key: str | None) -> Any:
+def _one(what: str, tensors: Any, key: str | None) -> Any:
+    """The tensor of a key, or the only one."""
+    if key:
+        if not isinstance(tensors, dict):
+            raise ValueError(
+                f"MetricSpec with {what}_key specified requires {what}s dict, got {tensors}.\nYou must not provide a "
+                f"{what}_key if you only have a single Tensor as {what}s."
+            )
+        if key not in tensors:
+            raise KeyError(f"Key '{key}' missing from {tensors.keys()}.")
+        return tensors[key]
     if not isinstance(tensors, dict):
         return tensors
-    if key is not None:
-        return tensors[key]
     if len(tensors) != 1:
         raise ValueError(
-            f"MetricSpec without a key needs one tensor; there are {sorted(tensors)}. Give it a key."
+            f"MetricSpec without specified {what}_key requires {what}s tensor or single element dict, got {tensors}"
         )
     return next(iter(tensors.values()))
 

@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet.api import find
 from tensorfleet.platform import logging
 from tensorfleet.properties import readonly
+from tensorfleet.train.hooks import graph_element
 from tensorfleet.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook
 
 
@@ -19,45 +20,75 @@ class BaseMonitor:
     run_on_all_workers = False
 
     def __init__(self) -> None:
+        self._begun = False
+        self._epoch: int | None = None
+        self._current: int | None = None
         self._estimator: Any = None
         self._max_steps: int | None = None
 
     def set_estimator(self, estimator: Any) -> None:
         """Told once which estimator trains."""
+        if estimator is None:
+            raise ValueError("Missing estimator.")
         self._estimator = estimator
 
     def begin(self, max_steps: int | None = None) -> None:
         """Before the training."""
-        self._max_steps = max_steps
+        if self._begun:
+            raise ValueError("begin called twice without end.")
+        self._max_steps, self._begun = max_steps, True
 
     def end(self, session: Any = None) -> None:
         """After the training."""
+        if not self._begun:
+            raise ValueError("end called without begin.")
+        self._max_steps, self._begun = None, False
 
     def epoch_begin(self, epoch: int) -> None:
         """Before an epoch."""
+        if self._epoch is not None:
+            raise ValueError("epoch_begin called twice without epoch_end.")
+        if epoch < 0:
+            raise ValueError(f"Invalid epoch {epoch}.")
+        self._epoch = epoch
 
     def epoch_end(self, epoch: int) -> None:
         """After an epoch."""
+        if self._epoch != epoch:
+            raise ValueError(f"epoch_end expected {self._epoch} but got {epoch}.")
+        self._epoch = None
 
     def step_begin(self, step: int) -> list:
         """Before a step: the tensors to fetch with it."""
+        if step < 0 or (self._max_steps is not None and step > self._max_steps):
+            raise ValueError(f"Invalid step {step}.")
+        self._current = step
         return []
 
     def step_end(self, step: int, output: Any) -> bool:
         """After a step, with what was fetched, by names: whether to end the training."""
+        if self._current != step:
+            raise ValueError(f"step_end expected {self._current} but got {step}.")
+        self._current = None
         return False
 
     def post_step(self, step: int, session: Any) -> None:
         """After a step, with the session."""
 
 
+def fetched(outputs: Any, request: Any) -> Any:
+    """What was fetched for a tensor or its name."""
+    return outputs[request] if request in outputs else outputs[request.name]
+
+
 class EveryN(BaseMonitor):
-    """Looks at the first steps, at every `every_n_steps`th, and at the last."""
+    """Looks at the first steps, at every `every_n_steps`th after a look, and with the session at the last too."""
 
     def __init__(self, every_n_steps: int = 100, first_n_steps: int = 1) -> None:
         super().__init__()
         self._every, self._first = every_n_steps, first_n_steps
-        self._last_active: int | None = None
+        self._looks = False
+        self._last_active = 0
         self._last_successful: int | None = None
 
     def every_n_step_begin(self, step: int) -> list:
@@ -68,29 +99,34 @@ class EveryN(BaseMonitor):
         """After a step that is looked at: whether to end the training."""
         return False
 
-    def every_n_post_step(self, step: int, session: Any) -> None:
+    def every_n_post_step(self, step: int | None, session: Any) -> None:
         """After a step that is looked at, with the session."""
 
     def step_begin(self, step: int) -> list:
         """Asks for tensors when it is time."""
-        if self._last_active is None:
-            self._last_active = step - 1  # the training may go on from a checkpoint
-            self._start = step
-        early = step < self._start + self._first
-        if early or step >= self._last_active + self._every or step == self._max_steps:
-            self._last_active = step
-            return self.every_n_step_begin(step)
-        return []
+        super().step_begin(step)
+        self._looks = (
+            step <= self._first or step >= self._last_active + self._every or step == self._max_steps
+        )
+        return self.every_n_step_begin(step) if self._looks else []
 
     def step_end(self, step: int, output: Any) -> bool:
         """Looks when it is time."""
-        self._last_successful = step
-        return bool(step == self._last_active and self.every_n_step_end(step, output))
+        super().step_end(step, output)
+        return bool(self._looks and self.every_n_step_end(step, output))
 
     def post_step(self, step: int, session: Any) -> None:
         """Looks when it is time."""
-        if step == self._last_active:
+        if self._looks:
             self.every_n_post_step(step, session)
+            self._last_active = step
+        self._last_successful = step
+
+    def end(self, session: Any = None) -> None:
+        """Looks at the last step if that was not done."""
+        super().end(session)
+        if self._last_successful != self._last_active:
+            self.every_n_post_step(self._last_successful, session)
 
 
 class StopAtStep(BaseMonitor):
@@ -104,12 +140,14 @@ class StopAtStep(BaseMonitor):
 
     def step_begin(self, step: int) -> list:
         """Finds out where to end."""
+        super().step_begin(step)
         if self._last_step is None:
             self._last_step = step + (self._num_steps or 0) - 1
         return []
 
     def step_end(self, step: int, output: Any) -> bool:
         """Ends."""
+        super().step_end(step, output)
         return step >= (self._last_step or 0)
 
 
@@ -126,7 +164,7 @@ class PrintTensor(EveryN):
 
     def every_n_step_end(self, step: int, outputs: Any) -> bool:
         """Logs them."""
-        told = [f"{tag} = {outputs[getattr(t, 'name', t)]}" for tag, t in self._names.items()]
+        told = [f"{tag} = {fetched(outputs, getattr(t, 'name', t))}" for tag, t in self._names.items()]
         logging.info("Step %d: %s", step, ", ".join(told))
         return False
 
@@ -235,34 +273,38 @@ class RunHookAdapterForMonitors(SessionRunHook):
 
     def __init__(self, monitors: Iterable[BaseMonitor]) -> None:
         self._monitors = list(monitors)
+        self._next: Any = None  # the step that comes; where a session starts is found out in its first run
 
     def begin(self) -> None:
         """Starts the monitors."""
-        self._step = find("train.get_global_step")()
+        self._step, self._next = find("train.get_global_step")(), None
         for monitor in self._monitors:
             monitor.begin(max_steps=None)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        """Notes where the training starts."""
-        self._last = int(session.run(self._step))
-
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """Asks for what the monitors want."""
-        graph = run_context.session.graph
-        asked = [name for monitor in self._monitors for name in monitor.step_begin(self._last + 1)]
-        return SessionRunArgs({str(name): graph.as_graph_element(name) for name in asked})
+        if self._next is None:
+            self._next = int(run_context.session.run(self._step)) + 1
+        asked = []
+        for monitor in self._monitors:
+            wanted = monitor.step_begin(self._next) or []
+            if not isinstance(wanted, list):
+                raise ValueError("Monitor.step_begin should return a list.")
+            asked += wanted
+        return SessionRunArgs({"step": self._step, "asked": {one: graph_element(one) for one in asked}})
 
     def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
         """Hands it to them."""
-        self._last += 1
-        ends = [monitor.step_end(self._last, run_values.results) for monitor in self._monitors]
+        ends = [monitor.step_end(self._next, run_values.results["asked"]) for monitor in self._monitors]
         if any(ends):
             run_context.request_stop()
         for monitor in self._monitors:
-            monitor.post_step(self._last, run_context.session)
+            monitor.post_step(self._next, run_context.session)
+        self._next = int(run_values.results["step"]) + 1
 
     def end(self, session: Any) -> None:
         """Ends the monitors."""
+        self._next = None
         for monitor in self._monitors:
             monitor.end(session)
 

@@ -75,6 +75,10 @@ _LEARN_MODULES = {
         monitors.NanLossDuringTrainingError monitors.ValidationMonitor monitors.RunHookAdapterForMonitors
         monitors.replace_monitors_with_hooks
     """,
+    "more_monitors": """
+        monitors.CaptureVariable monitors.CheckpointSaver monitors.GraphDump monitors.LoggingTrainable
+        monitors.StepCounter monitors.SummarySaver monitors.get_default_monitors
+    """,
     "learn_models": """
         models.logistic_regression models.logistic_regression_zero_init models.linear_regression
         models.linear_regression_zero_init
@@ -82,6 +86,7 @@ _LEARN_MODULES = {
     "learn_data": """
         read_batch_features io.read_batch_features io.numpy_input_fn io.pandas_input_fn infer_real_valued_columns_from_input
         preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
+        preprocessing.ByteProcessor
     """,
 }
 _LEARN = {name: module for module, names in _LEARN_MODULES.items() for name in names.split()}
@@ -92,8 +97,11 @@ _INSIDE = {
     "estimators.estimator": "Estimator",
     "experiment": "Experiment",
     "metric_spec": "MetricSpec",
-    "monitors": _LEARN_MODULES["learn_monitors"],
-    "preprocessing": "preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer",
+    "monitors": _LEARN_MODULES["learn_monitors"] + _LEARN_MODULES["more_monitors"],
+    "preprocessing": """
+        preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
+        preprocessing.ByteProcessor
+    """,
     "export_strategy": "ExportStrategy",
     "learn_io.numpy_io": "io.numpy_input_fn",
     "learn_io.pandas_io": "io.pandas_input_fn",

@@ -8,8 +8,8 @@ from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.contrib.sdca_model import SdcaModel, SparseFeatureColumn
 from tensorfleet.estimator import class_heads, heads, number_heads
-from tensorfleet.feature_column.columns import CategoricalColumn, DenseColumn
 from tensorfleet.feature_column.features import Features
+from tensorfleet.feature_column.protocol import CategoricalColumn, DenseColumn
 from tensorfleet.properties import readonly
 from tensorfleet.train.session_run_hook import SessionRunArgs, SessionRunHook
 

@@ -16,6 +16,7 @@ from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.dtypes import DType
 from tensorfleet.feature_column.features import Features, as_sparse, with_values
+from tensorfleet.feature_column.protocol import CategoricalColumn, DenseColumn
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies
@@ -24,52 +25,6 @@ from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.cast import cast
 from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
-
-
-class FeatureColumn:
-    """What all columns have."""
-
-    @property
-    def name(self) -> str:
-        """The name that variables of this column go by, unique in a model."""
-        raise TypeError(f"{type(self).__name__} has no name.")
-
-    @property
-    def parse_example_spec(self) -> dict:
-        """What `tf.parse_example` needs to know to read the column's features."""
-        raise TypeError(f"{type(self).__name__} reads no features.")
-
-    def transform(self, features: Features) -> Any:
-        """What the column makes of its features, before a model uses it."""
-        raise TypeError(f"{type(self).__name__} transforms nothing.")
-
-
-class DenseColumn(FeatureColumn):
-    """A column that gives a dense tensor."""
-
-    @property
-    def variable_shape(self) -> TensorShape:
-        """The shape of what one example gets."""
-        raise TypeError(f"{type(self).__name__} has no shape.")
-
-    var_scope_name = readonly("name", "The variable scope of the column's weights.")
-
-    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
-        """The tensor of a batch, made with the weights of the current variable scope."""
-        return features.get(self)
-
-
-class CategoricalColumn(FeatureColumn):
-    """A column that gives ids below `num_buckets`."""
-
-    @property
-    def num_buckets(self) -> int:
-        """How many ids there can be."""
-        raise TypeError(f"{type(self).__name__} has no buckets.")
-
-    def ids_and_weights(self, features: Features) -> tuple[SparseTensor, SparseTensor | None]:
-        """The ids of a batch, and how much each counts (None: all alike)."""
-        return features.get(self), None
 
 
 def _elements(shape: tuple) -> int:
@@ -87,6 +42,7 @@ class NumericColumn(DenseColumn):
     normalizer_fn: Any
 
     name = readonly("key")
+    parents = property(lambda self: [self.key])
 
     @property
     def parse_example_spec(self) -> dict:
@@ -120,6 +76,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return f"{self.source_column.name}_bucketized"
 
     parse_example_spec = readonly("source_column.parse_example_spec")
+    parents = property(lambda self: [self.source_column])
 
     @property
     def variable_shape(self) -> TensorShape:
@@ -156,6 +113,7 @@ class KeyedCategorical(CategoricalColumn):
     dtype: DType
 
     name = readonly("key")
+    parents = property(lambda self: [self.key])
 
     @property
     def parse_example_spec(self) -> dict:
@@ -311,6 +269,7 @@ class WeightedCategoricalColumn(CategoricalColumn):
         return {**spec, self.weight_feature_key: find("VarLenFeature")(self.dtype)}
 
     num_buckets = readonly("categorical_column.num_buckets")
+    parents = property(lambda self: [self.categorical_column, self.weight_feature_key])
 
     def transform(self, features: Features) -> tuple[SparseTensor, SparseTensor]:
         weights = features.get(self.weight_feature_key)
@@ -338,13 +297,7 @@ class CrossedColumn(CategoricalColumn):
         return "_X_".join(sorted(self._leaf_names()))
 
     def _leaf_names(self) -> list[str]:
-        names: list[str] = []
-        for key in self.keys:
-            if isinstance(key, CrossedColumn):
-                names += key._leaf_names()
-            else:
-                names.append(key if isinstance(key, str) else key.name)
-        return names
+        return [key if isinstance(key, str) else key.name for key in leaf_keys(self)]
 
     @property
     def parse_example_spec(self) -> dict:
@@ -358,6 +311,7 @@ class CrossedColumn(CategoricalColumn):
         return spec
 
     num_buckets = readonly("hash_bucket_size")
+    parents = property(lambda self: list(self.keys))
 
     def transform(self, features: Features) -> SparseTensor:
         crossed = [part for key in self.keys for part in self._parts(key, features)]
@@ -377,6 +331,12 @@ class CrossedColumn(CategoricalColumn):
                 f"weight_tensor. Given column: {key.name}"
             )
         return [ids]
+
+
+def leaf_keys(cross: CrossedColumn) -> list:
+    """The features and columns that a cross is of, those of the crosses inside it in place of them."""
+    parts = ([key] if not isinstance(key, CrossedColumn) else leaf_keys(key) for key in cross.keys)
+    return [key for part in parts for key in part]
 
 
 def all_collections(asked: Any) -> list:

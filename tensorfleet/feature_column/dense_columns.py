@@ -9,18 +9,54 @@ import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
-from tensorfleet.feature_column.columns import CategoricalColumn, DenseColumn
 from tensorfleet.feature_column.features import Features
+from tensorfleet.feature_column.protocol import (
+    CategoricalColumn,
+    DenseColumn,
+    SequenceDenseColumn,
+    Steps,
+)
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_collection, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
+from tensorfleet.ops.cast import cast
 from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
+def _need(column: Any, kind: str, sequence: bool) -> None:
+    """ValueError unless the ids of a column have a time axis, or have none."""
+    inner = column.categorical_column
+    if inner.is_sequence == sequence:
+        return
+    given = f"Given (type {type(inner)}): {inner}"
+    if sequence:
+        raise ValueError(
+            f"In {kind}: {column.name}. categorical_column must be of type SequenceCategoricalColumn to use "
+            f"SequenceFeatures. Suggested fix: Use one of sequence_categorical_column_with_*. {given}"
+        )
+    raise ValueError(
+        f"In {kind}: {column.name}. categorical_column must not be of type SequenceCategoricalColumn. Suggested fix "
+        "A: If you wish to use DenseFeatures, use a non-sequence categorical_column_with_*. Suggested fix B: If you "
+        f"wish to create sequence input, use SequenceFeatures instead of DenseFeatures. {given}"
+    )
+
+
+def _lengths(column: Any, features: Features) -> Tensor:
+    return sequence_lengths(column.categorical_column.categorical_column.ids_and_weights(features)[0])
+
+
+def sequence_lengths(sparse: SparseTensor, elements: int = 1) -> Tensor:
+    """How many steps each sequence has, given that a step takes so many values."""
+    rows, last = sparse.indices[:, 0], sparse.indices[:, 1] + np.int64(1)
+    ends = apply("UnsortedSegmentMax", last, rows, cast(sparse.dense_shape[0], dtypes.int32))
+    steps = apply("Maximum", ends, np.int64(0)) + np.int64(elements - 1)
+    return apply("FloorDiv", steps, np.int64(elements), name="sequence_length")
+
+
 @dataclass(frozen=True)
-class IndicatorColumn(DenseColumn):
+class IndicatorColumn(DenseColumn, SequenceDenseColumn):
     """How often (or with which weight) each id occurs in an example."""
 
     categorical_column: CategoricalColumn
@@ -30,6 +66,7 @@ class IndicatorColumn(DenseColumn):
         return f"{self.categorical_column.name}_indicator"
 
     parse_example_spec = readonly("categorical_column.parse_example_spec")
+    parents = property(lambda self: [self.categorical_column])
 
     @property
     def variable_shape(self) -> TensorShape:
@@ -45,9 +82,17 @@ class IndicatorColumn(DenseColumn):
         dense = find("sparse_tensor_to_dense")(ids, default_value=-1)
         return apply("Sum", apply("OneHot", dense, depth, 1.0, 0.0), np.array([-2], np.int32))
 
+    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
+        _need(self, "indicator_column", sequence=False)
+        return features.get(self)
+
+    def sequence(self, features: Features, collections: Any = None, trainable: bool = True) -> Steps:
+        _need(self, "indicator_column", sequence=True)
+        return Steps(features.get(self), _lengths(self, features))
+
 
 @dataclass(frozen=True)
-class EmbeddingColumn(DenseColumn):
+class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
     """The rows of a trained table at an example's ids, combined."""
 
     categorical_column: CategoricalColumn
@@ -64,6 +109,7 @@ class EmbeddingColumn(DenseColumn):
         return f"{self.categorical_column.name}_embedding"
 
     parse_example_spec = readonly("categorical_column.parse_example_spec")
+    parents = property(lambda self: [self.categorical_column])
 
     @property
     def variable_shape(self) -> TensorShape:
@@ -73,13 +119,37 @@ class EmbeddingColumn(DenseColumn):
         return self.categorical_column.ids_and_weights(features)
 
     def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
+        _need(self, "embedding_column", sequence=False)
+        return self._looked_up(features, collections, trainable)
+
+    def sequence(self, features: Features, collections: Any = None, trainable: bool = True) -> Steps:
+        _need(self, "embedding_column", sequence=True)
+        found = self._looked_up(features, collections, trainable)
+        return Steps(found, _lengths(self, features))
+
+    def _looked_up(self, features: Features, collections: Any, trainable: bool) -> Tensor:
         ids, weights = features.get(self)
-        table = self._weights(collections, trainable)
+        if features.state_manager is not None:
+            table = features.state_manager.get_variable(self, name="embedding_weights")
+        else:
+            table = self._weights(collections, trainable)
         if self.ckpt_to_load_from is not None:
             to_restore = list(table) if hasattr(table, "_get_variable_list") else table
             find("train.init_from_checkpoint")(self.ckpt_to_load_from, {self.tensor_name_in_ckpt: to_restore})
         return find("nn.safe_embedding_lookup_sparse")(
             table, ids, weights, combiner=self.combiner, name=f"{self.name}_weights", max_norm=self.max_norm
+        )
+
+    def create_state(self, state_manager: Any) -> None:
+        """Makes the table."""
+        state_manager.create_variable(
+            self,
+            name="embedding_weights",
+            shape=(self.categorical_column.num_buckets, self.dimension),
+            dtype=dtypes.float32,
+            trainable=self.trainable,
+            use_resource=True,
+            initializer=self.initializer,
         )
 
     def _weights(self, collections: Any, trainable: bool) -> Any:

@@ -17,15 +17,35 @@ from tensorfleet.ops.control_flow import cond
 class Features:
     """A lookup by feature name or by column."""
 
+    _KEYS = '"_FeatureColumn"'
+
     def __init__(self, features: dict) -> None:
         self._raw = dict(features)
         self._made: dict[Any, Any] = {}
+        # What holds the variables of columns, for columns that are asked to take them from there.
+        self.state_manager: Any = None
+
+    def with_state(self, state_manager: Any) -> Features:
+        """The same features and what was made of them, with variables from `state_manager`."""
+        if state_manager is self.state_manager:
+            return self
+        made = type(self)({})
+        made._raw, made._made, made.state_manager = self._raw, self._made, state_manager
+        return made
 
     def get(self, key: Any) -> Any:
         """The tensor of a feature, or what a column makes of its features."""
         if key not in self._made:
-            self._made[key] = self._raw_feature(key) if isinstance(key, str) else key.transform(self)
+            self._made[key] = self._raw_feature(key) if isinstance(key, str) else self._transformed(key)
         return self._made[key]
+
+    def _transformed(self, column: Any) -> Any:
+        if not hasattr(column, "transform"):
+            raise TypeError(f'"key" must be either a "str" or {self._KEYS}. Provided type: {type(column)}.')
+        found = column.transform(self)
+        if found is None:
+            raise ValueError(f"Column {column.name} is not supported.")
+        return found
 
     def _raw_feature(self, key: str) -> Any:
         if key not in self._raw:
@@ -42,6 +62,16 @@ class Features:
             return apply("ExpandDims", value, -1)
         is_vector = apply("Equal", apply("Rank", value), np.int32(1))
         return cond(is_vector, lambda: apply("ExpandDims", value, -1), lambda: value)
+
+
+class FeatureTransformationCache(Features):
+    """The same, for columns that are asked with something that holds their variables."""
+
+    _KEYS = '"FeatureColumn"'
+
+    def get(self, key: Any, state_manager: Any = None) -> Any:
+        """The tensor of a feature, or what a column makes of its features."""
+        return Features.get(self.with_state(state_manager or self.state_manager), key)
 
 
 def _sparse_matrix(value: SparseTensor) -> SparseTensor:

@@ -14,7 +14,6 @@ from tensorfleet.api import find
 from tensorfleet.dtypes import DType
 from tensorfleet.feature_column.columns import (
     BucketizedColumn,
-    CategoricalColumn,
     CrossedColumn,
     HashedCategoricalColumn,
     IdentityCategoricalColumn,
@@ -24,6 +23,7 @@ from tensorfleet.feature_column.columns import (
     WeightedCategoricalColumn,
 )
 from tensorfleet.feature_column.dense_columns import EmbeddingColumn, IndicatorColumn, SharedEmbeddingColumn
+from tensorfleet.feature_column.protocol import CategoricalColumn
 
 
 def _check_key(key: Any) -> None:
@@ -204,7 +204,12 @@ def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None
     if not keys or len(keys) < 2:
         raise ValueError(f"keys must be a list with length > 1. Given: {keys}")
     for key in keys:
-        if not isinstance(key, (str, CategoricalColumn)) or isinstance(key, HashedCategoricalColumn):
+        if isinstance(key, HashedCategoricalColumn):
+            raise ValueError(
+                "categorical_column_with_hash_bucket is not supported for crossing. Hashing before crossing will "
+                f"increase probability of collision. Instead, use the feature name as a string. Given: {key}"
+            )
+        if not isinstance(key, (str, CategoricalColumn)):
             raise ValueError(
                 "Unsupported key type. All keys must be either string, or categorical column except "
                 f"HashedCategoricalColumn. Given: {key}"

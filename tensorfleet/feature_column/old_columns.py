@@ -11,7 +11,8 @@ from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.dtypes import DType
 from tensorfleet.feature_column import making
-from tensorfleet.feature_column.columns import BucketizedColumn, CategoricalColumn, KeyedCategorical
+from tensorfleet.feature_column.columns import BucketizedColumn, KeyedCategorical
+from tensorfleet.feature_column.protocol import CategoricalColumn
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.properties import readonly
 

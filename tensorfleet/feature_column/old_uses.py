@@ -10,9 +10,10 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.feature_column import using
-from tensorfleet.feature_column.columns import CategoricalColumn, NumericColumn, all_collections
+from tensorfleet.feature_column.columns import NumericColumn, all_collections
 from tensorfleet.feature_column.features import Features
 from tensorfleet.feature_column.old_columns import real_valued_column
+from tensorfleet.feature_column.protocol import CategoricalColumn
 from tensorfleet.feature_column.sequences import SequenceCategoricalColumn
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
@@ -175,7 +176,7 @@ def _of_steps(column: Any, batch: Features, collections: Any, trainable: bool) -
             f"Column {column.name} cannot be an input of sequences: wrap it in an embedding_column or one_hot_column."
         )
     steps = dataclasses.replace(column, categorical_column=SequenceCategoricalColumn(inner))
-    return steps.dense(batch, collections, trainable)
+    return steps.sequence(batch, collections, trainable)[0]
 
 
 def infer_real_valued_columns(features: Any) -> list:

@@ -12,9 +12,14 @@ from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.dtypes import DType
 from tensorfleet.feature_column import making
-from tensorfleet.feature_column.columns import CategoricalColumn, DenseColumn, all_collections
-from tensorfleet.feature_column.dense_columns import EmbeddingColumn, IndicatorColumn
+from tensorfleet.feature_column.columns import all_collections
+from tensorfleet.feature_column.dense_columns import sequence_lengths
 from tensorfleet.feature_column.features import Features, as_sparse
+from tensorfleet.feature_column.protocol import (
+    CategoricalColumn,
+    SequenceDenseColumn,
+    Steps,
+)
 from tensorfleet.feature_column.using import checked
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
@@ -25,20 +30,13 @@ from tensorfleet.properties import readonly
 from tensorfleet.shapes import TensorShape
 
 
-def _lengths(sparse: SparseTensor, elements: int = 1) -> Tensor:
-    """How many steps each sequence has, given that a step takes so many values."""
-    rows, last = sparse.indices[:, 0], sparse.indices[:, 1] + np.int64(1)
-    ends = apply("UnsortedSegmentMax", last, rows, cast(sparse.dense_shape[0], dtypes.int32))
-    steps = apply("Maximum", ends, np.int64(0)) + np.int64(elements - 1)
-    return apply("FloorDiv", steps, np.int64(elements), name="sequence_length")
-
-
 @dataclass(frozen=True)
 class SequenceCategoricalColumn(CategoricalColumn):
     """A categorical column whose ids have a time axis."""
 
     categorical_column: CategoricalColumn
 
+    is_sequence = True
     name = readonly("categorical_column.name")
     parse_example_spec = readonly("categorical_column.parse_example_spec")
     num_buckets = readonly("categorical_column.num_buckets")
@@ -50,7 +48,7 @@ class SequenceCategoricalColumn(CategoricalColumn):
 
 
 @dataclass(frozen=True)
-class SequenceNumericColumn(DenseColumn):
+class SequenceNumericColumn(SequenceDenseColumn):
     """Numbers with a time axis, padded at the end of the shorter sequences."""
 
     key: str
@@ -75,15 +73,13 @@ class SequenceNumericColumn(DenseColumn):
             sparse = self.normalizer_fn(sparse)
         return sparse
 
-    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
-        padded = find("sparse_tensor_to_dense")(features.get(self), default_value=self.default_value)
-        size = [shape_of(padded)[0], np.int32(-1), *(np.int32(d) for d in self.shape)]
-        return cast(apply("Reshape", padded, apply("Pack", size)), dtypes.float32)
-
-    def lengths(self, features: Features) -> Tensor:
-        """The number of steps of each sequence."""
+    def sequence(self, features: Features, collections: Any = None, trainable: bool = True) -> Steps:
         sparse = features.get(self)
-        return _lengths(sparse, math.prod(self.shape) if sparse.shape.rank in (None, 2) else 1)
+        padded = find("sparse_tensor_to_dense")(sparse, default_value=self.default_value)
+        size = [shape_of(padded)[0], np.int32(-1), *(np.int32(d) for d in self.shape)]
+        numbers = cast(apply("Reshape", padded, apply("Pack", size)), dtypes.float32)
+        elements = math.prod(self.shape) if sparse.shape.rank in (None, 2) else 1
+        return Steps(numbers, sequence_lengths(sparse, elements))
 
 
 def sequence_categorical_column_with_hash_bucket(
@@ -143,32 +139,41 @@ def sequence_input_layer(
     features: dict, feature_columns: Any, weight_collections: Any = None, trainable: bool = True
 ) -> tuple[Tensor, Tensor]:
     """A tensor [batch, steps, numbers] of all columns in the order of their names, and the lengths."""
-    columns = checked(feature_columns)
+    columns = sequences_only(feature_columns)
     batch, parts, lengths = Features(features), [], []
     collections = all_collections(weight_collections)
     with find("variable_scope")(None, default_name="sequence_input_layer", values=list(features.values())):
         for column in columns:
             with find("variable_scope")(None, default_name=column.var_scope_name):
-                lengths.append(_lengths_of(column, batch))
-                tensor = column.dense(batch, collections, trainable)
+                tensor, length = column.sequence(batch, collections, trainable)
+                lengths.append(length)
                 size = column.variable_shape.num_elements()
                 outer = [*apply("Unpack", shape_of(tensor)[:2], num=2), np.int32(size)]
                 parts.append(apply("Reshape", tensor, apply("Pack", outer)))
         return find("concat")(parts, -1), _equal(lengths)
 
 
-def _lengths_of(column: Any, batch: Features) -> Tensor:
-    if isinstance(column, SequenceNumericColumn):
-        return column.lengths(batch)
-    inner = getattr(column, "categorical_column", None)
-    if not isinstance(column, (EmbeddingColumn, IndicatorColumn)) or not isinstance(
-        inner, SequenceCategoricalColumn
-    ):
-        raise ValueError(
-            "All feature_columns must be of type SequenceDenseColumn. You can wrap a "
-            f"sequence_categorical_column with an embedding_column or indicator_column. Given: {column}"
-        )
-    return _lengths(inner.categorical_column.ids_and_weights(batch)[0])
+def concatenate_context_input(context_input: Any, sequence_input: Any) -> Tensor:
+    """Appends what holds for a whole sequence, [batch, numbers], to every step of it, [batch, steps, numbers]."""
+    for given, rank, what in ((sequence_input, 3, "sequence_input"), (context_input, 2, "context_input")):
+        find("assert_rank")(given, rank, message=f"{what} must have rank {rank}")
+        if not given.dtype.is_floating:
+            raise ValueError(f"{what} must have dtype float32; got {given.dtype}.")
+    steps = shape_of(sequence_input)[1]
+    repeated = find("tile")(find("expand_dims")(context_input, 1), find("stack")([1, steps, 1]))
+    return find("concat")([sequence_input, repeated], 2)
+
+
+def sequences_only(feature_columns: Any) -> list:
+    """The columns in order; ValueError when one of them is not for sequences."""
+    columns = checked(feature_columns)
+    for column in columns:
+        if not isinstance(column, SequenceDenseColumn):
+            raise ValueError(
+                "All feature_columns must be of type _SequenceDenseColumn. You can wrap a "
+                f"sequence_categorical_column with an embedding_column or indicator_column. Given: {column}"
+            )
+    return columns
 
 
 def _equal(lengths: list[Tensor]) -> Tensor:

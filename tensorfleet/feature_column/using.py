@@ -9,8 +9,9 @@ import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
-from tensorfleet.feature_column.columns import CategoricalColumn, DenseColumn, FeatureColumn, all_collections
+from tensorfleet.feature_column.columns import all_collections
 from tensorfleet.feature_column.features import Features
+from tensorfleet.feature_column.protocol import CategoricalColumn, DenseColumn, FeatureColumn
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.array_shape import shape as shape_of
@@ -55,6 +56,13 @@ def input_layer(
     cols_to_output_tensors: dict | None = None,
 ) -> Tensor:
     """A dense tensor [batch, numbers] of all columns, in the order of their names."""
+    columns = dense_only(feature_columns)
+    with find("variable_scope")(None, default_name="input_layer", values=list(features.values())):
+        return joined(features, columns, weight_collections, trainable, cols_to_vars, cols_to_output_tensors)
+
+
+def dense_only(feature_columns: Any) -> list:
+    """The columns in order; ValueError when one of them gives no dense tensor."""
     columns = checked(feature_columns)
     for column in columns:
         if not isinstance(column, DenseColumn):
@@ -62,22 +70,39 @@ def input_layer(
                 "Items of feature_columns must be a _DenseColumn. You can wrap a categorical column with an "
                 f"embedding_column or indicator_column. Given: {column}"
             )
-    collections = all_collections(weight_collections)
-    batch = Features(features)
-    with find("variable_scope")(None, default_name="input_layer", values=list(features.values())):
-        parts = []
-        for column in columns:
-            with find("variable_scope")(None, default_name=column.var_scope_name):
-                before = len(find("global_variables")())
-                tensor = column.dense(batch, collections, trainable)
-                size = column.variable_shape.num_elements()
-                flat = apply("Reshape", tensor, apply("Pack", [shape_of(tensor)[0], size]))
-                parts.append(flat)
-                if cols_to_vars is not None:
-                    cols_to_vars[column] = _new_variables(before)
-                if cols_to_output_tensors is not None:
-                    cols_to_output_tensors[column] = flat
-        return find("concat")(parts, 1)
+    return columns
+
+
+def joined(
+    features: dict, columns: list, weight_collections: Any, trainable: bool, to_vars: Any, to_tensors: Any
+) -> Tensor:
+    """What columns make of features, side by side; with variables in the current scope."""
+    collections, batch, parts = all_collections(weight_collections), Features(features), []
+    for column in columns:
+        with find("variable_scope")(None, default_name=column.var_scope_name):
+            before = len(find("global_variables")())
+            tensor = column.dense(batch, collections, trainable)
+            size = column.variable_shape.num_elements()
+            flat = apply("Reshape", tensor, apply("Pack", [shape_of(tensor)[0], size]))
+            parts.append(flat)
+            if to_vars is not None:
+                to_vars[column] = _new_variables(before)
+            if to_tensors is not None:
+                to_tensors[column] = flat
+    check_batch_sizes(parts, columns)
+    return find("concat")(parts, 1)
+
+
+def check_batch_sizes(tensors: list, columns: list) -> None:
+    """ValueError when columns are known to have different numbers of examples."""
+    known = [(c.name, t.shape.as_list()[0]) for c, t in zip(columns, tensors, strict=True) if t.shape.rank]
+    known = [(name, size) for name, size in known if size is not None]
+    for name, size in known:
+        if size != known[0][1]:
+            raise ValueError(
+                "Batch size (first dimension) of each feature must be same. Batch size of columns "
+                f"({known[0][0]}, {name}): ({known[0][1]}, {size})"
+            )
 
 
 def linear_model(
@@ -90,29 +115,42 @@ def linear_model(
     cols_to_vars: dict | None = None,
 ) -> Tensor:
     """The weighted sum [batch, units] of all columns, with a bias; weights begin at zero."""
+    columns = weighable(feature_columns)
+    with find("variable_scope")(None, default_name="linear_model", values=list(features.values())):
+        return summed(features, columns, units, sparse_combiner, weight_collections, trainable, cols_to_vars)
+
+
+def weighable(feature_columns: Any) -> list:
+    """The columns in order; ValueError when one of them gives nothing that has weights."""
     columns = checked(feature_columns)
     for column in columns:
         if not isinstance(column, (DenseColumn, CategoricalColumn)):
             raise ValueError(
                 f"Items of feature_columns must be either a _DenseColumn or _CategoricalColumn. Given: {column}"
             )
-    options: dict[str, Any] = dict(trainable=trainable, collections=all_collections(weight_collections))
-    batch = Features(features)
-    with find("variable_scope")(None, default_name="linear_model", values=list(features.values())):
-        sums = []
-        for column in columns:
-            with find("variable_scope")(None, default_name=column.name):
-                before = len(find("global_variables")())
-                sums.append(_weighted_sum(column, batch, units, sparse_combiner, options))
-                if cols_to_vars is not None:
-                    cols_to_vars[column] = _new_variables(before)
-        total = find("add_n")(sums, name="weighted_sum_no_bias")
-        before = len(find("global_variables")())
-        zeros = find("zeros_initializer")()
-        bias = find("get_variable")("bias_weights", [units], dtypes.float32, zeros, **options)
-        if cols_to_vars is not None:
-            cols_to_vars["bias"] = _new_variables(before)
-        return find("nn.bias_add")(total, bias, name="weighted_sum")
+    return columns
+
+
+def summed(
+    features: dict, columns: list, units: int, combiner: str, collections: Any, trainable: bool, to_vars: Any
+) -> Tensor:
+    """The weighted sum of what columns make of features, with a bias; with variables in the current scope."""
+    options: dict[str, Any] = dict(trainable=trainable, collections=all_collections(collections))
+    batch, sums = Features(features), []
+    for column in columns:
+        with find("variable_scope")(None, default_name=column.name):
+            before = len(find("global_variables")())
+            sums.append(_weighted_sum(column, batch, units, combiner, options))
+            if to_vars is not None:
+                to_vars[column] = _new_variables(before)
+    check_batch_sizes(sums, columns)
+    total = find("add_n")(sums, name="weighted_sum_no_bias")
+    before = len(find("global_variables")())
+    zeros = find("zeros_initializer")()
+    bias = find("get_variable")("bias_weights", [units], dtypes.float32, zeros, **options)
+    if to_vars is not None:
+        to_vars["bias"] = _new_variables(before)
+    return find("nn.bias_add")(total, bias, name="weighted_sum")
 
 
 def _weighted_sum(column: Any, batch: Features, units: int, combiner: str, options: dict) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
@@ -66,11 +67,11 @@ def as_name_list(names: Any, dtypes: Any) -> Any:
 # The classes of feature columns, by the module that has them.
 _COLUMNS = {
     "columns": """
-        BucketizedColumn CategoricalColumn CrossedColumn DenseColumn FeatureColumn HashedCategoricalColumn
-        IdentityCategoricalColumn NumericColumn VocabularyFileCategoricalColumn VocabularyListCategoricalColumn
+        BucketizedColumn CrossedColumn HashedCategoricalColumn IdentityCategoricalColumn NumericColumn VocabularyFileCategoricalColumn VocabularyListCategoricalColumn
         WeightedCategoricalColumn
     """,
     "dense_columns": "EmbeddingColumn IndicatorColumn SharedEmbeddingColumn",
+    "protocol": "CategoricalColumn DenseColumn FeatureColumn",
     "sequences": "SequenceCategoricalColumn",
 }
 
@@ -96,3 +97,51 @@ for _kind in ("hash_bucket", "identity", "vocabulary_file", "vocabulary_list"):
         lambda full: find(f"feature_column.{full.rpartition('.')[2].lstrip('_')}"),
         f"python.feature_column.feature_column._categorical_column_with_{_kind}",
     )
+
+# What the modules of columns have besides: where it is here, and its name there.
+_PARTS_OF_COLUMNS = {
+    "feature_column": {
+        "_LazyBuilder": "features.Features",
+        "_transform_features": "layers.transform_features",
+        "_LinearModel": "layers.LinearModel",
+        "InputLayer": "layers.InputLayer",
+        "_SequenceCategoricalColumn": "sequences.SequenceCategoricalColumn",
+        "_SequenceDenseColumn": "protocol.SequenceDenseColumn",
+    },
+    "feature_column_v2": {
+        "FeatureTransformationCache": "features.FeatureTransformationCache",
+        "StateManager": "state.StateManager",
+        "_StateManagerImpl": "state.LayerState",
+        "_transform_features_v2": "layers.transform_features_v2",
+        "SequenceDenseColumn": "protocol.SequenceDenseColumn",
+    },
+    "sequence_feature_column": {
+        "SequenceNumericColumn": "sequences.SequenceNumericColumn",
+        "concatenate_context_input": "sequences.concatenate_context_input",
+        "_assert_all_equal_and_return": "sequences._equal",
+    },
+}
+_IN_BOTH = {
+    "_collect_leaf_level_keys": "columns.leaf_keys",
+    "_to_sparse_input_and_drop_ignore_values": "features.as_sparse",
+    "_verify_static_batch_size_equality": "using.check_batch_sizes",
+}
+
+
+def _part(home: str, full: str) -> Any:
+    module, _, name = home.partition(".")
+    return getattr(importlib.import_module(f"tensorfleet.feature_column.{module}"), name)
+
+
+for _module, _table in _PARTS_OF_COLUMNS.items():
+    _both = {} if _module == "sequence_feature_column" else _IN_BOTH
+    for _name, _home in (_both | _table).items():
+        publish_lazily(functools.partial(_part, _home), f"python.feature_column.{_module}.{_name}")
+for _place in ("dense_features", "dense_features_v2", "feature_column_v2"):
+    publish_lazily(
+        lambda _: find("keras.layers.DenseFeatures"), f"python.feature_column.{_place}.DenseFeatures"
+    )
+publish_lazily(
+    lambda _: find("keras.experimental.SequenceFeatures"),
+    "python.feature_column.sequence_feature_column.SequenceFeatures",
+)

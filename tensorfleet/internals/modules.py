@@ -65,6 +65,7 @@ _MODULES = {
     """,
     "distribute.cluster_resolver": """
         distribute.cluster_resolver distribute.cluster_resolver.cluster_resolver
+        distribute.cluster_resolver.gce_cluster_resolver distribute.cluster_resolver.kubernetes_cluster_resolver
         distribute.cluster_resolver.slurm_cluster_resolver
         distribute.cluster_resolver.tfconfig_cluster_resolver
     """,
@@ -139,6 +140,9 @@ _MODULES = {
         keras.layers.merge keras.layers.noise keras.layers.normalization keras.layers.pooling
         keras.layers.recurrent keras.layers.serialization keras.layers.wrappers
     """,
+    "keras.mixed_precision.experimental": """
+        keras.mixed_precision.experimental.loss_scale_optimizer keras.mixed_precision.experimental.policy
+    """,
     "keras.utils": "keras.utils.data_utils keras.utils.generic_utils keras.utils.np_utils",
     "gfile": "platform.gfile",
     "app": "platform.app",
@@ -153,7 +157,7 @@ _MODULES = {
         data.util.traverse
     """,
     "saved_model": """
-        saved_model.builder saved_model.builder_impl saved_model.loader saved_model.loader_impl
+        saved_model.builder saved_model.builder_impl saved_model.load saved_model.loader saved_model.loader_impl
         saved_model.main_op saved_model.main_op_impl saved_model.saved_model saved_model.simple_save
         saved_model.utils saved_model.utils_impl
     """,
@@ -192,7 +196,8 @@ _MODULES = {
         ops.ragged.ragged_util ops.ragged.ragged_where_op ops.ragged.segment_id_ops
     """,
     "profiler": """
-        profiler.model_analyzer profiler.option_builder profiler.profile_context profiler.tfprof_logger
+        profiler.model_analyzer profiler.option_builder profiler.profile_context profiler.profiler
+        profiler.tfprof_logger
     """,
     "estimator": """
         estimator.canned.baseline estimator.canned.dnn estimator.canned.dnn_linear_combined estimator.canned.linear

@@ -75,10 +75,10 @@ _ALIASES = """
     layers.conv1d: layers.convolutional.convolution1d
     layers.conv2d: layers.convolutional.convolution2d
     layers.conv3d: layers.convolutional.convolution3d
-    layers.Conv2DTranspose: layers.convolutional.Convolution2DTranspose layers.convolutional.Deconvolution2D
-    layers.Conv3DTranspose: layers.convolutional.Convolution3DTranspose layers.convolutional.Deconvolution3D
-    layers.conv2d_transpose: layers.convolutional.convolution2d_transpose layers.convolutional.deconvolution2d
-    layers.conv3d_transpose: layers.convolutional.convolution3d_transpose layers.convolutional.deconvolution3d
+    layers.Conv2DTranspose: layers.convolutional.Convolution2DTranspose layers.convolutional.Deconvolution2D layers.convolutional.Deconv2D
+    layers.Conv3DTranspose: layers.convolutional.Convolution3DTranspose layers.convolutional.Deconvolution3D layers.convolutional.Deconv3D
+    layers.conv2d_transpose: layers.convolutional.convolution2d_transpose layers.convolutional.deconvolution2d layers.convolutional.deconv2d
+    layers.conv3d_transpose: layers.convolutional.convolution3d_transpose layers.convolutional.deconvolution3d layers.convolutional.deconv3d
     layers.SeparableConv2D: layers.convolutional.SeparableConvolution2D
     layers.separable_conv2d: layers.convolutional.separable_convolution2d
     layers.MaxPooling2D: layers.pooling.MaxPool2D

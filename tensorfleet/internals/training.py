@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
+from tensorfleet.cluster import server
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.scopes import (
@@ -24,6 +25,7 @@ from tensorfleet.train import (
     saveables,
     saver_builder,
     scaffold,
+    session_manager,
     sync_replicas,
 )
 from tensorfleet.train.moving_averages import assign_moving_average
@@ -32,7 +34,17 @@ _TRAINING = "python.training"
 
 publish(checkpoint_state.meta_graph_filename, f"{_TRAINING}.checkpoint_management.meta_graph_filename")
 
+publish(checkpoint_state._state_path, f"{_TRAINING}.checkpoint_management._GetCheckpointFilename")
+
+publish(checkpoint_state.checkpoint_exists, f"{_TRAINING}.checkpoint_management.checkpoint_exists_internal")
+
 publish(scaffold.default_saver, f"{_TRAINING}.saver._get_saver_or_default")
+
+publish(monitored_session.USE_DEFAULT, f"{_TRAINING}.monitored_session.USE_DEFAULT")
+
+publish(session_manager._name, f"{_TRAINING}.session_manager._maybe_name")
+
+publish(server._server_def, f"{_TRAINING}.server_lib._make_server_def")
 
 publish(device_setter.STANDARD_PS_OPS, f"{_TRAINING}.device_setter.STANDARD_PS_OPS")
 

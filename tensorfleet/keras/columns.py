@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api import find
-from tensorfleet.feature_column.columns import DenseColumn
 from tensorfleet.feature_column.features import Features
-from tensorfleet.feature_column.sequences import _equal, _lengths_of
+from tensorfleet.feature_column.protocol import DenseColumn, SequenceDenseColumn
+from tensorfleet.feature_column.sequences import _equal
 from tensorfleet.feature_column.using import checked
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import state
@@ -30,6 +30,10 @@ class _Columns(Layer):
         """The variables of columns are made where they are first used."""
         self.built = True
 
+    def _ask(self, column: Any, batch: Features) -> Any:
+        """What one column makes."""
+        return column.dense(batch, None, self.trainable)
+
     def _made(self, columns: list, batch: Features) -> list:
         """What each column makes; its variables are the layer's."""
         scope = find("variable_scope")
@@ -38,7 +42,7 @@ class _Columns(Layer):
             made = []
             for column in columns:
                 with scope(column.name):
-                    made.append(column.dense(batch, None, self.trainable))
+                    made.append(self._ask(column, batch))
             new = [v for v in find("global_variables")() if id(v) not in before]
         trained = {id(v) for v in find("trainable_variables")()}
         self._trainable_weights += [v for v in new if id(v) in trained]
@@ -84,16 +88,31 @@ class DenseFeatures(_Columns):
 class SequenceFeatures(_Columns):
     """A tensor [batch, steps, numbers] of all columns of sequences, and the lengths of the sequences."""
 
+    def __init__(
+        self, feature_columns: Any, trainable: bool = True, name: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(feature_columns, trainable, name, **kwargs)
+        for column in self._feature_columns:
+            if not isinstance(column, SequenceDenseColumn):
+                raise ValueError(
+                    "Items of feature_columns must be a SequenceDenseColumn. You can wrap a "
+                    "sequence_categorical_column with an embedding_column or indicator_column. "
+                    f"Given (type {type(column)}): {column}"
+                )
+
+    def _ask(self, column: Any, batch: Features) -> Any:
+        """What one column makes, and the lengths of its sequences."""
+        return column.sequence(batch, None, self.trainable)
+
     def call(self, features: Any) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         """What the columns make of a dictionary of features, side by side in each step."""
         if not isinstance(features, dict):
             raise ValueError(f"We expected a dictionary here. Instead we got: {features}")
-        batch, parts = Features(features), []
-        lengths = [_lengths_of(column, batch) for column in self._feature_columns]
-        for column, tensor in zip(
-            self._feature_columns, self._made(self._feature_columns, batch), strict=True
-        ):
+        parts, lengths = [], []
+        made = self._made(self._feature_columns, Features(features))
+        for column, (tensor, length) in zip(self._feature_columns, made, strict=True):
             sizes = find("shape")(tensor)
             outer = find("concat")([sizes[:2], [np.int32(column.variable_shape.num_elements())]], 0)
             parts.append(find("reshape")(tensor, outer))
+            lengths.append(length)
         return find("concat")(parts, -1), _equal(lengths)

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tensorfleet.api import INSTEAD
+from tensorfleet.launch import any_messages, old_methods
 from tensorfleet.launch.old_names import put_back, take_away
 
 _US = "tensorfleet"
@@ -42,6 +43,8 @@ def install() -> None:
     sys.meta_path.insert(0, _Finder())
     sys.meta_path.append(_LastFinder())
     _old_names[:] = put_back()
+    old_methods.put_back()
+    any_messages.install()
     paths = [str(_STAND_IN), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
 
@@ -50,6 +53,8 @@ def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_Finder, _LastFinder))]
     take_away(_old_names)
+    old_methods.take_away()
+    any_messages.uninstall()
     for name in [n for n in sys.modules if n.partition(".")[0] in (_THEM, *_PARTS) or _is_ours_as_keras(n)]:
         del sys.modules[name]
     rest = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p not in ("", str(_STAND_IN))]
@@ -97,6 +102,9 @@ def resolve(name: str) -> ModuleType | None:
     for part in parts:
         child = getattr(module, part, None)
         if not isinstance(child, ModuleType):
+            # A package may show a function by the name of the module that has it, as it does with `arg_scope`.
+            child = sys.modules.get(f"{module.__name__}.{part}")
+        if child is None:
             return None
         module = child
     return module

@@ -96,9 +96,15 @@ _NUMPY = {
     "rank": np.ndim,
     "math": math,
 }
+# What `numpy.lib` showed of its parts.
+_NUMPY_LIB = {
+    name: getattr(np, name)
+    for name in ["append", "delete", "diff", "insert", "interp", "pad", "percentile", "tile", "unique"]
+}
 _ABSTRACT = {name: getattr(collections.abc, name) for name in collections.abc.__all__}
 _OTHERS: list[tuple[ModuleType, dict[str, Any]]] = [
     (collections, _ABSTRACT),
+    (np.lib, _NUMPY_LIB),
     (fractions, {"gcd": math.gcd}),
     (inspect, {"ArgSpec": ArgSpec, "getargspec": _getargspec}),
     (time, {"clock": time.process_time}),

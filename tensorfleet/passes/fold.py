@@ -14,8 +14,12 @@ from tensorfleet.passes.plan import Plan
 _LARGEST = 1 << 16  # elements: larger results are cheaper to compute than to carry along
 
 
-def fold(plan: Plan) -> Plan:
-    """Moves constant operations from the work into `plan.constants`."""
+def fold(plan: Plan, switches: bool = True) -> Plan:
+    """Moves constant operations from the work into `plan.constants`.
+
+    A Switch of a constant gives it to both branches. It must stay where it is not known yet what is in which branch:
+    a Merge of two constants would not tell which of them to take.
+    """
     constants = plan.constants
     fed = set(plan.feeds)
     rest: list[Operation] = []
@@ -27,7 +31,7 @@ def fold(plan: Plan) -> Plan:
         ):
             rest.append(op)  # it may stand between two operations that must keep their order
             continue
-        values = _value(op, constants, fed)
+        values = _value(op, constants, fed) if switches or op.type != "Switch" else None
         if values is None or (op in plan.guards and not shown.isdisjoint(op._outputs)):
             rest.append(op)  # a result of a branch is there only if the branch is taken
             continue

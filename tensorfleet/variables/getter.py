@@ -233,7 +233,9 @@ def _initial_value(name: str, shape: Any, dtype: Any, initializer: Any, asked: b
     if not initializers.takes_shape(made):
         return made, dtype
     kind = dtype or dtypes.float32
-    return (lambda: made(shape.as_list(), dtype=kind)), kind
+    # A function of a user's own may take it without a default.
+    more = {"partition_info": None} if initializers.names_partition_info(made) else {}
+    return (lambda: made(shape.as_list(), dtype=kind, **more)), kind
 
 
 def _regularize(variable: Variable, name: str, regularizer: Callable) -> None:

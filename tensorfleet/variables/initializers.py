@@ -312,6 +312,11 @@ def _parameters(f: Any) -> Any:
         return {}
 
 
+def names_partition_info(initializer: Any) -> bool:
+    """Whether an initializer has an argument of that name."""
+    return "partition_info" in _parameters(initializer)
+
+
 def takes_partition_info(initializer: Any) -> bool:
     """Whether an initializer can be told which part it makes."""
     found = _parameters(initializer)

@@ -135,3 +135,24 @@ def test_a_loop_in_a_branch_on_one_server(pair, session):
     assert session.run(result, {flag: False}) == -1.0
     assert session.run(result, {flag: True}) == 8.0
     assert session.run(a) == 8.0
+
+
+@pytest.mark.parametrize("task", ["/job:worker/task:0", "/job:worker/task:1"], ids=["own", "other"])
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("fed", [True, False], ids=["fed", "constant"])
+def test_of_two_constants_the_one_of_the_taken_branch_comes_out(session, task, taken, fed):
+    with tf.device(task):
+        flag = tf.placeholder(tf.bool, []) if fed else tf.constant(taken)
+        yes, no = tf.constant(7.0), tf.constant(6.0)
+        chosen = tf.cond(flag, lambda: yes, lambda: no)
+        doubled = tf.cond(flag, lambda: yes * 2.0, lambda: no * 2.0)
+    feeds = {flag: taken} if fed else {}
+    assert session.run([chosen, doubled], feeds) == ([7.0, 14.0] if taken else [6.0, 12.0])
+
+
+def test_a_variable_that_begins_as_another_takes_its_value_of_now(pair, session):
+    with tf.device("/job:worker/task:1"):
+        copy = tf.Variable(pair[0].initialized_value())
+    session.run(pair[0].assign(10.0))
+    session.run(copy.initializer)
+    assert session.run(copy) == 10.0

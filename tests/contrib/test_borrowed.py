@@ -59,3 +59,28 @@ def test_a_monitor_runs_steps(session):
     assert session.run(step.count) == 3
     with pytest.raises(ValueError, match="Should provide a `session`"):
         tf.contrib.distribute.Monitor(step)
+
+
+@pytest.mark.parametrize(
+    "inside, name, public",
+    [
+        ("distributions.python.ops.mvn_diag", "MultivariateNormalDiag", "distributions"),
+        ("distributions.python.ops.bijectors.softplus", "Softplus", "distributions.bijectors"),
+        ("losses.python.metric_learning.metric_loss_ops", "npairs_loss", "losses.metric_learning"),
+        (
+            "cluster_resolver.python.training.slurm_cluster_resolver",
+            "SlurmClusterResolver",
+            "cluster_resolver",
+        ),
+        ("opt.python.training.shampoo", "ShampooOptimizer", "opt"),
+        ("layers.python.layers.target_column", "regression_target", "layers"),
+    ],
+)
+def test_parts_are_found_where_their_own_tests_import_them(inside, name, public):
+    def at(path):
+        place = tf.contrib
+        for part in path.split("."):
+            place = getattr(place, part)
+        return getattr(place, name)
+
+    assert at(inside) is at(public)

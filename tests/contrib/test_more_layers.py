@@ -190,3 +190,30 @@ def test_the_embeddings_of_words_are_averaged():
         assert found.tolist() == [[1.0, 2.0], [4.0, 5.0]]
     with pytest.raises(TypeError, match="expected to be dense"):
         layers.bow_encoder(layers.dense_to_sparse(ids), 3, 2, sparse_lookup=False)
+
+
+def test_the_innermost_axes_are_flattened(session):
+    flatten = tf.contrib.layers.python.layers.layers._inner_flatten
+    dense = flatten(np.arange(24.0).reshape(2, 3, 4), 2)
+    assert dense.shape.as_list() == [2, 12]
+    assert session.run(dense).tolist() == np.arange(24.0).reshape(2, 12).tolist()
+    assert flatten(tf.placeholder(tf.float32, [None, 3, 4]), 2).shape.as_list() == [None, 12]
+    sparse = flatten(tf.SparseTensor([[1, 2, 3]], [5], [2, 3, 4]), 2)
+    assert session.run(sparse).indices.tolist() == [[1, 11]]
+    with pytest.raises(ValueError, match="rank less than new_rank"):
+        flatten(tf.SparseTensor([[1]], [5], [2]), 2)
+
+
+def test_a_stack_of_relus_has_the_scopes_of_full_connections():
+    out = tf.contrib.layers.stack(tf.zeros([1, 3]), tf.contrib.layers.relu, [2, 4])
+    assert out.op.name == "Stack/fully_connected_2/Relu"
+    assert [v.op.name for v in tf.model_variables()][:1] == ["Stack/fully_connected_1/weights"]
+
+
+def test_arguments_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="data_format has to be either NCHW or NHWC"):
+        tf.contrib.layers.conv2d_transpose(tf.zeros([1, 3, 3, 1]), 2, 3, data_format="CHWN")
+    with pytest.raises(ValueError, match="input rank must be known"):
+        tf.contrib.layers.unit_norm(tf.placeholder(tf.float32), dim=1)
+    with pytest.raises(ValueError, match="smaller than the input rank"):
+        tf.contrib.layers.unit_norm(tf.zeros([2, 2]), dim=2)

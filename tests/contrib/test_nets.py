@@ -92,3 +92,23 @@ def test_a_small_residual_network_trains(session):
     session.run(tf.global_variables_initializer())
     losses = [session.run(step) for _ in range(10)]
     assert losses[-1] < losses[0]
+
+
+def test_the_second_inception_has_its_end_points_and_as_many_weights():
+    nets = tf.contrib.slim.python.slim.nets.inception_v2
+    with tf.contrib.slim.arg_scope(nets.inception_v2_arg_scope()):
+        net, ends = nets.inception_v2_base(tf.zeros([5, 224, 224, 3]), scope="InceptionV2")
+    assert (net.op.name, net.shape.as_list()) == ("InceptionV2/Mixed_5c/concat", [5, 7, 7, 1024])
+    assert len(ends) == 15 and ends["Mixed_4a"].shape.as_list() == [5, 14, 14, 576]
+    assert sum(v.shape.num_elements() for v in tf.contrib.slim.get_model_variables()) == 10173112
+
+
+def test_the_second_inception_may_be_narrower_and_end_earlier():
+    nets = tf.contrib.slim.nets.inception
+    _, ends = nets.inception_v2(tf.zeros([2, 112, 112, 3]), 10, depth_multiplier=0.5)
+    assert ends["Mixed_3b"].shape.as_list()[-1] == 128 and ends["Logits"].shape.as_list() == [2, 10]
+    with tf.Graph().as_default():
+        _, first = nets.inception_v2_base(tf.zeros([1, 64, 64, 3]), final_endpoint="Conv2d_1a_7x7")
+    assert list(first) == ["Conv2d_1a_7x7"]
+    with pytest.raises(ValueError, match="depth_multiplier"):
+        nets.inception_v2(tf.zeros([1, 64, 64, 3]), depth_multiplier=0.0)

@@ -97,3 +97,16 @@ def test_wrong_arguments_are_refused(model, change, message):
 def test_a_constant_counts_no_steps(model):
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'assign_add'"):
         optimize(model[1], tf.constant(1, tf.int64), 0.1, "SGD")
+
+
+def test_an_activation_is_summarized_with_the_share_that_it_cuts_off(session):
+    tf.contrib.layers.summarize_activation(tf.nn.relu6(tf.constant([-1.0, 2.0, 7.0, 8.0]), name="act"))
+    shown = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+    found = {value.tag: value.simple_value for value in shown.value}
+    assert (found["act/zeros"], found["act/sixes"]) == (0.25, 0.5) and "act/activation" in found
+
+
+def test_a_scalar_begins_as_a_random_number_of_the_xavier_kind(session):
+    for start in (tf.contrib.layers.xavier_initializer(), tf.contrib.layers.variance_scaling_initializer()):
+        value = session.run(start([], dtype=tf.float32))
+        assert value.shape == () and abs(value) < 5.0

@@ -115,3 +115,23 @@ def test_decoders_of_ones_own_have_a_base():
     assert issubclass(decoder.TFExampleDecoder, base)
     with pytest.raises(TypeError, match="abstract"):
         base()
+
+
+def test_a_sparse_item_has_its_shape_from_the_values_when_none_is_given(session):
+    feature = tf.train.Feature
+    example = tf.train.Example(
+        features=tf.train.Features(
+            feature={
+                "indices": feature(int64_list=tf.train.Int64List(value=[1, 2, 5])),
+                "values": feature(float_list=tf.train.FloatList(value=[0.5, 1.5, 2.5])),
+            }
+        )
+    )
+    decoder = slim.tfexample_decoder.TFExampleDecoder(
+        {"indices": tf.VarLenFeature(tf.int64), "values": tf.VarLenFeature(tf.float32)},
+        {"labels": slim.tfexample_decoder.SparseTensor()},
+    )
+    [labels] = decoder.decode(tf.constant(example.SerializeToString()), ["labels"])
+    found = session.run(labels)
+    assert found.indices.tolist() == [[1], [2], [5]] and found.values.tolist() == [0.5, 1.5, 2.5]
+    assert found.dense_shape.tolist() == [3]

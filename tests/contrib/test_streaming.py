@@ -119,3 +119,11 @@ def test_average_precision_of_classes_that_are_ranked_already():
         assert sess.run(update, {ranked: [[0, 1], [2, 3]]}) == 0.25  # found at rank 2, and not at all
         assert sess.run(update, {ranked: [[1, 0, 2], [1, 0, 2]]}) == 0.625
         assert sess.run(value) == 0.625
+
+
+def test_values_are_concatenated_along_an_axis_that_they_have():
+    with pytest.raises(ValueError, match="statically known rank"):
+        metrics.streaming_concat(tf.placeholder(tf.float32))
+    for axis in (-3, 2):
+        with pytest.raises(ValueError, match=r"not in \[0, 2\)"):
+            metrics.streaming_concat(tf.zeros([2, 3]), axis=axis)

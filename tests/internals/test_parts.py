@@ -435,3 +435,15 @@ def test_weights_and_values_that_are_arrays_are_broadcast():
 
     made = weights_broadcast_ops.broadcast_weights(np.array([[2], [3]]), np.ones((2, 2)))
     np.testing.assert_array_equal(run(made), [[2, 2], [3, 3]])
+
+
+def test_parts_of_training_are_where_its_tests_look_for_them(tmp_path):
+    training = tf.python.training
+    path = training.checkpoint_management._GetCheckpointFilename(str(tmp_path), None)
+    assert path == str(tmp_path / "checkpoint")
+    made = training.server_lib._make_server_def({"a": ["h:1"]}, None, None, None, None)
+    assert (made.job_name, made.task_index, made.protocol) == ("a", 0, "grpc")
+    with pytest.raises(ValueError, match="Must specify an explicit `task_index`"):
+        training.server_lib._make_server_def({"a": ["h:1", "h:2"]}, None, None, None, None)
+    assert training.session_manager._maybe_name(None) == "None"
+    assert tf.python.layers.convolutional.deconv2d is tf.layers.conv2d_transpose

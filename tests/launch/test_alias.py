@@ -231,3 +231,10 @@ def test_version_2_is_imported_by_its_path():
 
     assert tf2.linalg.matmul is tf.linalg.matmul
     assert nn.dropout is tf2.nn.dropout is not tf.nn.dropout
+
+
+def test_a_package_may_show_a_function_by_the_name_of_its_module():
+    from tensorflow.contrib.framework.python.ops import arg_scope
+    from tensorflow.contrib.framework.python.ops.arg_scope import add_arg_scope
+
+    assert arg_scope is tf.contrib.framework.arg_scope and add_arg_scope is tf.contrib.framework.add_arg_scope

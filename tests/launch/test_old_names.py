@@ -24,6 +24,7 @@ SCRIPT = """
     assert np.vstack(np.ones(2) * i for i in range(3)).shape == np.hstack(map(np.ones, [(3, 1)] * 2)).shape
     assert np.asfarray([1, 2]).dtype == np.asfarray([1], np.int32).dtype == np.float64
     assert np.cast["float32"](2).dtype == np.cast[np.float32](2).dtype == np.float32
+    assert np.lib.pad([1], 1, "constant").tolist() == [0, 1, 0]
     assert np.msort([[2, 1], [1, 3]]).tolist() == [[1, 1], [2, 3]] and np.rank([[1]]) == 2
     with tf.Session() as sess:
         total = np.asscalar(sess.run(tf.reduce_sum(x), {x: np.ones(3, np.float_)}))

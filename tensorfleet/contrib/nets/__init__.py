@@ -16,10 +16,11 @@ _NETS = {
     "resnet_v1": _RESNET.format("resnet_v1"),
     "resnet_v2": _RESNET.format("resnet_v2"),
     "inception_v1": "inception_v1 inception_v1_arg_scope inception_v1_base",
+    "inception_v2": "inception_v2 inception_v2_arg_scope inception_v2_base",
     "inception_v3": "inception_v3 inception_v3_arg_scope inception_v3_base",
 }
 # `nets.inception` has the names of all of them.
-_NETS["inception"] = f"{_NETS['inception_v1']} {_NETS['inception_v3']}"
+_NETS["inception"] = " ".join(_NETS[f"inception_v{n}"] for n in (1, 2, 3))
 _PLACES = ("contrib.slim.nets", "contrib.slim.python.slim.nets")
 
 

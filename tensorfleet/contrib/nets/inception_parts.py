@@ -1,8 +1,8 @@
 """The language the Inception networks are written in: branches of convolutions and poolings, side by side.
 
 A branch is a text of steps, `Conv2d_0a_1x1 64 > Conv2d_0b_3x3 96`: each layer's scope, whose end is the size of
-its kernel, and how many channels it gives. `*3x3` gives another kernel, `+2` a stride, `/2` a stride without padding, and
-`Conv2d_0b_1x3 384 | Conv2d_0c_3x1 384` two layers of one input, joined.
+its kernel, and how many channels it gives. `*3x3` gives another kernel, `+2` a stride, `/2` a stride without padding,
+`~0.1` the deviation of the weights at the beginning, and `Conv2d_0b_1x3 384 | Conv2d_0c_3x1 384` two layers of one input, joined.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from tensorfleet.api import find
 from tensorfleet.contrib.nets.plain import layer
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.variables.initializers import TruncatedNormal
 from tensorfleet.variables.scope import variable_scope
 
 Depth = Callable[[int], int]
@@ -45,6 +46,8 @@ def _layer(net: Tensor, words: list[str], depth: Depth) -> Tensor:
             options = {"stride": int(word[1:]), "padding": "VALID"}
         elif word[0] == "+":
             options = {"stride": int(word[1:])}
+        elif word[0] == "~":
+            options = {"weights_initializer": TruncatedNormal(0.0, float(word[1:]))}
         else:
             sizes.append(depth(int(word)))
     shape = [int(n) for n in kernel.split("x")]
