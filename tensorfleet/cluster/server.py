@@ -28,9 +28,9 @@ from tensorfleet.cluster.stepping import AGAIN, RUN_FIELDS, TRACED
 from tensorfleet.cluster.tensor_bytes import describe, malformed
 from tensorfleet.cluster.token import configured, token
 from tensorfleet.cluster.worker import Worker
+from tensorfleet.ops.side_by_side import core_count, use_threads
 from tensorfleet.platform import logging
 from tensorfleet.runtime import lending
-from tensorfleet.runtime.devices import core_count, use_threads
 from tensorfleet.runtime.trace import Collector
 
 _LARGEST_FRAME = 64 << 30  # bytes; TENSORFLEET_MAX_FRAME sets another limit

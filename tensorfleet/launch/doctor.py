@@ -72,7 +72,8 @@ def _packages() -> Iterator[Finding]:
 
 
 def _devices() -> Iterator[Finding]:
-    from tensorfleet.runtime.devices import core_count, load_jax
+    from tensorfleet.ops.side_by_side import core_count
+    from tensorfleet.runtime.devices import load_jax
 
     start = time.perf_counter()
     jax, _ = load_jax()

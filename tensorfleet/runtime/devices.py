@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.ops.side_by_side import core_count, wanted_threads
 from tensorfleet.runtime.leaving import wait_for_others
 
 # glibc's names of what `mallopt` sets
@@ -25,7 +26,6 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 _EXTRA, _KEEP_LOOPS = "--xla_backend_extra_options", "xla_cpu_disable_loop_unrolling=true"
 _lock = threading.Lock()
 _loaded: Any = None
-_threads: dict[str, int] = {}
 _cpus = [1]
 _collect: list[Callable[[], None]] = []
 _lone: list[Any] = []  # the CPU as a device of one thread, once it was asked for
@@ -45,19 +45,6 @@ def let_go() -> None:
     """Lets go of the arrays that programs have read, which JAX would do at its next call: others may wait for them."""
     if _collect:
         _collect[0]()
-
-
-def core_count() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def use_threads(count: int, reason: str) -> None:
-    """Among how many threads XLA divides its work, for the reason "asked" or "shared": the first to ask is heard.
-
-    XLA has one set of threads in a process, for as long as it lasts, so all this comes to nothing once it has started.
-    """
-    _threads.setdefault(reason, count)
 
 
 def _load() -> tuple[Any, Any]:
@@ -96,7 +83,7 @@ def _quiet() -> None:
 def _start(jax: Any) -> Any:
     """Starts XLA and gives the CPU. It reads these variables then and never again."""
     environment = {"XLA_FLAGS": _flags(os.environ.get("XLA_FLAGS", ""))}
-    wanted = _threads.get("asked") or _threads.get("shared")
+    wanted = wanted_threads()
     if wanted and "NPROC" not in os.environ:
         environment["NPROC"] = str(wanted)
     return _within(environment, lambda: jax.devices("cpu")[0])
@@ -130,7 +117,7 @@ def lone_cpu() -> Any:
 
 
 def _start_lone() -> Any:
-    if core_count() == 1 or "NPROC" in os.environ or 1 in (_threads.get("asked"), _threads.get("shared")):
+    if core_count() == 1 or "NPROC" in os.environ or wanted_threads() == 1:
         return None
     try:
         from jaxlib import xla_client

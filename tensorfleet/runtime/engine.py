@@ -13,11 +13,12 @@ from tensorfleet import errors
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.accumulator_core import most
+from tensorfleet.ops.side_by_side import use_threads
 from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Branches, Inner
 from tensorfleet.runtime import trace
-from tensorfleet.runtime.devices import local_device_names, use_threads
+from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.program import Program
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager

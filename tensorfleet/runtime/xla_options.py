@@ -7,7 +7,8 @@ import re
 from functools import cache
 from typing import Any
 
-from tensorfleet.runtime.devices import core_count, lone_cpu
+from tensorfleet.ops.side_by_side import core_count
+from tensorfleet.runtime.devices import lone_cpu
 
 # XLA would drop our barriers before it fuses.
 _KEEP_BARRIERS = "cse_barrier_expander"
