@@ -23,6 +23,9 @@ _MOST_REPEATED = 8
 _FEW = 1024
 # Results of these are always stored.
 _STORED = {"MatMul", "BatchMatMul", "BatchMatMulV2"}
+# These are loops over all that a window sees, and as much work as loops over so many times more elements.
+_WINDOWS = {f"DepthwiseConv2dNative{gradient}" for gradient in ("", "BackpropInput", "BackpropFilter")}
+_QUICK = 8
 # To wait for a result, the program must store it: no loss where it is so many times smaller than the variable.
 _MUCH_SMALLER = 16
 
@@ -63,6 +66,11 @@ class Barriers:
                 self.largest = max(self.largest, getattr(value, "size", 0))
         work = 1 + sum(self._work.get(a, 0) for a in step.args)
         computed = step.kernel.op
+        if computed.type in _WINDOWS:
+            filters = (results[0] if computed.type.endswith("Filter") else args[1]).shape
+            self.largest = max(
+                self.largest, max(args[0].size, args[-1].size) * filters[0] * filters[1] // _QUICK
+            )
         if computed.type in _STORED or computed.spec.heavy:
             work = 0
         found = list(results)
