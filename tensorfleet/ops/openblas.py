@@ -44,8 +44,8 @@ def product(a: Any, b: Any) -> Any:
     count = batch[0]
 
     def work(start: int, stop: int) -> None:
-        whole = [x[start:stop] if x.ndim == made.ndim and len(x) > 1 else x for x in (a, b)]
-        np.matmul(*whole, out=made[start:stop])
+        left, right = (x[start:stop] if x.ndim == made.ndim and len(x) > 1 else x for x in (a, b))
+        np.matmul(left, right, out=made[start:stop])
 
     least = -(-_WORTH_DIVIDING * count // max(each * math.prod(batch), 1))
     if each <= _FEWEST:

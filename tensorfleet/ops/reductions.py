@@ -343,7 +343,7 @@ def _arg_axis(x: Any, dimension: Any) -> int:
 
 def _first(xp: Any, x: Any, axis: int, which: str) -> Any:
     """Where along an axis the least ("min") or the greatest ("max") comes first; a NaN is neither."""
-    never = np.array(-np.inf if which == "max" else np.inf, x.dtype) if is_float(x) else None
+    never: Any = np.array(-np.inf if which == "max" else np.inf, x.dtype) if is_float(x) else None
     if is_numpy(xp):
         if x.dtype.kind != "f":
             return _searched(x if never is None else np.where(np.isnan(x), never, x), axis, which)
