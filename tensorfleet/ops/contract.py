@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_build import eye
+from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import POSITIVE, REAL, conj, shape_of, unbroadcast, wide
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.matmul import matmul
+from tensorfleet.ops.openblas import batched_product
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 # -- tensordot ---------------------------------------------------------------------------------------
@@ -187,9 +190,37 @@ def _einsum(xp: Any, inputs: list, *, equation: bytes) -> Any:
     dtype = inputs[0].dtype
     extra = {"optimize": True} if xp is np else {}
     try:
+        if is_numpy(xp) and (orders := _batched(equation.decode())) is not None:
+            left, right, result = orders
+            made = batched_product(wide(inputs[0]).transpose(left), wide(inputs[1]).transpose(right))
+            return made.transpose(result).astype(dtype, copy=False)
         return xp.einsum(equation.decode(), *map(wide, inputs), **extra).astype(dtype)
     except (ValueError, TypeError) as e:
         raise errors.invalid(f"Einsum '{equation.decode()}' failed: {e}") from e
+
+
+@lru_cache(256)
+def _batched(equation: str) -> tuple[list[int], ...] | None:
+    """How the dimensions of both inputs and of the result are moved if the equation is a batch of matrix products.
+
+    Numpy makes one of a batch by sums over its elements.
+    """
+    inputs, output = _parts(equation)
+    if len(inputs) != 2 or any("." in t or len(set(t)) < len(t) for t in (*inputs, output)):
+        return None
+    left, right = inputs
+    batch = [c for c in output if c in left and c in right]
+    rows, columns = ([c for c in t if c in output and c not in batch] for t in inputs)
+    inner = [c for c in left if c not in output]
+    one_each = len(rows) == len(columns) == len(inner) == 1 and set(inner) == set(right) - set(output)
+    if not batch or not one_each:
+        return None
+    made = [*batch, *rows, *columns]
+    return (
+        [left.index(c) for c in [*batch, *rows, *inner]],
+        [right.index(c) for c in [*batch, *inner, *columns]],
+        [made.index(c) for c in output],
+    )
 
 
 @gradient("Einsum")

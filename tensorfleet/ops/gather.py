@@ -19,10 +19,12 @@ from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.array_shape import size as size_of
 from tensorfleet.ops.common import UNKNOWN, first_bad, is_numpy, static_value
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.ops.state import handle_shape
 from tensorfleet.shapes import TensorShape, unknown_shape
 
 _X = np.arange(12, dtype=np.float32).reshape(4, 3)
+_WORTH_DIVIDING = 1 << 20  # bytes that one of several threads takes
 _MANY = 100_000_000  # elements; a gradient of that size is worth a warning
 
 
@@ -62,8 +64,20 @@ def _gather(xp: Any, params: Any, indices: Any, axis: int, batch: int, check: An
     if batch:
         return _gather_in_batches(xp, params, indices, axis, batch)
     if is_numpy(xp):
-        return np.asarray(np.take(params, indices, axis=axis), params.dtype)  # one string stays an array
+        return _taken(params, np.asarray(indices), axis)
     return xp.take(params, indices, axis=axis, mode="clip")
+
+
+def _taken(params: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:
+    """What numpy takes, in parts where it is much. The indices are known to be good."""
+    size = params[:1].nbytes * indices.size
+    if axis or size < 2 * _WORTH_DIVIDING or params.dtype.hasobject:
+        return np.asarray(np.take(params, indices, axis=axis), params.dtype)  # one string stays an array
+    found, flat = np.empty((*indices.shape, *params.shape[1:]), params.dtype), indices.reshape(-1)
+    rows = found.reshape((indices.size, *params.shape[1:]))
+    work = lambda a, b: params.take(flat[a:b], axis=0, out=rows[a:b], mode="clip")  # noqa: E731
+    in_parts(work, flat.size, -(-_WORTH_DIVIDING * flat.size // size))
+    return found
 
 
 def _gather_in_batches(xp: Any, params: Any, indices: Any, axis: int, batch: int) -> Any:

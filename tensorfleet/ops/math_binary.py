@@ -145,9 +145,14 @@ def _real_div_grad(op: Operation, dy: Any) -> Any:
     examples=[case(REAL, ROW, grad=False), case(INTS, INT_ROW), case(INTS.astype(np.uint8), np.uint8(3))],
 )
 def _floor_div(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
-    if is_whole(x):
-        return xp.floor_divide(x, _nonzero(xp, x, y, check))
-    return xp.floor(xp.divide(x, y))
+    if not is_whole(x):
+        return xp.floor(xp.divide(x, y))
+    y = _nonzero(xp, x, y, check)
+    if is_numpy(xp) or x.dtype.itemsize > 4:
+        return xp.floor_divide(x, y)
+    # Doubles hold these exactly, and processors divide several at once. The one quotient that is too large wraps around.
+    quotient = xp.floor(xp.divide(x.astype(np.float64), y.astype(np.float64)))
+    return quotient.astype(np.int64).astype(x.dtype)
 
 
 @binary("TruncateDiv", examples=[case(INTS, INT_ROW), case(REAL, ROW, grad=False)])

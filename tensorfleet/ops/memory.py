@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.ops.side_by_side import in_parts
+
 _ALIGNMENT = 64
 _WORTH = 1 << 12  # bytes
 _MOST_KEPT = 1 << 22  # bytes of a piece; larger ones do not stay in the processor's cache anyway
 _WORTH_BLOCKS = 1 << 18  # bytes
+_WORTH_DIVIDING = 1 << 20  # bytes that one of several threads copies
 _PAGE, _HALF_LINE = 1 << 12, 32
 _FEWEST = 64  # elements before the last axis that are worth a call
 _PIECES = 3  # one is being read, one is not given back yet (JAX does that at its next call), one is free
@@ -114,19 +117,32 @@ def aligned(value: Any) -> Any:
 
 
 def copied(array: np.ndarray) -> np.ndarray:
-    """A copy of an array, in C's order.
+    """A copy of an array, in C's order."""
+    lengths = array.shape[:-1]
+    if array.nbytes < _WORTH_BLOCKS or not lengths or array.dtype.hasobject:
+        return np.array(array, order="C")
+    made = np.empty(array.shape, array.dtype)
+    axis = lengths.index(max(lengths))
+    count, target, source = lengths[axis], np.moveaxis(made, axis, 0), np.moveaxis(array, axis, 0)
+    least = -(-_WORTH_DIVIDING * count // array.nbytes)
+    in_parts(lambda start, stop: _copy(target[start:stop], source[start:stop]), count, least)
+    return made
+
+
+def _copy(target: np.ndarray, source: np.ndarray) -> None:
+    """Copies an array.
 
     Numbers that lie a page or more apart (those of a column, when a matrix is transposed) would drive each other out of
     the processor's cache before their neighbours are wanted: only as many of them as half a line of it holds are taken
     at a time.
     """
-    few = array.nbytes < _WORTH_BLOCKS or array.ndim < 2 or array.dtype.hasobject
-    if few or abs(array.strides[-1]) < _PAGE or array.size < _FEWEST * array.shape[-1]:
-        return np.array(array, order="C")
-    made, block = np.empty(array.shape, array.dtype), max(1, _HALF_LINE // array.itemsize)
-    for start in range(0, array.shape[-1], block):
-        made[..., start : start + block] = array[..., start : start + block]
-    return made
+    last = source.shape[-1]
+    if abs(source.strides[-1]) < _PAGE or source.size < _FEWEST * last:
+        np.copyto(target, source)
+        return
+    block = max(1, _HALF_LINE // source.itemsize)
+    for start in range(0, last, block):
+        target[..., start : start + block] = source[..., start : start + block]
 
 
 def _address(array: np.ndarray) -> int:

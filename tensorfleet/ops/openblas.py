@@ -25,6 +25,8 @@ from tensorfleet.ops.side_by_side import in_parts
 _FEWEST, _MOST = 1 << 18, 1 << 25
 # What a call on a matrix costs beside its arithmetic, and what a part of a batch should cost, in multiplications.
 _CALL, _PART = 1 << 9, 1 << 18
+_WORTH_DIVIDING = 1 << 22
+_BLAS_TYPES = [np.dtype(kind) for kind in ("f4", "f8", "c8", "c16")]
 _MAPS = "/proc/self/maps"
 _lock = threading.Lock()
 _inside = 0  # calls under way
@@ -32,11 +34,33 @@ _before: list[int] = []  # the threads that numpy's library had
 
 
 def product(a: Any, b: Any) -> Any:
-    """`a @ b` of numpy arrays."""
-    if not _FEWEST < a.size * b.shape[-1] < _MOST:
-        return np.matmul(a, b)
-    with _numpy_in_one_thread():
-        return np.matmul(a, b)
+    """`a @ b` of numpy arrays: a large one among OpenBLAS's threads, many that are small among ours."""
+    each = a.shape[-2] * a.shape[-1] * b.shape[-1]
+    if a.ndim == b.ndim == 2 or a.dtype not in _BLAS_TYPES or each >= _MOST:
+        if not _FEWEST < each < _MOST:
+            return np.matmul(a, b)
+        with _numpy_in_one_thread():
+            return np.matmul(a, b)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    made = np.empty((*batch, a.shape[-2], b.shape[-1]), np.result_type(a, b))
+    count = batch[0]
+
+    def work(start: int, stop: int) -> None:
+        left, right = (x[start:stop] if x.ndim == made.ndim and len(x) > 1 else x for x in (a, b))
+        np.matmul(left, right, out=made[start:stop])
+
+    least = -(-_WORTH_DIVIDING * count // max(each * math.prod(batch), 1))
+    if each <= _FEWEST:
+        in_parts(work, count, least)
+    else:
+        with _numpy_in_one_thread():
+            in_parts(work, count, least)
+    return made
+
+
+def batched_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The same of arrays whose dimensions may have been moved about: OpenBLAS wants one of the last two to be dense."""
+    return product(*(x if x.itemsize in x.strides[-2:] else np.ascontiguousarray(x) for x in (a, b)))
 
 
 def in_one_thread(kernel: Callable) -> Callable:

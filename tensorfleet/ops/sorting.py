@@ -20,6 +20,7 @@ from tensorfleet.ops.array_shape import rank as rank_of
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.common import UNKNOWN, is_numpy, static_scalar, vector_of
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.shapes import TensorShape
 
 _X = np.array([[3, 1, 2], [5, 7, 6]], np.float32)
@@ -152,6 +153,10 @@ def _in_top_k_shape(op: Operation) -> TensorShape:
     return vector_of(rows[0] if rows else None).merge_with(op._inputs[1].shape)
 
 
+_WORTH_DIVIDING = 1 << 18  # elements that one of several threads goes through
+_FITS_BYTE, _SQUARE_FITS = 255, 46_341
+
+
 def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
     if len(predictions) != len(targets):
         raise errors.invalid(
@@ -163,8 +168,27 @@ def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
     known = (targets >= 0) & (targets < classes)
     at = xp.clip(targets, 0, max(classes - 1, 0))
     mine = xp.take_along_axis(predictions, at[:, None], axis=1)
-    above = (predictions > mine).sum(axis=1)
-    return known & xp.isfinite(predictions).all(axis=1) & (above < k)
+    if is_numpy(xp):
+        among = np.empty(len(targets), bool)
+        work = lambda a, b: _among(predictions[a:b], mine[a:b], k, among[a:b])  # noqa: E731
+        in_parts(work, len(targets), -(-_WORTH_DIVIDING // classes))
+        return known & among
+    # One sum tells both: with a number that is not finite there are more above than there can be.
+    kind: Any = np.int32 if classes < _SQUARE_FITS else np.int64
+    above = xp.where(xp.isfinite(predictions), (predictions > mine).astype(kind), kind(classes)).sum(axis=1)
+    return known & (above < classes) & (above < k)
+
+
+def _among(predictions: np.ndarray, mine: np.ndarray, k: Any, among: np.ndarray) -> None:
+    """Notes for each row whether all are finite and fewer than `k` are above one of them."""
+    larger = (predictions > mine).view(np.uint8)
+    above = np.zeros(len(predictions), np.int64)
+    for start in range(0, larger.shape[1], _FITS_BYTE):  # sums of bytes use whole registers
+        above += np.add.reduce(larger[:, start : start + _FITS_BYTE], axis=1, dtype=np.uint8)
+    np.less(above, k, out=among)
+    finite = np.isfinite(predictions)
+    if not finite.all():
+        among &= finite.all(axis=1)
 
 
 _TARGETS = np.array([0, 2], np.int32)

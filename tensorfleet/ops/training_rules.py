@@ -154,10 +154,12 @@ def centered_rms_prop(
     return var - mom, mg, ms, mom
 
 
+def _is_half(exponent: Any) -> bool:
+    return isinstance(exponent, (np.ndarray, np.generic)) and bool(exponent == 0.5)
+
+
 def _power(xp: Any, x: Any, exponent: Any) -> Any:
-    if isinstance(exponent, (np.ndarray, np.generic)) and exponent == 0.5:
-        return xp.sqrt(x)
-    return xp.power(x, exponent)
+    return xp.sqrt(x) if _is_half(exponent) else xp.power(x, exponent)
 
 
 def ftrl(
@@ -186,10 +188,16 @@ def _ftrl(
     growth = root - _power(xp, accum, -lr_power)
     if by_lr:
         linear = linear + shrunk * lr - growth * var
-        reach, scale = l1 * lr, root + 2 * l2 * lr
+        reach = l1 * lr
     else:
         linear = linear + shrunk - growth / lr * var
-        reach, scale = l1, root / lr + 2 * l2
+        reach = l1
+    if xp is not np and _is_half(-lr_power):
+        # Roots are taken again sooner than stored. With `linear` there, the accumulator's memory can get its new value.
+        linear, accum = stored(xp, (linear, accum))
+        total = accum + xp.square(grad)
+        root = xp.sqrt(total)
+    scale = root + 2 * l2 * lr if by_lr else root / lr + 2 * l2
     var = xp.where(xp.abs(linear) > reach, (reach * xp.sign(linear) - linear) / scale, 0)
     return var.astype(linear.dtype), total, linear
 

@@ -4,6 +4,9 @@ On the CPU, XLA fuses a cheap operation into each of its users, so that every us
 a chain of shared values (the gradient of a recurrent network's state is one) the copies multiply with
 its length: programs that take a minute to compile and then mostly repeat themselves. A shared value that
 takes more than a few operations is therefore computed once, behind a barrier.
+
+And keeping it from copying a variable that it could change where it is: it does so unless all that reads the old value is sure to come
+before the update, which a barrier around the two says.
 """
 
 from __future__ import annotations
@@ -20,6 +23,11 @@ _MOST_REPEATED = 8
 _FEW = 1024
 # Results of these are always stored.
 _STORED = {"MatMul", "BatchMatMul", "BatchMatMulV2"}
+# These are loops over all that a window sees, and as much work as loops over so many times more elements.
+_WINDOWS = {f"DepthwiseConv2dNative{gradient}" for gradient in ("", "BackpropInput", "BackpropFilter")}
+_QUICK = 8
+# To wait for a result, the program must store it: no loss where it is so many times smaller than the variable.
+_MUCH_SMALLER = 16
 
 
 class Barriers:
@@ -35,6 +43,21 @@ class Barriers:
         self._users = Counter(code for step in segment.steps for code in set(step.args))
         self._users.update(set(segment.output_codes))
         self._work: dict[int, int] = {}  # slot → operations to compute it from what is stored
+        # Variables, and what was made of them and need not be stored; with the stored results of what read them. By identity.
+        self._read: dict[int, tuple[Any, list]] = {}
+
+    def watch(self, variable: Any) -> None:
+        """Has the update of a traced variable wait for what reads its old value."""
+        self._read[id(variable)] = (variable, [])
+
+    def before_update(self, step: Step, args: list) -> list:
+        """The arguments of an update, which come after all that has read the variables so far."""
+        made = list(args)
+        for i in step.variables:
+            variable, readers = self._read.get(id(args[i]), (None, []))
+            if readers and ~step.args[i] in step.updates:
+                made[i] = self._jax.lax.optimization_barrier((variable, *readers))[0]
+        return made
 
     def __call__(self, step: Step, args: list, results: tuple) -> tuple:
         """The results of a step, behind a barrier where that pays."""
@@ -43,6 +66,11 @@ class Barriers:
                 self.largest = max(self.largest, getattr(value, "size", 0))
         work = 1 + sum(self._work.get(a, 0) for a in step.args)
         computed = step.kernel.op
+        if computed.type in _WINDOWS:
+            filters = (results[0] if computed.type.endswith("Filter") else args[1]).shape
+            self.largest = max(
+                self.largest, max(args[0].size, args[-1].size) * filters[0] * filters[1] // _QUICK
+            )
         if computed.type in _STORED or computed.spec.heavy:
             work = 0
         found = list(results)
@@ -54,7 +82,19 @@ class Barriers:
                 found[i] = self._jax.lax.optimization_barrier(found[i])
             else:
                 self._work[out] = work
+        if not step.updates:
+            self._note_readers(args, found, work == 0)
         return tuple(found)
+
+    def _note_readers(self, args: list, results: list, stored: bool) -> None:
+        for value, readers in [self._read[id(a)] for a in args if id(a) in self._read]:
+            for result in results:
+                if isinstance(result, _CONCRETE):
+                    continue
+                if stored or result.size * _MUCH_SMALLER <= value.size:
+                    readers.append(result)
+                else:
+                    self._read[id(result)] = (result, readers)
 
 
 def _elementwise(result: Any, args: list) -> bool:

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from tensorfleet.runtime.devices import jax_device, load_jax, on_cpu
 from tensorfleet.runtime.leaving import within_xla
 from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
 from tensorfleet.runtime.varying import Varying
-from tensorfleet.runtime.xla_options import compile_for_cpu, has_library_convolutions
+from tensorfleet.runtime.xla_options import compile_for_cpu, has_library_convolutions, is_large
 
 # A segment this fast in numpy would only lose by a call into XLA.
 _NEVER_BELOW = 60e-6
@@ -53,6 +54,10 @@ _WIDEST = 1000
 _EAGER_SIGNATURES = 2
 _EAGER_SIGNATURES_OF_HEAVY = 4
 _LIKELY_TO_TAKE = 1.0  # seconds of compiling, before the first time
+# Variables are changed where they are as long as others seldom want them meanwhile: each time that somebody does counts
+# as so many undisturbed runs, and with so many on the wrong side the next program makes new arrays again.
+_DISTURBED = 8
+_TOO_DISTURBED = 128
 
 # These only pass values on: nothing for XLA to do (restoring a checkpoint is a segment of Assigns). The same is true of
 # simple updates by values that come from elsewhere, as a parameter server gets them.
@@ -62,29 +67,46 @@ _MOVES = {"Assign", "AssignVariableOp", "Const", "Fill", "Identity", "NoOp", "Re
 class Compiled:
     """One signature of a segment as an XLA program."""
 
-    __slots__ = ("call", "constants", "cpu", "joined", "skips")
+    __slots__ = ("_direct", "call", "constants", "cpu", "joined", "proven", "reused", "skips")
 
     def __init__(
-        self, call: Any, cpu: Any, skips: list[int], joined: list[list[int]], constants: tuple
+        self,
+        call: Any,
+        cpu: Any,
+        skips: list[int],
+        joined: list[list[int]],
+        constants: tuple,
+        reused: tuple[int, ...] = (),
     ) -> None:
-        self.call = call
+        self.call = self._direct = call
         self.constants = constants  # its last argument, always the same
         self.cpu = cpu  # which of the CPU's devices it runs on, None for the usual one
         self.skips = skips
         self.joined = joined  # inputs that are passed as one
+        self.reused = (
+            reused  # variables whose memory gets their new values, beside those that the segment owns
+        )
+        self.proven = False  # whether it has run before: it may have asked for more memory than there is
 
-    def run(self, args: tuple) -> Any:
+    def run(self, args: tuple, made: list) -> Any:
         """The outputs, what is written, and whether all checks held, if there are any.
 
         All results of a program become ready together. The step is over when they are: XLA may still be reading the
-        caller's arrays until then.
+        caller's arrays until then. `made` gets them before an interrupt that came meanwhile is heard of: the values that
+        variables had may be gone.
         """
         with within_xla:
-            outputs, written, ok = self.call(*args, self.constants)
+            made.extend(starmap(self._direct, ((*args, self.constants),)))
+            outputs, written, ok = made[0]
             for result in ok or written or outputs:
                 if result is not None:
                     result.block_until_ready()
                     break
+        if not self.proven:
+            self.proven = True
+            self._direct = (
+                getattr(self.call, "_call", None) or self.call
+            )  # without Python's function around it
         return outputs, written, ok
 
 
@@ -144,9 +166,10 @@ class Compiler:
         self.lost = False  # a program lost, and may have a second trial
         self.doubted = False  # a program lost against the only runs that numpy had: it gets some more
         self.held = False  # while the loop around it waits to be compiled as a whole
-        self.varying: Varying | None = (
-            None  # what is told the shapes of all values, while that is of interest
-        )
+        self.varying: Varying | None = None  # is told the shapes of all values, while that is of interest
+        # Where memory of variables gets their new values; how often somebody else wanted them meanwhile, by comparison.
+        self.reuses = "/device:CPU" in device and not others
+        self.disturbed = 0
 
     def timed(self, seconds: float, inputs: Sequence[Any] | None = None) -> None:
         """Notes what one run in numpy took."""
@@ -189,6 +212,17 @@ class Compiler:
         self.lost, self.possible, self.on_trial = False, True, True
         self.calls, self.fastest_call, self.trial_runs = 0, float("inf"), _SECOND_TRIAL_RUNS
         return True
+
+    def note_disturbance(self, disturbed: bool) -> None:
+        """Notes whether somebody else had, or wanted, a variable whose memory a program was to use again."""
+        if not disturbed:
+            self.disturbed = max(self.disturbed - 1, 0)
+            return
+        self.disturbed += _DISTURBED
+        if self.reuses and self.disturbed > _TOO_DISTURBED:
+            with self.lock:
+                self.reuses = False
+                self.programs = {k: p for k, p in self.programs.items() if p is None or not p.reused}
 
     def wanted(self) -> bool:
         """Whether the next run should be compiled."""
@@ -278,6 +312,8 @@ class Compiler:
         fixed_state = {i: np.asarray(state[i]) for i in self.static_variables}
 
         joined = self._joined(inputs)
+        reused = self._reused(state)
+        reads = [i for i in segment.reads if i not in reused]
         shapes: list[Any] = [None if x is None else x.shape for x in inputs]
         passed = sorted(self.passed)
 
@@ -295,10 +331,14 @@ class Compiler:
                 for i, part in zip(group, parts, strict=True):
                     values[segment.input_slots[i]] = part.reshape(shapes[i])
             current: list = [None] * len(segment.variables)
-            for i, index in enumerate(segment.reads):
+            for i, index in enumerate(reads):
                 current[index] = fixed_state.get(index, variables[i])
-            for index, table in zip(segment.owned, owned, strict=True):
+            for index, table in zip((*segment.owned, *reused), owned, strict=True):
                 current[index] = table
+            before = current.copy()
+            for index in reused:
+                assert barriers is not None
+                barriers.watch(current[index])
             segment.interpret(values, current, streams, jnp, check, barriers)
             if self.varying is not None:
                 self.varying.note(inputs, values)
@@ -307,19 +347,29 @@ class Compiler:
                 assert step.op.spec.rng is not None
                 skips[i] = 0 if outs[0] is None else step.op.spec.rng(step.op, outs)
             ok = [check.passed()] if check.flags else []
+            for index in reused if ok else ():  # a step that fails changes nothing
+                current[index] = jnp.where(ok[0], current[index], before[index])
             return segment.collect(values, current), [current[w] for w in segment.writes], ok
 
-        args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips), joined)
+        args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips), joined, None, reused)
         constants = self._placed([segment.template[slot] for slot in passed])
-        jitted = jax.jit(trace, donate_argnums=4 if segment.owned else ())
+        owns = bool(segment.owned or reused)
+        jitted = jax.jit(trace, donate_argnums=4 if owns else ())
         if barriers is None or self.others:
             return Compiled(jitted.trace(*args, constants).lower().compile(), None, skips, joined, constants)
         with conv_library.offered(in_parts and has_library_convolutions()) as offer:
             traced = jitted.trace(*args, constants)
-        call, cpu = compile_for_cpu(jax, traced, barriers.largest, bool(segment.owned), offer.taken)
+        call, cpu = compile_for_cpu(jax, traced, barriers.largest, owns, offer.taken)
         if call is None:
             return self._compile(inputs, state, in_parts=False)
-        return Compiled(call, cpu, skips, joined, constants)
+        return Compiled(call, cpu, skips, joined, constants, reused)
+
+    def _reused(self, state: Sequence[Any]) -> tuple[int, ...]:
+        """The variables that a program changes where they are: large ones, since others stay in the cache anyway."""
+        if not self.reuses:
+            return ()
+        changed = [i for i in self.segment.changed() if i not in self.static_variables]
+        return tuple([i for i in changed if state[i] is not None and is_large(state[i].size)])
 
     def _placed(self, constants: list[Any]) -> tuple:
         """Constants where the program's device takes them as they are."""
@@ -344,6 +394,7 @@ class Compiler:
         streams: Sequence[Any],
         joined: list[list[int]],
         cpu: Any = None,
+        reused: tuple[int, ...] = (),
     ) -> tuple:
         """The arguments of a compiled program, on its device."""
         joins = tuple(
@@ -352,8 +403,8 @@ class Compiler:
         if joined:
             within = {i for group in joined for i in group}
             inputs = [None if i in within else x for i, x in enumerate(inputs)]
-        variables = tuple([state[i] for i in self.segment.reads])
-        owned = tuple([state[i] for i in self.segment.owned])
+        variables = tuple([state[i] for i in self.segment.reads if i not in reused])
+        owned = tuple([state[i] for i in (*self.segment.owned, *reused)])
         device = jax_device(self.device, self.others)
         if device is None:
             placed = tuple([aligned(x) for x in on_cpu(cpu, inputs)])

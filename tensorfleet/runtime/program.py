@@ -15,6 +15,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.packed_strings import Strings
 from tensorfleet.passes.pipeline import divide
 from tensorfleet.passes.plan import Part, Plan
+from tensorfleet.runtime.compiled import Compiled, Compiler
 from tensorfleet.runtime.control import settle_absent
 from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem, SameItem
 from tensorfleet.runtime.indices import IndexItem
@@ -35,8 +36,6 @@ class SegmentItem:
     blocks = False
 
     def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
-        from tensorfleet.runtime.compiled import Compiler
-
         self.device = part.device
         self.name = part.ops[-1].name
         self.segment = Segment(part, plan)
@@ -70,25 +69,29 @@ class SegmentItem:
         if compiler.wanted() and not self._lacking():
             compiled = compiler.program(inputs, self._state())
         opened: list[VariableStore] = []
+        made: list = []
         try:
             for store in self.writing:
                 store.lock.acquire()
             state = self._state()
-            for store in self.owned:
-                store.gate.acquire()
-                opened.append(store)
             if compiled is not None and compiler.static_variables:
                 # What it was compiled for may have changed before the locks were ours.
                 compiled = compiler.programs.get(compiler.key(inputs, state))
+            for store in self._owned_by(compiled):
+                store.gate.acquire()
+                opened.append(store)
             if compiled is None:
                 outputs = self._numpy_life(ctx, inputs, state)
             else:
-                outputs = self._in_xla(ctx, compiled, inputs, state)
+                outputs = self._in_xla(ctx, compiled, inputs, state, made)
             for w, op in self.kept_shape.items():
                 _need_same_shape(op, self.stores[w].value, state[w])
             for w in self.segment.writes:
                 if state[w] is not None:
                     self.stores[w].swap(state[w])
+        except BaseException:
+            self._replace_consumed(made)
+            raise
         finally:
             for store in opened:
                 store.gate.release()
@@ -96,11 +99,32 @@ class SegmentItem:
         for slot, value in zip(self.outs, outputs, strict=True):
             values[slot] = value
 
-    def _own(self, state: list, compiled: bool) -> None:
-        """Puts arrays that may be changed or reused into the places of the tables this segment owns."""
+    def _owned_by(self, compiled: Compiled | None) -> list[VariableStore]:
+        """The variables whose memory this run changes, in the order of their locks."""
+        if compiled is None or not compiled.reused:
+            return self.owned
+        indices = (*self.segment.owned, *compiled.reused)
+        return sorted((self.stores[i] for i in indices), key=lambda s: s.order)
+
+    def _own(self, state: list) -> None:
+        """Puts arrays that may be changed into the places of the tables this segment owns."""
         for i in self.segment.owned:
             state[i] = None  # another reference would mean that somebody holds it
-            state[i] = self.stores[i].consumable() if compiled else self.stores[i].writable()
+            state[i] = self.stores[i].writable()
+
+    def _consume(self, state: list, compiled: Compiled) -> bool:
+        """Puts arrays whose memory a program may use again into the places of variables. Whether some had to be copied.
+
+        What a program fails with is lost. So it gets copies the first time, when memory may turn out to be too small;
+        but not of tables, which may be most of the memory.
+        """
+        disturbed = False
+        for i in (*self.segment.owned, *compiled.reused):
+            store = self.stores[i]
+            state[i] = None  # another reference would mean that somebody holds it
+            state[i] = store.consumable(kept=not compiled.proven and i in compiled.reused)
+            disturbed |= compiled.proven and state[i] is not store.value
+        return disturbed
 
     def _lacking(self) -> bool:
         """Whether a variable that perhaps nobody needs has no value."""
@@ -128,7 +152,7 @@ class SegmentItem:
 
     def _in_numpy(self, ctx: StepContext, inputs: list, state: list) -> list:
         segment = self.segment
-        self._own(state, False)
+        self._own(state)
         started = time.perf_counter()
         for i in segment.reads:
             if not isinstance(state[i], np.ndarray) and state[i] is not None:
@@ -155,16 +179,20 @@ class SegmentItem:
         self.compiler.timed(time.perf_counter() - started, inputs)
         return outputs
 
-    def _in_xla(self, ctx: StepContext, compiled: Any, inputs: list, state: list) -> list:
+    def _in_xla(self, ctx: StepContext, compiled: Compiled, inputs: list, state: list, made: list) -> list:
         segment = self.segment
         streams = [ctx.streams.take(s.op, n) for s, n in zip(segment.rng_steps, compiled.skips, strict=True)]
-        self._own(state, True)
+        waits = sum([self.stores[i].waits for i in compiled.reused])
+        disturbed = self._consume(state, compiled)
         started = time.perf_counter()
-        args = self.compiler.arguments(inputs, state, streams, compiled.joined, compiled.cpu)
+        args = self.compiler.arguments(inputs, state, streams, compiled.joined, compiled.cpu, compiled.reused)
         try:
-            outputs, written, ok = compiled.run(args)
+            outputs, written, ok = compiled.run(args, made)
             if self.compiler.on_trial:
                 self.compiler.called(time.perf_counter() - started)
+            if compiled.reused:
+                disturbed |= sum([self.stores[i].waits for i in compiled.reused]) > waits
+                self.compiler.note_disturbance(disturbed)
         except TypeError as e:
             if self.compiler.loose:
                 raise self._failure(e) from e
@@ -172,11 +200,10 @@ class SegmentItem:
             self.compiler.loose = list(segment.reads)
             return self._numpy_life(ctx, inputs, state)
         except Exception as e:
-            self._drop_lost()
             raise self._failure(e) from e
         if ok and not np.asarray(ok[0]):  # asking the array itself takes longer
             for w, value in zip(segment.writes, written, strict=True):
-                if w in segment.owned:  # unchanged, but in new hands
+                if w in segment.owned or w in compiled.reused:  # unchanged, but in new hands
                     self.stores[w].swap(value)
                     state[w] = np.array(value)
             # The flag says only that a check failed. The numpy life knows which, and says so.
@@ -186,12 +213,16 @@ class SegmentItem:
             state[w] = value
         return outputs
 
-    def _drop_lost(self) -> None:
-        """Forgets tables whose memory went into a program that then failed."""
-        for i in self.segment.owned:
-            deleted = getattr(self.stores[i].value, "is_deleted", None)
-            if deleted is not None and deleted():
-                self.stores[i].clear()
+    def _replace_consumed(self, made: list) -> None:
+        """After an interrupt: ends the step if variables are gone that it was to replace. If it has failed, forgets them."""
+        stores = [self.stores[w] for w in self.segment.writes]
+        if not any(_is_gone(store.value) for store in stores):
+            return
+        _, written, ok = made[0] if made else ((), [None] * len(stores), [False])
+        whole = not ok or np.asarray(ok[0])
+        for store, value in zip(stores, written, strict=True):
+            if _is_gone(store.value) or whole:
+                store.swap(value)
 
     def _explain(self, inputs: list, state: list, streams: list) -> None:
         values = self.segment.template.copy()
@@ -217,9 +248,15 @@ class SegmentItem:
             return errors.ResourceExhaustedError(
                 None,
                 self.segment.ops[-1],
-                f"OOM when running a step on {self.device}: {text.splitlines()[0]}. Use a smaller batch or model.",
+                f"OOM when running a step on {self.device}: {next(iter(text.splitlines()), 'no memory left')}. Use a smaller batch or model.",
             )
         return errors.about(self.segment.ops[-1], error)
+
+
+def _is_gone(value: Any) -> bool:
+    """Whether a program has used the memory of a value for something else."""
+    deleted = getattr(value, "is_deleted", None)
+    return deleted is not None and deleted()
 
 
 def _need_same_shape(op: Any, before: Any, value: Any) -> None:

@@ -31,7 +31,18 @@ class VariableStore:
     Who changes it also shows the new value on the boards (runtime/boards.py) that it is on.
     """
 
-    __slots__ = ("_handed_out", "boards", "dtype", "gate", "lock", "name", "order", "value", "version")
+    __slots__ = (
+        "_handed_out",
+        "boards",
+        "dtype",
+        "gate",
+        "lock",
+        "name",
+        "order",
+        "value",
+        "version",
+        "waits",
+    )
 
     def __init__(self, name: str, dtype: DType) -> None:
         self.name = name
@@ -42,10 +53,13 @@ class VariableStore:
         self.boards: tuple[tuple[Any, int], ...] = ()  # with its place on each
         self.lock = threading.RLock()
         self.gate = threading.Lock()
+        self.waits = 0  # how often a reader came while the gate was closed
         self.order = next(_order)  # locks are taken in this order, so writers cannot deadlock
 
     def read(self) -> Any:
         """The current value, or None before initialization."""
+        if self.gate.locked():
+            self.waits += 1
         with self.gate:
             return self.value
 
@@ -55,8 +69,7 @@ class VariableStore:
         A large one that is wanted again, before it has changed or not long after, moves to where it can be lent: that is
         one copy for all who want it.
         """
-        with self.gate:
-            value = self.value
+        value = self.read()
         if type(value) is not np.ndarray:
             if value is None or type(value) is Strings:
                 return value
@@ -104,11 +117,14 @@ class VariableStore:
         wanted, self._handed_out = self._handed_out >= 0, -1
         return wanted and lending.has_room()
 
-    def consumable(self) -> Any:
-        """The array for a program that reuses its memory. The caller holds the lock and the gate, and swaps."""
+    def consumable(self, kept: bool = False) -> Any:
+        """The array for a program that reuses its memory, or a copy if somebody holds it or it must be `kept`.
+
+        The caller holds the lock and the gate, and swaps.
+        """
         shared = self._references() > _OWN_REFERENCES
         value = self.value
-        if shared or isinstance(value, np.ndarray):
+        if shared or kept or isinstance(value, np.ndarray):
             _, jnp = load_jax()
             value = jnp.array(value, copy=True)
         return value

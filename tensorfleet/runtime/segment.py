@@ -202,6 +202,12 @@ class Segment:
         assigned = {s.updates[0]: s.op for s in self.steps if s.op.type == "Assign"}
         return {v: op for v, op in assigned.items() if op._attrs["validate_shape"]}
 
+    def changed(self) -> list[int]:
+        """The variables that are read and then updated, and never get a value of another shape."""
+        assigned = {u for step in self.steps if step.op.spec.overwrites for u in step.updates}
+        kept = set(self.writes) - assigned - self.optional
+        return [i for i in self.reads if i in kept]
+
     def only_reads(self) -> list[int] | None:
         """For each output the variable it is the value of, if that is all there is to do."""
         source: dict[int | None, int] = {}
@@ -282,7 +288,8 @@ class Segment:
     ) -> None:
         """Runs every step, filling `values` and `state`. With `jnp`, arguments that are not concrete trace.
 
-        `traced(step, args, results)`, if given, may replace the results of a step that was traced.
+        `traced(step, args, results)`, if given, may replace the results of a step that was traced, and
+        `traced.before_update(step, args)` the arguments of one that updates variables.
         """
         if steps is None:
             if self.guarded:
@@ -314,6 +321,8 @@ class Segment:
                         for position in step.static:
                             if not isinstance(args[position + 1], _CONCRETE):
                                 raise NeedsValue(step.args[position])
+                if traced is not None and step.updates and xp is jnp:
+                    args = traced.before_update(step, args)
                 results = step.kernel.call(xp, args, check)
                 if traced is not None and xp is jnp:
                     results = traced(step, args, results)

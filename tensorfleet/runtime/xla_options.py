@@ -35,6 +35,11 @@ def has_library_convolutions() -> bool:
     return _has_avx512() and core_count() <= _FEW_CORES and _LIBRARY not in _unknown
 
 
+def is_large(size: int) -> bool:
+    """Whether a program that goes through arrays of so many elements has them divided among threads."""
+    return size >= _WORTH_DIVIDING
+
+
 def compile_for_cpu(
     jax: Any, traced: Any, largest: int, owns: bool, in_parts: bool = False
 ) -> tuple[Any, Any]:
@@ -44,7 +49,7 @@ def compile_for_cpu(
     again, stays where they are. One that has convolutions `in_parts` needs the library for them; where that did not take
     all of them, None is returned in place of the program.
     """
-    small = largest < _WORTH_DIVIDING
+    small = not is_large(largest)
     alone = small and not owns and not in_parts and not _has_large_product(traced.jaxpr)
     lowered, device = _lower(jax, traced, alone)
     options = {_LIBRARY: _EVERYTHING if in_parts else _NO_CONVOLUTIONS}

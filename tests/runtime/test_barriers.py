@@ -3,6 +3,7 @@
 import numpy as np
 
 import tensorfleet as tf
+from tensorfleet.ops.side_by_side import core_count
 
 
 def recurrence(steps):
@@ -45,3 +46,12 @@ def test_short_programs_have_no_barriers(always_compile, session):
     (item,) = session._prepare(fetches, {x: 0}).program.items
     (program,) = item.compiler.programs.values()
     assert "opt-barrier" not in program.call.as_text()
+
+
+def test_few_elements_that_see_large_windows_are_divided_among_threads(always_compile, session):
+    x = tf.placeholder(tf.float32, [8, 64, 64, 3])
+    y = tf.nn.depthwise_conv2d(x, np.ones([11, 11, 3, 1], "f"), [1, 1, 1, 1], "VALID")
+    session.run(y, {x: np.ones([8, 64, 64, 3], "f")})
+    (item,) = session._prepare(y, {x: 0}).program.items
+    (program,) = item.compiler.programs.values()
+    assert core_count() == 1 or 'outer_dimension_partitions":["' in program.call.as_text()
