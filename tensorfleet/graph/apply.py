@@ -413,9 +413,7 @@ def _check_attr(spec: OpSpec, attr: Attr, clean: Any) -> None:
                 f"Value passed to parameter '{attr.name}' has DataType {v.name} not in list of allowed values: "
                 f"{allowed}"
             )
-        allowed = ", ".join(
-            f'"{a.decode()}"' for a in sorted(a for a in attr.allowed if isinstance(a, bytes))
-        )
+        allowed = ", ".join(f'"{a.decode()}"' for a in attr.allowed if isinstance(a, bytes))
         raise ValueError(
             f"Attr '{attr.name}' of '{spec.name}' Op passed string '{v.decode()}' not in: {allowed}."
         )

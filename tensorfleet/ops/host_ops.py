@@ -309,8 +309,8 @@ def _string_format(ctx: Any, inputs: list, *, template: bytes, placeholder: byte
     return out
 
 
-def _with_edges(value: Any, limit: int) -> str:
-    """An array with the first and last `limit` elements of each axis."""
+def _with_edges(value: Any, limit: int, depth: int = 0) -> str:
+    """An array with the first and last `limit` elements of each axis; it stands in `depth` brackets."""
     array = np.asarray(value)
     if array.ndim == 0:
         item = array[()]
@@ -319,18 +319,18 @@ def _with_edges(value: Any, limit: int) -> str:
         return _number(item) if array.dtype.kind in "fV" else _element(item.item())
     items: list[str]
     if limit < 0 or len(array) <= 2 * limit:
-        items = [_row(a, limit) for a in array]
+        items = [_row(a, limit, depth) for a in array]
     else:
-        items = [_row(a, limit) for a in array[:limit]] + ["..."] + [_row(a, limit) for a in array[-limit:]]
-    separator = " " if array.ndim == 1 else "\n" * (array.ndim - 1)
-    text = separator.join(items)
-    return "[" + text.replace("\n", "\n ") + "]"
+        items = [_row(a, limit, depth) for a in array[:limit]]
+        items += ["...", *(_row(a, limit, depth) for a in array[-limit:])]
+    separator = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (depth + 1)
+    return "[" + separator.join(items) + "]"
 
 
-def _row(value: Any, limit: int) -> str:
+def _row(value: Any, limit: int, depth: int) -> str:
     if isinstance(value, bytes):
         return f'"{value.decode(errors="backslashreplace")}"'
-    return _with_edges(value, limit)
+    return _with_edges(value, limit, depth + 1)
 
 
 def _printed_shape(op: Operation) -> list:

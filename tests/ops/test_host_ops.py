@@ -200,3 +200,10 @@ def test_py_func_encodes_text_in_arrays_of_objects_and_refuses_other_objects(ses
         with pytest.raises(tf.errors.InternalError, match=message):
             session.run(made)
     assert tf.py_func(lambda x: None, [1], [], stateful=False) == []
+
+
+def test_text_of_many_axes_is_set_as_tensorflow_does(session):
+    cube = np.arange(8).reshape(2, 1, 2, 2)
+    assert session.run(tf.strings.format("{}", [cube])).decode() == (
+        "[[[[0 1]\n   [2 3]]]\n\n\n [[[4 5]\n   [6 7]]]]"
+    )

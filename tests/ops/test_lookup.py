@@ -268,3 +268,16 @@ def test_keys_of_a_dense_table_have_its_shape(session):
     for act in (table.lookup(pairs), table.insert(pairs, pairs)):
         with pytest.raises(tf.errors.InvalidArgumentError, match="Expected key shape"):
             session.run(act)
+
+
+def test_a_hasher_that_is_not_known_is_told_at_the_look_up():
+    table = tf.contrib.lookup.IdTableWithHashBuckets(
+        None, 2, hasher_spec=tf.contrib.lookup.HasherSpec("my-awesome-hash", None)
+    )
+    with pytest.raises(ValueError, match="Unknown hasher my-awesome-hash"):
+        table.lookup(tf.constant(["a"]))
+
+
+def test_ids_are_those_of_integers_or_strings():
+    with pytest.raises(TypeError, match="Invalid key_dtype, expected integer or string"):
+        tf.contrib.lookup.IdTableWithHashBuckets(None, 5, key_dtype=tf.bool)
