@@ -93,9 +93,10 @@ def _from_python(value: Any, wanted: DType | None, name: str | None, preferred: 
         )
     if wanted is None and preferred is not None:
         try:
-            kind = dtypes.as_dtype(preferred)
-            return add_const(make_array(value, kind, wraps=False), kind, name or "Const")
-        except (TypeError, ValueError, OverflowError):
+            return add_const(
+                make_array(value, dtypes.as_dtype(preferred)), dtypes.as_dtype(preferred), name or "Const"
+            )
+        except (TypeError, ValueError):
             pass
     array = make_array(value, wanted)
     return add_const(array, wanted or dtypes.as_dtype(array.dtype), name or "Const")
@@ -145,11 +146,10 @@ def _dtype_within(values: Any) -> DType:
     raise AssertionError("no tensor inside")
 
 
-def make_array(value: Any, dtype: DType | None = None, wraps: bool = True) -> np.ndarray:
+def make_array(value: Any, dtype: DType | None = None) -> np.ndarray:
     """A numpy array of `value` under TensorFlow's rules: float32 for floats, int32 for ints, bytes for text.
 
-    With `dtype`, values that do not fit the type raise TypeError, as `tf.constant(1.5, tf.int32)` does;
-    of integers that are too large, what fits is kept if the type `wraps`, else they raise OverflowError.
+    With `dtype`, values that do not fit the type raise TypeError, as `tf.constant(1.5, tf.int32)` does.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(np.asarray(value), dtype)
@@ -169,8 +169,6 @@ def make_array(value: Any, dtype: DType | None = None, wraps: bool = True) -> np
     try:
         array = np.array(value, dtype=dtype.np_dtype)
     except OverflowError:
-        if not wraps:
-            raise
         return _wrapped(value).astype(dtype.np_dtype)
     except ValueError as e:
         raise _ragged(value, e) from e

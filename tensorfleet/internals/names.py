@@ -142,7 +142,8 @@ for _line in _ALIASES.strip().splitlines():
 for _name in _INITIALIZERS.split():
     publish(getattr(initializers, _name), f"python.ops.init_ops.{_name}")
 publish(initializers.Identity, "python.ops.init_ops.identity_initializer")
-publish(initializers._fans, "python.ops.init_ops._compute_fans")
+publish(initializers._fans, "python.ops.init_ops._compute_fans", "python.ops.init_ops_v2._compute_fans")
+publish(0xDECAFCAFFE, "python.ops.sparse_ops._DEFAULT_HASH_KEY")
 publish(initializers._float, "python.ops.init_ops._assert_float_dtype")
 
 for _dtype in dtypes._BY_ENUM.values():

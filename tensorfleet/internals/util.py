@@ -200,11 +200,9 @@ def get_func_name(func: Any) -> str:
     _, func = unwrap(func)
     if not callable(func):
         raise ValueError("Argument must be callable")
-    if inspect.isfunction(func) or inspect.ismethod(func):
-        return func.__name__
-    if isinstance(func, functools.partial):
-        return get_func_name(func.func)
-    return str(type(func))
+    if inspect.ismethod(func):
+        return f"{type(func.__self__).__name__}.{func.__func__.__name__}"
+    return func.__name__ if inspect.isfunction(func) else str(type(func))
 
 
 @export("python.util.function_utils.get_func_code")

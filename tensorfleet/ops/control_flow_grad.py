@@ -74,6 +74,9 @@ def _switch_grad(op: Operation, when_false: Any, when_true: Any) -> list:
         return [_merged_rows(op, grads), None]
     dtype = known.dtype.base_dtype
     made = [_dense(g) if g is not None else _zeros(op, i, dtype) for i, g in enumerate(grads)]
+    if op._get_control_flow_context() is None:
+        # Without a cond around it the gradients are there whichever branch is taken.
+        made = [switch(g, op._inputs[1])[i] for i, g in enumerate(made)]
     merged = apply("Merge", made, name="cond_grad")[0]
     if op._inputs[0].dtype.name != "resource":
         merged._shape = (

@@ -22,6 +22,7 @@ from tensorfleet.ops.common import vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.ragged import convert_to_tensor_or_ragged_tensor
 from tensorfleet.ops.ragged_tensor import RaggedTensor
+from tensorfleet.ops.strings import invalid
 from tensorfleet.shapes import TensorShape
 
 
@@ -164,6 +165,9 @@ def _ngrams(
     Tsplits: DType,
 ) -> tuple:
     bounds, words = np.asarray(splits).tolist(), data.tolist()
+    for at, (a, b) in enumerate(itertools.pairwise([0, *bounds])):
+        if not a <= b <= len(words) or (at == 0 and b):
+            raise invalid(f"Invalid split value {b}, must be in [{a}, {len(words)}]")
     made: list[bytes] = []
     ends = [0]
     for a, b in itertools.pairwise(bounds):

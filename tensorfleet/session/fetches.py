@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import sys
 import weakref
 from collections.abc import Callable
@@ -86,6 +88,8 @@ class _Collected:
             keys = list(fetch.keys())
             parts = [self.visit(fetch[k]) for k in keys]
             kind = dict if type(fetch) is dict else type(fetch)
+            if isinstance(fetch, collections.defaultdict):
+                kind = functools.partial(kind, fetch.default_factory)
             return lambda values: kind((k, p(values)) for k, p in zip(keys, parts, strict=True))
         for kind in COMPOSITES:
             if isinstance(fetch, kind):

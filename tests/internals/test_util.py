@@ -33,3 +33,17 @@ def test_functions_of_the_configuration_are_found_inside():
     assert tf.python.ops.stateful_random_ops.Generator is tf.random.experimental.Generator
     assert tf.python.module.module.Module is tf.Module
     assert tf.python.autograph.impl.api.to_graph_v1 is tf.autograph.to_graph
+
+
+def test_names_of_functions_are_told_as_tensorflow_does():
+    name = tf.python.util.function_utils.get_func_name
+    assert name(test_names_of_functions_are_told_as_tensorflow_does).startswith("test_names")
+    assert name("".join) == str(type("".join))
+    assert name(Shaped().grow) == "Shaped.grow"
+
+
+class Shaped:
+    """Has a method."""
+
+    def grow(self):
+        """Does nothing."""

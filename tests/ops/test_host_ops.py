@@ -1,6 +1,7 @@
 """Python functions and printing inside a graph."""
 
 import gc
+import re
 import sys
 import threading
 import weakref
@@ -207,3 +208,11 @@ def test_text_of_many_axes_is_set_as_tensorflow_does(session):
     assert session.run(tf.strings.format("{}", [cube])).decode() == (
         "[[[[0 1]\n   [2 3]]]\n\n\n [[[4 5]\n   [6 7]]]]"
     )
+
+
+@pytest.mark.parametrize(
+    ("stream", "letter"), [(tf.logging.info, "I"), (tf.logging.WARN, "W"), (tf.logging.error, "E")]
+)
+def test_printing_to_the_log(session, capfd, stream, letter):
+    session.run(tf.print(tf.range(3), output_stream=stream))
+    assert re.search(rf": {letter} print\] \[0 1 2\]\n", capfd.readouterr().err)

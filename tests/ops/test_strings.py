@@ -199,3 +199,19 @@ def test_what_stands_for_no_character_is_a_character(session):
 def test_allowed_strings_are_told_in_the_order_of_the_op():
     with pytest.raises(ValueError, match='not in: "strict", "replace", "ignore"'):
         tf.strings.unicode_transcode("x", "UTF-8", "UTF-8", errors="invalid")
+
+
+@pytest.mark.parametrize("splits", [[0, 8], [-1, 6], [0, 3, 2]])
+def test_rows_of_ngrams_lie_within_the_data(session, splits):
+    made = tf.raw_ops.StringNGrams(
+        data=list("abcdef"),
+        data_splits=np.array(splits),
+        separator="",
+        ngram_widths=[2],
+        left_pad="",
+        right_pad="",
+        pad_width=0,
+        preserve_short_sequences=False,
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid split value"):
+        session.run(made)
