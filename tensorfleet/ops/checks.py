@@ -213,8 +213,7 @@ def _check_rank(
             condition = apply("LogicalOr", condition, built(actual, r))
         # A vector where one number is meant would be compared with each of its elements.
         asked = [r for r, k in zip(wanted, known, strict=True) if k is None]
-        said = "Rank must be a scalar. Received rank: "
-        scalars = [assert_rank(r, 0, data=[said, r]) for r in asked]
+        scalars = [assert_rank(r, 0, data=["Rank must be a scalar. Received rank: ", r]) for r in asked]
         return Assert(
             with_dependencies(scalars, condition) if scalars else condition, data, summarize=summarize
         )

@@ -87,10 +87,10 @@ class _Collected:
         if isinstance(fetch, dict) or hasattr(fetch, "keys"):
             keys = list(fetch.keys())
             parts = [self.visit(fetch[k]) for k in keys]
-            kind = dict if type(fetch) is dict else type(fetch)
+            build: Callable = type(fetch)
             if isinstance(fetch, collections.defaultdict):
-                kind = functools.partial(kind, fetch.default_factory)
-            return lambda values: kind((k, p(values)) for k, p in zip(keys, parts, strict=True))
+                build = functools.partial(build, fetch.default_factory)
+            return lambda values: build((k, p(values)) for k, p in zip(keys, parts, strict=True))
         for kind in COMPOSITES:
             if isinstance(fetch, kind):
                 parts = [self._element(t) for t in COMPOSITES[kind][0](fetch)]
