@@ -27,8 +27,16 @@ def flatten(structure: Any, expand_composites: bool = False) -> list:
     return [atom for child in _children(structure) for atom in flatten(child, expand_composites)]
 
 
+def _spec_of(atom: Any) -> Any:
+    """What takes a composite of one's own apart and puts it together again: its `_type_spec`."""
+    spec = getattr(atom, "_type_spec", None)
+    return spec if hasattr(spec, "_to_components") and hasattr(spec, "_from_components") else None
+
+
 def _parts(atom: Any) -> list:
     """The tensors of a composite such as IndexedSlices."""
+    if (spec := _spec_of(atom)) is not None:
+        return flatten(spec._to_components(atom), True)
     if hasattr(atom, "nested_row_splits"):
         return [atom.flat_values, *atom.nested_row_splits]
     names = [n for n in ("indices", "values", "dense_shape") if hasattr(atom, "values") and hasattr(atom, n)]
@@ -42,11 +50,11 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     """The atoms in `flat_sequence`, arranged like `structure`."""
     if not is_nested(flat_sequence):
         raise TypeError(
-            f"flat_sequence must be a sequence: attempted to pack value:\n  {flat_sequence}\ninto a structure, but "
+            f"flat_sequence must be a sequence: Attempted to pack value:\n  {flat_sequence}\ninto a structure, but "
             f"found incompatible type `{type(flat_sequence)}` instead."
         )
     atoms = list(flat_sequence)
-    if not is_nested(structure) and not (expand_composites and len(_parts(structure)) > 1):
+    if not is_nested(structure) and not (expand_composites and _is_composite(structure)):
         if len(atoms) != 1:
             raise ValueError(
                 f"Structure is a scalar but len(flat_sequence) == {len(atoms)} > 1. The target structure is of type "
@@ -63,9 +71,15 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     return _pack(structure, iter(atoms), expand_composites)
 
 
+def _is_composite(atom: Any) -> bool:
+    return _spec_of(atom) is not None or len(_parts(atom)) > 1
+
+
 def _pack(structure: Any, atoms: Iterator, expand_composites: bool) -> Any:
     if is_nested(structure):
         return _like(structure, [_pack(child, atoms, expand_composites) for child in _children(structure)])
+    if expand_composites and (spec := _spec_of(structure)) is not None:
+        return spec._from_components(_pack(spec._to_components(structure), atoms, True))
     parts = _parts(structure) if expand_composites else [structure]
     if len(parts) == 1:
         return next(atoms)
@@ -106,7 +120,7 @@ def assert_same_structure(
 ) -> None:
     """ValueError when two structures differ in shape, TypeError when they differ in their types."""
     try:
-        _assert_same(nest1, nest2, check_types)
+        _assert_same(nest1, nest2, check_types, expand_composites)
     except (ValueError, TypeError) as e:
         raise type(e)(
             f"The two structures don't have the same nested structure.\n\nFirst structure: {_told(nest1)}\n\n"
@@ -115,7 +129,9 @@ def assert_same_structure(
         ) from None
 
 
-def _assert_same(a: Any, b: Any, check_types: bool) -> None:
+def _assert_same(a: Any, b: Any, check_types: bool, expand: bool = False) -> None:
+    if expand and (_spec_of(a) is not None or _spec_of(b) is not None):
+        return _assert_same_composites(a, b, check_types)
     if is_nested(a) != is_nested(b):
         nested, atom = (a, b) if is_nested(a) else (b, a)
         raise ValueError(
@@ -135,12 +151,26 @@ def _assert_same(a: Any, b: Any, check_types: bool) -> None:
         )
     mine, theirs = _children(a), _children(b)
     for x, y in zip(mine, theirs, strict=False):
-        _assert_same(x, y, check_types)
+        _assert_same(x, y, check_types, expand)
     if len(mine) != len(theirs):
         raise ValueError(
             f"The two structures don't have the same number of elements. First structure: {_told(a)}. Second "
             f"structure: {_told(b)}"
         )
+
+
+def _assert_same_composites(a: Any, b: Any, check_types: bool) -> None:
+    first, second = _spec_of(a), _spec_of(b)
+    if first is None or second is None:
+        whole, atom = (a, b) if second is None else (b, a)
+        raise ValueError(
+            f'Substructure "{_told(whole)}" is a sequence, while substructure "{_told(atom)}" is not'
+        )
+    try:
+        first.most_specific_compatible_type(second)
+    except ValueError as e:
+        raise ValueError(f"Incompatible CompositeTensor TypeSpecs: {e}") from None
+    _assert_same(first._to_components(a), second._to_components(b), check_types, True)
 
 
 class _Dot:

@@ -323,7 +323,7 @@ class TensorShape:
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether one tensor could have both shapes."""
-        if self._d == other:
+        if isinstance(other, tuple) and self._d == other:
             return True  # the shape of an array, mostly
         other = as_shape(other)
         if self._d is None or other._d is None:

@@ -57,6 +57,14 @@ class CallStep:
         """Calls a Python function in the caller's step."""
         return self._step.stoppable(call)
 
+    def hold(self, held: Any) -> None:
+        """Held until the caller's step ends, unless it is let go before."""
+        self._step.hold(held)
+
+    def let_go(self, held: Any) -> None:
+        """Lets go what the caller's step holds."""
+        self._step.let_go(held)
+
     def cancel(self, reason: errors.OpError) -> None:
         """A failure inside is told to the caller by the exception alone."""
 

@@ -230,7 +230,7 @@ def _convert_one(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any], name
             wanted = known.get(arg.type_attr)
             attr = spec.attrs.get(arg.type_attr)
             if wanted is None and attr is not None and attr.default is not registry.REQUIRED:
-                preferred = attr.default
+                preferred = attr.default if _fits(value, attr.default) else None
         try:
             tensor = to_tensor(value, wanted, name, preferred, arg.is_ref)
         except (TypeError, ValueError) as e:
@@ -255,6 +255,17 @@ def _convert_one(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any], name
             f"{wanted.name} of argument '{_argument_of(spec, arg)}'."
         )
     return tensor
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether Python numbers are within a type; shapes of more elements than int32 has are written as lists."""
+    if kind != dtypes.int32 or not isinstance(value, (int, list, tuple)):
+        return True
+    try:
+        largest = np.max(np.abs(np.array(value, np.int64)), initial=0)
+    except (TypeError, ValueError, OverflowError, NotImplementedError):
+        return True  # not plain numbers: who converts them knows what they are, or what is wrong
+    return bool(largest <= dtypes.int32.max)
 
 
 def _type_conflict(spec: OpSpec, arg: Arg, value: Any, wanted: DType, error: Exception) -> Exception:
@@ -413,9 +424,7 @@ def _check_attr(spec: OpSpec, attr: Attr, clean: Any) -> None:
                 f"Value passed to parameter '{attr.name}' has DataType {v.name} not in list of allowed values: "
                 f"{allowed}"
             )
-        allowed = ", ".join(
-            f'"{a.decode()}"' for a in sorted(a for a in attr.allowed if isinstance(a, bytes))
-        )
+        allowed = ", ".join(f'"{a.decode()}"' for a in attr.allowed if isinstance(a, bytes))
         raise ValueError(
             f"Attr '{attr.name}' of '{spec.name}' Op passed string '{v.decode()}' not in: {allowed}."
         )

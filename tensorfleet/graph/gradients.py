@@ -167,6 +167,8 @@ class _Walk:
                 raise ValueError(
                     f"Gradient type {grad.dtype.name} generated for tensor {y} with type {y.dtype.name} must match."
                 )
+            # Named as one of the gradients, so that a TensorArray finds whose it is.
+            grad = apply("Identity", grad, name=f"grad_ys_{i}")
         self.pending.setdefault(y, []).append(grad)
 
     def run(self) -> None:

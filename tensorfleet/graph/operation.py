@@ -232,7 +232,10 @@ class Operation(metaclass=_ByNode):
             )
         if tensor.graph is not self.graph:
             raise ValueError(f"{tensor} must be from the same graph as {self!r}.")
-        if not tensor.shape.is_compatible_with(inputs[index].shape):
+        # What comes round a loop may have another shape than what went in.
+        if self.type not in ("Merge", "RefMerge") and not tensor.shape.is_compatible_with(
+            inputs[index].shape
+        ):
             shapes = " and ".join(str(t.shape.as_list()).replace(" ", "") for t in (tensor, inputs[index]))
             message = f"Cannot update edge, incompatible shapes: {shapes}."
             raise errors.InvalidArgumentError(None, None, message)

@@ -33,6 +33,8 @@ def raw_op(op_type: str) -> Callable | None:
 
 def op_function(name: str) -> Callable | None:
     """The function TensorFlow generates for an op, by its name in lower case; None when there is no such op."""
+    if name[:1].isupper():
+        return raw_op(name)
     op_type = _op_types().get(name.replace("_", "").lower())
     return positional(op_type) if op_type else None
 
@@ -57,6 +59,11 @@ def _function(op_type: str, kind: Any) -> Callable:
     )
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if args and kind is inspect.Parameter.KEYWORD_ONLY:
+            raise TypeError(
+                f"{op_type} only takes keyword args (possible keys: {list(signature.parameters)}). "
+                "Please pass these args as kwargs instead."
+            )
         given = {own.get(n, n): value for n, value in signature.bind(*args, **kwargs).arguments.items()}
         values = [given.pop(name) for name in inputs]
         return _named(spec, apply(op_type, *values, name=given.pop("name", None), **given))

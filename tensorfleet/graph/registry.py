@@ -70,7 +70,7 @@ class Attr:
     name: str
     kind: str
     default: Any
-    allowed: frozenset[DType] | frozenset[bytes] | None = None
+    allowed: frozenset[DType] | tuple[bytes, ...] | None = None
     minimum: int | None = None
 
 
@@ -374,7 +374,7 @@ def _attr(name: str, kind: str, default: str | None) -> Attr:
         allowed = frozenset(dtypes.as_dtype(t) for t in TYPE_SETS[base])
         base = "type"
     elif base.startswith("string("):
-        allowed = frozenset(t.strip().encode() for t in base[7:-1].split("|"))
+        allowed = tuple(t.strip().encode() for t in base[7:-1].split("|"))
         base = "string"
     kind = f"list({base})" if inner else base
     value = REQUIRED if default is None else _default(kind, default)

@@ -10,17 +10,17 @@ from tensorfleet.api import publish_finder, publish_lazily, publish_module
 from tensorfleet.graph.raw_ops import op_function
 from tensorfleet.protos._index import MODULE_OF
 
-# Modules below `tf.python` that have all names of a public module, by the public one; "" is `tf` itself.
+# Modules below `tf.python` that have all names of public modules, by the public ones; "" is `tf` itself.
 _MODULES = {
     "": """
-        autograph.core.ag_ctx autograph.core.converter autograph.impl.api autograph.operators.control_flow
+        autograph.core.ag_ctx autograph.core.converter autograph.operators.control_flow
         client.pywrap_tf_session client.session compat.compat compat.v2_compat data.util.random_seed
         distribute.device_util distribute.estimator_training
         distribute.multi_worker_util distribute.shared_variable_creator
         distribute.values distribute.warm_starting_util
         eager.backprop eager.context eager.core eager.def_function eager.execute eager.execution_callbacks
         eager.function eager.tape eager.wrap_function framework.auto_control_deps
-        framework.combinations framework.common_shapes framework.composite_tensor framework.config
+        framework.combinations framework.common_shapes framework.composite_tensor
         framework.constant_op framework.device framework.device_spec framework.dtypes
         framework.error_interpolation framework.func_graph framework.function framework.function_def_to_graph
         framework.graph_to_function_def framework.importer framework.kernels framework.load_library
@@ -42,15 +42,15 @@ _MODULES = {
         ops.nn_grad ops.numerics ops.partitioned_variables ops.proto_ops ops.random_grad ops.random_ops
         ops.ref_variable ops.resource_variable_ops ops.resources ops.rnn_cell_wrapper_impl ops.rnn_grad
         ops.script_ops ops.sdca_ops ops.session_ops ops.sort_ops ops.sparse_grad ops.sparse_ops
-        ops.special_math_ops ops.standard_ops ops.state_grad ops.state_ops ops.stateful_random_ops
+        ops.special_math_ops ops.standard_ops ops.state_grad ops.state_ops
         ops.string_ops ops.summary_op_util ops.summary_ops_v2 ops.template
         ops.tensor_array_grad ops.tensor_array_ops ops.unconnected_gradients ops.variable_scope
         ops.variable_v1 ops.variables ops.variables_util ops.weights_broadcast_ops ops.while_loop ops.while_v2
-        platform.benchmark platform.build_info platform.control_imports platform.self_check
+        platform.build_info platform.control_imports platform.self_check
         platform.status_bar training.distribute training.distribute_lib 
         training.quantize_training training.saveable_object training.saver_test_utils
         training.saving.functional_saver training.saving.saveable_hook training.tracking.python_state
-        user_ops.user_ops util.all_util util.decorator_utils util.dispatch util.function_utils
+        module.module util.all_util util.decorator_utils util.dispatch util.function_utils
         util.keyword_args util.lazy_loader util.lock_util util.memory util.object_identity util.protobuf.compare
         util.serialization util.tf_contextlib util.tf_decorator util.tf_should_use util.tf_stack
     """,
@@ -65,11 +65,18 @@ _MODULES = {
     """,
     "distribute.cluster_resolver": """
         distribute.cluster_resolver distribute.cluster_resolver.cluster_resolver
-        distribute.cluster_resolver.gce_cluster_resolver distribute.cluster_resolver.kubernetes_cluster_resolver
+        distribute.cluster_resolver.gce_cluster_resolver
+        distribute.cluster_resolver.kubernetes_cluster_resolver
         distribute.cluster_resolver.slurm_cluster_resolver
         distribute.cluster_resolver.tfconfig_cluster_resolver
     """,
     "contrib.distribute": "distribute.distribute_config",
+    "autograph": "autograph.impl.api autograph.utils.ag_logging",
+    "autograph.experimental": "autograph.lang.directives",
+    "xla.experimental": "compiler.xla.xla",
+    "config config.experimental config.threading": "framework.config",
+    "random.experimental": "ops.stateful_random_ops",
+    "user_ops": "user_ops.user_ops",
     "bitwise": "ops.bitwise_ops",
     "random": "ops.stateless_random_ops",
     "sets": "ops.sets ops.sets_impl",
@@ -148,7 +155,7 @@ _MODULES = {
     "app": "platform.app",
     "resource_loader": "platform.resource_loader",
     "sysconfig": "platform.sysconfig",
-    "test": "eager.test platform.googletest platform.test",
+    "test": "eager.test platform.benchmark platform.googletest platform.test",
     "compat": "util.compat",
     "nest": "data.util.nest util.nest",
     "data": """
@@ -266,9 +273,9 @@ def _enum_values() -> dict[str, int]:
     }
 
 
-for _lender, _modules in _MODULES.items():
+for _lenders, _modules in _MODULES.items():
     for _module in _modules.split():
-        publish_module(f"python.{_module}", _lender, "", "math", "train", "nn")
+        publish_module(f"python.{_module}", *_lenders.split(), "", "math", "train", "nn")
 # Scripts import the debugger for an option that is seldom given; what it lacks is told when it is used.
 for _module in (
     "",

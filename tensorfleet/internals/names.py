@@ -104,6 +104,29 @@ _ALIASES = """
     register_tensor_conversion_function: framework.tensor_conversion_registry.register_tensor_conversion_function
     sparse.from_dense: ops.sparse_ops.from_dense
     strings.regex_full_match: ops.string_ops.regex_full_match
+    autograph.to_graph: autograph.impl.api.to_graph_v1
+    autograph.to_code: autograph.impl.api.to_code_v1
+    data.experimental.from_variant: data.ops.dataset_ops.from_variant
+    data.experimental.to_variant: data.ops.dataset_ops.to_variant
+    distribute.experimental.CollectiveCommunication: distribute.cross_device_ops.CollectiveCommunication
+    config.experimental.VirtualDeviceConfiguration: eager.context.VirtualDeviceConfiguration
+    debugging.get_log_device_placement: eager.context.get_log_device_placement
+    debugging.set_log_device_placement: eager.context.set_log_device_placement
+    experimental.function_executor_type: eager.context.function_executor_type
+    config.experimental_run_functions_eagerly: eager.def_function.run_functions_eagerly
+    set_random_seed: eager.context.set_global_seed
+    keras.layers.DenseFeatures: feature_column.dense_features.DenseFeatures
+    config.optimizer.get_jit: framework.config.get_optimizer_jit
+    config.optimizer.set_jit: framework.config.set_optimizer_jit
+    config.optimizer.get_experimental_options: framework.config.get_optimizer_experimental_options
+    config.optimizer.set_experimental_options: framework.config.set_optimizer_experimental_options
+    colocate_with: framework.ops._colocate_with
+    nondifferentiable_batch_function: ops.batch_ops.batch_function
+    experimental.output_all_intermediates: ops.control_flow_v2_toggles.output_all_intermediates
+    io.decode_proto: ops.proto_ops.decode_proto
+    io.encode_proto: ops.proto_ops.encode_proto
+    random.experimental.get_global_generator: ops.stateful_random_ops.global_generator
+    train.experimental.PythonState: training.tracking.python_state.PythonState
 """
 
 _INITIALIZERS = """
@@ -119,7 +142,8 @@ for _line in _ALIASES.strip().splitlines():
 for _name in _INITIALIZERS.split():
     publish(getattr(initializers, _name), f"python.ops.init_ops.{_name}")
 publish(initializers.Identity, "python.ops.init_ops.identity_initializer")
-publish(initializers._fans, "python.ops.init_ops._compute_fans")
+publish(initializers._fans, "python.ops.init_ops._compute_fans", "python.ops.init_ops_v2._compute_fans")
+publish(0xDECAFCAFFE, "python.ops.sparse_ops._DEFAULT_HASH_KEY")
 publish(initializers._float, "python.ops.init_ops._assert_float_dtype")
 
 for _dtype in dtypes._BY_ENUM.values():

@@ -60,8 +60,23 @@ def is_namedtuple(instance: Any, strict: bool = False) -> bool:
     )
 
 
+def _is_open(structure: Any, expand: bool) -> bool:
+    """Whether something has children: a structure, or a value of several tensors where those are expanded."""
+    return is_nested(structure) or (expand and nest._is_composite(structure))
+
+
+def _within(structure: Any) -> list:
+    """The children; of a value of several tensors, what it is made of is the only one."""
+    if is_nested(structure):
+        return _children(structure)
+    spec = nest._spec_of(structure)
+    return [nest._parts(structure) if spec is None else spec._to_components(structure)]
+
+
 def _keys(structure: Any) -> list:
     """What leads to each child."""
+    if not is_nested(structure):
+        return [type(structure).__name__]
     if isinstance(structure, Mapping):
         return _sorted_keys(structure)
     fields = getattr(structure, "_fields", None)
@@ -77,10 +92,12 @@ def assert_shallow_structure(
     check_subtrees_length: bool = True,
 ) -> None:
     """Raises unless one structure is like the top of another."""
-    if not is_nested(shallow_tree):
+    if not _is_open(shallow_tree, expand_composites):
         return
-    if not is_nested(input_tree):
+    if not _is_open(input_tree, expand_composites):
         raise TypeError(_NO_SEQUENCE.format(type(input_tree)))
+    if not is_nested(shallow_tree) or not is_nested(input_tree):
+        return _assert_shallow_composites(shallow_tree, input_tree, check_types)
     both = isinstance(shallow_tree, Mapping) and isinstance(input_tree, Mapping)
     if check_types and not both and not nest._same_type(shallow_tree, input_tree):
         raise TypeError(_TYPES.format(input_type=type(input_tree), shallow_type=type(shallow_tree)))
@@ -92,17 +109,26 @@ def assert_shallow_structure(
         assert_shallow_structure(mine, theirs, check_types, expand_composites, check_subtrees_length)
 
 
+def _assert_shallow_composites(shallow: Any, tree: Any, check_types: bool) -> None:
+    if is_nested(shallow) or is_nested(tree) or (check_types and type(shallow) is not type(tree)):
+        raise TypeError(_TYPES.format(input_type=type(tree), shallow_type=type(shallow)))
+    specs = nest._spec_of(shallow), nest._spec_of(tree)
+    if None not in specs:
+        specs[0].most_specific_compatible_type(specs[1])
+    assert_shallow_structure(_within(shallow), _within(tree), check_types, True)
+
+
 def _pairs(shallow: Any, tree: Any) -> list[tuple]:
     """The children of one structure with those of another; what only the other has is left out."""
     if isinstance(shallow, Mapping) and isinstance(tree, Mapping):
-        return [(child, tree[key]) for key, child in zip(_keys(shallow), _children(shallow), strict=True)]
-    return list(zip(_children(shallow), _children(tree), strict=False))
+        return [(child, tree[key]) for key, child in zip(_keys(shallow), _within(shallow), strict=True)]
+    return list(zip(_within(shallow), _within(tree), strict=False))
 
 
-def _up_to(shallow: Any, tree: Any) -> list:
-    if not is_nested(shallow):
+def _up_to(shallow: Any, tree: Any, expand: bool = False) -> list:
+    if not _is_open(shallow, expand):
         return [tree]
-    return [a for s, t in _pairs(shallow, tree) for a in _up_to(s, t)]
+    return [a for s, t in _pairs(shallow, tree) for a in _up_to(s, t, expand)]
 
 
 @_names("flatten_up_to")
@@ -115,7 +141,7 @@ def flatten_up_to(
 ) -> list:
     """The parts of a structure where a shallower one has its atoms."""
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length)
-    return _up_to(shallow_tree, input_tree)
+    return _up_to(shallow_tree, input_tree, expand_composites)
 
 
 @_names("map_structure_up_to")
@@ -124,27 +150,30 @@ def map_structure_up_to(shallow_tree: Any, func: Callable, *inputs: Any, **kwarg
     if not inputs:
         raise ValueError("Cannot map over no sequences")
     parts = [flatten_up_to(shallow_tree, each, **kwargs) for each in inputs]
-    return nest.pack_sequence_as(shallow_tree, [func(*each) for each in zip(*parts, strict=True)])
+    results = [func(*each) for each in zip(*parts, strict=True)]
+    return nest.pack_sequence_as(shallow_tree, results, kwargs.get("expand_composites", False))
 
 
-def _paths(structure: Any, path: tuple = ()) -> Iterator[tuple]:
-    if not is_nested(structure):
+def _paths(structure: Any, expand: bool = False, path: tuple = ()) -> Iterator[tuple]:
+    if not _is_open(structure, expand):
         yield path
         return
-    for key, child in zip(_keys(structure), _children(structure), strict=True):
-        yield from _paths(child, (*path, key))
+    for key, child in zip(_keys(structure), _within(structure), strict=True):
+        yield from _paths(child, expand, (*path, key))
 
 
-@_names("yield_flattened_paths")
+@_names("yield_flattened_paths", "yield_flat_paths")
 def yield_flattened_paths(structure: Any, expand_composites: bool = False) -> Iterator[tuple]:
     """The way to each atom, as a tuple of keys."""
-    return _paths(structure)
+    return _paths(structure, expand_composites)
 
 
 @_names("flatten_with_tuple_paths")
 def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple]:
     """Each atom behind the way to it."""
-    return list(zip(_paths(structure), nest.flatten(structure), strict=True))
+    return list(
+        zip(_paths(structure, expand_composites), nest.flatten(structure, expand_composites), strict=True)
+    )
 
 
 @_names("flatten_with_joined_string_paths")
@@ -152,7 +181,8 @@ def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple]:
     """Each atom behind the way to it, as one string."""
-    return [(separator.join(map(str, path)), atom) for path, atom in flatten_with_tuple_paths(structure)]
+    found = flatten_with_tuple_paths(structure, expand_composites)
+    return [(separator.join(map(str, path)), atom) for path, atom in found]
 
 
 @_names("flatten_with_tuple_paths_up_to")
@@ -165,7 +195,7 @@ def flatten_with_tuple_paths_up_to(
 ) -> list[tuple]:
     """The parts of a structure where a shallower one has its atoms, each behind the way to it."""
     parts = flatten_up_to(shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length)
-    return list(zip(_paths(shallow_tree), parts, strict=True))
+    return list(zip(_paths(shallow_tree, expand_composites), parts, strict=True))
 
 
 @_names("map_structure_with_tuple_paths_up_to")
@@ -177,8 +207,8 @@ def map_structure_with_tuple_paths_up_to(
         raise ValueError("Cannot map over no sequences")
     expand = kwargs.pop("expand_composites", False)
     parts = [flatten_up_to(shallow_tree, each, kwargs.get("check_types", True), expand) for each in inputs]
-    results = [func(path, *each) for path, *each in zip(_paths(shallow_tree), *parts, strict=True)]
-    return nest.pack_sequence_as(shallow_tree, results)
+    results = [func(path, *each) for path, *each in zip(_paths(shallow_tree, expand), *parts, strict=True)]
+    return nest.pack_sequence_as(shallow_tree, results, expand)
 
 
 @_names("map_structure_with_tuple_paths")
@@ -229,16 +259,21 @@ def get_traverse_shallow_structure(
 ) -> Any:
     """The top of a structure down to where `traverse_fn` says False; a structure of answers cuts below it."""
     answer = traverse_fn(structure)
-    if not is_nested(structure):
+    if not _is_open(structure, expand_composites):
         if not isinstance(answer, bool):
             raise TypeError(f"traverse_fn returned structure: {answer} for non-structure: {structure}")
         return answer
     if isinstance(answer, bool):
         if not answer:
             return False
-        return _like(
-            structure, [get_traverse_shallow_structure(traverse_fn, c) for c in _children(structure)]
-        )
+        below = [
+            get_traverse_shallow_structure(traverse_fn, c, expand_composites) for c in _within(structure)
+        ]
+        if is_nested(structure):
+            return _like(structure, below)
+        return nest.pack_sequence_as(structure, nest.flatten(below, True), True)
+    if not is_nested(answer):
+        raise TypeError(f"traverse_fn returned a non-bool scalar: {answer} for input: {structure}")
     assert_shallow_structure(answer, structure)
     found = []
     for told, child in zip(_children(answer), _children(structure), strict=True):
@@ -246,7 +281,7 @@ def get_traverse_shallow_structure(
             raise TypeError(
                 f"traverse_fn didn't return a depth=1 structure of bools. saw: {told} for structure: {child}"
             )
-        found.append(get_traverse_shallow_structure(traverse_fn, child) if told else False)
+        found.append(get_traverse_shallow_structure(traverse_fn, child, expand_composites) if told else False)
     return _like(answer, found)
 
 

@@ -45,27 +45,6 @@ def is_ragged(value: Any) -> bool:
     return isinstance(value, (RaggedTensor, RaggedTensorValue))
 
 
-@export(_TENSOR + "convert_to_tensor_or_ragged_tensor")
-def convert_to_tensor_or_ragged_tensor(
-    value: Any, dtype: Any = None, preferred_dtype: Any = None, name: str | None = None
-) -> Any:
-    """A value as a tensor; what is ragged as a ragged tensor."""
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    if isinstance(value, RaggedTensor):
-        if wanted is not None and not wanted.is_compatible_with(value.dtype):
-            raise ValueError(
-                f"Tensor conversion requested dtype {wanted.name} for RaggedTensor with dtype {value.dtype.name}: "
-                f"{value!r}"
-            )
-        return value
-    if isinstance(value, RaggedTensorValue):
-        flat = find("convert_to_tensor")(
-            value.flat_values, wanted, name=name, preferred_dtype=preferred_dtype
-        )
-        return RaggedTensor.from_nested_row_splits(flat, value.nested_row_splits, validate=False)
-    return find("convert_to_tensor")(value, wanted, name=name, preferred_dtype=preferred_dtype)
-
-
 @export(_TENSOR + "match_row_splits_dtypes")
 def match_row_splits_dtypes(*tensors: Any, **kwargs: Any) -> Any:
     """Tensors of which all ragged ones count rows with one type; with `return_dtype`, that type first."""

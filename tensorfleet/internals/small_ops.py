@@ -172,3 +172,17 @@ def extract_glimpse_v2(
         noise=noise,
         name=name,
     )
+
+
+@export("python.ops.random_grad.add_leading_unit_dimensions")
+def add_leading_unit_dimensions(x: Any, num_dimensions: Any) -> Tensor:
+    """The same elements behind dimensions of size one."""
+    made = to_tensor(x)
+    ones = apply("Fill", apply("Reshape", num_dimensions, [1]), 1)
+    return apply("Reshape", made, apply("ConcatV2", [ones, apply("Shape", made)], 0))
+
+
+@export("python.ops.array_ops.batch_gather_nd")
+def batch_gather_nd(params: Any, indices: Any, batch_dims: int, name: str | None = None) -> Tensor:
+    """`tf.gather_nd` of each element of a batch of any number of dimensions."""
+    return find("gather_nd")(params, indices, name=name, batch_dims=batch_dims)

@@ -88,10 +88,11 @@ class TFDecorator:
         self._decorator_doc = decorator_doc
         self._decorator_argspec = decorator_argspec
         self.__name__ = getattr(target, "__name__", type(target).__name__)
+        self.__qualname__ = getattr(target, "__qualname__", type(target).__qualname__)
         self.__doc__ = decorator_doc or getattr(target, "__doc__", None) or ""
 
     def __get__(self, obj: Any, objtype: Any) -> Any:
-        return functools.partial(self, obj)
+        return self._decorated_target.__get__(obj, objtype)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._decorated_target(*args, **kwargs)
@@ -133,11 +134,14 @@ def make_decorator(
     name = decorator_name or inspect.stack()[1][3]
     decorator = TFDecorator(name, target, decorator_doc, decorator_argspec)
     decorator_func._tf_decorator = decorator
-    for attribute in ("__name__", "__module__"):
+    for attribute in ("__name__", "__qualname__", "__module__"):
         if hasattr(target, attribute):
             setattr(decorator_func, attribute, getattr(target, attribute))
+    # What the function was given besides, unless the decorated form has its own.
+    for attribute, value in getattr(target, "__dict__", {}).items():
+        decorator_func.__dict__.setdefault(attribute, value)
     decorator_func.__doc__ = decorator.__doc__
-    decorator_func.__wrapped__ = target
+    decorator_func.__wrapped__ = decorator_func.__original_wrapped__ = target
     return decorator_func
 
 
@@ -196,11 +200,9 @@ def get_func_name(func: Any) -> str:
     _, func = unwrap(func)
     if not callable(func):
         raise ValueError("Argument must be callable")
-    if inspect.isfunction(func) or inspect.ismethod(func):
-        return func.__name__
-    if isinstance(func, functools.partial):
-        return get_func_name(func.func)
-    return str(type(func))
+    if inspect.ismethod(func):
+        return f"{type(func.__self__).__name__}.{func.__func__.__name__}"
+    return func.__name__ if inspect.isfunction(func) else str(type(func))
 
 
 @export("python.util.function_utils.get_func_code")

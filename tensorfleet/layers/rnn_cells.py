@@ -17,7 +17,7 @@ from tensorfleet.layers.specs import InputSpec
 from tensorfleet.ops.array_build import zeros
 from tensorfleet.ops.array_join import concat
 from tensorfleet.properties import readonly
-from tensorfleet.shapes import TensorShape
+from tensorfleet.shapes import TensorShape, unknown_shape
 from tensorfleet.variables.initializers import Constant
 from tensorfleet.variables.scope import get_variable_scope, variable_scope
 
@@ -31,8 +31,8 @@ def _concat(prefix: Any, suffix: Any) -> tuple[Tensor, TensorShape]:
         if isinstance(part, Tensor):
             tensor = find("expand_dims")(part, 0) if part.shape.rank == 0 else part
             value = constant_value(tensor)
-            count = tensor.shape.as_list()[0]
-            static = TensorShape(value.tolist() if value is not None else [None] * count)
+            count = tensor.shape.as_list()[0] if tensor.shape.rank is not None else None
+            static = unknown_shape(count) if value is None else TensorShape(value.tolist())
         else:
             static = TensorShape([part] if isinstance(part, int) or part is None else part)
             if not static.is_fully_defined():

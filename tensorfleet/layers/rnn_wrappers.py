@@ -150,11 +150,15 @@ class Wrapper(RNNCell):
         return cell(inputs, state, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        return {"cell": self.cell}
+        return {"cell": {"class_name": type(self.cell).__name__, "config": self.cell.get_config()}}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        return cls(**config)
+        cell = config["cell"]
+        if isinstance(cell, dict):
+            own = (custom_objects or {}).get(cell["class_name"])
+            cell = (own or find(f"nn.rnn_cell.{cell['class_name']}")).from_config(cell["config"])
+        return cls(**{**config, "cell": cell})
 
 
 @export("nn.rnn_cell.DropoutWrapper", "contrib.rnn.DropoutWrapper")
@@ -252,7 +256,12 @@ class DropoutWrapper(Wrapper):
 
     def get_config(self) -> dict[str, Any]:
         keep = {f"{k}_keep_prob": p for k, p in self._keep.items()}
-        return {"cell": self.cell, **keep, "variational_recurrent": self._variational, "seed": self._seed}
+        return {
+            **super().get_config(),
+            **keep,
+            "variational_recurrent": self._variational,
+            "seed": self._seed,
+        }
 
 
 def _drop_unless_cells(state: Any) -> Any:
@@ -316,7 +325,7 @@ class ResidualWrapper(Wrapper):
         return nest.map_structure(lambda i, o: i + o, inputs, outputs), new_state
 
     def get_config(self) -> dict[str, Any]:
-        return {"cell": self.cell, "residual_fn": self._residual_fn}
+        return {**super().get_config(), "residual_fn": self._residual_fn}
 
 
 @export("nn.rnn_cell.DeviceWrapper", "contrib.rnn.DeviceWrapper")
@@ -340,4 +349,4 @@ class DeviceWrapper(Wrapper):
             return cell(inputs, state, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        return {"cell": self.cell, "device": self._device}
+        return {**super().get_config(), "device": self._device}

@@ -136,7 +136,11 @@ def convolution(
         if all(r == 1 for r in rates):
             return convolve(x, count, padding)
         sizes = w.shape.as_list()[:count]
-        return with_space_to_batch(x, rates, padding, convolve, sizes, data_format=data_format)
+        made = with_space_to_batch(x, rates, padding, convolve, sizes, data_format=data_format)
+        if str(data_format or "").startswith("NC") and made.shape.rank is not None:
+            # Sizes of space that are not known hide that of the channels in front of them.
+            made.set_shape([None, w.shape[-1].value, *[None] * count])
+        return made
 
 
 def _undilated(count: int, x: Tensor, w: Tensor, steps: list, padding: Any, layout: Any, name: str) -> Tensor:

@@ -93,8 +93,15 @@ def _nd_shape(op: Operation, resize: Any) -> TensorShape:
     if dims is None:
         return UNKNOWN
     if blocks is None:
-        return unknown_shape(len(dims))
+        # What lies behind the blocks stays as it is; how much that is may be known without their sizes.
+        return (
+            unknown_shape(len(dims))
+            if count is None
+            else TensorShape._of((*(None,) * (count + 1), *dims[count + 1 :]))
+        )
     sizes = ints(blocks)
+    if any(size < 1 for size in sizes):
+        raise ValueError(f"block_shape must be positive, got {bracketed(sizes)}")
     if edges is None:
         free = tuple(None if 1 <= i <= len(sizes) else d for i, d in enumerate(dims))
         return TensorShape._of(resize(free, sizes, np.zeros((len(sizes), 2), np.int64), ValueError))

@@ -232,7 +232,7 @@ def _matrix_diag_shape(op: Operation) -> TensorShape:
     "diagonal: T[1+] -> output: T",
     "T: type",
     shape=_matrix_diag_shape,
-    words={"diagonal": "input must be at least 1-dim, received shape: {}"},
+    words={"diagonal": "diagonal must be at least 1-dim, received shape: {}"},
     examples=[case(_V), case(_M[0]), case(np.array([], np.float32), grad=False)],
 )
 def _matrix_diag(xp: Any, x: Any) -> Any:
@@ -282,7 +282,7 @@ def _matrix_set_diag_shape(op: Operation) -> TensorShape:
     "input: T[2+], diagonal: T[1+] -> output: T",
     "T: type",
     shape=_matrix_set_diag_shape,
-    words={"input": _AT_LEAST_2},
+    words={"input": _AT_LEAST_2, "diagonal": "diagonal must be at least 1-dim, received shape: {}"},
     examples=[case(_M, np.array([[7, 8], [9, 6]], np.float32)), case(_M[0], np.array([5, 4], np.float32))],
 )
 def _matrix_set_diag(xp: Any, x: Any, diagonal: Any) -> Any:

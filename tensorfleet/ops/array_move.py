@@ -413,6 +413,8 @@ def _reversed_shape(op: Operation) -> TensorShape:
 )
 def _reverse_sequence(xp: Any, x: Any, lengths: Any, *, seq_dim: int, batch_dim: int, check: Any) -> Any:
     rank, steps = len(x.shape), x.shape[seq_dim]
+    if batch_dim == seq_dim:
+        raise invalid(f"batch_dim == seq_dim == {seq_dim}")
     if len(lengths.shape) != 1 or lengths.shape[0] != x.shape[batch_dim]:
         raise invalid(
             f"Length of seq_lengths != input.dims({batch_dim}), ({lengths.shape} vs. {x.shape[batch_dim]})"

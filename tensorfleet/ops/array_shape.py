@@ -239,7 +239,9 @@ def _reshape(xp: Any, x: Any, target: Any) -> Any:
                 "reshape cannot infer the missing input size for an empty tensor unless all specified input "
                 "sizes are non-zero"
             )
-        return x.reshape(tuple(0 if d == -1 else d for d in dims))
+        # Of what holds nothing, the dimensions that are not 0 say how large the missing one is.
+        missing = math.prod([d for d in x.shape if d]) // math.prod([d for d in dims if d > 0])
+        return x.reshape(tuple(missing if d == -1 else d for d in dims))
     if count % known:
         raise invalid(
             f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple "

@@ -15,6 +15,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.array_shape import rank as rank_of
 from tensorfleet.ops.array_shape import shape
 from tensorfleet.ops.basic import no_op, with_dependencies
@@ -164,13 +165,13 @@ def assert_near(
         narrow = kind in (dtypes.bfloat16, dtypes.float16)
         eps = 10 * float(np.finfo(np.float32 if kind == dtypes.bfloat16 else kind.np_dtype).eps)
         eps = 10 * 2.0**-7 if narrow and kind == dtypes.bfloat16 else eps
-        relative = to_tensor(eps if rtol is None else rtol, kind, name="rtol")
-        absolute = to_tensor(eps if atol is None else atol, kind, name="atol")
+        relative = to_tensor(eps if rtol is None else rtol, kind.real_dtype, name="rtol")
+        absolute = to_tensor(eps if atol is None else atol, kind.real_dtype, name="atol")
         if data is None:
             said = f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}"
             data = [message or "", said, f"x ({a.name}) = ", a, f"y ({b.name}) = ", b]
-        allowed = absolute + relative * apply("Abs", b)
-        return Assert(reduce_all(apply("Less", apply("Abs", a - b), allowed)), data, summarize=summarize)
+        allowed = absolute + relative * abs(b)
+        return Assert(reduce_all(apply("Less", abs(a - b), allowed)), data, summarize=summarize)
 
 
 # -- ranks, types, shapes ----------------------------------------------------------------------------
@@ -210,7 +211,12 @@ def _check_rank(
         condition = built(actual, wanted[0])
         for r in wanted[1:]:
             condition = apply("LogicalOr", condition, built(actual, r))
-        return Assert(condition, data, summarize=summarize)
+        # A vector where one number is meant would be compared with each of its elements.
+        asked = [r for r, k in zip(wanted, known, strict=True) if k is None]
+        scalars = [assert_rank(r, 0, data=["Rank must be a scalar. Received rank: ", r]) for r in asked]
+        return Assert(
+            with_dependencies(scalars, condition) if scalars else condition, data, summarize=summarize
+        )
 
 
 @export("assert_rank", "debugging.assert_rank")
@@ -285,7 +291,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 @export("assert_proper_iterable", "debugging.assert_proper_iterable")
 def assert_proper_iterable(values: Any) -> None:
     """Raises TypeError unless `values` is a collection, and neither a tensor, an array nor text."""
-    refused = (Tensor, np.ndarray, bytes, str)
+    refused = (Tensor, SparseTensor, np.ndarray, bytes, str)
     if isinstance(values, refused):
         raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
     if not hasattr(values, "__iter__"):
@@ -297,15 +303,19 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> dtypes.DT
     """The floating-point type that all `tensors` share (and `dtype`, if given); ValueError otherwise."""
     found = None if dtype is None else dtypes.as_dtype(dtype)
     first = None
-    for t in tensors or ():
+    for t in filter(lambda t: t is not None, tensors or ()):
         if found is not None and t.dtype.base_dtype != found:
-            like = f" as {first.name}" if first is not None else ""
-            raise ValueError(f"{t.name}, type={t.dtype!r}, must be of the same type ({found!r}){like}.")
+            like = f" as {_name_of(first)}" if first is not None else ""
+            raise ValueError(f"{_name_of(t)}, type={t.dtype!r}, must be of the same type ({found!r}){like}.")
         found, first = t.dtype.base_dtype, first if first is not None else t
     found = found or dtypes.float32
     if not found.is_floating:
         raise ValueError(f"Expected floating point type, got {found}.")
     return found
+
+
+def _name_of(tensor: Any) -> str:
+    return getattr(tensor, "name", None) or repr(tensor)
 
 
 @export("is_numeric_tensor", "debugging.is_numeric_tensor")

@@ -153,9 +153,7 @@ def norm(
 def _check_norm(ord: Any, axis: Any) -> bool:
     """Whether matrix norms are asked for; raises for an order that does not exist."""
     if isinstance(axis, (tuple, list)):
-        if len(axis) != 2:
-            raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
-        if axis[0] == axis[1]:
+        if len(axis) != 2 or axis[0] == axis[1] or not all(isinstance(a, (int, np.integer)) for a in axis):
             raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
         if ord not in _NAMED:
             raise ValueError(f"'ord' must be a supported matrix norm in {list(_NAMED)}, got {ord}")

@@ -17,7 +17,6 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array_build import eye
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import POSITIVE, REAL, conj, shape_of, unbroadcast, wide
 from tensorfleet.ops.examples import case
@@ -167,6 +166,10 @@ def _einsum_shape(op: Operation) -> TensorShape:
                 raise ValueError(
                     f"Expected dimension {sizes[label]} at axis '{label}' but got dimension {size}"
                 )
+    if dots.rank and "..." not in output:
+        raise ValueError(
+            f"Output subscripts {output!r} contain no ellipsis, but the inputs have {dots} for one"
+        )
     result: list[int | None] = []
     for piece in re.findall(r"\.\.\.|.", output):
         result += dots.as_list() if piece == "..." else [sizes.get(piece)]
@@ -194,8 +197,9 @@ def _einsum(xp: Any, inputs: list, *, equation: bytes) -> Any:
             left, right, result = orders
             made = batched_product(wide(inputs[0]).transpose(left), wide(inputs[1]).transpose(right))
             return made.transpose(result).astype(dtype, copy=False)
-        return xp.einsum(equation.decode(), *map(wide, inputs), **extra).astype(dtype)
-    except (ValueError, TypeError) as e:
+        text, terms = _tied(equation.decode(), [wide(x) for x in inputs])
+        return xp.einsum(text, *terms, **extra).astype(dtype)
+    except (ValueError, TypeError, IndexError) as e:
         raise errors.invalid(f"Einsum '{equation.decode()}' failed: {e}") from e
 
 
@@ -223,6 +227,35 @@ def _batched(equation: str) -> tuple[list[int], ...] | None:
     )
 
 
+def _tied(equation: str, inputs: list) -> tuple[str, list]:
+    """An equation in which no label is twice in the output: an identity matrix ties the second to the first."""
+    terms, output = _parts(equation)
+    if "..." not in output and any(
+        "..." in t and x.ndim > len(t) - 3 for t, x in zip(terms, inputs, strict=True)
+    ):
+        raise ValueError("Output contains no ellipsis, but the inputs have dimensions for one")
+    spare = iter(sorted(set(string.ascii_letters) - set(equation)))
+    seen, target = set(), []
+    for piece in re.findall(r"\.\.\.|.", output):
+        if piece in seen:
+            other = next(spare)
+            inputs = [*inputs, np.eye(_size_of(piece, terms, inputs), dtype=inputs[0].dtype)]
+            terms, piece = [*terms, piece + other], other
+        seen.add(piece)
+        target.append(piece)
+    return f"{','.join(terms)}->{''.join(target)}", inputs
+
+
+def _size_of(label: str, terms: list[str], inputs: list) -> int:
+    term, x = next((t, x) for t, x in zip(terms, inputs, strict=False) if label in t)
+    return int(x.shape[_axis_of(label, term)])
+
+
+def _axis_of(label: str, term: str) -> int:
+    before, dots, _ = term.partition("...")
+    return term.index(label) - (len(term) if dots and label not in before else 0)
+
+
 @gradient("Einsum")
 def _einsum_grad(op: Operation, dy: Any) -> list:
     inputs, output = _parts(op.get_attr("equation").decode())
@@ -234,57 +267,50 @@ def _einsum_input_grad(op: Operation, inputs: list[str], output: str, k: int, dy
     x, labels = op.inputs[k], inputs[k]
     others = [i for i in range(len(inputs)) if i != k]
     available = set(output) | {c for i in others for c in inputs[i]}
-    dots = "..." if "..." in labels else ""
+    dots = "..." if "..." in labels and "." in available else ""
     named = labels.replace("...", "")
-    unique = "".join(dict.fromkeys(named))
-    kept = "".join(c for c in unique if c in available)
+    kept = "".join(c for c in named if c in available)
     source = ",".join([output, *(inputs[i] for i in others)])
-    target = dots + kept
-    g = apply("Einsum", [dy, *(conj(op.inputs[i]) for i in others)], equation=f"{source}->{target}")
+    every = "..." if "." in available else ""
+    g = apply("Einsum", [dy, *(conj(op.inputs[i]) for i in others)], equation=f"{source}->{every + kept}")
+    if every and not dots:
+        surplus = apply("Rank", g) - len(kept)
+        g = apply("Sum", g, apply("Range", 0, surplus, 1, name="range"))
     if not dots and kept == named:
         return g
-    if len(unique) < len(named):
-        return _to_diagonal(g, x, labels, kept, unique)
-    # Labels found in this input alone were summed there: their gradient is the same everywhere.
+    # Labels found in this input alone were summed there: their gradient is the same wherever they agree.
+    alone = "".join(dict.fromkeys(c for c in named if c not in available))
+    if len(alone) < len(named) - len(kept):
+        sizes = apply("Pack", [shape_of(x)[_axis_of(c, labels)] for c in alone])
+        ones = apply("Fill", sizes, np.ones((), g.dtype.base_dtype.np_dtype))
+        have, kept = f"{dots}{kept},{alone}", named
+        g = apply("Einsum", [g, ones], equation=f"{have}->{dots}{named}")
     ordered = f"{labels}->{dots}{named}" if dots and not labels.startswith("...") else ""
-    like = apply("Einsum", [x], equation=ordered) if ordered else x
-    for i, c in enumerate(named):
-        if c not in kept:
-            g = apply("ExpandDims", g, i - len(named) if dots else i)
+    like = _moved(x, labels) if ordered else x
+    for i in reversed([i for i, c in enumerate(named) if kept != named and c not in kept]):
+        g = apply("ExpandDims", g, i - len(named))
     g, _ = unbroadcast(like, g, g, None) if dots else (g, None)
     g = apply("BroadcastTo", g, shape_of(like)) if kept != named else g
-    return apply("Einsum", [g], equation=f"{dots}{named}->{labels}") if ordered else g
+    return _moved_back(g, labels) if ordered else g
 
 
-def _to_diagonal(g: Tensor, x: Tensor, labels: str, kept: str, unique: str) -> Tensor:
-    """Puts a gradient on the diagonal of axes that share a label, zeros elsewhere."""
-    named = labels.replace("...", "")
-    dots = "..." if "..." in labels else ""
-    front = apply("Einsum", [x], equation=f"{labels}->{dots}{unique}")
-    missing = [i for i, c in enumerate(unique) if c not in kept]
-    for i in missing:
-        g = apply("ExpandDims", g, i - len(unique))
-    if dots:
-        g, _ = unbroadcast(front, g, g, None)
-    g = apply("BroadcastTo", g, shape_of(front)) if missing else g
-    # Each repetition of a label gets one of its own, and an identity matrix ties the two together.
+def _distinct(labels: str) -> str:
+    """Labels for the same axes of which none is twice."""
     spare = iter(sorted(set(string.ascii_letters) - set(labels)))
-    renamed, ties = [], []
-    for position, c in enumerate(named):
-        if named.index(c) == position:
-            renamed.append(c)
-            continue
-        other = next(spare)
-        renamed.append(other)
-        size = apply("Shape", front)[unique.index(c) - len(unique)]
-        ties.append((c + other, eye(size, dtype=g.dtype.base_dtype)))
-    for pair, identity in ties:
-        have = dots + unique
-        unique += pair[1]
-        g = apply("Einsum", [g, identity], equation=f"{have},{pair}->{dots}{unique}")
-    letters = iter(renamed)
-    target = "".join(piece if piece == "..." else next(letters) for piece in re.findall(r"\.\.\.|.", labels))
-    return apply("Einsum", [g], equation=f"{dots}{unique}->{target}")
+    named = labels.replace("...", "")
+    letters = iter([c if named.index(c) == i else next(spare) for i, c in enumerate(named)])
+    return "".join(piece if piece == "..." else next(letters) for piece in re.findall(r"\.\.\.|.", labels))
+
+
+def _moved(x: Tensor, labels: str) -> Tensor:
+    """The axes without a label in front of those that have one."""
+    once = _distinct(labels)
+    return apply("Einsum", [x], equation=f"{once}->...{once.replace('...', '')}")
+
+
+def _moved_back(x: Tensor, labels: str) -> Tensor:
+    once = _distinct(labels)
+    return apply("Einsum", [x], equation=f"...{once.replace('...', '')}->{once}")
 
 
 @export("linalg.einsum", "einsum")
@@ -295,7 +321,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         raise TypeError(f"invalid keyword arguments for this function: {', '.join(sorted(kwargs))}")
     equation = equation.replace(" ", "")
     match = re.fullmatch(r"([a-zA-Z.,]*)(->[a-zA-Z.]*)?", equation)
-    if not match or "." in equation.replace("...", ""):
+    repeated = any(term.count("...") > 1 for term in re.split(",|->", equation))
+    if not match or repeated or "." in equation.replace("...", ""):
         raise ValueError(f"Indices have incorrect format: {equation}")
     terms = match.group(1).split(",")
     if len(terms) != len(inputs):
@@ -304,9 +331,12 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         )
     if match.group(2) is None:
         equation += "->" + _implied_output(match.group(1))
-    unknown = set(equation.partition("->")[2]) - set(match.group(1))
+    unknown = set(equation.partition("->")[2]) - set(match.group(1)) - {"."}
     if unknown:
         raise ValueError(f"Unknown output labels {sorted(unknown)} in equation {equation!r}")
+    named = equation.partition("->")[2].replace("...", "")
+    if len(set(named)) < len(named):
+        raise ValueError(f"Output labels appear more than once in equation {equation!r}")
     with name_scope(name, "einsum", [*inputs]):
         return apply("Einsum", [to_tensor(x) for x in inputs], equation=equation)
 

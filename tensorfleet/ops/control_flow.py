@@ -115,7 +115,7 @@ def _branch(context: CondContext, fn: Callable, strict: bool) -> tuple[Any, list
 
 def _alone(result: Any) -> Any:
     """The one element of a list or tuple: one branch may return it without the other's list."""
-    return result[0] if type(result) in (list, tuple) and len(result) == 1 else result
+    return result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result
 
 
 def with_summaries(fn: Callable) -> Any:
@@ -247,6 +247,25 @@ def smart_constant_value(pred: Any) -> bool | None:
     raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {type(pred)}")
 
 
+@export("python.framework.smart_cond.smart_case", "contrib.framework.smart_case")
+def smart_case(
+    pred_fn_pairs: Any, default: Callable | None = None, exclusive: bool = False, name: str = "smart_case"
+) -> Any:
+    """`tf.case`, without the functions whose predicates are known to be false, or to come after a true one."""
+    given = pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
+    open_pairs = []
+    for pred, fn in given:
+        value = smart_constant_value(pred)
+        if value is None:
+            open_pairs.append((pred, fn))
+        elif value:
+            default = fn
+            break
+    if not open_pairs and default is not None:
+        return default()
+    return case(open_pairs, default, exclusive, name=name)
+
+
 @export("case")
 def case(
     pred_fn_pairs: Any,
@@ -307,9 +326,8 @@ def _forced(pairs: list) -> tuple[Callable, list]:
     rest, last_fn = pairs[:-1], pairs[-1][1]
 
     def checked() -> Any:
-        names = ", ".join(p.name for p in preds)
         any_true = apply("Any", apply("Pack", preds), 0)
-        message = f"None of conditions evaluated as True. Conditions: ({names}), Values:"
+        message = "Input error: None of conditions evaluated as True:"
         with control_dependencies([Assert(any_true, [message, apply("Pack", preds)], summarize=len(preds))]):
             return last_fn()
 

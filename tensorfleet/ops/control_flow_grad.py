@@ -74,6 +74,9 @@ def _switch_grad(op: Operation, when_false: Any, when_true: Any) -> list:
         return [_merged_rows(op, grads), None]
     dtype = known.dtype.base_dtype
     made = [_dense(g) if g is not None else _zeros(op, i, dtype) for i, g in enumerate(grads)]
+    if op._get_control_flow_context() is None:
+        # Without a cond around it the gradients are there whichever branch is taken.
+        made = [switch(g, op._inputs[1])[i] for i, g in enumerate(made)]
     merged = apply("Merge", made, name="cond_grad")[0]
     if op._inputs[0].dtype.name != "resource":
         merged._shape = (
@@ -163,11 +166,11 @@ class LoopGradient:
         """Adds a counter of iterations to the forward loop."""
         forward = self.forward
         graph = get_default_graph()
-        with control_dependencies(None), _context(graph, forward.outer_context):
+        with control_dependencies(None), inside_of(graph, forward.outer_context):
             zero = constant(0, "int32", name="f_count")
         if self.outer is not None:  # the pushes of one run of an inner loop come before those of the next
             zero._op._add_control_input(self.outer.counted)
-        with control_dependencies(None), _context(graph, forward):
+        with control_dependencies(None), inside_of(graph, forward):
             entered = forward.add_variable(zero, name="f_count")
             merged = forward.add_merge(entered)
             halves = switch(merged, forward._pivot)
@@ -252,7 +255,7 @@ class LoopGradient:
             outside = inside._op._inputs[0]
             with name_scope(inside._op.name + "_grad"):
                 grad = _dense(grad)
-                with _context(grad.graph, loop.outer_context):
+                with inside_of(grad.graph, loop.outer_context):
                     zeros = _zeros_for(outside, grad)
                 merged = loop.add_merge(loop.add_variable(zeros, name="b_acc"))
                 if outside.dtype.name != "resource":
@@ -270,6 +273,9 @@ class LoopGradient:
         context = output_context(tensor._op)
         if while_context(context) is not self.forward:
             return None
+        # The handle of a variable is the same in every turn, under whatever name a function has it.
+        while tensor.dtype.name == "resource" and tensor._op.type == "Identity":
+            tensor = tensor._op._inputs[0]
         if is_constant_enter(tensor._op):
             return loop.AddValue(tensor._op._inputs[0])
         known = copied_constant(tensor) if tensor._op.type == "Const" else None
@@ -280,13 +286,13 @@ class LoopGradient:
     def _popped(self, loop: WhileContext, tensor: Tensor, context: Any) -> Tensor:
         graph = tensor.graph
         forward = self.forward
-        with control_dependencies(None), _context(graph, self.called_in):
+        with control_dependencies(None), inside_of(graph, self.called_in):
             stack = apply("StackV2", constant(-1, "int32"), elem_type=tensor.dtype.base_dtype, name="f_acc")
-        with control_dependencies(None), _context(graph, context):
+        with control_dependencies(None), inside_of(graph, context):
             pushed = apply("StackPushV2", stack, tensor, swap_memory=forward.swap_memory)
         pushed._op._add_control_input(self.counted)
         self._keep(pushed._op, context)
-        with control_dependencies(None), _context(graph, loop):
+        with control_dependencies(None), inside_of(graph, loop):
             handle = loop.AddValue(stack)
             for branch in _branches(context, forward):
                 handle = switch(handle, loop.AddValue(branch.pred))[branch.branch]
@@ -316,13 +322,13 @@ class LoopGradient:
 
 def _trigger(context: WhileContext, name: str) -> Operation:
     """Something in a loop to wait for, that itself waits for nothing yet."""
-    with control_dependencies(None), _context(get_default_graph(), context):
+    with control_dependencies(None), inside_of(get_default_graph(), context):
         made = apply("ControlTrigger", name=name)
     made._control_inputs = []
     return made
 
 
-class _context:
+class inside_of:
     """Makes operations in a given control flow context, whatever surrounds."""
 
     def __init__(self, graph: Any, context: Any) -> None:

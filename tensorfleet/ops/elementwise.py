@@ -163,9 +163,12 @@ def _repeated(x: Tensor, y: Tensor) -> list[int] | None:
 
 
 def _summed(g: Any, x: Tensor, axes: list[int] | None) -> Any:
-    if g is None or not axes:
+    if g is None:
         return g
-    g = apply("Sum", g, np.array(axes, np.int32))
+    if axes:
+        g = apply("Sum", g, np.array(axes, np.int32))
+    elif not isinstance(g, Tensor) or g.shape.rank is None or x.shape.rank is None:
+        return g
     if g.shape.rank is not None and g.shape.rank == x.shape.rank:
         return g
     return apply("Reshape", g, shape_of(x))

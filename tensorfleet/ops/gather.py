@@ -342,27 +342,34 @@ def _size_type(indices: Tensor) -> Any:
 @export("gather_nd", "manip.gather_nd")
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """The elements or slices of `params` at the positions in the last dimension of `indices`."""
-    if batch_dims:
+    if isinstance(batch_dims, Tensor) or batch_dims:
         return _batch_gather_nd(params, indices, batch_dims, name)
     if hasattr(params, "gather_nd"):
         return params.gather_nd(indices, name=name)
     return apply("GatherNd", params, indices, name=name)
 
 
-def _batch_gather_nd(params: Any, indices: Any, batch_dims: int, name: str | None) -> Tensor:
+def _batch_gather_nd(params: Any, indices: Any, batch_dims: Any, name: str | None) -> Tensor:
     """Puts each entry's place in the batch in front of its index."""
     with name_scope(name, "BatchGatherND", [params, indices]):
         params, indices = to_tensor(params, name="params"), to_tensor(indices, name="indices")
         rank = indices.shape.rank
-        if rank is None:
-            raise ValueError("Batched gather_nd does not support indices of unknown rank.")
-        if not 0 < batch_dims < rank:
+        known = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
+        if known is None or np.size(known) != 1:
+            raise TypeError("batch_dims must be one integer that is known when the graph is built.")
+        batch_dims = int(np.reshape(known, ()))
+        if rank is not None and batch_dims >= rank:
             raise ValueError(f"batch_dims = {batch_dims} must be less than rank(indices) = {rank}")
+        if params.shape.rank is not None and batch_dims >= params.shape.rank:
+            raise ValueError(
+                f"batch_dims = {batch_dims} must be less than rank(params) = {params.shape.rank}"
+            )
         lead = shape_of(indices)[:-1]
         places = []
         for k in range(batch_dims):
             line = apply("Cast", apply("Range", 0, shape_of(indices)[k], 1), DstT=indices.dtype)
-            line = reshape(line, [-1 if i == k else 1 for i in range(rank - 1)])
+            behind = apply("Fill", apply("Reshape", apply("Rank", indices) - (k + 2), [1]), 1)
+            line = reshape(line, apply("ConcatV2", [[1] * k + [-1], behind], 0))
             places.append(apply("ExpandDims", apply("BroadcastTo", line, lead), -1))
         return apply("GatherNd", params, apply("ConcatV2", [*places, indices], -1))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
+import logging as python_logging
 import os
 import secrets
 import sys
@@ -25,6 +27,7 @@ from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.basic import c_name, unknown_like
 from tensorfleet.ops.common import SCALAR, same_as_input
 from tensorfleet.ops.interrupting import Background, Call
+from tensorfleet.platform import logging
 from tensorfleet.shapes import TensorShape
 
 # -- Python functions --------------------------------------------------------------------------------
@@ -309,8 +312,8 @@ def _string_format(ctx: Any, inputs: list, *, template: bytes, placeholder: byte
     return out
 
 
-def _with_edges(value: Any, limit: int) -> str:
-    """An array with the first and last `limit` elements of each axis."""
+def _with_edges(value: Any, limit: int, depth: int = 0) -> str:
+    """An array with the first and last `limit` elements of each axis; it stands in `depth` brackets."""
     array = np.asarray(value)
     if array.ndim == 0:
         item = array[()]
@@ -319,18 +322,22 @@ def _with_edges(value: Any, limit: int) -> str:
         return _number(item) if array.dtype.kind in "fV" else _element(item.item())
     items: list[str]
     if limit < 0 or len(array) <= 2 * limit:
-        items = [_row(a, limit) for a in array]
+        items = [_row(a, limit, depth) for a in array]
     else:
-        items = [_row(a, limit) for a in array[:limit]] + ["..."] + [_row(a, limit) for a in array[-limit:]]
-    separator = " " if array.ndim == 1 else "\n" * (array.ndim - 1)
-    text = separator.join(items)
-    return "[" + text.replace("\n", "\n ") + "]"
+        items = [_row(a, limit, depth) for a in array[:limit]]
+        items += ["...", *(_row(a, limit, depth) for a in array[-limit:])]
+    separator = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (depth + 1)
+    return "[" + separator.join(items) + "]"
 
 
-def _row(value: Any, limit: int) -> str:
+def _row(value: Any, limit: int, depth: int) -> str:
     if isinstance(value, bytes):
         return f'"{value.decode(errors="backslashreplace")}"'
-    return _with_edges(value, limit)
+    return _with_edges(value, limit, depth + 1)
+
+
+# The streams of the log, and the letter in front of what is written there.
+_LOGS = {"log(info)": "I", "log(warning)": "W", "log(error)": "E"}
 
 
 def _printed_shape(op: Operation) -> list:
@@ -354,6 +361,8 @@ def _print_v2(ctx: Any, text: Any, *, output_stream: bytes, end: bytes) -> None:
     if where.startswith("file://"):
         with open(where[len("file://") :], "a") as file:
             _write(file, line)
+    elif where in _LOGS:
+        _write(sys.stderr, f"{datetime.datetime.now()}: {_LOGS[where]} print] {line}")
     else:
         _write(sys.stdout if where == "stdout" else sys.stderr, line)
 
@@ -411,8 +420,12 @@ def _quoted(value: Any) -> str:
 
 
 def _stream_name(stream: Any) -> str:
-    if isinstance(stream, str) and (stream.startswith("file://") or stream in ("stdout", "stderr")):
+    if isinstance(stream, str) and (stream.startswith("file://") or stream in ("stdout", "stderr", *_LOGS)):
         return stream
+    for level in ("info", "warning", "warn", "error"):
+        for log in (logging, python_logging):
+            if stream is getattr(log, level, None) or stream == getattr(log, level.upper(), None):
+                return f"log({'warning' if level == 'warn' else level})"
     if stream in (sys.stdout, sys.__stdout__):
         return "stdout"
     if stream in (sys.stderr, sys.__stderr__):

@@ -58,6 +58,7 @@ def _save(ctx: Any, prefix: Any, names: Any, specs: Any, tensors: list, *, dtype
 
 def _restored_shapes(op: Operation) -> list[TensorShape]:
     count = len(op._attrs["dtypes"])
+    op._inputs[1].shape.merge_with(op._inputs[2].shape)
     specs = static_value(op, 2)
     if specs is None or np.size(specs) != count:
         return [UNKNOWN] * count

@@ -406,8 +406,24 @@ def _compact(diagonals: Any, form: str) -> list[Tensor]:
         return [upper, main, lower]
     if form == "compact":
         packed = to_tensor(diagonals)
+        if packed.shape.rank is not None and packed.shape.rank < 2:
+            raise ValueError(f"Expected diagonals to have rank at least 2, got {packed.shape.rank}")
+        if packed.shape[-2].value not in (None, 3):
+            raise ValueError(f"Expected 3 diagonals got {packed.shape[-2]}")
         return [packed[..., i, :] for i in range(3)]
     raise ValueError(f"Unrecognized diagonals_format: {form}")
+
+
+def _check_sides(packed: TensorShape, right: TensorShape) -> None:
+    """Whether there is a right side, or a matrix of them, for each system."""
+    if packed.rank is None or right.rank is None:
+        return
+    if right.rank not in (packed.rank, packed.rank - 1):
+        raise ValueError(
+            f"Expected the rank of rhs to be {packed.rank - 1} or {packed.rank}, got {right.rank}"
+        )
+    if not packed[:-2].is_compatible_with(right[: packed.rank - 2]):
+        raise ValueError(f"Batch shapes {packed[:-2]} and {right[: packed.rank - 2]} are incompatible")
 
 
 def _shifted_up(x: Tensor) -> Tensor:
@@ -442,6 +458,7 @@ def tridiagonal_solve(
         upper, main, lower = _compact(diagonals, diagonals_format)
         packed = apply("Pack", [upper, main, lower], axis=len(main.shape.as_list()) - 1)
         right = to_tensor(rhs, packed.dtype.base_dtype)
+        _check_sides(packed.shape, right.shape)
         vector = right.shape.rank == main.shape.rank
         if vector:
             right = apply("ExpandDims", _conj(right) if conjugate_rhs else right, -1)

@@ -404,20 +404,21 @@ class IdTableWithHashBuckets(_WithBuckets):
         kind = dtypes.as_dtype(key_dtype) if key_dtype is not None else None
         if table is not None:
             kind = kind or table.key_dtype
-            for what, given in (("key", table.key_dtype), ("key", kind)):
-                if not (given.is_integer or given == dtypes.string):
-                    raise TypeError(f"Invalid {what}_dtype, expected integer or string, but got {given}.")
+            if table.key_dtype not in (dtypes.int64, dtypes.string):
+                wanted = (dtypes.int64, dtypes.string)
+                raise TypeError(f"Invalid key dtype, expected one of {wanted}, but got {table.key_dtype}.")
             if table.key_dtype.is_integer != kind.is_integer:
-                raise TypeError("Invalid key dtype: the table's and `key_dtype` must be of one kind.")
+                wanted_kind = "integer" if kind.is_integer else "non-integer"
+                raise TypeError(f"Invalid key dtype, expected {wanted_kind} but got {table.key_dtype}.")
             if table.value_dtype != dtypes.int64:
-                raise TypeError(f"Invalid value_dtype, expected {dtypes.int64} but got {table.value_dtype}.")
+                raise TypeError(f"Invalid value dtype, expected {dtypes.int64} but got {table.value_dtype}.")
             self._table_name = table.name.partition("/")[0] if name is None else self._table_name
         elif num_oov_buckets <= 0:
             raise ValueError("oov_buckets must be > 0 if no table is supplied.")
+        if kind is not None and not (kind.is_integer or kind == dtypes.string):
+            raise TypeError(f"Invalid key_dtype, expected integer or string, got {kind}.")
         if not isinstance(hasher_spec, HasherSpec):
             raise TypeError(f"hasher_spec must be of type HasherSpec, got {hasher_spec}")
-        if hasher_spec.hasher not in ("fasthash", "stronghash"):
-            raise ValueError(f"Unknown hasher {hasher_spec.hasher}")
         self._table, self._num_oov_buckets, self._hasher_spec = table, num_oov_buckets, hasher_spec
         super().__init__(kind or dtypes.string, dtypes.int64)
 
@@ -436,4 +437,6 @@ class IdTableWithHashBuckets(_WithBuckets):
         if self._hasher_spec.hasher == "stronghash":
             key = self._hasher_spec.key
             return string_to_hash_bucket_strong(words, self._num_oov_buckets, key, name="hash_bucket")
+        if self._hasher_spec.hasher != "fasthash":
+            raise ValueError(f"Unknown hasher {self._hasher_spec.hasher}")
         return string_to_hash_bucket_fast(words, self._num_oov_buckets, name="hash_bucket")

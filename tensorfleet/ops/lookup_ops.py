@@ -215,6 +215,8 @@ def _as_many(op: Operation) -> list:
 )
 def _import(ctx: Any, table: Any, keys: Any, values: Any) -> None:
     table.check_types(keys, values)
+    if isinstance(table, StaticTable) and not np.size(keys):
+        raise errors.invalid("keys and values cannot be empty tensors.")
     table.replace(keys, values)
 
 
@@ -225,8 +227,7 @@ def _import(ctx: Any, table: Any, keys: Any, values: Any) -> None:
     shape=_as_many,
 )
 def _initialize(ctx: Any, table: Any, keys: Any, values: Any) -> None:
-    table.check_types(keys, values)
-    table.replace(keys, values)
+    _import(ctx, table, keys, values)
 
 
 def _one_file(op: Operation) -> list:

@@ -217,7 +217,7 @@ class DenseTable(MutableTable):
             raise invalid("Empty and deleted keys cannot be equal")
         self.empty, self.deleted = self.rows(empty_key)[0], self.rows(deleted_key)[0]
         self.buckets, self.load = buckets, load
-        self.holes = 0  # buckets whose key was removed
+        self.holes: list = []  # what is left in buckets whose key was removed
 
     def _check(self, given: Any) -> None:
         shape = np.shape(given)
@@ -235,15 +235,17 @@ class DenseTable(MutableTable):
 
     def insert(self, keys: Any, values: Any) -> None:
         self._check(keys)
+        # Every key counts as a new one.
+        wanted = self.size() + len(self.rows(keys))
+        while wanted > self.buckets * self.load:
+            self.buckets, self.holes = self.buckets * 2, []
         super().insert(keys, values)
-        while self.size() > self.buckets * self.load:
-            self.buckets, self.holes = self.buckets * 2, 0
 
     def remove(self, keys: Any) -> None:
         self._check(keys)
-        before = self.size()
+        with self.lock:
+            self.holes += [self.entries[k] for k in dict.fromkeys(self.rows(keys)) if k in self.entries]
         super().remove(keys)
-        self.holes += before - self.size()
 
     def replace(self, keys: Any, values: Any) -> None:
         """The entries of exported buckets instead of all others."""
@@ -255,10 +257,10 @@ class DenseTable(MutableTable):
         with self.lock:
             members = array if self.value_shape else array.tolist()
             self.entries = dict(zip([rows[i] for i in kept], members, strict=True))
-            self.buckets, self.holes = max(len(keys), 4), 0
+            self.buckets, self.holes = max(len(keys), 4), []
 
     def export(self) -> tuple[np.ndarray, np.ndarray]:
-        """All buckets: their keys, and their values (zero where the key is empty or deleted)."""
+        """All buckets: their keys, and their values (zero where the key is empty, the last one where it is deleted)."""
         own, held = super().export()
         width = int(np.prod(self.key_shape, dtype=np.int64))
         keys = np.empty((self.buckets, width), own.dtype)
@@ -268,7 +270,8 @@ class DenseTable(MutableTable):
         for row, hashed in enumerate(_hashes(own.reshape(len(own), width))):
             at = _free_bucket(taken, hashed)
             keys[at], values[at] = own[row], held[row]
-        keys[np.flatnonzero(~taken)[: self.holes]] = np.array([self.deleted], own.dtype).reshape(1, width)
+        for at, left in zip(np.flatnonzero(~taken).tolist(), self.holes, strict=False):
+            keys[at], values[at] = np.array(self.deleted, own.dtype).reshape(width), left
         return keys, values
 
 

@@ -68,8 +68,9 @@ def _complex_abs(xp: Any, x: Any, *, Tout: dtypes.DType) -> Any:
 
 @gradient("ComplexAbs")
 def _complex_abs_grad(op: Operation, dy: Any) -> Any:
-    x = op.inputs[0]
-    return apply("Complex", dy, constant_like(0, dy) * dy, Tout=x.dtype) * apply("Sign", x)
+    x, y = op.inputs[0], op.outputs[0]
+    pull, length = (apply("Complex", t, apply("ZerosLike", t), Tout=x.dtype) for t in (dy, y))
+    return apply("DivNoNan", pull * x, length)
 
 
 @export("math.abs", "abs")
@@ -137,7 +138,7 @@ def _sqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
 @gradient("SqrtGrad")
 def _sqrt_grad_grad(op: Operation, dz: Any) -> Any:
     y = op.inputs[0]
-    scaled = dz / conj(y)
+    scaled = dz / y
     return apply("Neg", conj(scaled)) * op.outputs[0], constant_like(0.5, dz) * scaled
 
 
@@ -164,8 +165,8 @@ def _rsqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
 @gradient("RsqrtGrad")
 def _rsqrt_grad_grad(op: Operation, dz: Any) -> Any:
     y, dy = op.inputs
-    cy, cdy = conj(y), conj(dy)
-    return constant_like(-1.5, dz) * dz * cdy * apply("Square", cy), apply("RsqrtGrad", cy, dz)
+    cy = conj(y)
+    return constant_like(-1.5, dz) * conj(dz) * dy * apply("Square", cy), apply("RsqrtGrad", cy, dz)
 
 
 def _one_over(xp: Any, x: Any) -> Any:
@@ -207,8 +208,8 @@ def _inv_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
 @gradient("ReciprocalGrad", "InvGrad")
 def _reciprocal_grad_grad(op: Operation, dz: Any) -> Any:
     y, dy = op.inputs
-    cy, cdy = conj(y), conj(dy)
-    return constant_like(-2, dz) * dz * cdy * cy, apply("ReciprocalGrad", cy, dz)
+    cy = conj(y)
+    return constant_like(-2, dz) * conj(dz) * dy * cy, apply("ReciprocalGrad", cy, dz)
 
 
 # -- exponentials and logarithms ---------------------------------------------------------------------

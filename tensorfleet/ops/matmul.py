@@ -278,7 +278,11 @@ def matmul(
             raise ValueError("Only one of transpose_b and adjoint_b can be True.")
         a = to_tensor(a, name="a")
         b = to_tensor(b, name="b", dtype=None if isinstance(b, Tensor) else a.dtype.base_dtype)
-        sparse = (a_is_sparse or b_is_sparse) and a.dtype.base_dtype in (dtypes.float32, dtypes.bfloat16)
+        kinds = {a.dtype.base_dtype, b.dtype.base_dtype}
+        # Only the product of matrices with zeros takes factors of two types.
+        sparse = kinds <= {dtypes.float32, dtypes.bfloat16} and (
+            a_is_sparse or b_is_sparse or len(kinds) == 2
+        )
         flat = (a.shape.rank is not None and a.shape.rank <= 2) and (
             b.shape.rank is not None and b.shape.rank <= 2
         )
@@ -293,11 +297,7 @@ def matmul(
             product = apply(
                 "SparseMatMul", a, b, **flags, a_is_sparse=a_is_sparse, b_is_sparse=b_is_sparse, name=scope
             )
-            return (
-                product
-                if a.dtype.base_dtype == dtypes.float32
-                else apply("Cast", product, DstT=a.dtype.base_dtype)
-            )
+            return apply("Cast", product, DstT=dtypes.bfloat16) if kinds == {dtypes.bfloat16} else product
         return apply("MatMul", a, b, **flags, name=scope)
 
 

@@ -100,29 +100,28 @@ def _along(kind: str, logits: Any, dim: Any, name: str | None) -> Tensor:
     if not isinstance(dim, Tensor) and dim in (-1, None if dims is None else dims - 1):
         return apply(kind, x, name=name)
     known = constant_value(dim) if isinstance(dim, Tensor) else dim
-    if dims is None or known is None:
-        raise ValueError(f"{kind} along an axis other than the last needs a known rank and a constant axis.")
-    if not -dims <= known < dims:
+    if dims is not None and known is not None and not -dims <= known < dims:
         raise errors.invalid(
             f"Dimension ({known}) must be in the range [{-dims}, {dims}) where {dims} is the number of "
             "dimensions in the input."
         )
     rank(x)
-    position, whole = int(known) % dims, rank(x)
+    whole = rank(x)
+    position = apply("FloorMod", dim, whole) if dims is None or known is None else int(known) % dims
     moved = apply(kind, _swapped(x, position, whole))
     result = _swapped(moved, position, whole, name)
     result.set_shape(x.shape)
     return result
 
 
-def _swapped(x: Tensor, dim: int, whole: Tensor, name: str | None = "transpose") -> Tensor:
+def _swapped(x: Tensor, dim: Any, whole: Tensor, name: str | None = "transpose") -> Tensor:
     """`x` with axis `dim` and the last exchanged."""
     last = apply("Sub", whole, 1, name="Sub")
     order = _joined([_span(0, dim), [last], _span(dim + 1, last), [dim]])
     return apply("Transpose", x, order, name=name or "transpose")
 
 
-def _span(start: int, limit: Any) -> Tensor:
+def _span(start: Any, limit: Any) -> Tensor:
     return apply("Range", start, limit, 1, name="range")
 
 

@@ -49,6 +49,8 @@ not_differentiable("Bucketize")
 )
 def _nth_element(ctx: Any, x: Any, n: Any, *, reverse: bool) -> Any:
     place = int(n)
+    if place < 0:
+        raise errors.invalid(f"n must be non-negative, got {place}")
     if not 0 <= place < x.shape[-1]:
         raise errors.invalid(f"Input must have at least n+1 = {place + 1} columns")
     place = x.shape[-1] - 1 - place if reverse else place

@@ -99,7 +99,9 @@ def _first_seen(x: Any, axis: int) -> tuple:
         index = np.fromiter((numbers.setdefault(v, len(numbers)) for v in x.tolist()), np.int64, x.size)
         return np.fromiter(numbers, object, len(numbers)), index, np.bincount(index, minlength=len(numbers))
     if x.ndim == 1:
-        _, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+        _, first, inverse, counts = np.unique(
+            x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+        )
     else:
         _, first, inverse, counts = np.unique(
             x, return_index=True, return_inverse=True, return_counts=True, axis=axis

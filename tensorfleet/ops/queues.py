@@ -46,7 +46,7 @@ def shape_list(shapes: Any, dtypes: Sequence[DType], partial: bool = False) -> l
     if not partial and any(not s.is_fully_defined() for s in found):
         raise ValueError(f"All shapes must be fully defined: {found}")
     if partial and any(s.rank is None for s in found):
-        raise ValueError(f"The rank of every shape must be known: {found}")
+        raise ValueError(f"All shapes must have a defined rank: {found}")
     return found
 
 

@@ -11,7 +11,7 @@ from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
-from tensorfleet.graph.convert import make_array, to_tensor
+from tensorfleet.graph.convert import convert_to_tensor, make_array, to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, name_scope
@@ -317,3 +317,22 @@ def stack_dynamic_partitions(
         total = apply("Cast", to_tensor(num_partitions), DstT=rows.dtype.base_dtype)
         splits = segment_ids_to_row_splits(apply("GatherV2", rows, order, 0), total)
         return RaggedTensor._of(values, splits)
+
+
+@export("python.ops.ragged.ragged_tensor.convert_to_tensor_or_ragged_tensor")
+def convert_to_tensor_or_ragged_tensor(
+    value: Any, dtype: Any = None, preferred_dtype: Any = None, name: str | None = None
+) -> Any:
+    """A value as a tensor; what is ragged as a ragged tensor."""
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, RaggedTensor):
+        if wanted is not None and not wanted.is_compatible_with(value.dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for RaggedTensor with dtype {value.dtype.name}: "
+                f"{value!r}"
+            )
+        return value
+    if isinstance(value, RaggedTensorValue):
+        flat = convert_to_tensor(value.flat_values, wanted, name=name, preferred_dtype=preferred_dtype)
+        return RaggedTensor.from_nested_row_splits(flat, value.nested_row_splits, validate=False)
+    return convert_to_tensor(value, wanted, name=name, preferred_dtype=preferred_dtype)

@@ -14,7 +14,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
-from tensorfleet.ops.common import UNKNOWN, shape_given_by, vector_of
+from tensorfleet.ops.common import UNKNOWN, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least
 from tensorfleet.ops.sparse_arrange import sparse_rank, sparse_shapes
@@ -211,16 +211,11 @@ def _sparse_sparse(
     return _operate(first, _sparse_sets(i2, v2, s2, validate_indices), set_operation)
 
 
-def _sizes_shape(op: Operation) -> TensorShape:
-    shape = shape_given_by(op, 2)
-    return UNKNOWN if shape.rank is None else TensorShape(shape.as_list()[:-1])
-
-
 @op(
     "SetSize",
     "set_indices: int64, set_values: T, set_shape: int64 -> size: int32",
     f"validate_indices: bool = true; T: {_KINDS}",
-    shape=_sizes_shape,
+    shape=lambda op: UNKNOWN,
     host=True,
     examples=[case(*_SPARSE)],
 )

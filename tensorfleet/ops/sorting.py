@@ -271,8 +271,9 @@ def _descending(values: Tensor, axis: int, positions: bool) -> Tensor:
     rank = rank_of(values)
     known = values.shape.rank
     if axis == -1 or axis + 1 == known:
-        found = apply("TopKV2", values, k)
-        return found[int(positions)]
+        last = apply("TopKV2", values, k)[int(positions)]
+        last.set_shape(values.shape)
+        return last
     if known is None:
         raise ValueError("Sorting along an axis other than the last needs a tensor of known rank.")
     if not -known <= axis < known:
@@ -282,7 +283,9 @@ def _descending(values: Tensor, axis: int, positions: bool) -> Tensor:
     swap = to_tensor(np.array(order, np.int32), name="transposition")
     del rank
     found = apply("TopKV2", apply("Transpose", values, swap, name="transpose"), k)
-    return apply("Transpose", found[int(positions)], swap, name="transpose")
+    result = apply("Transpose", found[int(positions)], swap, name="transpose")
+    result.set_shape(values.shape)
+    return result
 
 
 # -- searchsorted ------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ def _shape(op: Operation) -> TensorShape:
     if data.rank is None:
         return TensorShape(None)
     count = static_value(op, 3) if len(op._inputs) > 3 else None
+    if count is not None and int(count) < 0:
+        raise ValueError("Cannot specify a negative value for num_segments")
     return TensorShape._of((None if count is None else int(count), *data.as_list()[1:]))
 
 
@@ -183,6 +186,8 @@ def _grad_by(kind: str, op: Operation, dy: Any) -> list:
 def _grad_shape(op: Operation) -> TensorShape:
     rows, grad = static_value(op, 3), op._inputs[0].shape
     op._inputs[2].shape.merge_with(op._inputs[1].shape)
+    if rows is not None and int(rows) < 0:
+        raise ValueError("Cannot specify a negative value for output_dim0")
     if grad.rank is None:
         return TensorShape(None)
     return TensorShape._of((None if rows is None else int(rows), *grad.as_list()[1:]))
@@ -200,25 +205,35 @@ def _gradient_kernel(name: str) -> Any:
     )
 
 
-def _scattered(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any, kind: str) -> Any:
+def _scattered(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any, check: Any, kind: str) -> Any:
+    if ids.size:
+        # The groups are numbered up to the last one, and each has a row of the gradient.
+        check(ids[-1] < grad.shape[0], lambda: "Invalid number of segments")
+    for what, places, size in (("Index", indices, int(rows)), ("Segment id", ids, grad.shape[0])):
+        good = (places >= 0) & (places < size)
+        check(xp.all(good), functools.partial(_outside, what, places, good, size))
     w = wide(grad)
     share = w if kind == "sum" else w / _divisor(xp, ids, grad.shape[0], kind, w)
     return _add_rows(xp, share, ids, indices, int(rows)).astype(grad.dtype)
 
 
+def _outside(what: str, places: Any, good: Any, size: int) -> str:
+    return f"{what} {np.asarray(places)[int(np.argmin(np.asarray(good)))]} out of range [0, {size})."
+
+
 @_gradient_kernel("SparseSegmentSumGrad")
-def _sum_grad_kernel(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any) -> Any:
-    return _scattered(xp, grad, indices, ids, rows, "sum")
+def _sum_grad_kernel(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any, *, check: Any) -> Any:
+    return _scattered(xp, grad, indices, ids, rows, check, "sum")
 
 
 @_gradient_kernel("SparseSegmentMeanGrad")
-def _mean_grad_kernel(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any) -> Any:
-    return _scattered(xp, grad, indices, ids, rows, "mean")
+def _mean_grad_kernel(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any, *, check: Any) -> Any:
+    return _scattered(xp, grad, indices, ids, rows, check, "mean")
 
 
 @_gradient_kernel("SparseSegmentSqrtNGrad")
-def _sqrt_n_grad_kernel(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any) -> Any:
-    return _scattered(xp, grad, indices, ids, rows, "sqrt")
+def _sqrt_n_grad_kernel(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any, *, check: Any) -> Any:
+    return _scattered(xp, grad, indices, ids, rows, check, "sqrt")
 
 
 not_differentiable("SparseSegmentSumGrad", "SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad")

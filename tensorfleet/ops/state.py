@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes, errors
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import SCALAR, is_numpy, same_as_input
 from tensorfleet.ops.memory import is_final
@@ -59,10 +59,15 @@ not_differentiable("VariableV2", "Variable", "VarHandleOp")
 
 def handle_shape(op: Operation) -> TensorShape:
     """The shape of the variable that the first input is a handle of."""
-    handle = op._inputs[0]
-    while handle.op.type in ("Identity", "IdentityN", "Enter", "Switch"):
-        handle = handle.op._inputs[handle.value_index if handle.op.type == "IdentityN" else 0]
-    source = handle.op
+    handle: Tensor | None = op._inputs[0]
+    while handle is not None:
+        source = handle.op
+        if source.type in ("Identity", "IdentityN", "Enter", "Switch"):
+            handle = source._inputs[handle.value_index if source.type == "IdentityN" else 0]
+        else:
+            # In a function a placeholder stands for a handle that is outside.
+            captured = getattr(handle.graph, "captures", {})
+            handle = next((outer for outer, inner in captured.items() if inner is handle), None)
     return source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
 
 

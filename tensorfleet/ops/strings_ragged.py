@@ -20,15 +20,17 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.common import vector_of
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.ragged import convert_to_tensor_or_ragged_tensor
 from tensorfleet.ops.ragged_tensor import RaggedTensor
+from tensorfleet.ops.strings import invalid
 from tensorfleet.shapes import TensorShape
 
 
 def _on_vector(texts: Any, function: Any) -> Any:
     """`function` of a vector gives ragged rows; of other shapes, rows in that shape, or the only row."""
-    if isinstance(texts, RaggedTensor):
-        return texts.with_flat_values(_on_vector(texts.flat_values, function))
-    tensor = to_tensor(texts, dtypes.string)
+    tensor = convert_to_tensor_or_ragged_tensor(texts, dtypes.string)
+    if isinstance(tensor, RaggedTensor):
+        return tensor.with_flat_values(_on_vector(tensor.flat_values, function))
     rank = tensor.shape.rank
     if rank is None:
         raise ValueError("Rank of `input` must be statically known.")
@@ -163,6 +165,9 @@ def _ngrams(
     Tsplits: DType,
 ) -> tuple:
     bounds, words = np.asarray(splits).tolist(), data.tolist()
+    for at, (a, b) in enumerate(itertools.pairwise([0, *bounds])):
+        if not a <= b <= len(words) or (at == 0 and b):
+            raise invalid(f"Invalid split value {b}, must be in [{a}, {len(words)}]")
     made: list[bytes] = []
     ends = [0]
     for a, b in itertools.pairwise(bounds):

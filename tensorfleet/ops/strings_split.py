@@ -19,6 +19,7 @@ from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.common import UNKNOWN, check_prefix, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.packed_strings import Strings, strings_in, together
+from tensorfleet.ops.ragged import convert_to_tensor_or_ragged_tensor
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.sparse_arrange import sparse_reshape, sparse_shapes
 from tensorfleet.ops.string_buffers import WORTH_PACKING, Buffer
@@ -252,19 +253,29 @@ def strings_split(
     """
     texts = source if input is None else input
     with name_scope(name, "StringSplit", [texts]):
-        texts = to_tensor(texts, dtypes.string, name="input")
+        texts = convert_to_tensor_or_ragged_tensor(texts, dtypes.string, name="input")
         separator = to_tensor("" if sep is None else sep, dtypes.string, name="sep")
-        ragged = _is_ragged(result_type)
+        if _is_ragged(result_type):
+            return _split_rows(texts, separator, maxsplit)
+        if isinstance(texts, RaggedTensor):
+            return _split_rows(texts, separator, maxsplit).to_sparse()
         flat = texts if texts.shape.rank == 1 else apply("Reshape", texts, [-1])
         made = SparseTensor(*apply("StringSplitV2", flat, separator, maxsplit=maxsplit))
-        if ragged:
-            if texts.shape.rank not in (0, 1):
-                raise ValueError("A ragged result needs a vector of strings, or one string.")
-            return _rows_of(made).values if texts.shape.rank == 0 else _rows_of(made)
         if texts.shape.rank in (0, 1):
             return made
         outer = shape_of(texts, out_type=dtypes.int64)
         return sparse_reshape(made, apply("ConcatV2", [outer, made.dense_shape[1:]], 0))
+
+
+def _split_rows(texts: Any, separator: Tensor, maxsplit: int) -> Any:
+    """The words as rows that are as long as there are words; those of one string as a vector."""
+    if isinstance(texts, RaggedTensor):
+        return texts.with_flat_values(_split_rows(texts.flat_values, separator, maxsplit))
+    if texts.shape.rank == 0:
+        return _split_rows(apply("Reshape", texts, [1]), separator, maxsplit).values
+    if texts.shape.rank not in (None, 1):
+        return _split_rows(RaggedTensor.from_tensor(texts), separator, maxsplit)
+    return _rows_of(SparseTensor(*apply("StringSplitV2", texts, separator, maxsplit=maxsplit)))
 
 
 # -- together ----------------------------------------------------------------------------------------

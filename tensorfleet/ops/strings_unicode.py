@@ -28,6 +28,7 @@ _POLICY = "replacement_char: int = 65533; replace_control_characters: bool = fal
 _ERRORS = "errors: string(strict|replace|ignore) = replace"
 _OUTPUTS = "string(UTF-8|UTF-16-BE|UTF-32-BE)"
 _CODECS = {b"UTF-8": "utf-8", b"UTF-16-BE": "utf-16-be", b"UTF-32-BE": "utf-32-be"}
+_MARKED = ("utf-16", "utf-32")  # the order of their bytes may be told by a mark in front
 _TEXTS = np.array(["hé日".encode(), b"a\xffb", b"", b"c\x01"], object)
 
 
@@ -39,10 +40,14 @@ class _Decoder:
             self.codec = codecs.lookup(encoding.decode()).name
         except LookupError:
             raise invalid(f"Could not create converter for input encoding: {encoding.decode()}") from None
+        if not 0 <= replacement <= 0x10FFFF:
+            raise invalid("replacement_char out of unicode codepoint range")
         self.errors, self.replacement, self.control = errors, replacement, control
 
     def characters(self, text: bytes) -> list[tuple[int, int]]:
         """(number, position of its first byte) of each character."""
+        if self.codec in _MARKED:
+            return self._marked(text)
         found, position = [], 0
         while position < len(text):
             rest = text[position:]
@@ -61,6 +66,16 @@ class _Decoder:
                     found.append((self.replacement, position + length))
             position += length + bad
         return [(c, at) for c, at in found if c >= 0]
+
+    def _marked(self, text: bytes) -> list[tuple[int, int]]:
+        """Of an encoding whose first character may tell the order of bytes; without it the high byte is first."""
+        order = next(
+            (end for end in ("le", "be") if text.startswith("\ufeff".encode(f"{self.codec}-{end}"))), ""
+        )
+        plain = _Decoder(
+            f"{self.codec}-{order or 'be'}".encode(), self.errors, self.replacement, self.control
+        )
+        return plain.characters(text)[1 if order else 0 :]
 
     def _checked(self, number: int) -> int:
         if not self.control or not (number < 32 or 127 <= number < 160):
@@ -96,7 +111,7 @@ def _transcode(
     codec = _CODECS[output_encoding]
 
     def transcoded(s: bytes) -> bytes:
-        if not decoder.control:
+        if not decoder.control and decoder.codec not in _MARKED:
             try:
                 return s.decode(decoder.codec).encode(codec)
             except UnicodeError:

@@ -13,6 +13,7 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import IndexedSlices, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from tensorfleet.nest import flatten, pack_sequence_as
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ops.tensor_array import TensorArray
@@ -29,20 +30,23 @@ class TypeSpec(abc.ABC):
     def value_type(self) -> Any:
         """The Python type of the values."""
 
-    @abc.abstractmethod
     def _parts(self) -> tuple:
-        """What tells two of one kind apart: types, shapes and numbers."""
+        """What tells two of one kind apart: types, shapes and numbers, and tuples and dictionaries of them.
+
+        A kind of one's own says it in `_serialize`.
+        """
+        return self._serialize()
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Whether a value, or every value that another spec describes, may be one of these."""
         other = spec_or_value if isinstance(spec_or_value, TypeSpec) else spec_of(spec_or_value)
-        return type(other) is type(self) and all(map(_fits, self._parts(), other._parts()))
+        return type(other) is type(self) and _fits(self._parts(), other._parts())
 
     def most_specific_compatible_type(self, other: Any) -> Any:
         """The spec that describes the values of both, and as little else as possible."""
         if type(other) is not type(self):
             raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
-        return type(self)._of(tuple(map(_common, self._parts(), other._parts())))
+        return type(self)._of(_common(self._parts(), other._parts()))
 
     @classmethod
     def _of(cls, parts: tuple) -> Any:
@@ -66,24 +70,55 @@ class TypeSpec(abc.ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self._parts()!r}"
 
+    @property
+    def _flat_tensor_specs(self) -> list:
+        return flatten(self._component_specs)  # type: ignore[attr-defined]
+
+    def _to_tensor_list(self, value: Any) -> list:
+        """The tensors of a value."""
+        if not self.is_compatible_with(value):
+            raise ValueError(f"{value!r} is not compatible with {self}")
+        return flatten(self._to_components(value))  # type: ignore[attr-defined]
+
+    def _from_tensor_list(self, tensor_list: list) -> Any:
+        """The value whose tensors are given."""
+        if len(tensor_list) != len(self._flat_tensor_specs):
+            raise ValueError("Incompatible input: wrong number of tensors")
+        for i, (tensor, spec) in enumerate(zip(tensor_list, self._flat_tensor_specs, strict=True)):
+            if not spec.is_compatible_with(tensor):
+                raise ValueError(f"Incompatible input: tensor {i} ({tensor}) is incompatible with {spec}")
+        return self._from_compatible_tensor_list(tensor_list)
+
+    def _from_compatible_tensor_list(self, tensor_list: list) -> Any:
+        whole = pack_sequence_as(self._component_specs, tensor_list)  # type: ignore[attr-defined]
+        return self._from_components(whole)  # type: ignore[attr-defined]
+
 
 def _comparable(part: Any) -> Any:
     if isinstance(part, TensorShape):
-        return None if part.rank is None else tuple(part.as_list())
-    return part
+        return (TensorShape, None if part.rank is None else tuple(part.as_list()))
+    if isinstance(part, dict):
+        return tuple((k, _comparable(part[k])) for k in sorted(part))
+    if isinstance(part, np.ndarray):
+        return (np.ndarray, part.shape, part.tobytes())
+    return tuple(map(_comparable, part)) if isinstance(part, tuple) else part
 
 
 def _fits(mine: Any, theirs: Any) -> bool:
-    if isinstance(mine, TensorShape):
+    if isinstance(mine, (TensorShape, DType, TypeSpec)):
         return mine.is_compatible_with(theirs)
-    if isinstance(mine, DType):
-        return mine.is_compatible_with(theirs)
-    if isinstance(mine, TypeSpec):
-        return mine.is_compatible_with(theirs)
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        return mine.keys() == theirs.keys() and all(_fits(mine[k], theirs[k]) for k in mine)
+    if isinstance(mine, tuple) and isinstance(theirs, tuple):
+        return len(mine) == len(theirs) and all(map(_fits, mine, theirs))
     return bool(mine == theirs)
 
 
 def _common(mine: Any, theirs: Any) -> Any:
+    if isinstance(mine, tuple) and isinstance(theirs, tuple) and len(mine) == len(theirs):
+        return tuple(map(_common, mine, theirs))
+    if isinstance(mine, dict) and isinstance(theirs, dict) and mine.keys() == theirs.keys():
+        return {k: _common(mine[k], theirs[k]) for k in mine}
     if isinstance(mine, TensorShape):
         return mine.most_specific_compatible_shape(theirs)
     if isinstance(mine, TypeSpec):
@@ -356,6 +391,8 @@ class TensorArraySpec(TypeSpec):
 
 def spec_of(value: Any) -> TypeSpec | None:
     """The spec of a value; None when it is of no kind that has one."""
+    if isinstance(spec := getattr(value, "_type_spec", None), TypeSpec):
+        return spec
     if isinstance(value, (SparseTensor, SparseTensorValue)):
         return SparseTensorSpec.from_value(value)
     if isinstance(value, (RaggedTensor, RaggedTensorValue)):
@@ -368,7 +405,7 @@ def spec_of(value: Any) -> TypeSpec | None:
         return IndexedSlicesSpec(TensorShape(None), value.values.dtype, value.indices.dtype, kind, first)
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return TensorSpec(value.shape, value.dtype)
-    return getattr(value, "_type_spec", None)
+    return None
 
 
 publish(TypeSpec, "data.experimental.Structure")

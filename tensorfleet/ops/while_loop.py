@@ -67,7 +67,8 @@ def while_loop(
             return found[1][0] if single and return_same_structure else found[1]
         if return_same_structure:
             return found[0] if single else found
-        return found[0] if len(found) == 1 else found
+        # One tensor comes alone, wherever in the structure it is; all else comes in the structure.
+        return found[0] if len(nest.flatten(found, expand_composites=True)) == 1 else found
 
 
 def _limit(value: Any) -> Tensor:

@@ -8,7 +8,9 @@ from typing import Any
 
 from tensorfleet.api import find, replace
 from tensorfleet.ops.operators import OVERLOADABLE_OPERATORS
+from tensorfleet.ops.ragged import convert_to_tensor_or_ragged_tensor
 from tensorfleet.ops.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ragged_tensors import joining, masks, reducing, rows
 from tensorfleet.ragged_tensors.broadcasting import elementwise
 
@@ -57,10 +59,22 @@ OWN: dict[str, Callable] = {
 }
 
 
+_RAGGED = (RaggedTensor, RaggedTensorValue)
+
+
 def _among(value: Any) -> bool:
-    return isinstance(value, RaggedTensor) or (
-        isinstance(value, (list, tuple)) and any(isinstance(v, RaggedTensor) for v in value)
+    return isinstance(value, _RAGGED) or (
+        isinstance(value, (list, tuple)) and any(isinstance(v, _RAGGED) for v in value)
     )
+
+
+def _as_tensors(value: Any) -> Any:
+    """Values of ragged tensors, alone or in a list, as ragged tensors; all else as it is."""
+    if isinstance(value, RaggedTensorValue):
+        return convert_to_tensor_or_ragged_tensor(value)
+    if type(value) in (list, tuple) and any(isinstance(v, RaggedTensorValue) for v in value):
+        return type(value)(map(_as_tensors, value))
+    return value
 
 
 def _on_elements(function: Callable, count: int) -> Callable:
@@ -70,11 +84,11 @@ def _on_elements(function: Callable, count: int) -> Callable:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = (*args[:count], *(kwargs[n] for n in names[len(args) :] if n in kwargs))
-        if not any(isinstance(g, RaggedTensor) for g in given):
+        if not any(isinstance(g, _RAGGED) for g in given):
             return function(*args, **kwargs)
         rest = args[count:]
         others = {k: v for k, v in kwargs.items() if k not in names}
-        return elementwise(lambda *flat: function(*flat, *rest, **others), *given)
+        return elementwise(lambda *flat: function(*flat, *rest, **others), *map(_as_tensors, given))
 
     return call
 
@@ -86,7 +100,7 @@ def _on_list(function: Callable) -> Callable:
     def call(inputs: Any, *args: Any, **kwargs: Any) -> Any:
         if not _among(inputs):
             return function(inputs, *args, **kwargs)
-        return elementwise(lambda *flat: function(list(flat), *args, **kwargs), *inputs)
+        return elementwise(lambda *flat: function(list(flat), *args, **kwargs), *map(_as_tensors, inputs))
 
     return call
 
@@ -97,7 +111,7 @@ def _with_own(function: Callable, own: Callable) -> Callable:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any(map(_among, args[:2])) or any(map(_among, kwargs.values())):
-            return own(*args, **kwargs)
+            return own(*map(_as_tensors, args), **{k: _as_tensors(v) for k, v in kwargs.items()})
         return function(*args, **kwargs)
 
     return call

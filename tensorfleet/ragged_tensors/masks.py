@@ -7,9 +7,9 @@ from typing import Any
 from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
-from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.indexing import boolean_mask as dense_boolean_mask
+from tensorfleet.ops.ragged import convert_to_tensor_or_ragged_tensor
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ragged_tensors.broadcasting import elementwise
 from tensorfleet.ragged_tensors.rows import gather_rows
@@ -19,10 +19,10 @@ from tensorfleet.ragged_tensors.rows import gather_rows
 def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
     """What is left of `data` where `mask` is true: rows keep their order and may become shorter."""
     with name_scope(name, "RaggedMask"):
-        keep = mask if isinstance(mask, RaggedTensor) else to_tensor(mask, dtypes.bool_, name="mask")
+        keep = convert_to_tensor_or_ragged_tensor(mask, preferred_dtype=dtypes.bool_, name="mask")
         if keep.dtype.base_dtype != dtypes.bool_:
             raise TypeError(f"mask must be boolean, got {keep.dtype.name}.")
-        values = data if isinstance(data, RaggedTensor) else to_tensor(data, name="data")
+        values = convert_to_tensor_or_ragged_tensor(data, name="data")
         if keep.shape.rank is None:
             raise ValueError("mask.shape.ndims must be known statically.")
         if keep.shape.rank == 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import sys
 import weakref
 from collections.abc import Callable
@@ -85,8 +87,10 @@ class _Collected:
         if isinstance(fetch, dict) or hasattr(fetch, "keys"):
             keys = list(fetch.keys())
             parts = [self.visit(fetch[k]) for k in keys]
-            kind = dict if type(fetch) is dict else type(fetch)
-            return lambda values: kind((k, p(values)) for k, p in zip(keys, parts, strict=True))
+            build: Callable = type(fetch)
+            if isinstance(fetch, collections.defaultdict):
+                build = functools.partial(build, fetch.default_factory)
+            return lambda values: build((k, p(values)) for k, p in zip(keys, parts, strict=True))
         for kind in COMPOSITES:
             if isinstance(fetch, kind):
                 parts = [self._element(t) for t in COMPOSITES[kind][0](fetch)]

@@ -232,7 +232,8 @@ class BaseSession:
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices this session can use."""
         names = self._engine.device_names()
-        return [DeviceAttributes(name, name.rsplit(":", 2)[1], 256 << 20, 0) for name in names]
+        # None of the numbers is 0, which stands for a device that does not exist.
+        return [DeviceAttributes(n, n.rsplit(":", 2)[1], 256 << 20, i) for i, n in enumerate(names, 1)]
 
     def close(self) -> None:
         """Ends the session: blocked runs wake with CancelledError, state held only here is freed."""

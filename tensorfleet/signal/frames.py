@@ -108,6 +108,10 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         dims = shape_of(signal)
         frames = dims[-2] if known[-2] is None else known[-2]
         length = dims[-1] if known[-1] is None else known[-1]
+        if isinstance(length, int) and length == _known(step):
+            whole = reshape(signal, concat([dims[:-2], [frames * length]], 0), name="fast_path")
+            whole.set_shape([*known[:-2], frames * length if isinstance(frames, int) else None])
+            return whole
         result = _added(signal, dims[:-2], frames, length, _known(step))
         if signal.shape.rank is not None:
             every = all(isinstance(v, int) for v in (frames, length, _known(step)))

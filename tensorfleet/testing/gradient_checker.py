@@ -106,7 +106,22 @@ def _graph_jacobians(
             dense = _dense(value, starts[i].shape) if isinstance(made[i], IndexedSlices) else value
             found[i][:, column] = _reals(np.ascontiguousarray(dense))
         row[column] = 0
+    if not row.size:
+        for i, value in zip(
+            known, session.run([made[i] for i in known], {**feed, seed: direction}), strict=True
+        ):
+            _check_nothing(value, starts[i].shape)
     return found
+
+
+def _check_nothing(value: Any, shape: tuple) -> None:
+    """What the gradient of a result without elements is: as large as the input, and zero."""
+    if not isinstance(value, np.ndarray):
+        return
+    if value.shape != shape:
+        raise ValueError(f"Empty gradient has wrong shape: expected {shape}, got {value.shape}")
+    if value.any():
+        raise ValueError("Empty tensor with nonzero gradients")
 
 
 def _dense(slices: Any, shape: tuple) -> np.ndarray:

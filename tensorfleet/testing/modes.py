@@ -13,7 +13,9 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from tensorfleet.graph.importing import import_graph_def
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import device as device_scope
+from tensorfleet.ops.array_shape import reshape
 from tensorfleet.ops.array_transpose import transpose
 from tensorfleet.platform.compat import forward_compatibility_horizon
 from tensorfleet.testing.cluster import free_ports
@@ -234,6 +236,34 @@ def NHWCToNCHW(input_tensor: Any) -> Any:
 def NCHWToNHWC(input_tensor: Any) -> Any:
     """A tensor or a shape with its channels moved from behind the batch to the end."""
     return _permuted(input_tensor, {4: [0, 2, 3, 1], 5: [0, 2, 3, 4, 1]})
+
+
+def NHWCToNCHW_VECT_C(input_shape_or_tensor: Any) -> Any:
+    """A tensor or a shape whose channels are behind the batch by four, the four at the end."""
+    dims = _dims_of(input_shape_or_tensor)
+    if dims[-1] % 4:
+        raise ValueError("Last dimension of input must be evenly divisible by 4 to convert to NCHW_VECT_C.")
+    dims = [*dims[:-1], dims[-1] // 4, 4]
+    whole = reshape(input_shape_or_tensor, dims) if isinstance(input_shape_or_tensor, Tensor) else dims
+    return _permuted(whole, {5: [0, 3, 1, 2, 4], 6: [0, 4, 1, 2, 3, 5]})
+
+
+def NCHW_VECT_CToNHWC(input_shape_or_tensor: Any) -> Any:
+    """Undoes `NHWCToNCHW_VECT_C`."""
+    if _dims_of(input_shape_or_tensor)[-1] != 4:
+        raise ValueError("Last dimension of NCHW_VECT_C must be 4.")
+    moved = _permuted(input_shape_or_tensor, {5: [0, 2, 3, 1, 4], 6: [0, 2, 3, 4, 1, 5]})
+    *rest, channels, four = _dims_of(moved)
+    dims = [*rest, channels * four]
+    return reshape(moved, dims) if isinstance(moved, Tensor) else dims
+
+
+def _dims_of(tensor_or_shape: Any) -> list:
+    return (
+        list(tensor_or_shape)
+        if isinstance(tensor_or_shape, (list, tuple))
+        else tensor_or_shape.shape.as_list()
+    )
 
 
 def pick_unused_port() -> int:

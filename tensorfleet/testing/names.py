@@ -122,7 +122,8 @@ _NO = """
     is_ubsan_enabled is_xla_enabled
 """
 _MODES = """
-    NCHWToNHWC NHWCToNCHW assert_meta_graph_protos_equal assert_ops_in_graph device for_all_test_methods
+    NCHWToNHWC NCHW_VECT_CToNHWC NHWCToNCHW NHWCToNCHW_VECT_C assert_meta_graph_protos_equal
+    assert_ops_in_graph device for_all_test_methods
     force_cpu force_gpu generate_combinations_with_testcase_name get_node_def_from_graph pick_unused_port
     py_func_if_in_function run_all_in_graph_and_eager_modes run_cuda_only
     run_gpu_only run_in_graph_and_eager_modes run_v2_only set_producer_version skip_if skip_if_error use_gpu

@@ -188,8 +188,9 @@ class VarianceScaling(Initializer):
         return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
 
 
-def _fans(shape: list[int]) -> tuple[float, float]:
+def _fans(shape: Any) -> tuple[int, int]:
     """How many inputs and outputs a weight of this shape connects."""
+    shape = [int(size) for size in shape]
     if not shape:
         return 1, 1
     if len(shape) == 1:

@@ -252,3 +252,51 @@ def test_a_keras_model_is_trained_in_a_function():
         assert losses[-1] < losses[0] / 4
         assert sess.run(mean.result()) == pytest.approx(np.mean(losses), rel=1e-4)
         assert sess.run(optimizer.iterations) == 40
+
+
+@pytest.mark.filterwarnings("ignore:Converting sparse IndexedSlices")
+def test_gradients_of_loops_over_variables_inside_functions(session):
+    variable = tf.Variable([1.0, 2.0, 3.0, 4.0], use_resource=True)
+
+    @tf.function
+    def picked(x):
+        return x + tf.reduce_sum(variable.sparse_read([1, 3]))
+
+    @tf.function
+    def slope():
+        total = tf.while_loop(lambda i, _: i < 2, lambda i, x: (i + 1, picked(x)), [0, 0.0])[1]
+        return tf.gradients(total, variable)[0]
+
+    @tf.function
+    def shape_inside():
+        assert variable.sparse_read([1]).shape.as_list() == [1]
+        return tf.constant(0)
+
+    session.run(tf.global_variables_initializer())
+    assert session.run(slope()).tolist() == [0.0, 2.0, 0.0, 2.0]
+    assert session.run(shape_inside()) == 0
+
+
+def test_what_a_branch_or_a_turn_of_a_loop_does_is_done_though_nothing_of_it_is_returned(session):
+    variable = tf.Variable(1.0, use_resource=True)
+    taken = tf.placeholder(tf.bool)
+
+    def add(amount):
+        variable.assign_add(amount)
+        return 0.0
+
+    @tf.function
+    def branch(which):
+        tf.cond(which, lambda: add(1.0), lambda: add(4.0))
+        return variable.read_value()
+
+    @tf.function
+    def loop():
+        tf.while_loop(lambda i: i < 3, lambda i: i + 1 + int(add(10.0)), [0])
+        return variable.read_value()
+
+    session.run(variable.initializer)
+    after_branch, after_loop = branch(taken), loop()
+    assert session.run(after_branch, {taken: False}) == 5.0
+    assert session.run(after_branch, {taken: True}) == 6.0
+    assert session.run(after_loop) == 36.0

@@ -216,3 +216,29 @@ def test_a_function_with_its_own_gradient_gets_the_tensors_it_is_called_with():
     assert seen == [x, y]
     with tf.Session() as sess:
         assert sess.run(found) == [3.0, 2.0]
+
+
+def test_a_gradient_that_was_given_has_the_shape_of_its_input_in_the_end(session):
+    x = tf.constant(2.0)
+    assert session.run(tf.gradients(x + 3.0, x, tf.ones([1]))) == [1.0]
+
+
+def test_gradients_that_were_given_stand_among_the_gradients():
+    x = tf.constant([1.0, 2.0])
+    (found,) = tf.gradients(tf.identity(x), x, tf.constant([3.0, 4.0]))
+    assert any(op.name == "gradients/grad_ys_0" for op in found.graph.get_operations())
+
+
+@pytest.mark.parametrize("kind", ["ReciprocalGrad", "RsqrtGrad", "SqrtGrad", "SigmoidGrad", "TanhGrad"])
+def test_second_gradients_of_complex_numbers_are_those_of_differences(session, kind):
+    draw = np.random.RandomState(7)
+    starts = [draw.uniform(1, 2, 5) + 1j * draw.uniform(-2, 2, 5) for _ in range(2)]
+    x, y = map(tf.constant, starts)
+    made = getattr(tf.raw_ops, kind)(y=x, dy=y)
+    assert tf.test.compute_gradient_error([x, y], [[5], [5]], made, [5], x_init_value=starts) < 1e-5
+
+
+def test_the_length_of_a_complex_number_has_a_second_gradient(session):
+    x = tf.constant(2.0, tf.float64)
+    (slope,) = tf.gradients(tf.abs(tf.complex(tf.cos(x), tf.constant(1.0, tf.float64))), x)
+    assert tf.test.compute_gradient_error(x, [], slope, []) < 1e-6

@@ -197,3 +197,18 @@ def test_a_message_without_nodes_says_who_contributed():
         tf.constant(1)
         tf.import_graph_def(given)
         assert graph.graph_def_versions.producer == 8
+
+
+def test_loops_whose_values_change_their_shape_are_imported():
+    with tf.Graph().as_default() as built:
+        tf.while_loop(
+            lambda x: tf.size(x) < 8,
+            lambda x: tf.concat([x, [0]], 0) if x.shape.rank is None else tf.constant([1] * 9),
+            [tf.constant([1, 2])],
+            shape_invariants=[tf.TensorShape([None])],
+            name="grow",
+        )
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(built.as_graph_def(), name="")
+        with tf.Session(graph=graph) as session:
+            assert session.run("grow/Exit:0").tolist() == [1] * 9

@@ -76,3 +76,10 @@ def test_messages_are_in_the_generated_modules():
     assert queue_runner_pb2.QueueRunnerDef(queue_name="q").queue_name == "q"
     with pytest.raises(AttributeError):
         config_pb2.NoSuchMessage  # noqa: B018
+
+
+def test_functions_named_like_their_op_take_keywords_only():
+    with pytest.raises(TypeError, match=r"only takes keyword args \(possible keys: \['x', 'y', 'name'\]\)"):
+        tf.python.ops.gen_math_ops.Add(1.0, y=2.0)
+    assert tf.python.ops.gen_math_ops.Add(x=1.0, y=2.0).op.type == "Add"
+    assert tf.python.ops.gen_math_ops.add(1.0, 2.0).op.type == "Add"

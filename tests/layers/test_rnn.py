@@ -282,3 +282,28 @@ def test_cells_refuse_integers_and_a_batch_that_is_not_the_inputs():
             cell.get_initial_state(inputs, dtype=tf.float64)
         assert cell.get_initial_state(inputs).shape.as_list() == [None, 2]
         assert cell.get_initial_state(tf.zeros([3, 4]), 3, tf.float32).shape == [3, 2]
+
+
+def test_wrapped_cells_are_made_again_from_their_description():
+    wrapped = tf.nn.rnn_cell.DeviceWrapper(tf.nn.rnn_cell.LSTMCell(3), "/cpu:0")
+    told = wrapped.get_config()
+    assert told["cell"]["class_name"] == "LSTMCell" and told["cell"]["config"]["num_units"] == 3
+    again = tf.nn.rnn_cell.DeviceWrapper.from_config(told)
+    assert again.state_size == wrapped.state_size
+    given = {**told, "cell": tf.nn.rnn_cell.GRUCell(5)}
+    assert tf.nn.rnn_cell.DeviceWrapper.from_config(given).output_size == 5
+
+
+def test_what_is_emitted_may_have_a_rank_that_is_fed(session):
+    cell, rank = tf.nn.rnn_cell.BasicRNNCell(3), tf.placeholder(tf.int32)
+
+    def loop(time, output, state, _):
+        size = [] if output is None else [2]
+        emitted = tf.ones(tf.concat([size, tf.reshape(rank, [-1])], 0), tf.int64)
+        following = cell.zero_state(2, tf.float32) if output is None else state
+        return tf.fill([2], time >= 4), tf.zeros([2, 1]), following, emitted, None
+
+    outputs, _, _ = tf.nn.raw_rnn(cell, loop)
+    made = outputs.stack()
+    session.run(tf.global_variables_initializer())
+    assert session.run(made, {rank: 3}).shape == (4, 2, 3)

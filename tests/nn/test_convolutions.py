@@ -78,3 +78,11 @@ def test_pool_of_any_rank_and_dilation(session):
     np.testing.assert_array_equal(dilated, np.max(corners, axis=0))
     line = session.run(tf.nn.pool(tf.constant(IMAGES[:, :, 0]), [2], "AVG", "VALID"))
     np.testing.assert_allclose(line, (IMAGES[:, :-1, 0] + IMAGES[:, 1:, 0]) / 2, rtol=1e-6)
+
+
+def test_channels_in_front_of_unknown_space_are_known():
+    images = tf.placeholder(tf.float32, [1, 10, None, None])
+    made = tf.nn.convolution(
+        images, tf.zeros([3, 3, 10, 20]), "VALID", dilation_rate=[2, 2], data_format="NCHW"
+    )
+    assert made.shape.as_list() == [1, 20, None, None]

@@ -149,3 +149,22 @@ def test_a_scalar_is_as_good_as_one_number(session):
     session.run(same, {unknown: [1, 2]})
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[must have size\] \[2\]"):
         session.run(same, {unknown: 3.0})
+
+
+def test_complex_numbers_may_be_near(session):
+    session.run(tf.debugging.assert_near(tf.constant(1 + 0.1j), tf.constant(1.1 + 0.1j), atol=0.0, rtol=0.5))
+
+
+def test_a_rank_that_is_fed_must_be_one_number(session):
+    rank = tf.placeholder(tf.int32)
+    check = tf.assert_rank([1, 2], rank)
+    session.run(check, {rank: 1})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Rank must be a scalar"):
+        session.run(check, {rank: [1, 1]})
+
+
+def test_the_common_type_of_sparse_tensors_and_of_nothing():
+    sparse = tf.SparseTensor([[0]], [1.0], [1])
+    assert tf.debugging.assert_same_float_dtype([None, sparse]) == tf.float32
+    with pytest.raises(TypeError, match="proper"):
+        tf.assert_proper_iterable(sparse)

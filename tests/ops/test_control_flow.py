@@ -1,5 +1,7 @@
 """Branches and loops: what runs, in which order, and what is refused."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -477,3 +479,24 @@ def test_one_branch_may_return_a_list_of_one_and_the_other_what_is_in_it():
 def test_branches_must_return_something():
     with pytest.raises(ValueError, match="at least one result"):
         tf.cond(tf.constant(True), list, list)
+
+
+def test_the_gradient_of_a_switch_alone_is_there_for_the_branch_taken(session):
+    x = tf.constant(2.0)
+    for_false, for_true = tf.python.ops.control_flow_ops.switch(x, tf.constant(True))
+    assert session.run([tf.gradients(for_true, x)[0], tf.gradients(for_false, x)[0]]) == [1.0, 0.0]
+
+
+def test_a_named_tuple_of_one_tensor_comes_alone_from_cond():
+    One = collections.namedtuple("One", "a")
+    made = tf.cond(tf.placeholder(tf.bool), lambda: One(tf.constant(1)), lambda: One(tf.constant(2)))
+    assert isinstance(made, tf.Tensor)
+
+
+def test_functions_of_known_predicates_are_called_at_once(session):
+    smart_case = tf.python.framework.smart_cond.smart_case
+    never = lambda: pytest.fail("its predicate is false")  # noqa: E731
+    assert session.run(smart_case([(False, never), (True, lambda: tf.constant(5))], default=never)) == 5
+    x = tf.placeholder(tf.int32)
+    made = smart_case([(False, never), (x > 1, lambda: tf.constant(1))], default=lambda: tf.constant(2))
+    assert session.run([made, made], {x: 3}) == [1, 1] and session.run(made, {x: 0}) == 2

@@ -1,6 +1,7 @@
 """Python functions and printing inside a graph."""
 
 import gc
+import re
 import sys
 import threading
 import weakref
@@ -200,3 +201,18 @@ def test_py_func_encodes_text_in_arrays_of_objects_and_refuses_other_objects(ses
         with pytest.raises(tf.errors.InternalError, match=message):
             session.run(made)
     assert tf.py_func(lambda x: None, [1], [], stateful=False) == []
+
+
+def test_text_of_many_axes_is_set_as_tensorflow_does(session):
+    cube = np.arange(8).reshape(2, 1, 2, 2)
+    assert session.run(tf.strings.format("{}", [cube])).decode() == (
+        "[[[[0 1]\n   [2 3]]]\n\n\n [[[4 5]\n   [6 7]]]]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("stream", "letter"), [(tf.logging.info, "I"), (tf.logging.WARN, "W"), (tf.logging.error, "E")]
+)
+def test_printing_to_the_log(session, capfd, stream, letter):
+    session.run(tf.print(tf.range(3), output_stream=stream))
+    assert re.search(rf": {letter} print\] \[0 1 2\]\n", capfd.readouterr().err)

@@ -195,3 +195,18 @@ def test_spectral_norms_of_unknown_rank(session, axis, kind):
         expected = np.linalg.norm(x, 2, tuple(axis), keepdims)
         np.testing.assert_allclose(session.run(norm), expected)
         np.testing.assert_allclose(session.run(tf.norm(x, 2, axis=axis, keepdims=keepdims)), expected)
+
+
+@pytest.mark.parametrize("axis", [[], [1, 2, 3], [[1], [2]], [1, 1], [1.5, 2]])
+def test_norms_are_along_one_axis_or_two_different_ones(axis):
+    with pytest.raises(ValueError, match="an integer, or a tuple of 2 unique integers"):
+        tf.norm([[0.0, 1.0], [2.0, 3.0]], axis=axis)
+
+
+def test_systems_of_three_diagonals_have_three_and_sides_for_each():
+    with pytest.raises(ValueError, match="Expected 3 diagonals got 4"):
+        tf.linalg.tridiagonal_solve(np.ones([4, 3]), np.ones([3]))
+    with pytest.raises(ValueError, match="Batch shapes"):
+        tf.linalg.tridiagonal_solve(np.ones([2, 3, 3]), np.ones([5, 3]))
+    with pytest.raises(ValueError, match="rank of rhs to be 1 or 2, got 3"):
+        tf.linalg.tridiagonal_solve(np.ones([3, 3]), np.ones([1, 3, 3]))

@@ -268,3 +268,39 @@ def test_keys_of_a_dense_table_have_its_shape(session):
     for act in (table.lookup(pairs), table.insert(pairs, pairs)):
         with pytest.raises(tf.errors.InvalidArgumentError, match="Expected key shape"):
             session.run(act)
+
+
+def test_a_hasher_that_is_not_known_is_told_at_the_look_up():
+    table = tf.contrib.lookup.IdTableWithHashBuckets(
+        None, 2, hasher_spec=tf.contrib.lookup.HasherSpec("my-awesome-hash", None)
+    )
+    with pytest.raises(ValueError, match="Unknown hasher my-awesome-hash"):
+        table.lookup(tf.constant(["a"]))
+
+
+def test_ids_are_those_of_integers_or_strings():
+    with pytest.raises(TypeError, match="Invalid key_dtype, expected integer or string"):
+        tf.contrib.lookup.IdTableWithHashBuckets(None, 5, key_dtype=tf.bool)
+
+
+def test_a_dense_table_grows_as_if_every_key_were_new_and_keeps_what_was_removed(session):
+    table = tf.lookup.experimental.DenseHashTable(
+        tf.int64, tf.int64, default_value=-1, empty_key=0, deleted_key=-1, initial_num_buckets=4
+    )
+
+    def put(keys, values):
+        session.run(table.insert(tf.constant(keys, tf.int64), tf.constant(values, tf.int64)))
+
+    put([11, 12, 13], [0, 1, 2])
+    session.run(table.remove(tf.constant([12, 99], tf.int64)))
+    keys, values = session.run(table.export())
+    pairs = zip(keys.ravel().tolist(), values.ravel().tolist(), strict=True)
+    assert sorted(pairs) == [(-1, 1), (0, 0), (11, 0), (13, 2)]
+    put([13, 14, 15, 16, 17], [3, 4, 5, 6, 7])
+    assert len(session.run(table.export()[0])) == 16 and session.run(table.size()) == 6
+
+
+def test_a_table_is_not_initialized_with_nothing(session):
+    table = tf.contrib.lookup.index_table_from_tensor(np.array([], np.str_), num_oov_buckets=1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="keys and values cannot be empty"):
+        session.run(table.initializer)

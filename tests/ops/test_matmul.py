@@ -120,3 +120,10 @@ def test_a_transposed_left_factor_gives_the_same_compiled(inner, rows, columns, 
     b = draw.randint(-9, 9, (inner, columns)).astype(dtype)
     got = both_lives(_matmul, a, b, transpose_a=True, transpose_b=False)
     np.testing.assert_array_equal(got, a.T @ b)
+
+
+def test_factors_of_two_types_are_multiplied_as_matrices_with_zeros(session):
+    a, b = np.arange(6.0).reshape(2, 3).astype(np.float32), np.ones((3, 2), np.float32)
+    product = tf.matmul(tf.cast(a, tf.bfloat16), tf.constant(b))
+    assert product.dtype == tf.float32 and product.op.type == "SparseMatMul"
+    assert np.array_equal(session.run(product), a @ b)

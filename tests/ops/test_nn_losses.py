@@ -140,3 +140,11 @@ def test_log_poisson_loss(session):
     np.testing.assert_allclose(session.run(tf.nn.log_poisson_loss(z, x)), plain, rtol=1e-5)
     got = session.run(tf.nn.log_poisson_loss(z, x, compute_full_loss=True))
     np.testing.assert_allclose(got, plain + np.where(z <= 1, 0, full), rtol=1e-5)
+
+
+def test_softmax_along_an_axis_that_only_a_run_knows(session):
+    x = np.random.RandomState(0).randn(2, 3, 4).astype(np.float32)
+    axis, whole = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32)
+    wanted = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+    assert np.allclose(session.run(tf.nn.softmax(x, axis), {axis: -2}), wanted, atol=1e-6)
+    assert np.allclose(session.run(tf.nn.softmax(whole, 1), {whole: x}), wanted, atol=1e-6)

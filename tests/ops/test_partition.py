@@ -35,3 +35,8 @@ def test_what_is_in_one_long_list_only_is_found_for_every_type(dtype):
             out, idx = sess.run(tf.setdiff1d(one, other))
         wanted = np.flatnonzero(~np.isin(one, other))
         assert idx.tolist() == wanted.tolist() and out.tolist() == one[wanted].tolist()
+
+
+def test_every_nan_is_a_value_of_its_own(session):
+    found = session.run(tf.unique_with_counts([np.nan, 1.0, np.nan, 1.0]))
+    assert found.count.tolist() == [1, 2, 1] and found.idx.tolist() == [0, 1, 2, 1]

@@ -41,3 +41,9 @@ def test_sets_of_near_and_far_numbers_are_pythons(session, spread):
         made = session.run(function(a, b))
         assert made.values.tolist() == [m for e in expected for m in e]
         assert np.bincount(made.indices[:, 0], minlength=5).tolist() == [len(e) for e in expected]
+
+
+def test_how_many_sets_there_are_is_known_when_they_are_counted(session):
+    given = tf.SparseTensor([[0, 0], [1, 0]], [3, 4], [2, 2])
+    made = tf.sets.size(given)
+    assert made.shape.rank is None and session.run(made).tolist() == [1, 1]

@@ -156,3 +156,62 @@ def test_parts_of_many_strings_are_those_of_each(pos, length):
 def test_a_string_too_short_among_many_is_refused():
     with pytest.raises(tf.errors.InvalidArgumentError, match="pos 3 out of range"):
         _substr([b"letters"] * 500 + [b"ab"], pos=3, len=2)
+
+
+def test_words_of_ragged_strings_and_of_matrices_are_rows_of_rows(session):
+    matrix = [["a,b", "c"], ["d", "e,f,g"]]
+    wanted = [[[b"a", b"b"], [b"c"]], [[b"d"], [b"e", b"f", b"g"]]]
+    assert session.run(tf.strings.split(matrix, ",", result_type="RaggedTensor")).to_list() == wanted
+    ragged = tf.ragged.constant([["a,b"], ["c", "d"]])
+    assert session.run(tf.strings.split(ragged, ",", result_type="RaggedTensor")).to_list() == [
+        [[b"a", b"b"]],
+        [[b"c"], [b"d"]],
+    ]
+    assert session.run(tf.strings.split(ragged, ",")).dense_shape.tolist() == [2, 2, 2]
+
+
+def test_values_of_ragged_tensors_are_split_into_bytes_and_characters(session):
+    value = tf.ragged.constant_value([[b"ab"], [b"c", b""]])
+    assert session.run(tf.strings.bytes_split(value)).to_list() == [[[b"a", b"b"]], [[b"c"], []]]
+    assert session.run(tf.strings.unicode_decode(value, "UTF-8")).to_list() == [[[97, 98]], [[99], []]]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (b"\x00a\x20\xac", "UTF-16"),
+        (b"\xff\xfea\x00\xac\x20", "UTF-16"),
+        (b"\x00\x00\x00a\x00\x00\x20\xac", "UTF-32"),
+    ],
+)
+def test_without_a_mark_the_high_byte_is_first(session, text, encoding):
+    found = session.run(tf.strings.unicode_transcode([text], encoding, "UTF-8"))
+    assert found.tolist() == ["a€".encode()]
+
+
+def test_what_stands_for_no_character_is_a_character(session):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="replacement_char out of unicode codepoint range"
+    ):
+        session.run(tf.strings.unicode_decode("x", "UTF-8", replacement_char=11141111))
+
+
+def test_allowed_strings_are_told_in_the_order_of_the_op():
+    with pytest.raises(ValueError, match='not in: "strict", "replace", "ignore"'):
+        tf.strings.unicode_transcode("x", "UTF-8", "UTF-8", errors="invalid")
+
+
+@pytest.mark.parametrize("splits", [[0, 8], [-1, 6], [0, 3, 2]])
+def test_rows_of_ngrams_lie_within_the_data(session, splits):
+    made = tf.raw_ops.StringNGrams(
+        data=list("abcdef"),
+        data_splits=np.array(splits),
+        separator="",
+        ngram_widths=[2],
+        left_pad="",
+        right_pad="",
+        pad_width=0,
+        preserve_short_sequences=False,
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid split value"):
+        session.run(made)

@@ -45,3 +45,11 @@ def test_a_list_of_tensors_is_cast_to_the_type_asked_for(session):
     assert session.run(tf.concat([wide, [[i, i]]], 0)).tolist() == [[3, 4], [3, 3]]
     with pytest.raises(TypeError, match="Cannot convert a list containing a tensor"):
         tf.convert_to_tensor([i, tf.constant(2.5)])
+
+
+def test_one_tensor_comes_alone_and_more_come_in_their_structure():
+    a, b = tf.constant(0), tf.constant(1)
+    pair = tf.while_loop(lambda p: p[0] < 3, lambda p: [(p[0] + 1, p[1])], [(a, b)])
+    assert isinstance(pair, list) and isinstance(pair[0], tuple) and len(pair) == 1
+    alone = tf.while_loop(lambda i, rest: i < 3, lambda i, rest: [i + 1, []], [a, []])
+    assert isinstance(alone, tf.Tensor)

@@ -27,7 +27,7 @@ OTHERWISE = """
     MatrixSolveLs MatrixTriangularSolve MaxPool3DGrad MaxPoolGradV2 MirrorPadGrad
     MutableDenseHashTableV2 NearestNeighbors NotEqual NthElement OneHot OrderedMapUnstageNoKey
     ParallelConcat Qr QuantizeV2 QuantizedConcat QuantizedMul ScatterNd ScatterNdNonAliasingAdd
-    SdcaOptimizer SdcaOptimizerV2 SetSize SparseAdd SparseReduceMax SparseReduceMaxSparse
+    SdcaOptimizer SdcaOptimizerV2 SparseAdd SparseReduceMax SparseReduceMaxSparse
     SparseReduceSum SparseReduceSumSparse SparseSlice SparseSplit Split SplitV StridedSlice
     StringJoin TensorListFromTensor TensorListReserve TensorListScatterV2 TensorListSplit
     TensorScatterUpdate TopK Transpose UnicodeDecode UnsortedSegmentJoin UpperBound

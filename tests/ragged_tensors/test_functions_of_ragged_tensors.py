@@ -184,3 +184,12 @@ def test_a_function_of_row_after_row():
         ragged_map_ops.map_fn(lambda x: x, rows, dtype=ragged_tensor.RaggedTensorType(tf.int32, 2))
     with pytest.raises(ValueError, match="1. dimensional Tensors, not scalars"):
         ragged_map_ops.map_fn(lambda x: x, 3)
+
+
+def test_values_of_ragged_tensors_are_taken_like_the_tensors(session):
+    value = tf.ragged.constant_value([[1, 2], [3]])
+    assert session.run(tf.add(value, 1)).to_list() == [[2, 3], [4]]
+    assert session.run(tf.concat([value, value], 1)).to_list() == [[1, 2, 1, 2], [3, 3]]
+    assert session.run(tf.gather(value, [1, 0])).to_list() == [[3], [1, 2]]
+    mask = tf.ragged.constant_value([[True, False], [True]])
+    assert session.run(tf.ragged.boolean_mask(value, mask)).to_list() == [[1], [3]]

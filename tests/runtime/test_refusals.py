@@ -31,7 +31,7 @@ def test_the_shape_function_says_what_is_wrong_with_them(build, value, words):
 @pytest.mark.parametrize(
     ("build", "value", "words"),
     [
-        (tf.matrix_diag, 0.0, r"input must be at least 1-dim, received shape: \[\]"),
+        (tf.matrix_diag, 0.0, r"diagonal must be at least 1-dim, received shape: \[\]"),
         (tf.matrix_diag_part, [1.0], r"input must be at least 2-dim, received shape: \[1\]"),
         (
             lambda x: tf.matrix_set_diag([[x]], x),

@@ -1,0 +1,11 @@
+"""What comes back for structures that are fetched."""
+
+import collections
+
+import tensorfleet as tf
+
+
+def test_a_dictionary_with_defaults_is_fetched_as_one(session):
+    wanted = collections.defaultdict(list, a=tf.constant(1))
+    found = session.run(wanted)
+    assert found == {"a": 1} and found.default_factory is list
