@@ -1,16 +1,18 @@
 """Names that numpy and Python had when TensorFlow 1 scripts were written, for scripts that run without a change.
 
 Only what is gone is put back, and only in processes where `import tensorflow` gives TensorFleet. So is what
-functions took: numpy stacked the arrays of a generator.
+functions took: numpy stacked the arrays of a generator, and csv's files were opened as binary.
 """
 
 from __future__ import annotations
 
 import collections
 import collections.abc
+import csv
 import fractions
 import functools
 import inspect
+import io
 import itertools
 import math
 import os
@@ -121,11 +123,53 @@ def _of_any(stack: Any) -> Any:
     return stacked
 
 
+_CSV = {name: getattr(csv, name) for name in ("reader", "writer")}
+
+
+def _reading_bytes(reader: Any) -> Any:
+    @functools.wraps(reader)
+    def read(lines: Any, *args: Any, **kwargs: Any) -> Any:
+        return reader(map(_text, lines), *args, **kwargs)
+
+    return read
+
+
+def _text(line: Any) -> Any:
+    return line.decode() if isinstance(line, bytes) else line
+
+
+def _writing_bytes(writer: Any) -> Any:
+    @functools.wraps(writer)
+    def write(file: Any, *args: Any, **kwargs: Any) -> Any:
+        is_binary = isinstance(file, io.RawIOBase | io.BufferedIOBase)
+        return writer(_Encoding(file) if is_binary else file, *args, **kwargs)
+
+    return write
+
+
+class _Encoding:
+    """Writes text to a binary file."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        return self._file.write(text.encode())
+
+
+# Functions that take what they took then, too: the module, its functions, and what makes of each the wider one.
+_WIDER: list[tuple[ModuleType, dict[str, Any], dict[str, Any]]] = [
+    (np, _STACKING, dict.fromkeys(_STACKING, _of_any)),
+    (csv, _CSV, {"reader": _reading_bytes, "writer": _writing_bytes}),
+]
+
+
 def put_back() -> list[tuple[ModuleType, str]]:
     """Gives modules the names they have lost, and returns which."""
     found = []
-    for name, stack in _STACKING.items():
-        setattr(np, name, _of_any(stack))
+    for wide, functions, widen in _WIDER:
+        for name, function in functions.items():
+            setattr(wide, name, widen[name](function))
     for module, names in [(np, _NUMPY), *_OTHERS]:
         for name, value in names.items():
             if name not in vars(module):
@@ -139,5 +183,6 @@ def take_away(names: list[tuple[ModuleType, str]]) -> None:
     for module, name in names:
         if name in vars(module):
             delattr(module, name)
-    for name, stack in _STACKING.items():
-        setattr(np, name, stack)
+    for wide, functions, _ in _WIDER:
+        for name, function in functions.items():
+            setattr(wide, name, function)

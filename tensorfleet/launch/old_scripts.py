@@ -1,7 +1,8 @@
 """Scripts of Python 2's days run as they are: their names, modules and methods, and their meaning of `/`.
 
 A file that Python 3 can parse keeps Python 3's meaning, and finds `xrange`, `cPickle`, `dict.iteritems` or an
-iterator's `next()` besides; what `map`, `filter` and `zip` give has a length and elements as well, and so have `keys()`. One that it cannot parse is a program in Python 2: it is translated, `/` of integers
+iterator's `next()` besides; what `map`, `filter` and `zip` give has a length and elements as well, and so have `keys()`;
+bytes that are searched for text are text. One that it cannot parse is a program in Python 2: it is translated, `/` of integers
 rounds down, and `range`, `map`, `zip` and `keys()` give lists. All this concerns the script and the modules that are its own, never installed packages.
 """
 
@@ -29,8 +30,13 @@ import numpy as np
 from tensorfleet.launch.python2 import PARTS, parse
 
 _OLD_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys"}
+_TEXT_METHODS = (
+    *("split", "rsplit", "strip", "lstrip", "rstrip", "replace", "startswith", "endswith"),
+    *("find", "rfind", "index", "rindex", "count", "partition", "rpartition"),
+)
 _HAS_OLD_METHODS = re.compile(
-    r"\.\s*(iteritems|itervalues|iterkeys|has_key|next\s*\(\s*\)|(keys|values|items)\s*\(\s*\)\s*\[)"
+    r"\.\s*(iteritems|itervalues|iterkeys|has_key|next\s*\(\s*\)|(keys|values|items)\s*\(\s*\)\s*\["
+    rf"|({'|'.join(_TEXT_METHODS)})\s*\(\s*[^)\s])"
 )
 _OLD_MODULES = {
     "cPickle": "pickle",
@@ -91,6 +97,7 @@ class _OldMethods(ast.NodeTransformer):
 
     _calls: dict[str, tuple[int, ...]] = {
         **{name: (0,) for name in (*_OLD_METHODS, "next")},
+        **{name: (1, 2, 3) for name in _TEXT_METHODS},
         "has_key": (1,),
     }  # with how many arguments
 
@@ -176,6 +183,8 @@ def _old_method(owner: Any, name: str, *arguments: Any) -> Any:
         return owner.next() if hasattr(owner, "next") else next(owner)
     if name == "decode" and isinstance(owner, str):
         return owner  # it was bytes; it is text already
+    if name in _TEXT_METHODS and isinstance(owner, bytes) and any(isinstance(a, str) for a in arguments):
+        owner = owner.decode(errors="surrogateescape")  # what is searched for text is text
     if hasattr(owner, name):
         found = getattr(owner, name)(*arguments)
         return list(found) if isinstance(owner, dict) and name in ("keys", "values", "items") else found

@@ -1,6 +1,7 @@
 """Scripts that use what numpy and Python no longer have."""
 
 import collections
+import csv
 import subprocess
 import sys
 import textwrap
@@ -47,11 +48,27 @@ def test_a_script_that_uses_them_runs(tmp_path):
 
 def test_they_go_with_the_alias_and_change_nothing_that_is_there():
     before = {module: set(vars(module)) for module in (np, collections, time)}
-    kept = np.prod, np.stack, collections.OrderedDict, time.time
+    kept = np.prod, np.stack, collections.OrderedDict, time.time, csv.reader
     alias.install()
     try:
         assert (np.int, np.NINF, time.clock) == (int, -np.inf, time.process_time)
     finally:
         alias.uninstall()
     assert {module: set(vars(module)) for module in (np, collections, time)} == before
-    assert (np.prod, np.stack, collections.OrderedDict, time.time) == kept
+    assert (np.prod, np.stack, collections.OrderedDict, time.time, csv.reader) == kept
+
+
+def test_tables_are_in_files_of_text_and_in_binary_ones(tmp_path):
+    alias.install()
+    try:
+        for mode in ("", "b"):
+            with open(tmp_path / "table.csv", "w" + mode) as file:
+                writer = csv.DictWriter(file, ["name", "loss"], delimiter=";", lineterminator="\n")
+                writer.writeheader()
+                writer.writerow({"name": "a", "loss": 0.5})
+            with open(tmp_path / "table.csv", "r" + mode) as file:
+                assert list(csv.DictReader(file, delimiter=";")) == [{"name": "a", "loss": "0.5"}]
+            with open(tmp_path / "table.csv", "r" + mode) as file:
+                assert list(csv.reader(file, delimiter=";")) == [["name", "loss"], ["a", "0.5"]]
+    finally:
+        alias.uninstall()

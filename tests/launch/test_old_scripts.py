@@ -48,6 +48,29 @@ def test_parameters_in_brackets_are_taken_apart():
     assert f(1) == (1, 2, 0, 5) and f(1, (6, (9, 2)), 3) == (1, 6, 4, 3)
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("b'a|1'.split('|')", ["a", "1"]),
+        ("b'a=1'.partition('=')", ("a", "=", "1")),
+        ("b'line\\n'.strip('\\n')", "line"),
+        ("b'a-b'.replace('-', '+')", "a+b"),
+        ("b'worker'.startswith('work') and b'worker'.find('k')", 3),
+        ("b'a b'.split(b' ')", [b"a", b"b"]),
+        ("'a b'.split(' ')", ["a", "b"]),
+        ("[4, 5].index(5)", 1),
+    ],
+)
+@pytest.mark.parametrize("version", ["", OLD])
+def test_bytes_that_are_searched_for_text_are_text(expression, value, version):
+    assert names_after(f"{version}x = {expression}\n")["x"] == value
+
+
+def test_bytes_that_are_given_something_else_raise_as_in_python_3():
+    with pytest.raises(TypeError, match="bytes-like"):
+        names_after("b'1'.strip(1)\n")
+
+
 def test_arrays_and_tensors_divide_by_their_type():
     half = names_after(OLD + "def half(x): return x / 2\n")["half"]
     np.testing.assert_array_equal(half(np.array([3, 5])), [1, 2])
