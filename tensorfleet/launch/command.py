@@ -151,6 +151,10 @@ def _tasks(
         return planning.plan_alone(wishes)
     else:
         others = 1 if workers is None and not jobs else workers or 0
+        if ps is None and not jobs:
+            ps = planning.servers_of(Path(wishes.script))
+            if ps:
+                print(f"tensorfleet: {wishes.script} has a job ps: {_spoken({'ps': ps})}", file=sys.stderr)
         wanted = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}
         counts = planning.with_jobs_of_its_own(Path(wishes.script), wanted)
         if counts != wanted:

@@ -145,6 +145,13 @@ def jobs_of(script: Path) -> dict[str, int]:
     return written or _jobs_of_its_own(script, 2) or {"ps": 1, "worker": 2}
 
 
+def servers_of(script: Path) -> int:
+    """How many parameter servers a script needs of which only the workers were asked for."""
+    told = {*told_by_flags(script), *positions_of(script).values()}
+    knows_jobs = "job_name" in told and is_for_clusters(script)
+    return jobs_of(script).get("ps", 0) if knows_jobs else 0
+
+
 def with_jobs_of_its_own(script: Path, counts: dict[str, int]) -> dict[str, int]:
     """The tasks to start: of the jobs that a script has, where parameter servers and workers are asked for and it has none."""
     asked = {job: n for job, n in counts.items() if n}

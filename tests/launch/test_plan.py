@@ -8,7 +8,16 @@ import pytest
 
 from tensorfleet.launch.hosts import Host, read_cluster
 from tensorfleet.launch.manifests import kubernetes
-from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, jobs_of, plan, plan_alone, with_chief
+from tensorfleet.launch.plan import (
+    Place,
+    Wishes,
+    is_for_clusters,
+    jobs_of,
+    plan,
+    plan_alone,
+    servers_of,
+    with_chief,
+)
 
 CLUSTER = {
     "worker": [Place("127.0.0.1:2"), Place("127.0.0.1:3")],
@@ -295,6 +304,19 @@ def test_addresses_of_jobs_by_other_names_go_to_their_flags(tmp_path):
     path.write_text("\n".join(f"flags.DEFINE_string('{n}_hosts', '', '')" for n in ("ps", "actor", "memory")))
     cluster = {"actor": [Place("h:1"), Place("h:2")], "learner": [Place("h:3")]}
     assert plan(Wishes(str(path)), cluster, "")[2].command[-2:] == ["--ps_hosts=", "--actor_hosts=h:1,h:2"]
+
+
+def test_workers_that_are_asked_for_alone_get_the_servers_that_the_script_has(tmp_path):
+    path = tmp_path / "train.py"
+    flags = "flags.DEFINE_string('job_name', '', '')\nflags.DEFINE_integer('task_index', 0, '')\n"
+    path.write_text(flags + "flags.DEFINE_string('ps_hosts', '', '')\n")
+    assert servers_of(path) == 1
+    path.write_text(flags + "tf.train.ClusterSpec({'ps': ['a:1', 'b:1'], 'worker': ['c:1']})\n")
+    assert servers_of(path) == 2
+    path.write_text(flags + "tf.train.ClusterSpec({'worker': ['c:1', 'd:1']})\n")
+    assert servers_of(path) == 0
+    path.write_text("config = json.loads(os.environ['TF_CONFIG'])\n")
+    assert servers_of(path) == 0
 
 
 def test_jobs_by_other_names_are_started_with_one_task_or_two(tmp_path):

@@ -176,6 +176,15 @@ def test_a_script_for_clusters_gets_one_without_asking(here):
     assert done.stdout.count("done worker") == 2
 
 
+def test_workers_alone_get_a_parameter_server_that_their_script_needs(here):
+    done = run(here, "run", "--workers", "3", "--dry-run", "train.py")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        "[ps/0]",
+        *(f"[worker/{i}]" for i in range(3)),
+    ]
+    assert "train.py has a job ps: 1 ps (choose with --ps)" in done.stderr
+
+
 def test_jobs_by_other_names_are_started_by_name(here):
     done = run(here, "run", "--job", "learner=1", "--job", "actor=2", "--dry-run", "train.py")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["[actor/0]", "[actor/1]", "[learner/0]"]
