@@ -19,8 +19,10 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from tensorfleet.api import INSTEAD
+from tensorfleet.launch.old_functions import narrow, widen
 from tensorfleet.launch.old_names import put_back, take_away
 
 _US = "tensorfleet"
@@ -29,7 +31,7 @@ _THEM = "tensorflow"
 _PARTS = ("tensorflow_core", "tensorflow_estimator")
 # Holds a package `tensorflow` that installs the alias: for the processes a script starts itself.
 _STAND_IN = Path(__file__).parent / "stand_in"
-_old_names: list[tuple[ModuleType, str]] = []  # of numpy and Python, there while the alias is
+_old_names: list[tuple[Any, str]] = []  # of numpy and Python, there while the alias is
 
 
 def install() -> None:
@@ -42,6 +44,7 @@ def install() -> None:
     sys.meta_path.insert(0, _Finder())
     sys.meta_path.append(_LastFinder())
     _old_names[:] = put_back()
+    widen()
     paths = [str(_STAND_IN), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
 
@@ -50,6 +53,7 @@ def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_Finder, _LastFinder))]
     take_away(_old_names)
+    narrow()
     for name in [n for n in sys.modules if n.partition(".")[0] in (_THEM, *_PARTS) or _is_ours_as_keras(n)]:
         del sys.modules[name]
     rest = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p not in ("", str(_STAND_IN))]

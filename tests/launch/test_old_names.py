@@ -25,6 +25,15 @@ SCRIPT = """
     assert np.vstack(np.ones(2) * i for i in range(3)).shape == np.hstack(map(np.ones, [(3, 1)] * 2)).shape
     assert np.asfarray([1, 2]).dtype == np.asfarray([1], np.int32).dtype == np.float64
     assert np.cast["float32"](2).dtype == np.cast[np.float32](2).dtype == np.float32
+    import base64, itertools, os, string, threading, types, urllib
+    import xml.etree.cElementTree as ET
+    assert base64.decodestring(base64.encodestring(b"a")) == b"a" and not threading.Thread().isAlive()
+    assert string.split("a,b", ",") == ["a", "b"] and string.atoi("7") == 7 and os.errno.EEXIST
+    assert urllib.quote("a b") == "a%20b" and urllib.urlencode({"a": 1}) == "a=1" and urllib.request.urlopen
+    assert isinstance("a", types.StringTypes) and list(itertools.ifilterfalse(None, [0, 1])) == [0]
+    assert ET.fromstring("<a/>").tag == "a" and not hasattr(urllib, "another")
+    rows = np.array([[1, 2], [3]])
+    assert rows.dtype == object and np.array((1, 2), copy=False).tolist() == [1, 2]
     assert np.msort([[2, 1], [1, 3]]).tolist() == [[1, 1], [2, 3]] and np.rank([[1]]) == 2
     with tf.Session() as sess:
         total = np.asscalar(sess.run(tf.reduce_sum(x), {x: np.ones(3, np.float_)}))
@@ -56,19 +65,3 @@ def test_they_go_with_the_alias_and_change_nothing_that_is_there():
         alias.uninstall()
     assert {module: set(vars(module)) for module in (np, collections, time)} == before
     assert (np.prod, np.stack, collections.OrderedDict, time.time, csv.reader) == kept
-
-
-def test_tables_are_in_files_of_text_and_in_binary_ones(tmp_path):
-    alias.install()
-    try:
-        for mode in ("", "b"):
-            with open(tmp_path / "table.csv", "w" + mode) as file:
-                writer = csv.DictWriter(file, ["name", "loss"], delimiter=";", lineterminator="\n")
-                writer.writeheader()
-                writer.writerow({"name": "a", "loss": 0.5})
-            with open(tmp_path / "table.csv", "r" + mode) as file:
-                assert list(csv.DictReader(file, delimiter=";")) == [{"name": "a", "loss": "0.5"}]
-            with open(tmp_path / "table.csv", "r" + mode) as file:
-                assert list(csv.reader(file, delimiter=";")) == [["name", "loss"], ["a", "0.5"]]
-    finally:
-        alias.uninstall()
