@@ -137,7 +137,8 @@ def _tasks(
         evaluators = [planning.Place("", host) for host in hosts.pop("evaluator", [])]
         return planning.plan(wishes, _placed(hosts), token, evaluators)
     if ps is None and workers is None and not chief and not jobs:
-        if not planning.is_for_clusters(Path(wishes.script)) and not evaluator:
+        told = planning.is_told_by_arguments(wishes) or planning.is_for_clusters(Path(wishes.script))
+        if not told and not evaluator:
             return planning.plan_alone(wishes)
         counts = planning.jobs_of(Path(wishes.script))
         print(f"tensorfleet: {wishes.script} is written for a cluster: {_spoken(counts)}", file=sys.stderr)

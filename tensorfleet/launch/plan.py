@@ -122,6 +122,12 @@ def is_for_clusters(script: Path) -> bool:
     return (told and not starts_copies(script)) or reads_tf_config(script) or bool(by_variables)
 
 
+def is_told_by_arguments(wishes: Wishes) -> bool:
+    """Whether the user's own arguments have places for which task it is."""
+    roles = ("job_name", "task_index", "rank")
+    return any(f"{{{role}}}" in argument for argument in wishes.arguments for role in roles)
+
+
 def starts_its_tasks(wishes: Wishes) -> bool:
     """Whether a script makes its cluster all by itself: nothing asks which task it is, or it starts them as processes."""
     script = Path(wishes.script)

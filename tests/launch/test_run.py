@@ -185,6 +185,19 @@ def test_workers_alone_get_a_parameter_server_that_their_script_needs(here):
     assert "train.py has a job ps: 1 ps (choose with --ps)" in done.stderr
 
 
+def test_a_script_whose_arguments_name_its_task_gets_a_cluster(tmp_path):
+    (tmp_path / "both.py").write_text(
+        "import sys\nimport tensorflow as tf\ntask = sys.argv[1].split('=')[1]\n"
+        "cluster = tf.train.ClusterSpec({'keeper': ['localhost:1'], 'worker': ['localhost:2', 'localhost:3']})\n"
+    )
+    done = run(tmp_path, "run", "--dry-run", "both.py", "--", "--task={job_name}:{task_index}")
+    assert [line.split("--task=")[1] for line in done.stdout.splitlines()] == [
+        "keeper:0",
+        "worker:0",
+        "worker:1",
+    ]
+
+
 def test_jobs_by_other_names_are_started_by_name(here):
     done = run(here, "run", "--job", "learner=1", "--job", "actor=2", "--dry-run", "train.py")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["[actor/0]", "[actor/1]", "[learner/0]"]
