@@ -138,7 +138,7 @@ def _tasks(
         return planning.plan(wishes, _placed(hosts), token, evaluators)
     if ps is None and workers is None and not chief and not jobs:
         told = planning.is_told_by_arguments(wishes) or planning.is_for_clusters(Path(wishes.script))
-        if not told and not evaluator:
+        if (not told and not evaluator) or planning.is_one_task(wishes):
             return planning.plan_alone(wishes)
         counts = planning.jobs_of(Path(wishes.script))
         print(f"tensorfleet: {wishes.script} is written for a cluster: {_spoken(counts)}", file=sys.stderr)

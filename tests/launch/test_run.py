@@ -185,6 +185,12 @@ def test_workers_alone_get_a_parameter_server_that_their_script_needs(here):
     assert "train.py has a job ps: 1 ps (choose with --ps)" in done.stderr
 
 
+def test_a_script_that_is_told_its_task_by_the_user_is_that_task_alone(here):
+    done = run(here, "run", "--dry-run", "train.py", "--", "--job_name=worker", "--task_index=1")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["[main/0]"]
+    assert "TF_CONFIG" not in done.stdout and "written for a cluster" not in done.stderr
+
+
 def test_a_script_whose_arguments_name_its_task_gets_a_cluster(tmp_path):
     (tmp_path / "both.py").write_text(
         "import sys\nimport tensorflow as tf\ntask = sys.argv[1].split('=')[1]\n"
