@@ -23,7 +23,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.parsing import parse_example
-from tensorfleet.ops.parsing_text import csv_table
+from tensorfleet.ops.parsing_csv import csv_table
 from tensorfleet.platform import gfile
 from tensorfleet.shapes import TensorShape
 

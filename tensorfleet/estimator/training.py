@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tensorfleet import errors
-from tensorfleet.cluster.server import Server
+from tensorfleet.cluster.server import Server, server_at
 from tensorfleet.estimator.estimator import Estimator
 from tensorfleet.estimator.exporters import Exporter
 from tensorfleet.estimator.run_config import CHIEF, EVALUATOR, MASTER, PS, WORKER
@@ -217,10 +217,14 @@ def _train(estimator: Estimator, train_spec: TrainSpec, listeners: list) -> None
 
 
 def start_server(config: Any) -> Any:
-    """Starts this task's server; a cluster of one task that trains needs none."""
+    """Starts this task's server, unless the script has; a cluster of one task that trains needs none."""
     if not config.master and config.task_type != PS:
         logging.info("Skip starting Tensorflow server as there is only one node in the cluster.")
         return None
+    address = config.cluster_spec.task_address(config.task_type, config.task_id)
+    made = server_at(f"grpc://{address}")
+    if made is not None:
+        return made
     from tensorfleet.protos import ConfigProto
 
     logging.info("Start Tensorflow server.")

@@ -19,9 +19,11 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from tensorfleet.api import INSTEAD
 from tensorfleet.launch import any_messages, old_methods
+from tensorfleet.launch.old_functions import narrow, widen
 from tensorfleet.launch.old_names import put_back, take_away
 
 _US = "tensorfleet"
@@ -30,7 +32,7 @@ _THEM = "tensorflow"
 _PARTS = ("tensorflow_core", "tensorflow_estimator")
 # Holds a package `tensorflow` that installs the alias: for the processes a script starts itself.
 _STAND_IN = Path(__file__).parent / "stand_in"
-_old_names: list[tuple[ModuleType, str]] = []  # of numpy and Python, there while the alias is
+_old_names: list[tuple[Any, str]] = []  # of numpy and Python, there while the alias is
 
 
 def install() -> None:
@@ -45,6 +47,7 @@ def install() -> None:
     _old_names[:] = put_back()
     old_methods.put_back()
     any_messages.install()
+    widen()
     paths = [str(_STAND_IN), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
 
@@ -55,6 +58,7 @@ def uninstall() -> None:
     take_away(_old_names)
     old_methods.take_away()
     any_messages.uninstall()
+    narrow()
     for name in [n for n in sys.modules if n.partition(".")[0] in (_THEM, *_PARTS) or _is_ours_as_keras(n)]:
         del sys.modules[name]
     rest = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p not in ("", str(_STAND_IN))]

@@ -137,7 +137,8 @@ def _tasks(
         evaluators = [planning.Place("", host) for host in hosts.pop("evaluator", [])]
         return planning.plan(wishes, _placed(hosts), token, evaluators)
     if ps is None and workers is None and not chief and not jobs:
-        if not planning.is_for_clusters(Path(wishes.script)) and not evaluator:
+        told = planning.is_told_by_arguments(wishes) or planning.is_for_clusters(Path(wishes.script))
+        if (not told and not evaluator) or planning.is_one_task(wishes):
             return planning.plan_alone(wishes)
         counts = planning.jobs_of(Path(wishes.script))
         print(f"tensorfleet: {wishes.script} is written for a cluster: {_spoken(counts)}", file=sys.stderr)
@@ -151,6 +152,10 @@ def _tasks(
         return planning.plan_alone(wishes)
     else:
         others = 1 if workers is None and not jobs else workers or 0
+        if ps is None and not jobs:
+            ps = planning.servers_of(Path(wishes.script))
+            if ps:
+                print(f"tensorfleet: {wishes.script} has a job ps: {_spoken({'ps': ps})}", file=sys.stderr)
         wanted = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}
         counts = planning.with_jobs_of_its_own(Path(wishes.script), wanted)
         if counts != wanted:

@@ -28,7 +28,8 @@ class Reason:
 def reason_in(lines: Iterable[str], script: str) -> Reason:
     """The last traceback among a task's lines: its error, and the innermost line of the script's own folder."""
     text = list(lines)
-    starts = [i for i, line in enumerate(text) if line.strip() == _START]
+    # What the script printed last may have had no end of line.
+    starts = [i for i, line in enumerate(text) if line.rstrip().endswith(_START)]
     if not starts:
         last = [line for line in text if line.strip()]
         return Reason(error=last[-1].strip() if last else "")

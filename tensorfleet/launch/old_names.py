@@ -1,24 +1,30 @@
 """Names that numpy and Python had when TensorFlow 1 scripts were written, for scripts that run without a change.
 
-Only what is gone is put back, and only in processes where `import tensorflow` gives TensorFleet. So is what
-functions took: numpy stacked the arrays of a generator.
+Only what is gone is put back, and only in processes where `import tensorflow` gives TensorFleet. What functions took
+then is in `old_functions.py`.
 """
 
 from __future__ import annotations
 
+import base64
 import collections
 import collections.abc
+import errno
 import fractions
 import functools
+import importlib
 import inspect
 import itertools
 import math
 import os
 import string
 import sys
+import threading
 import time
+import types
+import urllib
+import warnings
 from collections.abc import Iterable
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +68,48 @@ def _join(words: Iterable[str], sep: str = " ") -> str:
     return sep.join(words)
 
 
+def _of_urllib(name: str) -> Any:
+    """What was in `urllib` itself, from the parts that it has now; they take long to import, so not before."""
+    for part in ("request", "parse", "error"):
+        module = importlib.import_module(f"urllib.{part}")
+        if name == part:
+            return module
+        if name in _IN_URLLIB and hasattr(module, name):
+            return getattr(module, name)
+    raise AttributeError(f"module 'urllib' has no attribute {name!r}")
+
+
+_IN_URLLIB = (
+    *("urlopen", "urlretrieve", "urlcleanup", "urlencode", "pathname2url", "url2pathname", "getproxies"),
+    *(
+        "quote",
+        "quote_plus",
+        "unquote",
+        "unquote_plus",
+        "URLopener",
+        "FancyURLopener",
+        "ContentTooShortError",
+    ),
+)
+_OF_STRINGS = (
+    *("split", "rsplit", "strip", "lstrip", "rstrip", "replace", "find", "rfind", "index", "rindex", "count"),
+    *(
+        "lower",
+        "upper",
+        "capitalize",
+        "swapcase",
+        "zfill",
+        "ljust",
+        "rjust",
+        "center",
+        "expandtabs",
+        "translate",
+    ),
+)
+_TYPES = {
+    **{"StringType": str, "UnicodeType": str, "IntType": int, "LongType": int, "FloatType": float},
+    **{"BooleanType": bool, "ListType": list, "TupleType": tuple, "DictType": dict, "StringTypes": (str,)},
+}
 _NUMPY = {
     "int": int,
     "long": int,
@@ -94,7 +142,12 @@ _NUMPY = {
     "cast": _Casts(),
     "msort": functools.partial(np.sort, axis=0),
     "rank": np.ndim,
+    "alen": len,
+    "int0": np.intp,
+    "uint0": np.uintp,
+    "typeDict": np.sctypeDict,
     "math": math,
+    "warnings": warnings,
 }
 # What `numpy.lib` showed of its parts.
 _NUMPY_LIB = {
@@ -102,36 +155,30 @@ _NUMPY_LIB = {
     for name in ["append", "delete", "diff", "insert", "interp", "pad", "percentile", "tile", "unique"]
 }
 _ABSTRACT = {name: getattr(collections.abc, name) for name in collections.abc.__all__}
-_OTHERS: list[tuple[ModuleType, dict[str, Any]]] = [
+_OTHERS: list[tuple[Any, dict[str, Any]]] = [
+    (base64, {"encodestring": base64.encodebytes, "decodestring": base64.decodebytes}),
     (collections, _ABSTRACT),
     (np.lib, _NUMPY_LIB),
     (fractions, {"gcd": math.gcd}),
     (inspect, {"ArgSpec": ArgSpec, "getargspec": _getargspec}),
     (time, {"clock": time.process_time}),
     (itertools, {"izip": zip, "imap": map, "ifilter": filter, "izip_longest": itertools.zip_longest}),
-    (os, {"getcwdu": os.getcwd}),
+    (itertools, {"ifilterfalse": itertools.filterfalse}),
+    (os, {"getcwdu": os.getcwd, "errno": errno}),
     (string, {"letters": string.ascii_letters, "lowercase": string.ascii_lowercase, "join": _join}),
     (string, {"uppercase": string.ascii_uppercase, "maketrans": str.maketrans}),
+    (string, {name: getattr(str, name) for name in _OF_STRINGS}),
+    (string, {"atoi": int, "atol": int, "atof": float}),
+    (threading.Thread, {"isAlive": threading.Thread.is_alive}),
+    (types, _TYPES),
+    (urllib, {"__getattr__": _of_urllib}),
     (sys, {"maxint": sys.maxsize, "setdefaultencoding": _set_default_encoding}),
 ]
 
 
-_STACKING = {name: getattr(np, name) for name in ("stack", "hstack", "vstack", "dstack", "column_stack")}
-
-
-def _of_any(stack: Any) -> Any:
-    @functools.wraps(stack)
-    def stacked(arrays: Any, *args: Any, **kwargs: Any) -> Any:
-        return stack(arrays if hasattr(arrays, "__getitem__") else list(arrays), *args, **kwargs)
-
-    return stacked
-
-
-def put_back() -> list[tuple[ModuleType, str]]:
+def put_back() -> list[tuple[Any, str]]:
     """Gives modules the names they have lost, and returns which."""
     found = []
-    for name, stack in _STACKING.items():
-        setattr(np, name, _of_any(stack))
     for module, names in [(np, _NUMPY), *_OTHERS]:
         for name, value in names.items():
             if name not in vars(module):
@@ -140,10 +187,8 @@ def put_back() -> list[tuple[ModuleType, str]]:
     return found
 
 
-def take_away(names: list[tuple[ModuleType, str]]) -> None:
+def take_away(names: list[tuple[Any, str]]) -> None:
     """Undoes `put_back`."""
     for module, name in names:
         if name in vars(module):
             delattr(module, name)
-    for name, stack in _STACKING.items():
-        setattr(np, name, stack)

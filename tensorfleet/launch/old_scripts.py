@@ -1,7 +1,8 @@
 """Scripts of Python 2's days run as they are: their names, modules and methods, and their meaning of `/`.
 
 A file that Python 3 can parse keeps Python 3's meaning, and finds `xrange`, `cPickle`, `dict.iteritems` or an
-iterator's `next()` besides; what `map`, `filter` and `zip` give has a length and elements as well, and so have `keys()`. One that it cannot parse is a program in Python 2: it is translated, `/` of integers
+iterator's `next()` besides; what `map`, `filter` and `zip` give has a length and elements as well, and so have `keys()`;
+bytes that are searched for text are text. One that it cannot parse is a program in Python 2: it is translated, `/` of integers
 rounds down, and `range`, `map`, `zip` and `keys()` give lists. All this concerns the script and the modules that are its own, never installed packages.
 """
 
@@ -28,9 +29,17 @@ import numpy as np
 
 from tensorfleet.launch.python2 import PARTS, parse
 
-_OLD_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys"}
+_OLD_METHODS = {
+    **{f"{kind}{what}": what for what in ("items", "values", "keys") for kind in ("iter", "view")},
+    "xreadlines": "__iter__",
+}
+_TEXT_METHODS = (
+    *("split", "rsplit", "strip", "lstrip", "rstrip", "replace", "startswith", "endswith"),
+    *("find", "rfind", "index", "rindex", "count", "partition", "rpartition"),
+)
 _HAS_OLD_METHODS = re.compile(
-    r"\.\s*(iteritems|itervalues|iterkeys|has_key|next\s*\(\s*\)|(keys|values|items)\s*\(\s*\)\s*\[)"
+    rf"\.\s*({'|'.join(_OLD_METHODS)}|has_key|getchildren|decode|sort\s*\(\s*[^)\s]|next\s*\(\s*\)"
+    rf"|(keys|values|items)\s*\(\s*\)\s*\[|({'|'.join(_TEXT_METHODS)})\s*\(\s*[^)\s])"
 )
 _OLD_MODULES = {
     "cPickle": "pickle",
@@ -47,6 +56,7 @@ _OLD_MODULES = {
     "__builtin__": "builtins",
     "copy_reg": "copyreg",
 }
+_OLD_PARTS = {"xml.etree.cElementTree": "xml.etree.ElementTree"}  # of packages that are still there
 _INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -90,13 +100,19 @@ class _OldMethods(ast.NodeTransformer):
     """Calls of methods that dictionaries and iterators no longer have go through a function that knows what they did."""
 
     _calls: dict[str, tuple[int, ...]] = {
-        **{name: (0,) for name in (*_OLD_METHODS, "next")},
+        **{name: (0,) for name in (*_OLD_METHODS, "next", "getchildren")},
+        **{name: (1, 2, 3) for name in _TEXT_METHODS},
         "has_key": (1,),
+        "sort": (1,),
+        "decode": (0, 1, 2),
     }  # with how many arguments
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         method = node.func
+        match node.keywords:
+            case [ast.keyword("cmp", compare)] if not node.args:  # `words.sort(cmp=compare)`
+                node.args, node.keywords = [compare], []
         if not isinstance(method, ast.Attribute) or node.keywords:
             return node
         if len(node.args) not in self._calls.get(method.attr, ()):
@@ -118,7 +134,6 @@ class _OldMeaning(_OldMethods):
     _calls = {
         **_OldMethods._calls,
         **{name: (0,) for name in ("keys", "values", "items")},
-        "decode": (0, 1, 2),
     }
 
     def __init__(self, tree: ast.Module) -> None:
@@ -176,11 +191,17 @@ def _old_method(owner: Any, name: str, *arguments: Any) -> Any:
         return owner.next() if hasattr(owner, "next") else next(owner)
     if name == "decode" and isinstance(owner, str):
         return owner  # it was bytes; it is text already
+    if name in _TEXT_METHODS and isinstance(owner, bytes) and any(isinstance(a, str) for a in arguments):
+        owner = owner.decode(errors="surrogateescape")  # what is searched for text is text
+    if name == "sort" and isinstance(owner, list):
+        return owner.sort(key=functools.cmp_to_key(*arguments))
     if hasattr(owner, name):
         found = getattr(owner, name)(*arguments)
         return list(found) if isinstance(owner, dict) and name in ("keys", "values", "items") else found
     if name == "has_key":
         return arguments[0] in owner
+    if name == "getchildren":
+        return list(owner)
     return iter(getattr(owner, _OLD_METHODS.get(name, name))())
 
 
@@ -237,12 +258,28 @@ def _lazy(function: Callable[..., Any]) -> type:
     return type(function.__name__, (_Lazy,), {"_function": staticmethod(function)})
 
 
+def _open(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+    """`open`, with the mode `U` as well: every kind of line end is a line end, as it is without."""
+    plain = mode.replace("U", "")
+    return open(file, plain if set(plain) & set("rwax") else f"r{plain}", *arguments, **options)
+
+
 def _reload(module: ModuleType) -> ModuleType:
     return module if module is sys else importlib.reload(module)
 
 
 def _cmp(x: Any, y: Any) -> int:
     return (x > y) - (x < y)
+
+
+def _sorted(elements: Any, compare: Any = None, key: Any = None, reverse: bool = False, **more: Any) -> list:
+    """`sorted`, by a function of two elements as well."""
+    compare = more.pop("cmp", compare)
+    if compare is None:
+        return sorted(elements, key=key, reverse=reverse, **more)
+    of_two = functools.cmp_to_key(compare)
+    by = of_two if key is None else lambda element: of_two(key(element))
+    return sorted(elements, key=by, reverse=reverse, **more)
 
 
 # What a script that mentions them finds, and what one in Python 2 finds instead of Python's own.
@@ -255,17 +292,21 @@ _NAMES: dict[str, Any] = {
     "unichr": chr,
     "reduce": functools.reduce,
     "cmp": _cmp,
-    "file": open,
+    "file": _open,
     "reload": _reload,
+    "sorted": _sorted,
 }
 _LISTS = {function.__name__: _list_of(function) for function in (range, map, filter, zip)}
 _SEQUENCES: dict[str, Any] = {function.__name__: _lazy(function) for function in (map, filter, zip)}
+_UNIVERSAL = re.compile(r"""['"](r?b?U|Ur?b?|rUb?)['"]""")  # modes of files
 _HELPERS = {"__old_method__": _old_method, "__old_division__": _old_division}
 
 
 def names_for(source: str, is_old: bool) -> dict[str, Any]:
     """What a script's module has before its first line."""
     names = {**_NAMES, **(_LISTS if is_old else _SEQUENCES)}
+    if _UNIVERSAL.search(source):
+        names["open"] = _open
     helpers = _HELPERS if is_old or _HAS_OLD_METHODS.search(source) else {}
     return {**{name: value for name, value in names.items() if name in source}, **helpers}
 
@@ -325,13 +366,12 @@ class OldModules(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         importer = _importer()
-        loader = getattr(importer.get("__spec__"), "loader", None)
-        if path is not None or not (
-            importer.get("__name__") == "__main__" or isinstance(loader, ScriptLoader)
-        ):
+        if not is_of_a_script(importer):
             return None
-        if fullname in _OLD_MODULES:
+        if fullname in (_OLD_MODULES if path is None else _OLD_PARTS):
             return ModuleSpec(fullname, _OldModule())
+        if path is not None:
+            return None
         file = importer.get("__file__")
         spec = PathFinder.find_spec(fullname, [os.path.dirname(os.path.abspath(file))]) if file else None
         if spec is not None and spec.origin == os.path.abspath(file or ""):
@@ -339,6 +379,12 @@ class OldModules(MetaPathFinder):
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
             spec.loader = ScriptLoader(fullname, str(spec.origin))
         return spec
+
+
+def is_of_a_script(names: dict[str, Any]) -> bool:
+    """Whether a module, by its names, is a script or one of its own."""
+    loader = getattr(names.get("__spec__"), "loader", None)
+    return names.get("__name__") == "__main__" or isinstance(loader, ScriptLoader)
 
 
 def _importer() -> dict[str, Any]:
@@ -354,7 +400,7 @@ class _OldModule(Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = ModuleType(spec.name)
-        successor = importlib.import_module(_OLD_MODULES[spec.name])
+        successor = importlib.import_module({**_OLD_MODULES, **_OLD_PARTS}[spec.name])
         module.__dict__.update({k: v for k, v in vars(successor).items() if not k.startswith("__")})
         for name, change in _CHANGED.get(spec.name, {}).items():
             setattr(module, name, change(getattr(successor, name)))

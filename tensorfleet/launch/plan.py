@@ -122,6 +122,34 @@ def is_for_clusters(script: Path) -> bool:
     return (told and not starts_copies(script)) or reads_tf_config(script) or bool(by_variables)
 
 
+def is_told_by_arguments(wishes: Wishes) -> bool:
+    """Whether the user's own arguments have places for which task it is."""
+    roles = ("job_name", "task_index", "rank")
+    return any(f"{{{role}}}" in argument for argument in wishes.arguments for role in roles)
+
+
+def is_one_task(wishes: Wishes) -> bool:
+    """Whether the user says which task of its cluster the script is, by its arguments or by TF_CONFIG: the others are started by themselves."""
+    script = Path(wishes.script)
+    flag = told_by_flags(script).get("job_name")
+    given = [a.lstrip("-").partition("=")[0] for a in wishes.arguments if a.startswith("-")]
+    by_flag = flag is not None and flag.name in given
+    place = next((p for p, role in positions_of(script).items() if role == "job_name"), 0)
+    job = wishes.arguments[place - 1] if 0 < place <= len(wishes.arguments) else ""
+    by_place = job in {"ps", "worker", "chief", "master", *cluster_in(script)}
+    if (by_flag or by_place) and not is_told_by_arguments(wishes):
+        return True
+    return reads_tf_config(script) and _names_a_task(os.environ.get("TF_CONFIG", ""))
+
+
+def _names_a_task(config: str) -> bool:
+    try:
+        told = json.loads(config or "{}")
+    except ValueError:
+        return False
+    return isinstance(told, dict) and bool(told.get("task"))
+
+
 def starts_its_tasks(wishes: Wishes) -> bool:
     """Whether a script makes its cluster all by itself: nothing asks which task it is, or it starts them as processes."""
     script = Path(wishes.script)
@@ -143,6 +171,13 @@ def jobs_of(script: Path) -> dict[str, int]:
     listed = {job: len(hosts) for job, hosts in hosts_in(script).items()}
     written = {} if takes_addresses else cluster_in(script) or listed
     return written or _jobs_of_its_own(script, 2) or {"ps": 1, "worker": 2}
+
+
+def servers_of(script: Path) -> int:
+    """How many parameter servers a script needs of which only the workers were asked for."""
+    told = {*told_by_flags(script), *positions_of(script).values()}
+    knows_jobs = "job_name" in told and is_for_clusters(script)
+    return jobs_of(script).get("ps", 0) if knows_jobs else 0
 
 
 def with_jobs_of_its_own(script: Path, counts: dict[str, int]) -> dict[str, int]:

@@ -104,7 +104,7 @@ class Buffer:
         data[: count * width].reshape(count, width)[:] = columns.T
         return cls(data.view(np.uint8), np.arange(0, 8 * width * count, 8 * width), lengths, True)
 
-    def some(self, which: slice) -> Buffer:
+    def some(self, which: slice | np.ndarray) -> Buffer:
         """Some of the strings, in the same buffer."""
         return Buffer(self.data, self.starts[which], self.lengths[which])
 

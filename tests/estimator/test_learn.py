@@ -1,5 +1,6 @@
 """tf.contrib.learn, as scripts from before tf.estimator use it."""
 
+import json
 import os
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.estimator.training import start_server
 from tensorfleet.testing.cluster import free_addresses
 from tests.support.tasks import output
 
@@ -221,6 +223,16 @@ def test_an_experiment_on_a_cluster(tmp_path, tasks):
     for process in started:
         output(process)
     assert int(tf.train.load_variable(str(tmp_path), "global_step")) >= 100
+
+
+def test_the_server_that_a_script_has_made_is_its_experiments(monkeypatch, tmp_path):
+    cluster = free_addresses(ps=1, worker=2)
+    for job in cluster:
+        server = tf.train.Server(cluster, job, 0)
+        task = {"cluster": cluster, "task": {"type": job, "index": 0}}
+        monkeypatch.setenv("TF_CONFIG", json.dumps(task))
+        assert start_server(learn.RunConfig(model_dir=str(tmp_path))) is server
+        server.stop()
 
 
 def test_examples_are_read_in_batches(tmp_path):

@@ -48,6 +48,60 @@ def test_parameters_in_brackets_are_taken_apart():
     assert f(1) == (1, 2, 0, 5) and f(1, (6, (9, 2)), 3) == (1, 6, 4, 3)
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("b'a|1'.split('|')", ["a", "1"]),
+        ("b'a=1'.partition('=')", ("a", "=", "1")),
+        ("b'line\\n'.strip('\\n')", "line"),
+        ("b'a-b'.replace('-', '+')", "a+b"),
+        ("b'worker'.startswith('work') and b'worker'.find('k')", 3),
+        ("b'a b'.split(b' ')", [b"a", b"b"]),
+        ("'a b'.split(' ')", ["a", "b"]),
+        ("[4, 5].index(5)", 1),
+    ],
+)
+@pytest.mark.parametrize("version", ["", OLD])
+def test_bytes_that_are_searched_for_text_are_text(expression, value, version):
+    assert names_after(f"{version}x = {expression}\n")["x"] == value
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("list({'a': 1}.viewitems())", [("a", 1)]),
+        ("'text'.decode('utf-8')", "text"),
+        ("b'text'.decode('utf-8')", "text"),
+        ("list(io.StringIO('a\\nb').xreadlines())", ["a\n", "b"]),
+        ("[e.tag for e in ElementTree.XML('<a><b/></a>').getchildren()]", ["b"]),
+        ("sorted([1, 3, 2], cmp=lambda a, b: b - a)", [3, 2, 1]),
+        ("sorted([1, 3, 2], lambda a, b: cmp(a, b), reverse=True)", [3, 2, 1]),
+        ("sorted([1, 3, 2], lambda a, b: a - b, lambda e: -e)", [3, 2, 1]),
+    ],
+)
+@pytest.mark.parametrize("version", ["", OLD])
+def test_methods_of_then_do_what_they_did(expression, value, version):
+    imports = "import io\nfrom xml.etree import ElementTree\n"
+    assert names_after(f"{version}{imports}x = {expression}\n")["x"] == value
+
+
+@pytest.mark.parametrize("call", ["x.sort(cmp=lambda a, b: b - a)", "x.sort(lambda a, b: b - a)"])
+def test_a_list_is_sorted_by_a_function_of_two(call):
+    assert names_after(f"x = [1, 3, 2]\n{call}\n")["x"] == [3, 2, 1]
+
+
+@pytest.mark.parametrize("mode", ["U", "rU", "rbU"])
+def test_files_are_opened_with_any_line_ends(tmp_path, mode):
+    (tmp_path / "lines").write_bytes(b"a\nb")
+    source = f"with open({str(tmp_path / 'lines')!r}, {mode!r}) as lines:\n    x = lines.read()\n"
+    assert names_after(source)["x"] == (b"a\nb" if "b" in mode else "a\nb")
+
+
+def test_bytes_that_are_given_something_else_raise_as_in_python_3():
+    with pytest.raises(TypeError, match="bytes-like"):
+        names_after("b'1'.strip(1)\n")
+
+
 def test_arrays_and_tensors_divide_by_their_type():
     half = names_after(OLD + "def half(x): return x / 2\n")["half"]
     np.testing.assert_array_equal(half(np.array([3, 5])), [1, 2])

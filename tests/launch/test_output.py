@@ -85,6 +85,11 @@ def test_the_reason_is_the_last_traceback_and_the_scripts_own_line():
     assert reason.code == "sess.run(train)"
 
 
+def test_a_traceback_may_begin_behind_what_was_printed():
+    lines = [line.replace("Traceback", "step 1 Traceback") for line in TRACE]
+    assert reason_in(lines, "/home/me/train.py") == reason_in(TRACE, "/home/me/train.py")
+
+
 def test_without_a_traceback_the_last_line_is_the_reason():
     assert reason_in(["a", "usage: no such flag", ""], "train.py") == Reason("usage: no such flag")
     assert reason_in([], "train.py") == Reason()

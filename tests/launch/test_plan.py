@@ -8,7 +8,17 @@ import pytest
 
 from tensorfleet.launch.hosts import Host, read_cluster
 from tensorfleet.launch.manifests import kubernetes
-from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, jobs_of, plan, plan_alone, with_chief
+from tensorfleet.launch.plan import (
+    Place,
+    Wishes,
+    is_for_clusters,
+    is_one_task,
+    jobs_of,
+    plan,
+    plan_alone,
+    servers_of,
+    with_chief,
+)
 
 CLUSTER = {
     "worker": [Place("127.0.0.1:2"), Place("127.0.0.1:3")],
@@ -295,6 +305,45 @@ def test_addresses_of_jobs_by_other_names_go_to_their_flags(tmp_path):
     path.write_text("\n".join(f"flags.DEFINE_string('{n}_hosts', '', '')" for n in ("ps", "actor", "memory")))
     cluster = {"actor": [Place("h:1"), Place("h:2")], "learner": [Place("h:3")]}
     assert plan(Wishes(str(path)), cluster, "")[2].command[-2:] == ["--ps_hosts=", "--actor_hosts=h:1,h:2"]
+
+
+def test_workers_that_are_asked_for_alone_get_the_servers_that_the_script_has(tmp_path):
+    path = tmp_path / "train.py"
+    flags = "flags.DEFINE_string('job_name', '', '')\nflags.DEFINE_integer('task_index', 0, '')\n"
+    path.write_text(flags + "flags.DEFINE_string('ps_hosts', '', '')\n")
+    assert servers_of(path) == 1
+    path.write_text(flags + "tf.train.ClusterSpec({'ps': ['a:1', 'b:1'], 'worker': ['c:1']})\n")
+    assert servers_of(path) == 2
+    path.write_text(flags + "tf.train.ClusterSpec({'worker': ['c:1', 'd:1']})\n")
+    assert servers_of(path) == 0
+    path.write_text("config = json.loads(os.environ['TF_CONFIG'])\n")
+    assert servers_of(path) == 0
+
+
+def test_a_tf_config_of_the_users_makes_a_script_that_reads_it_one_task(tmp_path, script, monkeypatch):
+    path = tmp_path / "estimator.py"
+    path.write_text("config = json.loads(os.environ['TF_CONFIG'])\ntf.train.Server(config['cluster'])\n")
+    for config, one in (
+        ('{"task": {"type": "ps", "index": 0}}', True),
+        ("{}", False),
+        ("", False),
+        ("{", False),
+    ):
+        monkeypatch.setenv("TF_CONFIG", config)
+        assert is_one_task(Wishes(str(path))) is one
+        assert not is_one_task(Wishes(str(script)))
+
+
+def test_arguments_that_say_which_task_it_is_make_it_one_task(tmp_path, script):
+    for arguments in (["--job_name=ps"], ["--task_index", "0", "--job_name", "worker"]):
+        assert is_one_task(Wishes(str(script), arguments))
+    for arguments in ([], ["--task_index=1"], ["--job_name={job_name}"], ["--job_name_of_mine=ps"]):
+        assert not is_one_task(Wishes(str(script), arguments))
+    path = tmp_path / "by_place.py"
+    path.write_text("job, index = sys.argv[1], int(sys.argv[2])\ntf.train.Server({}, job, index)\n")
+    assert is_one_task(Wishes(str(path), ["worker", "1"])) and not is_one_task(
+        Wishes(str(path), ["data", "1"])
+    )
 
 
 def test_jobs_by_other_names_are_started_with_one_task_or_two(tmp_path):

@@ -176,6 +176,34 @@ def test_a_script_for_clusters_gets_one_without_asking(here):
     assert done.stdout.count("done worker") == 2
 
 
+def test_workers_alone_get_a_parameter_server_that_their_script_needs(here):
+    done = run(here, "run", "--workers", "3", "--dry-run", "train.py")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        "[ps/0]",
+        *(f"[worker/{i}]" for i in range(3)),
+    ]
+    assert "train.py has a job ps: 1 ps (choose with --ps)" in done.stderr
+
+
+def test_a_script_that_is_told_its_task_by_the_user_is_that_task_alone(here):
+    done = run(here, "run", "--dry-run", "train.py", "--", "--job_name=worker", "--task_index=1")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["[main/0]"]
+    assert "TF_CONFIG" not in done.stdout and "written for a cluster" not in done.stderr
+
+
+def test_a_script_whose_arguments_name_its_task_gets_a_cluster(tmp_path):
+    (tmp_path / "both.py").write_text(
+        "import sys\nimport tensorflow as tf\ntask = sys.argv[1].split('=')[1]\n"
+        "cluster = tf.train.ClusterSpec({'keeper': ['localhost:1'], 'worker': ['localhost:2', 'localhost:3']})\n"
+    )
+    done = run(tmp_path, "run", "--dry-run", "both.py", "--", "--task={job_name}:{task_index}")
+    assert [line.split("--task=")[1] for line in done.stdout.splitlines()] == [
+        "keeper:0",
+        "worker:0",
+        "worker:1",
+    ]
+
+
 def test_jobs_by_other_names_are_started_by_name(here):
     done = run(here, "run", "--job", "learner=1", "--job", "actor=2", "--dry-run", "train.py")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["[actor/0]", "[actor/1]", "[learner/0]"]

@@ -172,6 +172,21 @@ def test_sequences(session):
         session.run(tf.parse_single_sequence_example(record, None, {"h": wanted["g"]}))
 
 
+@pytest.mark.parametrize("rows", [1, 300])
+def test_many_csv_columns_are_read_together_and_one_by_one(session, rows):
+    lines = [
+        b",".join(b"%d,%.2f,x%d,-%d,1e%d" % (i + r, i / 4, i, i, i % 3) for i in range(60))
+        for r in range(rows)
+    ]
+    kinds = [[0], [0.0], ["none"], [0], [0.0]]
+    columns = session.run(tf.decode_csv(lines, kinds * 60))
+    for i in range(60):
+        whole, part, text, negative, power = columns[5 * i : 5 * i + 5]
+        assert whole.tolist() == [i + r for r in range(rows)] and whole.dtype == np.int32
+        assert part.tolist() == [i / 4] * rows and power.tolist() == [10.0 ** (i % 3)] * rows
+        assert text.tolist() == [b"x%d" % i] * rows and negative.tolist() == [-i] * rows
+
+
 def test_csv(session):
     lines = ['1,2.5,"a,""b"""', "-3,,"]
     columns = tf.decode_csv(lines, [[0], [7.0], ["none"]])
