@@ -241,6 +241,7 @@ class _Traced:
         self.written: list[tuple[int, bytes | None]] = []
         self.moved: list[int] = []
         self.blocks: list[int] = []
+        self.buffers: set[tuple] = set()  # the shapes of arrays and stacks
         self.roomy: list[bool] = []  # whether each fixed value is an array that has room for more
         self.turns = 0  # how many iterations to run at a time
         self.call: Any = None
@@ -254,14 +255,14 @@ class _Traced:
         streams = [np.zeros(6, np.uint32)] * len(self.loop.body.segment.rng_steps)
         args = self._arguments(initial, contents, state, streams)
         traced = self.jax.jit(self._trace).trace(np.uint64(0), None, *args)
-        self.call, self.cpu = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device)
+        self.call, self.cpu = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device, self.buffers)
         return self
 
     def _go_on(self, limit: Any, carried: tuple, args: tuple) -> tuple:
         """Runs on, to a later limit: another program, which few loops are long enough to need."""
         if self._resume is None:
             traced = self.jax.jit(self._trace).trace(limit, carried, *args)
-            self._resume, _ = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device)
+            self._resume, _ = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device, self.buffers)
         return self._resume(limit, carried, *args)
 
     def _arguments(self, initial: list, contents: list, state: list, streams: list) -> tuple:
@@ -294,6 +295,9 @@ class _Traced:
 
         self._rehearse(start, fixed, lambda variables: iterate(variables, _ignore, streams))
         self.blocks = loop.body.blocks
+        stores = [s for s in fixed if isinstance(s, (TracedArray, TracedStack))]
+        stores += [grad for s in stores if isinstance(s, TracedArray) for grad in s.grads.values()]
+        self.buffers = {s.buffer.shape for s in stores if s.buffer is not None}
         arrays_written = [(k, s, _store(fixed, k, s)) for k, s in self.written]
         stacks = [(k, fixed[k]) for k in self.moved]
 

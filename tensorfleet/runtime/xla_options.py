@@ -79,9 +79,13 @@ def _has_avx512() -> bool:
         return False
 
 
-def compile_loop(jax: Any, traced: Any, on_cpu: bool) -> tuple[Any, Any]:
-    """Compiles a traced loop. Returns it with the device it is for, None for the usual one."""
-    lone = on_cpu and _largest(traced.jaxpr) < _WORTH_DIVIDING and not _has_large_product(traced.jaxpr)
+def compile_loop(jax: Any, traced: Any, on_cpu: bool, buffers: set[tuple]) -> tuple[Any, Any]:
+    """Compiles a traced loop that has buffers of these shapes, of which an iteration touches one element.
+
+    Returns it with the device it is for, None for the usual one.
+    """
+    small = _largest(traced.jaxpr, buffers) < _WORTH_DIVIDING
+    lone = on_cpu and small and not _has_large_product(traced.jaxpr)
     lowered, device = _lower(jax, traced, lone)
     return lowered.compile(), device
 
@@ -96,11 +100,12 @@ def _lower(jax: Any, traced: Any, lone: bool) -> tuple[Any, Any]:
         return traced.lower(), device
 
 
-def _largest(jaxpr: Any) -> int:
-    """How many elements the largest array in a program has."""
+def _largest(jaxpr: Any, buffers: set[tuple]) -> int:
+    """How many elements the largest array in a program has, not counting buffers of these shapes."""
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
-    sizes = [getattr(v.aval, "size", 0) for e in jaxpr.eqns for v in (*e.invars, *e.outvars)]
-    return max([0, *sizes, *[_largest(inner) for e in jaxpr.eqns for inner in _inner(e)]])
+    arrays = [v.aval for e in jaxpr.eqns for v in (*e.invars, *e.outvars)]
+    sizes = [getattr(a, "size", 0) for a in arrays if getattr(a, "shape", None) not in buffers]
+    return max([0, *sizes, *[_largest(inner, buffers) for e in jaxpr.eqns for inner in _inner(e)]])
 
 
 _PRODUCTS = ("dot_general", "conv_general_dilated")
