@@ -94,6 +94,8 @@ _INSIDE = {
     "metric_spec": "MetricSpec",
     "monitors": _LEARN_MODULES["learn_monitors"],
     "preprocessing": "preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer",
+    "preprocessing.text": "preprocessing.VocabularyProcessor preprocessing.tokenizer",
+    "preprocessing.categorical_vocabulary": "preprocessing.CategoricalVocabulary",
     "export_strategy": "ExportStrategy",
     "learn_io.numpy_io": "io.numpy_input_fn",
     "learn_io.pandas_io": "io.pandas_input_fn",

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tensorfleet.api import INSTEAD
+from tensorfleet.launch import old_messages
 from tensorfleet.launch.old_names import put_back, take_away
 
 _US = "tensorfleet"
@@ -40,8 +41,12 @@ def install() -> None:
     if loaded is not None and not str(getattr(loaded, "__file__", "")).startswith(str(_STAND_IN)):
         raise RuntimeError("tensorflow is imported already: install TensorFleet's alias before that.")
     sys.meta_path.insert(0, _Finder())
+    old_messages.install()
     sys.meta_path.append(_LastFinder())
     _old_names[:] = put_back()
+    sys.path.insert(
+        0, str(_STAND_IN)
+    )  # what multiprocessing spawns has this path instead of the environment's
     paths = [str(_STAND_IN), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
 
@@ -49,6 +54,8 @@ def install() -> None:
 def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_Finder, _LastFinder))]
+    old_messages.uninstall()
+    sys.path[:] = [p for p in sys.path if p != str(_STAND_IN)]
     take_away(_old_names)
     for name in [n for n in sys.modules if n.partition(".")[0] in (_THEM, *_PARTS) or _is_ours_as_keras(n)]:
         del sys.modules[name]
