@@ -96,3 +96,17 @@ for _kind in ("hash_bucket", "identity", "vocabulary_file", "vocabulary_list"):
         lambda full: find(f"feature_column.{full.rpartition('.')[2].lstrip('_')}"),
         f"python.feature_column.feature_column._categorical_column_with_{_kind}",
     )
+for _place in ("feature_column_v2", "feature_column_lib", "dense_features"):
+    publish_lazily(
+        lambda _: find("keras.layers.DenseFeatures"), f"python.feature_column.{_place}.DenseFeatures"
+    )
+
+
+@export(
+    "python.feature_column.feature_column_v2.is_feature_column_v2",
+    "python.feature_column.feature_column_lib.is_feature_column_v2",
+)
+def is_feature_column_v2(feature_columns: Any) -> bool:
+    """Whether all are columns of TensorFlow's own, and none of a library."""
+    kind = find("python.feature_column.feature_column_v2.FeatureColumn")
+    return all(isinstance(column, kind) for column in feature_columns)

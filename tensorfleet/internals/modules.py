@@ -262,6 +262,8 @@ def _enum_values() -> dict[str, int]:
     }
 
 
+# `from tensorflow.python import ops` was the module of the framework, and in it the folder.
+publish_module("python.ops", "python.framework.ops", "")
 for _lender, _modules in _MODULES.items():
     for _module in _modules.split():
         publish_module(f"python.{_module}", _lender, "", "math", "train", "nn")

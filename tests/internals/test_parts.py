@@ -435,3 +435,20 @@ def test_weights_and_values_that_are_arrays_are_broadcast():
 
     made = weights_broadcast_ops.broadcast_weights(np.array([[2], [3]]), np.ones((2, 2)))
     np.testing.assert_array_equal(run(made), [[2, 2], [3, 3]])
+
+
+def test_what_libraries_import_of_tracking_and_columns_is_there():
+    tracking = tf.python.training.tracking
+    with tracking.base.no_automatic_dependency_tracking_scope(None):
+        assert tracking.base.TrackableReference("a", 1).ref == tracking.data_structures.NoDependency(1)
+    columns = tf.python.feature_column.feature_column_lib
+    assert columns.is_feature_column_v2([tf.feature_column.numeric_column("x")])
+    assert not columns.is_feature_column_v2(["x"])
+    assert columns.DenseFeatures is tf.keras.layers.DenseFeatures
+
+
+def test_the_module_of_the_framework_and_the_folder_of_ops_are_one_name():
+    from tensorfleet.python import math_ops, ops
+
+    assert ops.control_dependencies is tf.control_dependencies
+    assert math_ops.add_n is tf.add_n and ops.math_ops is math_ops
