@@ -12,7 +12,7 @@ from tensorfleet.api import export, find
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradient_sources import source
-from tensorfleet.graph.gradients import gradients, listed
+from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph
 
