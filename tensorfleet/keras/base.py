@@ -106,6 +106,12 @@ class Layer(Connected, Scoped):
             self._regularize(made.op.name.rpartition("/")[2], [made], regularizer_of(regularizer))
         return made
 
+    def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
+        """Lets something belong to the layer, under a name: what libraries call for layers inside of theirs."""
+        if overwrite or not hasattr(self, name):
+            setattr(self, name, trackable)
+        return trackable
+
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
         """Adds losses to the layer; the graph's collections stay as they are."""
         for item in nest.flatten(losses):
