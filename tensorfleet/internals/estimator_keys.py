@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from tensorfleet.api import export
+from tensorfleet.api import export, find, publish_lazily
 
 _CANNED = "python.estimator.canned"
+# The class that TensorFlow 1.15 has below its `Estimator`, with the same methods.
+publish_lazily(lambda _: find("estimator.Estimator"), "python.estimator.estimator.EstimatorV2")
 
 
 @export(f"{_CANNED}.prediction_keys.PredictionKeys")

@@ -94,10 +94,10 @@ class Convolution:
             raise ValueError("rank of input or filter must be known")
         outer, inner = _of_rank(outer, rank, "input"), _of_rank(inner, rank, "filter")
         place = 1 if (data_format or "").startswith("NC") else rank - 1
-        if not outer.dims[place].is_compatible_with(inner.dims[rank - 2]):
+        channels, wanted = outer.as_list()[place], inner.as_list()[rank - 2]
+        if None not in (channels, wanted) and channels != wanted:
             raise ValueError(
-                "number of input channels does not match corresponding dimension of filter, "
-                f"{outer.dims[place]} != {inner.dims[rank - 2]}"
+                f"number of input channels does not match corresponding dimension of filter, {channels} != {wanted}"
             )
         self.input_shape, self.filter_shape = outer, inner
         self.padding, self.strides, self.dilation_rate = padding, strides, dilation_rate

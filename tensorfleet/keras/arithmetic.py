@@ -267,7 +267,7 @@ def sparse_categorical_crossentropy(
             f"Cannot compute sparse categorical crossentropy with `axis={axis}` on an output tensor with unknown rank"
         )
     entropy, shape = find("nn.sparse_softmax_cross_entropy_with_logits"), find("shape")(logits)
-    if None in (rank, labels.shape.ndims) or labels.shape.ndims == rank - 1:
+    if rank is None or labels.shape.ndims in (None, rank - 1):
         return entropy(labels=labels, logits=logits)
     flat = entropy(labels=find("reshape")(labels, [-1]), logits=find("reshape")(logits, [-1, shape[-1]]))
     return find("reshape")(flat, shape[:-1]) if rank >= 3 else flat

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +11,8 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import name_scope
 from tensorfleet.linear_operators import algebra, tools
+from tensorfleet.linear_operators.deriving import Derivable
 from tensorfleet.ops.array_build import eye
 from tensorfleet.ops.basic import no_op
 from tensorfleet.ops.checks import assert_equal, assert_less, assert_near
@@ -25,7 +23,7 @@ from tensorfleet.properties import readonly
 from tensorfleet.shapes import Dimension, TensorShape
 
 
-class LinearOperator:
+class LinearOperator(Derivable):
     """A matrix, or a batch of them, known by what it does.
 
     A kind of one's own defines `_shape`, `_shape_tensor` and `_matmul`, and may define the other methods that
@@ -65,11 +63,6 @@ class LinearOperator:
         self._is_positive_definite = is_positive_definite
         self._is_square_hint = is_square
         self._name = name or type(self).__name__
-
-    @contextlib.contextmanager
-    def _name_scope(self, name: str | None = None) -> Iterator[str]:
-        with name_scope(self._name), name_scope(name) if name else contextlib.nullcontext("") as scope:
-            yield scope
 
     # -- what it is --
 

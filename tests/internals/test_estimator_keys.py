@@ -17,3 +17,8 @@ def test_a_classifier_predicts_and_measures_under_these_keys(tmp_path):
     assert {keys.LOGITS, keys.LOGISTIC, keys.PROBABILITIES, keys.CLASS_IDS, keys.CLASSES} <= set(found)
     measured, keys = model.evaluate(data, steps=1), canned.metric_keys.MetricKeys
     assert {keys.LOSS, keys.LOSS_MEAN, keys.ACCURACY, keys.AUC, keys.AUC_PR, keys.LABEL_MEAN} <= set(measured)
+
+
+def test_the_class_below_estimators_is_an_estimator():
+    model = tf.estimator.LinearClassifier([tf.feature_column.numeric_column("x")])
+    assert isinstance(model, tf.python.estimator.estimator.EstimatorV2)

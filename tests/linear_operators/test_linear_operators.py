@@ -116,3 +116,10 @@ def test_a_library_names_the_operations_of_its_own_kind():
                 return tf.identity(2 * self.to_dense(), name="all")
 
     assert Doubled([[1.0]], name="mine").doubled().op.name == "mine/doubled/all"
+
+
+def test_a_library_checks_the_type_of_an_argument():
+    operator = tf.linalg.LinearOperatorFullMatrix([[1.0]])
+    operator._check_input_dtype(tf.constant(1.0))
+    with pytest.raises(TypeError, match="Expected argument to have dtype"):
+        operator._check_input_dtype(tf.constant(1))
