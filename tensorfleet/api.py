@@ -189,7 +189,7 @@ def _lent_module(module: str, name: str) -> types.ModuleType | None:
 
 def _imported(module: str, name: str) -> types.ModuleType | None:
     """A module that one of TensorFlow's inner modules imports, such as `dtypes` in `python.ops.variables`."""
-    if not module.startswith("python.") or module.count(".") < 2:
+    if module != "python" and (not module.startswith("python.") or module.count(".") < 2):
         return None
     package = __name__.partition(".")[0]
     places = (f"{package}.python.{folder}.{name}" for folder in ("framework", "ops"))

@@ -20,7 +20,8 @@ OURS = ("fleet.", "python.", "core.", "contrib.", "examples.", "keras.", "distri
 OURS += ("linalg.LinearOperator", "autograph.", "user_ops.", "pywrap_tensorflow.")
 UNLISTED = {"__version__", "__git_version__", "__compiler_version__", "compat.v1"}
 UNLISTED |= {"tpu", "tpu.CrossShardOptimizer", "tpu.bfloat16_scope", "tpu.core"}  # work without a TPU
-UNLISTED |= {"compat.v2", "compat.v2.newaxis"}  # its names are those of version 2
+OURS += ("compat.v2.",)  # its names are those of version 2
+UNLISTED |= {"compat.v2"}
 UNLISTED |= {"config.list_physical_devices"}  # its name since 2.1
 UNLISTED |= {"data.experimental.AutoShardPolicy"}  # since 2.1, and used by scripts of 1.15 all the same
 # Where we differ on purpose. An entry that is no longer needed fails the test.

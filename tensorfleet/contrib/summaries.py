@@ -29,7 +29,7 @@ from tensorfleet.ops.control_flow import smart_cond
 from tensorfleet.summary.summary import _scope
 from tensorfleet.train.global_step import get_or_create_global_step
 
-_INITIALIZERS = "_SUMMARY_WRITER_V2"
+INITIALIZERS = "_SUMMARY_WRITER_V2"
 _RED = np.array([255, 0, 0, 255], np.uint8)
 
 
@@ -38,10 +38,11 @@ class _Defaults(threading.local):
 
     def __init__(self) -> None:
         self.writer: Any = None
-        self.record: Any = False
+        self.record: Any = None
+        self.step: Any = None
 
 
-_now = _Defaults()
+now = _Defaults()
 
 
 def _public(made: Any) -> Any:
@@ -53,25 +54,26 @@ def _public(made: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _set(**values: Any) -> Iterator[None]:
-    before = {key: getattr(_now, key) for key in values}
-    _now.__dict__.update(values)
+def replaced_here(**values: Any) -> Iterator[None]:
+    """A block with another writer or condition, in this thread."""
+    before = {key: getattr(now, key) for key in values}
+    now.__dict__.update(values)
     try:
         yield
     finally:
-        _now.__dict__.update(before)
+        now.__dict__.update(before)
 
 
 @_public
 def always_record_summaries() -> Any:
     """A block in which all summaries are written."""
-    return _set(record=True)
+    return replaced_here(record=True)
 
 
 @_public
 def never_record_summaries() -> Any:
     """A block in which none is written."""
-    return _set(record=False)
+    return replaced_here(record=False)
 
 
 @_public
@@ -80,13 +82,13 @@ def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> An
     step = get_or_create_global_step() if global_step is None else global_step
     with device("cpu:0"):
         due = apply("Equal", apply("FloorMod", to_tensor(step), np.int64(n)), np.int64(0))
-    return _set(record=due)
+    return replaced_here(record=due)
 
 
 @_public
 def should_record_summaries() -> Any:
     """Whether summaries are written here: a bool, or a tensor that tells."""
-    return _now.record() if callable(_now.record) else _now.record
+    return now.record() if callable(now.record) else (False if now.record is None else now.record)
 
 
 @_public
@@ -97,7 +99,7 @@ class SummaryWriter:
 
     def set_as_default(self) -> None:
         """Summaries made from here on go to it."""
-        _now.writer = self
+        now.writer = self
 
     def as_default(self) -> Any:
         """A block whose summaries go to it."""
@@ -120,14 +122,14 @@ class _FileSummaryWriter(SummaryWriter):
     def __init__(self, shared_name: str, **file: Any) -> None:
         self._resource = apply("SummaryWriter", shared_name=shared_name.encode())
         self._init_op = apply_op("CreateSummaryFileWriter", self._resource, *file.values())
-        get_default_graph().add_to_collection(_INITIALIZERS, self._init_op)
+        get_default_graph().add_to_collection(INITIALIZERS, self._init_op)
 
     def as_default(self) -> Any:
         return self._as_default()
 
     @contextlib.contextmanager
     def _as_default(self) -> Iterator[SummaryWriter]:
-        with _set(writer=self):
+        with replaced_here(writer=self):
             yield self
 
     def init(self) -> Operation:
@@ -175,7 +177,7 @@ def create_summary_file_writer(*args: Any, **kwargs: Any) -> SummaryWriter:
 @_public
 def summary_writer_initializer_op() -> list[Operation]:
     """What opens all writers of the graph."""
-    return get_collection(_INITIALIZERS)
+    return get_collection(INITIALIZERS)
 
 
 @export("summary.all_v2_summary_ops")
@@ -189,7 +191,7 @@ def all_summary_ops() -> list[Any]:
 @_public
 def initialize(graph: Any = None, session: Any = None) -> None:
     """Opens all writers of the graph in a session (the default one), and writes a graph if one is given."""
-    if _now.writer is None:
+    if now.writer is None:
         raise RuntimeError("No default tf.contrib.summary.SummaryWriter found. Call its as_default().")
     session = session or get_default_session()
     if session is None:
@@ -203,7 +205,7 @@ def initialize(graph: Any = None, session: Any = None) -> None:
                 graph.as_graph_def(add_shapes=True) if hasattr(graph, "as_graph_def") else graph
             ).SerializeToString()
         )
-        session.run(apply_op("WriteGraphSummary", _now.writer._resource, np.int64(0), to_tensor(text)))
+        session.run(apply_op("WriteGraphSummary", now.writer._resource, np.int64(0), to_tensor(text)))
 
 
 def _step(step: Any) -> Tensor:
@@ -217,7 +219,7 @@ def _step(step: Any) -> Tensor:
 def _written(name: str, tensor: Any, family: str | None, write: Callable[[str], Operation]) -> Any:
     """The operation that writes a summary if it is time to; it is collected, for `all_summary_ops`."""
     graph = get_default_graph()
-    if _now.writer is None or _now.writer._resource is None:
+    if now.writer is None or now.writer._resource is None:
         return no_op()
     outer = graph.get_name_scope()
 
@@ -238,7 +240,7 @@ def _write(op_type: str, step: Any, *inputs: Any, **attrs: Any) -> Operation:
 
 
 def _now_resource() -> Tensor:
-    return _now.writer._resource
+    return now.writer._resource
 
 
 @_public
@@ -316,7 +318,7 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
                 f"graph() needs a tf.Tensor (e.g. tf.placeholder) or tf.GraphDef, but got: {type(param).__name__}"
             )
         param = to_tensor(param.SerializeToString(), dtypes.string)
-    if _now.writer is None:
+    if now.writer is None:
         return no_op()
     with device("cpu:0"):
         return apply_op("WriteGraphSummary", _now_resource(), _step(step), param, name=name)
@@ -331,7 +333,7 @@ def import_event(tensor: Any, name: str | None = None) -> Operation:
 @_public
 def flush(writer: Any = None, name: str | None = None) -> Operation:
     """Writes what waits in a writer, or its resource; in the default one if None."""
-    chosen = _now.writer if writer is None else writer
+    chosen = now.writer if writer is None else writer
     if chosen is None:
         return no_op()
     resource = chosen._resource if isinstance(chosen, SummaryWriter) else chosen

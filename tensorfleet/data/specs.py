@@ -83,7 +83,7 @@ class DatasetSpec(TypeSpec):
             raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
         return DatasetSpec(_common(self._element_spec, other._element_spec), self._dataset_shape)
 
-    def _parts(self) -> tuple:
+    def _serialize(self) -> tuple:
         return self._element_spec, self._dataset_shape
 
     def _key(self) -> tuple:
@@ -131,7 +131,7 @@ class OptionalSpec(TypeSpec):
             raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
         return OptionalSpec(_common(self._value_structure, other._value_structure))
 
-    def _parts(self) -> tuple:
+    def _serialize(self) -> tuple:
         return (self._value_structure,)
 
     def _key(self) -> tuple:

@@ -74,7 +74,7 @@ class Estimator:
         params: Any = None,
         warm_start_from: Any = None,
     ) -> None:
-        self._assert_members_are_not_overridden()
+        type(self)._assert_members_are_not_overridden(self)  # a library may have put a static function there
         self._config = with_folder(config, model_dir)
         self._model_dir = self._config.model_dir
         self._session_config = self._config.session_config

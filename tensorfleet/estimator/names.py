@@ -102,6 +102,8 @@ _INSIDE = {
         preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
         preprocessing.ByteProcessor
     """,
+    "preprocessing.text": "preprocessing.VocabularyProcessor preprocessing.tokenizer",
+    "preprocessing.categorical_vocabulary": "preprocessing.CategoricalVocabulary",
     "export_strategy": "ExportStrategy",
     "learn_io.numpy_io": "io.numpy_input_fn",
     "learn_io.pandas_io": "io.pandas_input_fn",

@@ -12,7 +12,7 @@ from tensorfleet.api import export, find
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradient_sources import source
-from tensorfleet.graph.gradients import gradients, listed
+from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph
 
@@ -38,8 +38,7 @@ def custom_gradient(f: Any) -> Any:
                 "If using @custom_gradient with a function that uses variables, then grad_fn must accept a "
                 "'variables' keyword argument."
             )
-        flat = listed(result)
-        single = not isinstance(result, (list, tuple))
+        flat = nest.flatten(result)
         outputs = apply("IdentityN", [*[to_tensor(r) for r in flat], *inputs, *map(to_tensor, variables)])
         count = len(flat)
 
@@ -55,8 +54,7 @@ def custom_gradient(f: Any) -> Any:
             return [None] * count + given + list(of_variables)
 
         outputs[0]._op._gradient_function = gradient
-        results = outputs[:count]
-        return results[0] if single else type(result)(results)
+        return nest.pack_sequence_as(result, list(outputs[:count]))
 
     return wrapped
 

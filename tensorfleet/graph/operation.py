@@ -390,7 +390,7 @@ class Tensor:
         )
 
     def __copy__(self) -> Tensor:
-        raise TypeError("A symbolic Tensor cannot be copied; use tf.identity.")
+        return self  # it stands for the same value
 
     if TYPE_CHECKING:  # set by tensorfleet.ops.operators and tensorfleet.ops.indexing
 

@@ -137,7 +137,7 @@ for _module, _table in _PARTS_OF_COLUMNS.items():
     _both = {} if _module == "sequence_feature_column" else _IN_BOTH
     for _name, _home in (_both | _table).items():
         publish_lazily(functools.partial(_part, _home), f"python.feature_column.{_module}.{_name}")
-for _place in ("dense_features", "dense_features_v2", "feature_column_v2"):
+for _place in ("dense_features", "dense_features_v2", "feature_column_lib", "feature_column_v2"):
     publish_lazily(
         lambda _: find("keras.layers.DenseFeatures"), f"python.feature_column.{_place}.DenseFeatures"
     )
@@ -145,3 +145,13 @@ publish_lazily(
     lambda _: find("keras.experimental.SequenceFeatures"),
     "python.feature_column.sequence_feature_column.SequenceFeatures",
 )
+
+
+@export(
+    "python.feature_column.feature_column_v2.is_feature_column_v2",
+    "python.feature_column.feature_column_lib.is_feature_column_v2",
+)
+def is_feature_column_v2(feature_columns: Any) -> bool:
+    """Whether all are columns of TensorFlow's own, and none of a library."""
+    kind = find("python.feature_column.feature_column_v2.FeatureColumn")
+    return all(isinstance(column, kind) for column in feature_columns)

@@ -150,7 +150,7 @@ def eager_mode() -> contextlib.AbstractContextManager:
     raise SkipTest("TensorFleet has graphs only: there is no eager execution.")
 
 
-@export("xla.experimental.compile")
+@export("xla.experimental.compile", "contrib.compiler.xla.compile", "python.compiler.xla.xla.compile")
 def compile(computation: Callable, inputs: Any = None) -> Any:
     """The tensors that `computation(*inputs)` gives. The runtime decides what is compiled, as for all ops."""
     if inputs is not None and not isinstance(inputs, (list, tuple)):

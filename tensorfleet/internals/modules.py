@@ -209,7 +209,8 @@ _MODULES = {
     "estimator": """
         estimator.canned.baseline estimator.canned.dnn estimator.canned.dnn_linear_combined estimator.canned.linear
         estimator.estimator estimator.estimator_lib estimator.exporter estimator.model_fn estimator.run_config
-        estimator.training
+        estimator.head.base_head estimator.head.binary_class_head estimator.head.multi_class_head
+        estimator.head.multi_head estimator.head.multi_label_head estimator.head.regression_head estimator.training
     """,
     "estimator.export": "estimator.export.export estimator.export.export_lib estimator.export.export_output",
     "estimator.inputs": "estimator.inputs.inputs estimator.inputs.numpy_io estimator.inputs.pandas_io",
@@ -273,6 +274,8 @@ def _enum_values() -> dict[str, int]:
     }
 
 
+# `from tensorflow.python import ops` was the module of the framework, and in it the folder.
+publish_module("python.ops", "python.framework.ops", "")
 for _lenders, _modules in _MODULES.items():
     for _module in _modules.split():
         publish_module(f"python.{_module}", *_lenders.split(), "", "math", "train", "nn")
@@ -285,6 +288,9 @@ for _module in (
     ".wrappers.local_cli_wrapper",
 ):
     publish_module(f"python.debug{_module}")
+# How structures of tensors are written as messages: libraries import it for functions that few programs call.
+for _module in ("core.protobuf.struct_pb2", "python.saved_model.nested_structure_coder"):
+    publish_module(_module)
 for _module in _MESSAGES.split():
     publish_finder(_module, message_class)
 for _module in _GENERATED.split():

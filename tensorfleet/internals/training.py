@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
@@ -117,6 +119,10 @@ def update_checkpoint_state_internal(
 )
 class Trackable:
     """Something that a `tf.train.Saver` may save: it says what of it by `_gather_saveables_for_checkpoint`."""
+
+    def _no_dependency(self, value: Any) -> Any:
+        """A value that is given to the object and is not saved with it."""
+        return value
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         """What is saved, by names inside this object: variables, saveables, or functions that make these."""
@@ -308,3 +314,24 @@ def print_tensors_in_checkpoint_file(
         print(reader.get_tensor(tensor_name))
     else:
         print(reader.debug_string().decode())
+
+
+@export(f"{_TRAINING}.tracking.base.TrackableReference")
+class TrackableReference(NamedTuple):
+    """Something that is saved with an object, and its name there."""
+
+    name: str
+    ref: Any
+
+
+@export(f"{_TRAINING}.tracking.base.no_automatic_dependency_tracking_scope")
+@contextlib.contextmanager
+def no_automatic_dependency_tracking_scope(obj: Any) -> Iterator[None]:
+    """A block in which what an object is given is not saved with it; nothing is here that was not asked for."""
+    yield
+
+
+@export(f"{_TRAINING}.tracking.data_structures.NoDependency")
+def no_dependency(value: Any) -> Any:
+    """A value that an object is given and that is not saved with it: the value itself."""
+    return value

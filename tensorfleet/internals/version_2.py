@@ -14,7 +14,7 @@ from tensorfleet.internals.second import reordered
 
 # What is named in both versions and means the same.
 _SAME = """
-    AggregationMethod Assert CriticalSection DType DeviceSpec Graph IndexedSlices IndexedSlicesSpec
+    AggregationMethod Assert CriticalSection DType DeviceSpec GradientTape Graph IndexedSlices IndexedSlicesSpec
     Module Operation OptionalSpec RaggedTensor RaggedTensorSpec RegisterGradient SparseTensor SparseTensorSpec
     Tensor TensorArray TensorArraySpec TensorShape TensorSpec TypeSpec UnconnectedGradients Variable
     VariableAggregation VariableSynchronization abs acos acosh add add_n argsort as_dtype as_string asin asinh
@@ -22,7 +22,7 @@ _SAME = """
     clip_by_global_norm clip_by_norm clip_by_value complex complex128 complex64 concat constant
     control_dependencies cos cosh cumsum custom_gradient device divide double dynamic_partition dynamic_stitch
     edit_distance einsum ensure_shape equal executing_eagerly exp expand_dims
-    extract_volume_patches eye fill fingerprint float16 float32 float64 floor foldl foldr get_logger
+    extract_volume_patches eye fill fingerprint float16 float32 float64 floor foldl foldr function get_logger
     get_static_value grad_pass_through greater greater_equal group guarantee_const half histogram_fixed_width
     histogram_fixed_width_bins identity identity_n import_graph_def init_scope int16 int32 int64 int8 is_tensor
     less less_equal linspace logical_and logical_not logical_or make_ndarray
@@ -132,7 +132,7 @@ _OWN = """
     sets sparse strings test
 """
 _LENT = """
-    bitwise compat config estimator experimental graph_util keras lookup nest quantization queue raw_ops saved_model
+    audio autograph bitwise compat config estimator experimental graph_util keras lookup nest quantization queue raw_ops saved_model
     signal sysconfig version xla
 """
 # What version 2 has of Keras in the outermost module.

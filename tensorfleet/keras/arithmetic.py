@@ -259,11 +259,15 @@ def sparse_categorical_crossentropy(
     logits = output if from_logits else _behind(output, "Softmax")
     if logits is None:
         logits = find("log")(_clipped(output))
-    labels = find("cast")(target, dtypes.int64)
-    rank, labels_rank = logits.shape.ndims, labels.shape.ndims
-    if axis not in (-1, (rank or 0) - 1):
-        order = [a for a in range(rank or 0) if a != axis % (rank or 1)]
-        logits = find("transpose")(logits, [*order, axis % (rank or 1)])
-    if rank is not None and labels_rank == rank:
-        labels = find("squeeze")(labels, [-1])
-    return find("nn.sparse_softmax_cross_entropy_with_logits")(labels=labels, logits=logits)
+    labels, rank = find("cast")(target, dtypes.int64), logits.shape.ndims
+    if rank is not None and axis % rank != rank - 1:
+        logits = find("transpose")(logits, [*(a for a in range(rank) if a != axis % rank), axis % rank])
+    elif rank is None and axis != -1:
+        raise ValueError(
+            f"Cannot compute sparse categorical crossentropy with `axis={axis}` on an output tensor with unknown rank"
+        )
+    entropy, shape = find("nn.sparse_softmax_cross_entropy_with_logits"), find("shape")(logits)
+    if rank is None or labels.shape.ndims in (None, rank - 1):
+        return entropy(labels=labels, logits=logits)
+    flat = entropy(labels=find("reshape")(labels, [-1]), logits=find("reshape")(logits, [-1, shape[-1]]))
+    return find("reshape")(flat, shape[:-1]) if rank >= 3 else flat

@@ -106,6 +106,12 @@ class Layer(Connected, Scoped):
             self._regularize(made.op.name.rpartition("/")[2], [made], regularizer_of(regularizer))
         return made
 
+    def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
+        """Lets something belong to the layer, under a name: what libraries call for layers inside of theirs."""
+        if overwrite or not hasattr(self, name):
+            setattr(self, name, trackable)
+        return trackable
+
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
         """Adds losses to the layer; the graph's collections stay as they are."""
         for item in nest.flatten(losses):
@@ -121,10 +127,10 @@ class Layer(Connected, Scoped):
             from tensorfleet.keras.operations import connect
 
             connect(flat)
-        given = dict(kwargs)
         known = inspect.signature(self.call).parameters
-        if "training" in known and kwargs.get("training") is None and not _is_positional(known, args):
-            kwargs["training"] = state.learning_phase()
+        given, training = dict(kwargs), _take_training(known, args, kwargs)
+        if "training" not in kwargs:
+            given.pop("training", None)
         masks = nest.map_structure(lambda t: getattr(t, "_keras_mask", None), inputs)
         if "mask" in known and kwargs.get("mask") is None and any(m is not None for m in nest.flatten(masks)):
             kwargs["mask"] = masks
@@ -134,7 +140,7 @@ class Layer(Connected, Scoped):
                 if self._initial_weights is not None:
                     self._start_with(self._initial_weights)
             check_inputs(self.name, self.input_spec, flat)
-            with state.calling():
+            with state.calling(training):
                 outputs = converted_call(self.call, (inputs, *args), kwargs)
             if outputs is None:
                 raise ValueError(
@@ -226,6 +232,22 @@ def call_graph(outputs: Any) -> list[Call]:
     """All uses of layers in the graph of some tensors."""
     graph = next((t.graph for t in nest.flatten(outputs) if isinstance(t, Tensor)), get_default_graph())
     return graph.__dict__.setdefault("_keras_calls", [])
+
+
+def _take_training(known: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Whether a call is for training: as told, or as it is around the call; None where the learning phase decides.
+
+    A layer that does not ask for it is not told, but those inside of it are.
+    """
+    if "training" in known and _is_positional(known, args):
+        return args[list(known).index("training") - 1]
+    told = kwargs.get("training")
+    training = state.training_around() if told is None else told
+    if "training" in known:
+        kwargs["training"] = state.learning_phase() if training is None else training
+    elif not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values()):
+        kwargs.pop("training", None)
+    return training
 
 
 def _is_positional(known: Any, args: tuple) -> bool:

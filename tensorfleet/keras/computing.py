@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tensorfleet import nest
 from tensorfleet.api import find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import gradients as gradients_of
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.scopes import control_dependencies
 from tensorfleet.keras import state
 
 
@@ -215,27 +212,3 @@ def print_tensor(x: Any, message: str = "") -> Tensor:
 def count_params(x: Any) -> int:
     """How many elements a tensor has."""
     return int(np.prod(x.shape.as_list()))
-
-
-def function(
-    inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any
-) -> Callable:
-    """A function of arrays: feeds `inputs`, runs `outputs` and then `updates`, in the session."""
-    if kwargs:
-        raise ValueError(
-            f'Invalid argument "{sorted(kwargs)[0]}" passed to K.function with TensorFlow backend'
-        )
-    given, wanted = nest.flatten(inputs), nest.flatten(outputs)
-    with control_dependencies(wanted):
-        pairs = [u for u in updates or () if isinstance(u, tuple)]
-        done = [x.assign(value).op for x, value in pairs]
-    done += [u.op if hasattr(u, "op") else u for u in updates or () if not isinstance(u, tuple)]
-    fetches = [*wanted, *done]
-
-    def call(values: Any) -> Any:
-        """Runs it."""
-        fed = dict(zip(given, nest.flatten(values), strict=True))
-        made = state.get_session().run(fetches, fed)[: len(wanted)]
-        return nest.pack_sequence_as(outputs, made) if isinstance(outputs, (list, tuple)) else made[0]
-
-    return call

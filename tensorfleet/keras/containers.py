@@ -20,7 +20,7 @@ from tensorfleet.keras.structure import check_connected, layers_behind
 from tensorfleet.keras.training import Trained
 from tensorfleet.layers.helpers import depending
 
-_OWN = ("_members", "_given", "_result", "_compiled", "_options", "_losses")
+_OWN = ("_layers", "_given", "_result", "_compiled", "_options", "_losses")
 
 
 class Model(Trained, Saved, Layer):
@@ -30,14 +30,14 @@ class Model(Trained, Saved, Layer):
         self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(name=name, **kwargs)
-        self._members: list[Layer] = []
+        self._layers: list[Layer] = []
         self._given, self._result = inputs, outputs
         self._shown_names: list[str] | None = None
         if outputs is not None:
             self._check_inputs()
             connect(self.outputs)
             check_connected(self.inputs, self.outputs)
-            self._members = layers_behind(self.inputs, self.outputs)
+            self._layers = layers_behind(self.inputs, self.outputs)
             self.built = True
 
     def _check_inputs(self) -> None:
@@ -52,7 +52,7 @@ class Model(Trained, Saved, Layer):
     def layers(self) -> list[Layer]:
         """The layers, in the order they are applied."""
         held = [v for k, v in vars(self).items() if k not in _OWN for v in _layers_in(v)]
-        found = {id(layer): layer for layer in (*self._members, *held)}
+        found = {id(layer): layer for layer in (*self._layers, *held)}
         return list(found.values())
 
     def _of_parts(self, what: str) -> list:
@@ -245,13 +245,13 @@ class Sequential(Model):
 
     @property
     def layers(self) -> list[Layer]:
-        return list(self._members)
+        return list(self._layers)
 
     def add(self, layer: Layer) -> None:
         """Puts a layer at the end; the first may say the shape of the input, and then all are made at once."""
         if not isinstance(layer, Layer):
             raise TypeError(f"The added layer must be an instance of class Layer. Found: {layer}")
-        if not self._members and self._given is None:
+        if not self._layers and self._given is None:
             if isinstance(layer, InputLayer):
                 self._given = self._result = layer.output
                 return
@@ -261,7 +261,7 @@ class Sequential(Model):
             if dims is not None:
                 self._given = Input(batch_shape=dims, dtype=kind, name=f"{layer.name}_input")
                 self._result = self._given
-        self._members.append(layer)
+        self._layers.append(layer)
         self._compiled = None
         if self._result is not None:
             self._result = layer(self._result)
@@ -269,12 +269,12 @@ class Sequential(Model):
 
     def pop(self) -> None:
         """Takes the last layer off."""
-        if not self._members:
+        if not self._layers:
             raise TypeError("There are no layers in the model.")
-        self._members.pop()
+        self._layers.pop()
         self._compiled = None
         if self._result is not None:
-            self._result = self._members[-1].output if self._members else None
+            self._result = self._layers[-1].output if self._layers else None
 
     def build(self, input_shape: Any = None) -> None:
         if self._result is None and input_shape is not None:
@@ -284,13 +284,13 @@ class Sequential(Model):
     def _set_inputs(self, inputs: Any) -> None:
         outputs = inputs
         with name_scope(self.name):
-            for layer in self._members:
+            for layer in self._layers:
                 outputs = layer(outputs)
         self._given, self._result, self.built = inputs, outputs, True
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:  # type: ignore[override]
         """Applies all layers."""
-        for layer in self._members:
+        for layer in self._layers:
             inputs = layer(inputs, **_mode(layer, training))
         return inputs
 

@@ -91,7 +91,7 @@ _STATE = """
 """
 _COMPUTING = """
     arange batch_dot batch_flatten batch_get_value bias_add cast_to_floatx clip concatenate constant count_params
-    dropout dtype eval flatten function gradients in_test_phase in_train_phase ndim ones ones_like print_tensor
+    dropout dtype eval flatten gradients in_test_phase in_train_phase ndim ones ones_like print_tensor
     random_normal random_uniform softmax squeeze switch truncated_normal update update_add update_sub zeros
     zeros_like
 """
@@ -165,6 +165,7 @@ for _name in ("boston_housing", "cifar10", "cifar100", "imdb", "reuters"):
     _add(f"datasets.{_name}", "stored", _name, "load_data")
 for _name in ("imdb", "reuters"):
     _add(f"datasets.{_name}", "stored", f"{_name}_word_index", "get_word_index")
+_add("backend", "calling", "function")
 _add("backend", "computing", _COMPUTING)
 _add("backend", "computing_more", _COMPUTING_MORE)
 _add("backend", "getting", "elu hard_sigmoid relu")

@@ -125,7 +125,7 @@ class Saved:
     def _checkpoint_dependencies(self) -> Any:
         """What checkpoints of objects hold: the layers with weights by their place, the attributes, the optimizer."""
         with_weights = 0
-        for place, layer in enumerate(self.layers if self._members else ()):
+        for place, layer in enumerate(self.layers if self._layers else ()):
             if layer.weights:
                 yield f"layer_with_weights-{with_weights}", layer
                 with_weights += 1

@@ -92,14 +92,20 @@ def is_calling() -> bool:
     return getattr(_depth, "value", 0) > 0
 
 
+def training_around() -> Any:
+    """What the call of a layer around this one was told of training; None: nothing."""
+    return getattr(_depth, "training", None)
+
+
 @contextmanager
-def calling() -> Iterator[None]:
-    """A layer's computation."""
-    _depth.value = getattr(_depth, "value", 0) + 1
+def calling(training: Any = None) -> Iterator[None]:
+    """A layer's computation, for training or not."""
+    around = training_around()
+    _depth.value, _depth.training = getattr(_depth, "value", 0) + 1, training
     try:
         yield
     finally:
-        _depth.value -= 1
+        _depth.value, _depth.training = _depth.value - 1, around
 
 
 def set_session(session: Any) -> None:

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from tensorfleet.api import INSTEAD
-from tensorfleet.launch import any_messages, old_methods
+from tensorfleet.launch import any_messages, old_messages, old_methods
 from tensorfleet.launch.old_functions import narrow, widen
 from tensorfleet.launch.old_names import put_back, take_away
 
@@ -43,11 +43,15 @@ def install() -> None:
     if loaded is not None and not str(getattr(loaded, "__file__", "")).startswith(str(_STAND_IN)):
         raise RuntimeError("tensorflow is imported already: install TensorFleet's alias before that.")
     sys.meta_path.insert(0, _Finder())
+    old_messages.install()
     sys.meta_path.append(_LastFinder())
     _old_names[:] = put_back()
     old_methods.put_back()
     any_messages.install()
     widen()
+    sys.path.insert(
+        0, str(_STAND_IN)
+    )  # what multiprocessing spawns has this path instead of the environment's
     paths = [str(_STAND_IN), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
 
@@ -55,6 +59,8 @@ def install() -> None:
 def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_Finder, _LastFinder))]
+    old_messages.uninstall()
+    sys.path[:] = [p for p in sys.path if p != str(_STAND_IN)]
     take_away(_old_names)
     old_methods.take_away()
     any_messages.uninstall()

@@ -314,23 +314,20 @@ def names_for(source: str, is_old: bool) -> dict[str, Any]:
 class ScriptLoader(SourceFileLoader):
     """Loads a module that belongs to a script."""
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        self._module = ModuleType(spec.name)
-        return self._module
-
-    def get_code(self, fullname: str) -> CodeType | None:
+    def get_code(self, fullname: str) -> CodeType:
         source = importlib.util.decode_source(self.get_data(self.path))
         code, is_old = self._compile(fullname, source)
-        self._module.__dict__.update(names_for(source, is_old))
+        module = sys.modules.get(fullname)  # the one that is being loaded, or loaded once more
+        if module is not None:
+            module.__dict__.update(names_for(source, is_old))
         return code
 
-    def _compile(self, fullname: str, source: str) -> tuple[CodeType | None, bool]:
+    def _compile(self, fullname: str, source: str) -> tuple[CodeType, bool]:
         try:
-            if not _HAS_OLD_METHODS.search(source):
-                return super().get_code(fullname), False  # from its cache, if there is one
+            cached = None if _HAS_OLD_METHODS.search(source) else super().get_code(fullname)
         except SyntaxError:
-            pass
-        return compile_script(source, self.path)
+            cached = None
+        return compile_script(source, self.path) if cached is None else (cached, False)
 
 
 class ScriptFinder(MetaPathFinder):

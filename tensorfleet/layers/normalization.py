@@ -93,6 +93,7 @@ class BatchNormalization(Layer):
             raise ValueError(f"Input has undefined rank: {dims}")
         sizes = dims.as_list()
         self._axes = self._checked_axes(sizes)
+        self.axis = list(self._axes)
         single = len(self._axes) == 1 and self.virtual_batch_size is None
         self._uses_fused = self.fused is not False and len(sizes) == 4 and single and self._axes[0] in (1, 3)
         self.input_spec = InputSpec(ndim=len(sizes), axes={a: sizes[a] for a in self._axes})

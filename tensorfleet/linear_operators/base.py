@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +11,8 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import name_scope
 from tensorfleet.linear_operators import algebra, tools
+from tensorfleet.linear_operators.deriving import Derivable
 from tensorfleet.ops.array_build import eye
 from tensorfleet.ops.basic import no_op
 from tensorfleet.ops.checks import assert_equal, assert_less, assert_near
@@ -25,7 +23,7 @@ from tensorfleet.properties import readonly
 from tensorfleet.shapes import Dimension, TensorShape
 
 
-class LinearOperator:
+class LinearOperator(Derivable):
     """A matrix, or a batch of them, known by what it does.
 
     A kind of one's own defines `_shape`, `_shape_tensor` and `_matmul`, and may define the other methods that
@@ -65,11 +63,6 @@ class LinearOperator:
         self._is_positive_definite = is_positive_definite
         self._is_square_hint = is_square
         self._name = name or type(self).__name__
-
-    @contextlib.contextmanager
-    def _scope(self, name: str) -> Iterator[str]:
-        with name_scope(self._name), name_scope(name) as scope:
-            yield scope
 
     # -- what it is --
 
@@ -137,17 +130,17 @@ class LinearOperator:
 
     def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
         """The shape as a tensor."""
-        with self._scope(name):
+        with self._name_scope(name):
             return tools.size_tensor(self.shape, self._shape_tensor)
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         """The shape of the batch as a tensor."""
-        with self._scope(name):
+        with self._name_scope(name):
             return tools.size_tensor(self.batch_shape, lambda: self._shape_tensor()[:-2])
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
         """The number of dimensions as a tensor."""
-        with self._scope(name):
+        with self._name_scope(name):
             if self.tensor_rank is not None:
                 return to_tensor(np.int32(self.tensor_rank))
             return apply("Size", self._shape_tensor())
@@ -161,7 +154,7 @@ class LinearOperator:
         return self._side_tensor(name, self.range_dimension, -2)
 
     def _side_tensor(self, name: str, known: Dimension, axis: int) -> Tensor:
-        with self._scope(name):
+        with self._name_scope(name):
             return to_tensor(np.int32(known.value)) if known.value is not None else self._shape_tensor()[axis]
 
     # -- what a kind defines --
@@ -247,7 +240,7 @@ class LinearOperator:
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> Operation:
         """An operation that fails when the matrix has no inverse, up to rounding."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._assert_non_singular()
 
     def _assert_non_singular(self) -> Operation:
@@ -260,7 +253,7 @@ class LinearOperator:
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> Operation:
         """An operation that fails when the matrix is not positive definite."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._assert_positive_definite()
 
     def _assert_positive_definite(self) -> Operation:
@@ -270,7 +263,7 @@ class LinearOperator:
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Operation:
         """An operation that fails when the matrix is not its own adjoint."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._assert_self_adjoint()
 
     def _assert_self_adjoint(self) -> Operation:
@@ -326,9 +319,9 @@ class LinearOperator:
             left = self.adjoint() if adjoint else self
             right = x.adjoint() if adjoint_arg else x
             _check_fit(left, right)
-            with self._scope(name):
+            with self._name_scope(name):
                 return algebra.PRODUCTS.apply(left, right)
-        with self._scope(name):
+        with self._name_scope(name):
             columns = self._sides(adjoint)[1]
             return self._matmul(
                 self._checked(x, "x", -1 if adjoint_arg else -2, columns), adjoint, adjoint_arg
@@ -339,7 +332,7 @@ class LinearOperator:
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Tensor:
         """The product with vectors."""
-        with self._scope(name):
+        with self._name_scope(name):
             tensor = self._checked(x, "x", -1, self._sides(adjoint)[1])
             return tools.without_column(self._matmul(tools.column(tensor), adjoint))
 
@@ -350,9 +343,9 @@ class LinearOperator:
             left = self.adjoint() if adjoint else self
             right = rhs.adjoint() if adjoint_arg else rhs
             _check_fit(left, right)
-            with self._scope(name):
+            with self._name_scope(name):
                 return algebra.SOLUTIONS.apply(left, right)
-        with self._scope(name):
+        with self._name_scope(name):
             rows = self._sides(adjoint)[0]
             return self._solve(
                 self._checked(rhs, "rhs", -1 if adjoint_arg else -2, rows), adjoint, adjoint_arg
@@ -361,7 +354,7 @@ class LinearOperator:
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Tensor:
         """x of A x = rhs, for vectors on the right side."""
         self._must_be_solvable()
-        with self._scope(name):
+        with self._name_scope(name):
             tensor = self._checked(rhs, "rhs", -1, self._sides(adjoint)[0])
             return tools.without_column(self._solve(tools.column(tensor), adjoint))
 
@@ -383,53 +376,53 @@ class LinearOperator:
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """The whole matrix."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._to_dense()
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
         """The main diagonal."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._diag_part()
 
     def trace(self, name: str = "trace") -> Tensor:
         """The sum of the main diagonal."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._trace()
 
     def determinant(self, name: str = "det") -> Tensor:
         """The determinant."""
         self._must_be_square("Determinant")
-        with self._scope(name):
+        with self._name_scope(name):
             return self._determinant()
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
         """The logarithm of the determinant's absolute value."""
         self._must_be_square("Determinant")
-        with self._scope(name):
+        with self._name_scope(name):
             return self._log_abs_determinant()
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Tensor:
         """The whole matrix plus `x`."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._add_to_tensor(self._checked(x, "x", -2, self.range_dimension))
 
     def eigvals(self, name: str = "eigvals") -> Tensor:
         """The eigenvalues of a self-adjoint operator."""
         if not self.is_self_adjoint:
             raise NotImplementedError("Only self-adjoint matrices are supported.")
-        with self._scope(name):
+        with self._name_scope(name):
             return self._eigvals()
 
     def cond(self, name: str = "cond") -> Tensor:
         """The greatest singular value over the least."""
-        with self._scope(name):
+        with self._name_scope(name):
             return self._cond()
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
         """The conjugate transposed operator."""
         if self.is_self_adjoint:
             return self
-        with self._scope(name):
+        with self._name_scope(name):
             return algebra.ADJOINTS.apply(self)
 
     def inverse(self, name: str = "inverse") -> LinearOperator:
@@ -438,7 +431,7 @@ class LinearOperator:
             raise ValueError("Cannot take the Inverse: This operator represents a non square matrix.")
         if self.is_non_singular is False:
             raise ValueError("Cannot take the Inverse: This operator represents a singular matrix.")
-        with self._scope(name):
+        with self._name_scope(name):
             return algebra.INVERSES.apply(self)
 
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
@@ -447,7 +440,7 @@ class LinearOperator:
             raise ValueError(
                 "Cannot take the Cholesky decomposition: Not a positive definite self adjoint matrix."
             )
-        with self._scope(name):
+        with self._name_scope(name):
             return algebra.CHOLESKYS.apply(self)
 
 

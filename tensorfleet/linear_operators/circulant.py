@@ -88,7 +88,7 @@ class _Circulant(LinearOperator):
 
     def convolution_kernel(self, name: str = "convolution_kernel") -> Tensor:
         """The kernel whose convolution the operator is."""
-        with self._scope(name):
+        with self._name_scope(name):
             return tools.as_type(self._ifft(self._complex_spectrum()), self.dtype)
 
     def _filtered(self, x: Tensor, factors: Tensor, adjoint_arg: bool) -> Tensor:
@@ -183,7 +183,7 @@ class _Circulant(LinearOperator):
 
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> Operation:
         """An operation that fails when the convolution kernel is not real."""
-        with self._scope(name):
+        with self._name_scope(name):
             kernel = self._ifft(self._complex_spectrum())
             imaginary = apply("Imag", kernel, Tout=kernel.dtype.real_dtype)
             limit = np.array(

@@ -257,7 +257,7 @@ class LinearOperatorIdentity(_Multiple):
         return eye(rows, batch_shape=self._batch, dtype=self.dtype)
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
-        with self._scope(name):
+        with self._name_scope(name):
             x = self._checked(mat, "x", -2, self.range_dimension)
             one = np.ones((), self.dtype.as_numpy_dtype)
             return apply("MatrixSetDiag", x, apply("MatrixDiagPart", x) + one)
@@ -343,7 +343,7 @@ class LinearOperatorScaledIdentity(_Multiple):
         return apply("MatrixDiag", self._diag_part())
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
-        with self._scope(name):
+        with self._name_scope(name):
             x, factor = tools.same_batch(self._checked(mat, "x", -2, self.range_dimension), self._factor())
             diagonal = apply("MatrixDiagPart", x) + tools.without_column(factor)
             return apply("MatrixSetDiag", x, diagonal)

@@ -89,7 +89,7 @@ class LinearOperatorZeros(LinearOperator):
         return self._zeros(self.shape_tensor())
 
     def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
-        with self._scope(name):
+        with self._name_scope(name):
             return self._checked(mat, "x", -2, self.range_dimension) + self._to_dense()
 
     def _eigvals(self) -> Tensor:

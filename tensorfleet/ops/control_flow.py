@@ -278,23 +278,24 @@ def case(
 
     With `exclusive`, more than one true predicate is an error.
     """
-    pairs = _pairs(pred_fn_pairs)
+    pairs = case_pairs(pred_fn_pairs)
     if default is not None and not callable(default):
         raise TypeError("default must be callable.")
     with name_scope(name, "case", [p for p, _ in pairs]):
         rest = pairs
         if default is None:
-            default, rest = _forced(pairs)
+            default, rest = with_forced_default(pairs)
         chosen = default
         for pred, fn in reversed(rest):
             chosen = functools.partial(cond, pred, fn, chosen, strict=strict, name="cond")
         if exclusive:
-            with control_dependencies([_exclusive(pairs)]):
+            with control_dependencies([exclusive_check(pairs)]):
                 return chosen()
         return chosen()
 
 
-def _pairs(given: Any) -> list:
+def case_pairs(given: Any, allow_bools: bool = False) -> list:
+    """The predicates of a `tf.case` with their functions, checked."""
     if isinstance(given, OrderedDict):
         pairs = list(given.items())
     elif isinstance(given, dict):
@@ -307,18 +308,22 @@ def _pairs(given: Any) -> list:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
         pred, fn = pair
-        if not isinstance(pred, Tensor):
+        if not isinstance(pred, (Tensor, bool) if allow_bools else Tensor):
             raise TypeError(f"pred must be Tensor, got {pred}")
-        if pred.dtype.base_dtype.name != "bool":
+        if isinstance(pred, Tensor) and pred.dtype.base_dtype.name != "bool":
             raise TypeError(f"pred must be of type bool: {pred.name}")
         if not callable(fn):
-            raise TypeError(f"fn for pred {pred.name} must be callable.")
+            raise TypeError(f"fn for pred {_called(pred)} must be callable.")
     if not pairs:
         raise ValueError("pred_fn_pairs must not be empty")
     return pairs
 
 
-def _forced(pairs: list) -> tuple[Callable, list]:
+def _called(pred: Any) -> str:
+    return pred.name if isinstance(pred, Tensor) else str(pred)
+
+
+def with_forced_default(pairs: list) -> tuple[Callable, list]:
     """Without a default the last function is it, behind a check that one predicate holds."""
     from tensorfleet.ops.checks import Assert
 
@@ -334,13 +339,14 @@ def _forced(pairs: list) -> tuple[Callable, list]:
     return checked, rest
 
 
-def _exclusive(pairs: list) -> Operation:
+def exclusive_check(pairs: list) -> Operation:
+    """Fails where more than one predicate holds."""
     from tensorfleet.ops.checks import Assert
 
     preds = [p for p, _ in pairs]
     stacked = apply("Pack", preds)
     count = apply("Sum", apply("Cast", stacked, DstT="int32"), [0])
-    names = ", ".join(p.name for p in preds)
+    names = ", ".join(map(_called, preds))
     message = f"Input error: exclusive=True: more than 1 conditions ({names}) evaluated as True:"
     with name_scope("are_at_most_one_true"):
         return Assert(apply("Less", count, 2), [message, stacked], summarize=len(preds))

@@ -52,9 +52,6 @@ class TypeSpec(abc.ABC):
     def _of(cls, parts: tuple) -> Any:
         return cls(*parts)
 
-    def _serialize(self) -> tuple:
-        return self._parts()
-
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._key() == other._key()
 
@@ -92,6 +89,19 @@ class TypeSpec(abc.ABC):
     def _from_compatible_tensor_list(self, tensor_list: list) -> Any:
         whole = pack_sequence_as(self._component_specs, tensor_list)  # type: ignore[attr-defined]
         return self._from_components(whole)  # type: ignore[attr-defined]
+
+
+@export("python.framework.type_spec.BatchableTypeSpec")
+class BatchableTypeSpec(TypeSpec):
+    """What is known of a value of which a library says how many of them are one, and one of them alone."""
+
+    @abc.abstractmethod
+    def _batch(self, batch_size: int | None) -> Any:
+        """What is known of so many such values together."""
+
+    @abc.abstractmethod
+    def _unbatch(self) -> Any:
+        """What is known of each of the values that one such value holds."""
 
 
 def _comparable(part: Any) -> Any:
@@ -221,7 +231,7 @@ class SparseTensorSpec(TypeSpec):
             return cls(list(value.dense_shape), value.values.dtype)
         raise TypeError("Expected SparseTensor or SparseTensorValue")
 
-    def _parts(self) -> tuple:
+    def _serialize(self) -> tuple:
         return self._shape, self._dtype
 
     @property
@@ -274,7 +284,7 @@ class RaggedTensorSpec(TypeSpec):
         """The spec of a ragged tensor."""
         return cls(value.shape, value.dtype, value.ragged_rank, value.row_splits.dtype)
 
-    def _parts(self) -> tuple:
+    def _serialize(self) -> tuple:
         return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype
 
     @property
@@ -325,7 +335,7 @@ class IndexedSlicesSpec(TypeSpec):
 
     value_type = property(lambda self: IndexedSlices, doc="`tf.IndexedSlices`.")
 
-    def _parts(self) -> tuple:
+    def _serialize(self) -> tuple:
         kinds = self._values_dtype, self._indices_dtype, self._dense_shape_dtype
         return (self._shape, *kinds, self._indices_shape)
 
@@ -385,7 +395,7 @@ class TensorArraySpec(TypeSpec):
             and self._dynamic_size == other._dynamic_size
         )
 
-    def _parts(self) -> tuple:
+    def _serialize(self) -> tuple:
         return self._element_shape, self._dtype, self._dynamic_size, self._infer_shape
 
 

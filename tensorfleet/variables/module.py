@@ -21,6 +21,15 @@ class Module:
     # Attributes that are not looked into; a class adds to it what leads back to the module.
     _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # What an attribute is already may be given to it, though it be computed: libraries do.
+        if getattr(self, name, self) is not value:
+            super().__setattr__(name, value)
+
+    def _no_dependency(self, value: Any) -> Any:
+        """A value that is given to the module and is not saved with it: libraries ask for it so."""
+        return value
+
     def __init__(self, name: str | None = None) -> None:
         own = name or _snake_case(type(self).__name__)
         if not re.fullmatch(r"[A-Za-z_]\w*", own):

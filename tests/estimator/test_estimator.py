@@ -292,3 +292,14 @@ def test_parameter_servers_hold_the_variables(tmp_path, monkeypatch):
     assert c.device == "/job:worker/task:0"
     monkeypatch.setenv("TF_CONFIG", "")
     assert tf.estimator.Estimator(model_fn, str(tmp_path), params={})._device_fn is None
+
+
+def test_a_library_may_put_a_static_function_in_place_of_the_check(monkeypatch, tmp_path):
+    name = "_assert_members_are_not_overridden"
+    monkeypatch.setattr(tf.estimator.Estimator, name, staticmethod(lambda _: None))
+
+    class Own(tf.estimator.Estimator):
+        def train(self, *args, **kwargs):
+            return "mine"
+
+    assert Own(lambda features: None, str(tmp_path)).train() == "mine"

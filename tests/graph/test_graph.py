@@ -1,5 +1,6 @@
 """Control dependencies, devices, colocation, collections, seeds, finalizing."""
 
+import copy
 import threading
 
 import numpy as np
@@ -264,3 +265,8 @@ def test_what_no_message_can_hold_is_refused():
             tf.constant(half)
         with pytest.raises(ValueError, match="GraphDef cannot be larger than 2GB"):
             graph.as_graph_def()
+
+
+def test_a_copy_of_a_tensor_is_the_tensor():
+    x = tf.constant(1.0)
+    assert copy.copy(x) is x

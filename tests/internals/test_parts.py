@@ -447,3 +447,20 @@ def test_parts_of_training_are_where_its_tests_look_for_them(tmp_path):
         training.server_lib._make_server_def({"a": ["h:1", "h:2"]}, None, None, None, None)
     assert training.session_manager._maybe_name(None) == "None"
     assert tf.python.layers.convolutional.deconv2d is tf.layers.conv2d_transpose
+
+
+def test_what_libraries_import_of_tracking_and_columns_is_there():
+    tracking = tf.python.training.tracking
+    with tracking.base.no_automatic_dependency_tracking_scope(None):
+        assert tracking.base.TrackableReference("a", 1).ref == tracking.data_structures.NoDependency(1)
+    columns = tf.python.feature_column.feature_column_lib
+    assert columns.is_feature_column_v2([tf.feature_column.numeric_column("x")])
+    assert not columns.is_feature_column_v2(["x"])
+    assert columns.DenseFeatures is tf.keras.layers.DenseFeatures
+
+
+def test_the_module_of_the_framework_and_the_folder_of_ops_are_one_name():
+    from tensorfleet.python import math_ops, ops
+
+    assert ops.control_dependencies is tf.control_dependencies
+    assert math_ops.add_n is tf.add_n and ops.math_ops is math_ops

@@ -48,10 +48,8 @@ def test_signatures_are_those_of_version_2():
     assert list(inspect.signature(v2.squeeze).parameters) == ["input", "axis", "name"]
 
 
-@pytest.mark.parametrize(
-    "name", ["placeholder", "Session", "get_variable", "layers", "function", "GradientTape"]
-)
-def test_what_version_2_has_no_more_or_runs_without_a_graph_is_not_there(name):
+@pytest.mark.parametrize("name", ["placeholder", "Session", "get_variable", "layers"])
+def test_what_version_2_has_no_more_is_not_there(name):
     assert not hasattr(v2, name)
 
 
@@ -68,3 +66,15 @@ def test_modules_that_did_not_change_are_the_same():
     assert v2.optimizers.Optimizer is tf.keras.optimizers.Optimizer
     assert v2.linalg.LinearOperator is tf.linalg.LinearOperator
     assert v2.newaxis is None
+
+
+def test_functions_and_tapes_work_inside_of_a_graph():
+    @v2.function
+    def slope(x):
+        with v2.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x if v2.autograph else x
+        return tape.gradient(y, x)
+
+    with tf.Session() as sess:
+        assert sess.run(slope(tf.constant(3.0))) == 6.0

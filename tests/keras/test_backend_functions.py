@@ -80,3 +80,41 @@ def test_normalization_over_some_axes(session):
     session.run(tf.global_variables_initializer())
     session.run(update)
     np.testing.assert_allclose(session.run(old), m, rtol=1e-4)  # as if it had not begun at zero
+
+
+def test_a_function_runs_what_else_is_fetched_and_fed():
+    x, y, seen = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, []), []
+    count = K.variable(0.0)
+    fed = {y: 2.0}
+    double = K.function([x], [x * y], fetches=[count.assign_add(1.0)], feed_dict=fed)
+    double.fetch_callbacks[double.fetches[0]] = seen.append
+    assert double([3.0]) == [6.0]
+    fed[y] = 5.0
+    assert double([3.0]) == [15.0]
+    assert seen == [1.0, 2.0]
+    with pytest.raises(ValueError, match='Invalid argument "foo" passed to K.function'):
+        K.function([x], [x], foo=1)
+
+
+def test_a_function_takes_tensors_in_place_of_arrays():
+    x, y = K.placeholder([2]), K.placeholder([2])
+    next_pair = tf.data.Dataset.range(4).map(lambda i: (tf.fill([2], i), tf.fill([2], -i)))
+    left, right = next_pair.make_one_shot_iterator().get_next()
+    total = K.function([x, y], x + y)
+    both = [tf.cast(left, tf.float32), tf.cast(right, tf.float32)]
+    for _ in range(3):
+        np.testing.assert_array_equal(total(both), [0, 0])
+    np.testing.assert_array_equal(total([K.variable([1.0, 2.0]), np.ones(2)]), [2, 3])
+
+
+def test_classes_in_another_dimension_have_labels_of_any_shape(session):
+    logits = np.random.RandomState(0).normal(size=[2, 4, 3, 3]).astype("float32")
+    labels = np.arange(18).reshape([2, 1, 3, 3]) % 4
+    first = K.sparse_categorical_crossentropy(labels, tf.constant(logits), from_logits=True, axis=1)
+    last = K.sparse_categorical_crossentropy(
+        labels[:, 0], tf.constant(logits.transpose([0, 2, 3, 1])), from_logits=True
+    )
+    assert first.shape.as_list() == [2, 3, 3]
+    np.testing.assert_allclose(*session.run([first, last]), rtol=1e-6)
+    with pytest.raises(ValueError, match="with `axis=1` on an output tensor with unknown rank"):
+        K.sparse_categorical_crossentropy(labels, tf.placeholder(tf.float32), True, axis=1)

@@ -150,3 +150,12 @@ def test_what_is_trained_is_decided_when_the_model_is_compiled():
     np.testing.assert_array_equal(judge.get_weights()[0], before[0])
     judge.train_on_batch(np.ones((4, 3)), np.full(4, 5.0))
     assert not np.array_equal(judge.get_weights()[0], before[0])
+
+
+def test_a_library_gives_a_layer_what_belongs_to_it():
+    layer, inner = tf.keras.layers.Layer(), tf.keras.layers.Dense(2)
+    assert layer._track_trackable(inner, name="inner") is inner and layer.inner is inner
+    other = layer._track_trackable(tf.keras.layers.Dense(3), name="inner")
+    assert layer.inner is inner
+    layer._track_trackable(other, name="inner", overwrite=True)
+    assert layer.inner is other

@@ -98,3 +98,33 @@ def test_images_are_prepared_as_each_network_was_trained():
         np.testing.assert_allclose(session.run(made), A.vgg16.preprocess_input(x), rtol=1e-5)
     first = A.vgg16.preprocess_input(x.transpose([0, 3, 1, 2]), data_format="channels_first")
     np.testing.assert_allclose(first.transpose([0, 2, 3, 1]), A.vgg16.preprocess_input(x))
+
+
+def test_a_layer_that_does_not_ask_whether_it_is_trained_is_not_told():
+    x = tf.ones([2, 3])
+    made = tf.keras.layers.Flatten()(tf.keras.layers.Dense(4)(x, training=True), training=False)
+    assert made.shape.as_list() == [2, 4]
+
+
+def test_layers_inside_of_a_call_for_training_are_called_for_training():
+    class Outer(tf.keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = tf.keras.layers.Dropout(0.5)
+
+        def call(self, inputs):
+            return self.inner(inputs)
+
+    class Whole(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self._layers.append(Outer())
+
+        def call(self, inputs, training=None):
+            return self._layers[0](inputs)
+
+    model, x = Whole(), tf.ones([100])
+    trained, used = model(x, training=True), model(x, training=False)
+    with tf.Session() as sess:
+        trained, used = sess.run([trained, used])
+    assert set(trained) == {0.0, 2.0} and set(used) == {1.0}

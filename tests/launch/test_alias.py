@@ -238,3 +238,19 @@ def test_a_package_may_show_a_function_by_the_name_of_its_module():
     from tensorflow.contrib.framework.python.ops.arg_scope import add_arg_scope
 
     assert arg_scope is tf.contrib.framework.arg_scope and add_arg_scope is tf.contrib.framework.add_arg_scope
+
+
+@pytest.mark.parametrize("kind", ["spawn", "forkserver"])
+def test_processes_of_multiprocessing_have_the_alias_too(kind, tmp_path):
+    (tmp_path / "spawning.py").write_text(
+        "import multiprocessing\n"
+        "import tensorflow as tf\n"
+        "def doubled(x):\n"
+        "    with tf.Session() as sess:\n"
+        "        return float(sess.run(tf.constant(x) * 2))\n"
+        "if __name__ == '__main__':\n"
+        f"    with multiprocessing.get_context({kind!r}).Pool(1) as pool:\n"
+        "        print(pool.map_async(doubled, [3.0]).get(50))\n"
+    )
+    command = [sys.executable, "-m", "tensorfleet", str(tmp_path / "spawning.py")]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "[6.0]\n"

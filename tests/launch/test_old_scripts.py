@@ -226,3 +226,12 @@ def test_installed_packages_do_not_find_them(tmp_path):
         "import sys\nsys.path.append('site-packages')\nimport lib\nprint(lib.FOUND)\n"
     )
     assert launching.run(tmp_path, "train.py").stdout == "False\n"
+
+
+def test_a_module_of_a_script_may_be_loaded_once_more(tmp_path):
+    (tmp_path / "settings.py").write_text("count = len([x for x in xrange(4)])\n")
+    (tmp_path / "train.py").write_text(
+        "import importlib, settings\nsettings.count = 0\nprint(importlib.reload(settings).count)\n"
+    )
+    done = launching.run(tmp_path, "train.py")
+    assert done.stdout == "4\n", done.stderr

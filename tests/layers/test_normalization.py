@@ -138,3 +138,9 @@ def test_virtual_batches_are_normalized_each_on_its_own(session, axis):
     mean, variance = 0.2 * mean.mean(1, keepdims=True), 0.8 + 0.2 * variance.mean(1, keepdims=True)
     got = session.run(y, {x: batch, training: False})
     np.testing.assert_allclose(got, normal(groups, mean, variance).reshape(batch.shape), rtol=1e-3, atol=1e-4)
+
+
+def test_the_axes_are_a_list_once_it_is_built():
+    layer = tf.layers.BatchNormalization(axis=-1)
+    layer(tf.zeros([2, 3, 4]))
+    assert layer.axis == [2]

@@ -107,3 +107,19 @@ def test_complex_operators_are_checked_to_be_self_adjoint():
             with pytest.raises(tf.errors.InvalidArgumentError, match=text):
                 sess.run(operator.assert_self_adjoint())
         sess.run(tf.linalg.LinearOperatorFullMatrix(np.array([[1, 1j], [-1j, 1]])).assert_self_adjoint())
+
+
+def test_a_library_names_the_operations_of_its_own_kind():
+    class Doubled(tf.linalg.LinearOperatorFullMatrix):
+        def doubled(self, name="doubled"):
+            with self._name_scope(name):
+                return tf.identity(2 * self.to_dense(), name="all")
+
+    assert Doubled([[1.0]], name="mine").doubled().op.name == "mine/doubled/all"
+
+
+def test_a_library_checks_the_type_of_an_argument():
+    operator = tf.linalg.LinearOperatorFullMatrix([[1.0]])
+    operator._check_input_dtype(tf.constant(1.0))
+    with pytest.raises(TypeError, match="Expected argument to have dtype"):
+        operator._check_input_dtype(tf.constant(1))

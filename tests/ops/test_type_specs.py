@@ -56,3 +56,24 @@ def test_parts_that_are_arrays_make_the_value_of_a_fetch():
     slices = IndexedSlicesSpec()._from_components((np.ones([1, 2]), np.array([0])))
     assert slices.dense_shape is None and slices.values.shape == (1, 2)
     assert RaggedTensorSpec([2], tf.int32, 0)._to_components("as it is") == ["as it is"]
+
+
+def test_a_library_may_have_a_kind_of_its_own():
+    class Pair(tf.python.framework.type_spec.BatchableTypeSpec):
+        value_type = tuple
+
+        def __init__(self, left, right):
+            self._both = (left, right)
+
+        def _serialize(self):
+            return self._both
+
+        def _batch(self, batch_size):
+            return Pair(*(TensorSpec([batch_size, *s.shape.as_list()], s.dtype) for s in self._both))
+
+        def _unbatch(self):
+            return Pair(*(TensorSpec(s.shape[1:], s.dtype) for s in self._both))
+
+    pair = Pair(TensorSpec([2]), TensorSpec([], tf.int32))
+    assert pair._batch(5)._unbatch() == pair and pair != Pair(TensorSpec([3]), TensorSpec([], tf.int32))
+    assert pair.is_compatible_with(Pair(TensorSpec([None]), TensorSpec([], tf.int32)))

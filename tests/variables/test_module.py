@@ -42,3 +42,17 @@ def test_operations_are_named_inside_the_module():
 def test_a_module_has_a_valid_name():
     with pytest.raises(ValueError, match="is not a valid module name"):
         tf.Module("no good")
+
+
+def test_an_attribute_may_be_given_what_it_is_already():
+    class Shaped(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self._rows = self._no_dependency([1, 2])
+
+        rows = property(lambda self: self._rows)
+
+    made = Shaped()
+    made.rows = made.rows
+    with pytest.raises(AttributeError, match="rows"):
+        made.rows = [1, 2]
