@@ -19,10 +19,12 @@ _MOST = 64  # elements of a constant that is compared by its value
 
 def share(plan: Plan) -> Plan:
     """Fills `plan.same`."""
+    if plan.nested or sum(op.spec.host for op in plan.ops) < 2:
+        return plan
     outside = set(plan.feeds) | set(plan.fetches)
     standing: dict[Tensor, Tensor] = {}  # for a tensor, the first that has the same value
     first: dict[Hashable, Operation] = {}
-    for op in plan.ops if not plan.nested else ():
+    for op in plan.ops:
         if not _repeatable(op, plan, outside):
             continue
         key = (op.type, plan.devices[op], _attributes(op), *(_value(t, plan, standing) for t in op._inputs))
