@@ -64,7 +64,7 @@ class _Boxes:
 # Boxes of one group, and of each of several, that are compared with those kept, and with each other, at a time.
 _TOGETHER = 64
 _TOGETHER_OF_EACH = 32
-_PART = 1 << 13  # boxes that are worth a thread of their own
+_PART = 1 << 17  # boxes that are worth a thread of their own
 
 
 def _keep_apart(

@@ -25,7 +25,7 @@ _BOXES = np.array([[0.1, 0.05, 0.83, 0.9], [0.9, 0.71, 0.23, 0.17], [-0.3, 0.2, 
 _WHICH = np.array([0, 1, 1], np.int32)
 _CROP = np.array([3, 2], np.int32)
 _SMALL = 256  # pixels of an image to each side, at most, that is made by products
-_PART = 1 << 21  # multiplications that are worth a thread of their own
+_PART = 1 << 25  # multiplications that are worth a thread of their own
 _WIDER = 4  # how much wider than its crops an image is, at most, that gets whole columns of them
 
 

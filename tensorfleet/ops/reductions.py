@@ -293,7 +293,7 @@ def _euclidean_norm_grad(op: Operation, dy: Any) -> Any:
 # -- where the extremes are --------------------------------------------------------------------------
 
 # Elements that one of several threads goes through: along the last axis numpy is ten times faster than along another.
-_WORTH_SEARCHING, _WORTH_SEARCHING_ACROSS = 1 << 21, 1 << 18
+_WORTH_SEARCHING, _WORTH_SEARCHING_ACROSS = 1 << 21, 1 << 21
 
 
 def _arg_shape(op: Operation) -> TensorShape:

@@ -22,7 +22,7 @@ _MANY_TIMES = 16
 _WIDE = 32
 _WORTH_A_PASS = 2048
 # Elements that are changed at a time: what is computed in between then stays in the cache; and by one thread at least.
-_PIECE, _PART = 1 << 15, 1 << 16
+_PIECE, _PART = 1 << 15, 1 << 20
 
 
 def check_rows(indices: np.ndarray, count: int, message: str = "") -> np.ndarray:

@@ -100,7 +100,7 @@ def in_groups(data: Any, ids: Any, count: int, ufunc: Any, empty: Any, rows: Any
 
 
 _TOGETHER = 64  # rows of each group that are joined with the same rows of all others at once
-_PART = 1 << 17  # elements that are worth a thread of their own
+_PART = 1 << 21  # elements that are worth a thread of their own: steps of fewer wait for each other
 
 
 def reduced(data: Any, starts: Any, ufunc: Any, rows: Any = None) -> Any:

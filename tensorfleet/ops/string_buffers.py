@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.ops.string_memory import AT_ONCE, in_memory
 
+_PART = 10 * AT_ONCE  # strings that are worth a thread of their own
 # Fewer strings than this are done sooner one by one.
 MANY = 256
 # Of fewer objects than this, what is cut or rewritten is sooner made as objects again.
@@ -68,7 +69,7 @@ def each_part(work: Callable[[slice], None], count: int) -> None:
         for at in range(start, stop, AT_ONCE):
             work(slice(at, min(at + AT_ONCE, stop)))
 
-    in_parts(some, count, AT_ONCE)
+    in_parts(some, count, _PART)
 
 
 class Buffer:
