@@ -35,7 +35,7 @@ class TypeSpec(abc.ABC):
 
         A kind of one's own says it in `_serialize`.
         """
-        return self._serialize()
+        return self._serialize()  # type: ignore[attr-defined]
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Whether a value, or every value that another spec describes, may be one of these."""
