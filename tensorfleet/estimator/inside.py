@@ -35,6 +35,7 @@ _LEARN_MODULES = {
 _NAMES = {
     "canned.metric_keys.MetricKeys": ("keys", "MetricKeys"),
     "canned.prediction_keys.PredictionKeys": ("keys", "PredictionKeys"),
+    "estimator.EstimatorV2": ("estimator", "Estimator"),  # below the other in 1.15, with the same methods
     "early_stopping.read_eval_metrics": ("early_stopping", "evaluations"),
     "exporter._SavedModelExporter": ("exporters", "_SavedModelExporter"),
     "exporter._loss_smaller": ("exporters", "_loss_smaller"),
