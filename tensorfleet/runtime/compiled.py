@@ -224,6 +224,10 @@ class Compiler:
                 self.reuses = False
                 self.programs = {k: p for k, p in self.programs.items() if p is None or not p.reused}
 
+    def pays(self) -> bool:
+        """Whether XLA could gain anything, as far as is known."""
+        return self.heavy or self.fastest >= _NEVER_BELOW
+
     def wanted(self) -> bool:
         """Whether the next run should be compiled."""
         if self.held or not (self.possible or self._second_trial()):
@@ -239,7 +243,7 @@ class Compiler:
             return self.possible
         if self.runs < _COLD_RUNS and self.spent < _PATIENCE:
             return False
-        if self.fastest < _NEVER_BELOW:
+        if not self.pays():
             return False
         by_steps = _PATIENCE_BY_STEP * len(self.segment.steps)
         return self.spent > (by_steps if self.fastest > _AT_ONCE_ABOVE else max(_PATIENCE, by_steps))
@@ -341,7 +345,7 @@ class Compiler:
                 barriers.watch(current[index])
             segment.interpret(values, current, streams, jnp, check, barriers)
             if self.varying is not None:
-                self.varying.note(inputs, values)
+                self.varying.note(inputs, values, True)
             for i, step in enumerate(segment.rng_steps):
                 outs = [values[o] for o in step.outs if o is not None]
                 assert step.op.spec.rng is not None

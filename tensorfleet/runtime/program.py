@@ -169,7 +169,7 @@ class SegmentItem:
         if steps is None and shapes is not None:
             self.trimmer.learn(shapes, values)
         if self.compiler.varying is not None and steps is None:
-            self.compiler.varying.note(inputs, values)
+            self.compiler.varying.note(inputs, values, self.compiler.pays())
         outputs = segment.collect(values, state)
         for step in segment.rng_steps:
             assert step.op.spec.rng is not None

@@ -46,13 +46,16 @@ class Varying:
         self._changing: set[int] = set()
         self.runs = 0
         self.over = len(segment.steps) < _FEW  # whether nothing more is to be learned
+        self._asks = False  # whether the segment is to be divided
 
-    def note(self, inputs: Sequence[Any], values: Sequence[Any]) -> None:
-        """Looks at the values of a run, or at what stands for them while a program is traced."""
+    def note(self, inputs: Sequence[Any], values: Sequence[Any], pays: bool) -> None:
+        """Looks at the values of a run, or at what stands for them while a program is traced; `pays` if compiling may."""
         self.runs += 1
+        if self.over or self.runs > _LONG_ENOUGH:
+            self.over = True
+            return
         signature = tuple([np.shape(x) for x in inputs])
         if signature in self._signatures:
-            self.over = self.runs > _LONG_ENOUGH
             return
         self._signatures.add(signature)
         for slot, value in enumerate(values):
@@ -62,12 +65,12 @@ class Varying:
                     self._changing.add(slot)
                 self._shapes[slot] = shape
         if len(self._signatures) >= max(self._enough, _NEW * self.runs):
-            self.over = True
-            self._watch.asked |= bool(self.found())
+            self.over = self._asks = True
+            self._watch.asked |= pays and bool(self.found())
 
     def found(self) -> list[Operation]:
         """The operations to keep apart; none, where too little would be left without them."""
-        if not self.over:
+        if not self._asks:
             return []
         behind: set[int] = set()  # values that come from such operations
         apart: list[Step] = []

@@ -118,6 +118,23 @@ def test_a_task_of_a_cluster_divides_its_program_too(always_compile):
     np.testing.assert_allclose(remote, local, rtol=1e-5)
 
 
+def test_a_program_that_numpy_runs_in_no_time_is_not_divided(monkeypatch):
+    monkeypatch.setattr(compiled, "_NEVER_BELOW", 1e9)
+    _, program = trained(SIZES)
+    assert program._divided is None
+
+
+def test_shapes_are_not_remembered_for_ever(session):
+    x = tf.placeholder(tf.float32, [None])
+    y = x
+    for _ in range(20):
+        y = tf.tanh(y + 1)
+    for size in range(1, 250):
+        session.run(y, {x: np.ones(size)})
+    (item,) = session._prepare(y, {x: None}).program.items
+    assert item.compiler.varying.over and len(item.compiler.varying._signatures) < 10
+
+
 @pytest.mark.parametrize("resource", [False, True])
 def test_adam_on_rows_leaves_the_network_to_one_program(always_compile, session, resource):
     ids = tf.placeholder(tf.int32, [8])
