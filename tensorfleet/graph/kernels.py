@@ -75,7 +75,7 @@ def _groups(op: Operation) -> list | None:
 
 def raise_now(ok: Any, message: Callable[[], str] | str, kind: Any = None) -> None:
     """The numpy life of `check`: raises unless every element of `ok` is true."""
-    if not np.all(ok):
+    if ok is not True and not (ok if type(ok) is np.bool_ else np.all(ok)):
         text = message() if callable(message) else message
         raise (kind or errors.InvalidArgumentError)(None, None, text)
 

@@ -260,7 +260,11 @@ def _where(ctx: Any, x: Any) -> Any:
     x = np.asarray(x)
     if x.ndim == 0:
         raise errors.invalid("WhereOp : Unhandled input dimensions: 0")
-    places = np.flatnonzero(x if x.dtype.kind == "b" else x != 0)
+    (places,) = (x if x.dtype.kind == "b" else x != 0).ravel().nonzero()
+    if x.shape[1:] == (1,) * (x.ndim - 1) and x.ndim > 1:
+        found = np.zeros((len(places), x.ndim), np.int64)
+        found[:, 0] = places
+        return found
     found = np.empty((len(places), x.ndim), np.int64)
     for axis in range(x.ndim - 1, 0, -1):
         outer = places // max(x.shape[axis], 1)

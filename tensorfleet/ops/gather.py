@@ -17,7 +17,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_shape import bracketed, dense_gradient, invalid, reshape
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.array_shape import size as size_of
-from tensorfleet.ops.common import UNKNOWN, first_bad, is_numpy, static_value
+from tensorfleet.ops.common import UNKNOWN, all_within, first_bad, is_numpy, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.ops.state import handle_shape
@@ -255,12 +255,12 @@ def _gather_nd_shape(params: TensorShape, indices: TensorShape) -> TensorShape:
 def index_columns(xp: Any, indices: Any, dims: tuple[int, ...], what: str, check: Any) -> tuple:
     """The last dimension of `indices` as a tuple of index arrays, checked against `dims`."""
     depth = indices.shape[-1]
+    columns = tuple(indices[..., k] for k in range(depth))
+    if is_numpy(xp) and all(all_within(np, c, d) for c, d in zip(columns, dims, strict=False)):
+        return columns
     limits = np.array(dims[:depth], np.int64)
     ok = ((indices >= 0) & (indices < limits)).all(axis=-1)
     check(ok, lambda: _bad_index(ok, indices, what, dims))
-    columns = tuple(indices[..., k] for k in range(depth))
-    if is_numpy(xp):
-        return columns
     return tuple(xp.clip(c, 0, max(dims[k] - 1, 0)) for k, c in enumerate(columns))
 
 

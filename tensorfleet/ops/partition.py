@@ -35,21 +35,23 @@ from tensorfleet.shapes import TensorShape, unknown_shape
 # -- unique ------------------------------------------------------------------------------------------
 
 
-_DENSE = 16  # a table with so many places for each value costs less than sorting the values
+_DENSE = 64  # a table with so many places for each value costs less than sorting the values
+_IN_CACHE = 1 << 16  # places of a table that stays in the processor's cache, however few values there are
 _MANY_STRINGS = 16384  # of which each takes longer in a dictionary
 _FEW_OTHERS = 64  # values among which others are found without sorting all together
 
 
-def _first_seen_dense(x: np.ndarray, low: int, places: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same for integers that lie close together."""
+def _first_seen_dense(x: np.ndarray, low: int, places: int) -> tuple[np.ndarray, np.ndarray]:
+    """The different values and each one's number, of integers that lie close together."""
     place = (x - np.uint64(low)).astype(np.int64) if x.dtype == np.uint64 else x.astype(np.int64) - low
-    first = np.empty(places, np.int64)
-    first[place[::-1]] = np.arange(x.size - 1, -1, -1)  # the last one written, which comes first, stays
-    met = first[place]
-    is_first = met == np.arange(x.size)
-    number = np.cumsum(is_first) - 1
-    index = number[met]
-    return x[is_first], index, np.bincount(index)
+    kind = np.int32 if x.size < 1 << 31 else np.int64
+    first, here = np.empty(places, kind), np.arange(x.size, dtype=kind)
+    first[place[::-1]] = here[::-1]  # the last one written, which comes first, stays
+    met = first.take(place)
+    is_first = met == here
+    number = is_first.cumsum(dtype=kind)
+    number -= 1
+    return x[is_first], number.take(met)
 
 
 def _first_seen_packed(x: np.ndarray, low: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -83,15 +85,15 @@ def _first_seen_strings(x: Strings) -> tuple | None:
 
 
 def _first_seen(x: Any, axis: int) -> tuple:
-    """The distinct values in the order they first occur, each value's number, and how often it occurs."""
+    """The distinct values in the order they first occur, each value's number, and, if it fell off, how often it occurs."""
     many = together(x, _MANY_STRINGS) if x.ndim == 1 and x.dtype == object else None
     if many is not None and (found := _first_seen_strings(many)) is not None:
         return found
     x = np.asarray(x)
     if x.ndim == 1 and x.dtype.kind in "iu" and x.size:
         low, high = int(x.min()), int(x.max())
-        if high - low < _DENSE * x.size:
-            return _first_seen_dense(x, low, high - low + 1)
+        if high - low < max(_DENSE * x.size, _IN_CACHE):
+            return *_first_seen_dense(x, low, high - low + 1), None
         if (high - low).bit_length() + x.size.bit_length() < 63:
             return _first_seen_packed(x, low)
     if x.ndim == 1 and x.dtype == object:
@@ -112,14 +114,18 @@ def _first_seen(x: Any, axis: int) -> tuple:
     return np.take(x, first[order], axis=axis), rank[inverse.reshape(-1)], counts[order]
 
 
-def _unique(x: Any, axis: Any, kind: DType) -> tuple:
+def _unique(x: Any, axis: Any, kind: DType, counted: bool = False) -> tuple:
     if np.size(axis) == 0 and x.ndim != 1:
         raise invalid("unique expects a 1D vector.")
     at = int(np.asarray(axis).ravel()[0]) if np.size(axis) else 0
     if not -x.ndim <= at < x.ndim:
         raise invalid(f"axis has to be between [0, {x.ndim})")
     y, idx, count = _first_seen(x, at % x.ndim)
-    return y, idx.astype(kind.np_dtype), count.astype(kind.np_dtype)
+    idx = idx.astype(kind.np_dtype, copy=False)
+    if not counted:
+        return y, idx
+    count = np.bincount(idx) if count is None else count
+    return y, idx, count.astype(kind.np_dtype)
 
 
 def _unique_shape(op: Operation) -> list[TensorShape]:
@@ -159,7 +165,7 @@ _WORDS = np.array([b"b", b"a", b"b"], object)
     examples=[case(_NUMBERS), case(_WORDS, out_idx="int64"), case(np.array([], np.float32))],
 )
 def _unique_v1(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
-    return _unique(x, (), out_idx)[:2]
+    return _unique(x, (), out_idx)
 
 
 @op(
@@ -175,7 +181,7 @@ def _unique_v1(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
     ],
 )
 def _unique_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tuple:
-    return _unique(x, axis, out_idx)[:2]
+    return _unique(x, axis, out_idx)
 
 
 @op(
@@ -188,7 +194,7 @@ def _unique_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tuple:
     examples=[case(_NUMBERS), case(_WORDS)],
 )
 def _unique_with_counts(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
-    return _unique(x, (), out_idx)
+    return _unique(x, (), out_idx, counted=True)
 
 
 @op(
@@ -201,7 +207,7 @@ def _unique_with_counts(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
     examples=[case(np.array([[1, 1, 2], [3, 3, 4]]), np.array([1]))],
 )
 def _unique_with_counts_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tuple:
-    return _unique(x, axis, out_idx)
+    return _unique(x, axis, out_idx, counted=True)
 
 
 not_differentiable("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")

@@ -14,6 +14,8 @@ from tensorfleet.ops.side_by_side import in_parts
 
 #: the forms, by op type, of updates that XLA can do: (xp, table, indices, updates, check) → the new table
 FUSED: dict[str, Callable] = {}
+#: rows of so many numbers are changed number by number: `ufunc.at` is fast on vectors only
+NARROW = 32
 # So few rows that have been changed before are changed again one by one.
 _FEW = 16
 # When an index occurs more often than this, one pass per occurrence costs more than `ufunc.at`; of wide rows, when
@@ -21,6 +23,8 @@ _FEW = 16
 _MANY_TIMES = 16
 _WIDE = 32
 _WORTH_A_PASS = 2048
+# A table for all indices costs less than sorting those there are, if it stays in the cache or is not much larger than they.
+_SMALL_TABLE, _SPARSE = 1 << 16, 64
 # Elements that are changed at a time: what is computed in between then stays in the cache; and by one thread at least.
 _PIECE, _PART = 1 << 15, 1 << 20
 
@@ -43,10 +47,23 @@ def check_rows(indices: np.ndarray, count: int, message: str = "") -> np.ndarray
     return flat
 
 
-class Turns:
-    """The positions of indices in `flat`, in turns in which none occurs twice."""
+def _all_different(flat: np.ndarray, count: int) -> bool:
+    """Whether no index occurs twice, if a table of the places of all indices is small enough to find out soon."""
+    if count > max(_SMALL_TABLE, _SPARSE * flat.size):
+        return False
+    last, here = np.empty(count, np.int32), np.arange(flat.size, dtype=np.int32)
+    last[flat] = here
+    return bool((last.take(flat) == here).all())
 
-    def __init__(self, flat: np.ndarray) -> None:
+
+class Turns:
+    """The positions of indices in `flat`, which are below `count`, in turns in which none occurs twice."""
+
+    def __init__(self, flat: np.ndarray, count: int) -> None:
+        if _all_different(flat, count):
+            self.order = self.starts = np.arange(flat.size)
+            self.repeats = 0
+            return
         self.order = flat.argsort(kind="stable")  # by index, and then as they come
         ordered = flat.take(self.order)
         new = np.empty(flat.size, bool)
@@ -99,7 +116,10 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
     if isinstance(combine, np.ufunc) and width == 1 and rows.flags.c_contiguous:
         combine.at(rows.reshape(-1), flat, updates.reshape(-1) if updates.ndim else updates)
         return
-    turns = Turns(flat)
+    if isinstance(combine, np.ufunc) and 1 < width <= NARROW * _side_by_side(combine, rows.dtype, width):
+        _each_number(combine, rows, flat, updates)
+        return
+    turns = Turns(flat, len(rows))
     if 0 < turns.repeats <= _FEW:
         _change_again(combine, rows, flat, updates, turns.again())
         return
@@ -114,6 +134,32 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
         rows[at] = combine(old, new, out=old) if isinstance(combine, np.ufunc) else combine(old, new)
 
     turns.each(change, width)
+
+
+def _side_by_side(combine: Any, dtype: np.dtype, width: int) -> int:
+    """How many numbers of a row are added as one: two of them are a complex number's parts."""
+    return 2 if combine in (np.add, np.subtract) and dtype in _PAIRS and width % 2 == 0 else 1
+
+
+_PAIRS = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
+
+
+def _each_number(combine: np.ufunc, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
+    """Changes narrow rows by the place of each number in the memory of all."""
+    if not rows.flags.c_contiguous:
+        whole = np.ascontiguousarray(rows)
+        _each_number(combine, whole, flat, updates)
+        rows[...] = whole
+        return
+    width, kind = math.prod(rows.shape[1:]), rows.dtype
+    given = np.broadcast_to(np.asarray(updates, kind), (flat.size, *rows.shape[1:])).reshape(flat.size, width)
+    if _side_by_side(combine, kind, width) == 2:
+        width, kind = width // 2, np.dtype(_PAIRS[kind])
+        given = np.ascontiguousarray(given).view(kind)
+    numbers, columns, piece = rows.reshape(-1).view(kind), np.arange(width), _PIECE // width
+    for start in range(0, flat.size, piece):
+        places = flat[start : start + piece, None] * np.int64(width) + columns
+        combine.at(numbers, places.reshape(-1), given[start : start + piece].reshape(-1))
 
 
 def _change_again(

@@ -19,7 +19,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import check_prefix, first_bad, is_numpy, static_value
 from tensorfleet.ops.elementwise import INTS, POSITIVE, REAL, bracketed, constant_like, is_whole, where, wide
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.rows import accumulate
+from tensorfleet.ops.rows import NARROW, accumulate
 from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.shapes import TensorShape
 
@@ -89,7 +89,16 @@ def _by_group(data: Any, ids: Any, ufunc: Any, empty: Any) -> Any:
 
 
 def in_groups(data: Any, ids: Any, count: int, ufunc: Any, empty: Any, rows: Any = None) -> Any:
-    """`ufunc` over the rows of each of `count` groups, whose ids grow; `rows` tells which of the data they are."""
+    """`ufunc` over the rows of each of `count` groups, whose ids grow; `rows` tells which of the data they are.
+
+    Ids need not grow where `sums_by_number` says so.
+    """
+    if len(ids) == count and one_each(ids):
+        return data.copy() if rows is None else data.take(rows, axis=0)
+    if sums_by_number(data, ufunc):
+        out = np.full((count, *data.shape[1:]), empty, data.dtype)
+        accumulate(ufunc, out, ids, data if rows is None else data.take(rows, axis=0))
+        return out
     starts = np.flatnonzero(np.concatenate([[len(ids) > 0], ids[1:] != ids[:-1]]))
     if len(starts) == count > 0:
         return reduced(data, starts, ufunc, rows)
@@ -97,6 +106,11 @@ def in_groups(data: Any, ids: Any, count: int, ufunc: Any, empty: Any, rows: Any
     if len(starts):
         out[ids[starts]] = reduced(data, starts, ufunc, rows)
     return out
+
+
+def sums_by_number(data: Any, ufunc: Any) -> bool:
+    """Whether rows are so narrow that numbers are added to where they belong, one after the other."""
+    return ufunc in (np.add, np.multiply) and math.prod(data.shape[1:]) <= NARROW
 
 
 _TOGETHER = 64  # rows of each group that are joined with the same rows of all others at once
@@ -275,7 +289,7 @@ def _scatter(xp: Any, data: Any, ids: Any, num: Any, kind: str, start: Any, chec
         shapes = bracketed(data.shape), bracketed(ids.shape)
         text = "data.shape = {} does not start with segment_ids.shape = {}".format(*shapes)
         raise errors.invalid(text)
-    if is_numpy(xp) and ids.shape == (count,) and count and ids[-1] == count - 1 and _one_each(ids):
+    if is_numpy(xp) and ids.shape == (count,) and count and ids[-1] == count - 1 and one_each(ids):
         return data  # as where indices without duplicates are summed up
     ok = ids < count
     check(xp.all(ok), lambda: "segment_ids{} = {} is out of range [0, {})".format(*first_bad(ok, ids), count))
@@ -294,7 +308,7 @@ def _scatter(xp: Any, data: Any, ids: Any, num: Any, kind: str, start: Any, chec
     return out[:count].astype(data.dtype, copy=False)
 
 
-def _one_each(ids: np.ndarray) -> bool:
+def one_each(ids: np.ndarray) -> bool:
     """Whether the rows are in groups of their own, one after the other."""
     return bool((ids == np.arange(len(ids))).all())
 

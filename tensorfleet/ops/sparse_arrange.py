@@ -349,22 +349,26 @@ def _reshaped_shapes(op: Operation) -> list[TensorShape]:
     ],
 )
 def _reshape(ctx: Any, indices: Any, shape: Any, new_shape: Any) -> tuple:
-    target = _filled_in(np.asarray(shape), np.asarray(new_shape))
+    shape = np.asarray(shape)
+    target = _filled_in(shape, np.asarray(new_shape))
+    if target.tolist() == shape.tolist():
+        return indices, target
     return places(positions(indices, shape), target), target
 
 
 def _filled_in(shape: np.ndarray, new_shape: np.ndarray) -> np.ndarray:
     """The new shape with its -1 worked out."""
-    dense, free = int(np.prod(shape)), np.flatnonzero(new_shape == -1)
+    sizes = new_shape.tolist()
+    dense, free = math.prod(shape.tolist()), [d for d, size in enumerate(sizes) if size == -1]
     if len(free) > 1:
         raise invalid(f"only one output dimension may be -1, not both {free[0]} and {free[1]}")
-    for d, size in enumerate(new_shape):
+    for d, size in enumerate(sizes):
         if size < -1:
             raise invalid(f"size {d} must be non-negative, not {size}")
-    target = np.array(new_shape, np.int64)
-    if len(free):
+    target = np.array(sizes, np.int64)
+    if free:
         target[free] = 1
-        product = int(np.prod(target))
+        product = math.prod(target.tolist())
         if product == 0:
             raise invalid(
                 "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes "
@@ -376,10 +380,10 @@ def _filled_in(shape: np.ndarray, new_shape: np.ndarray) -> np.ndarray:
                 f"multiple of {product}. input_shape={bracketed(shape)} output_shape={bracketed(target)}"
             )
         target[free] = dense // product
-    elif int(np.prod(target)) != dense:
+    elif math.prod(sizes) != dense:
         raise invalid(
             f"Input to reshape is a tensor with {dense} dense values, but the requested shape has "
-            f"{int(np.prod(target))}. input_shape={bracketed(shape)} output_shape={bracketed(target)}"
+            f"{math.prod(sizes)}. input_shape={bracketed(shape)} output_shape={bracketed(target)}"
         )
     return target
 

@@ -20,7 +20,7 @@ from tensorfleet.ops.array_build import zeros_like
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.checks import assert_equal, assert_less_equal
-from tensorfleet.ops.common import SCALAR, vector_of
+from tensorfleet.ops.common import SCALAR, all_within, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.gather import gather
 from tensorfleet.ops.sparse_arrange import rank_of
@@ -175,12 +175,14 @@ def _fill(ctx: Any, indices: Any, values: Any, shape: Any, default: Any) -> tupl
     if rows == 0 and len(indices):
         raise invalid(f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {len(indices)}")
     row = indices[:, 0]
-    wrong = np.flatnonzero((row < 0) | (row >= rows))
-    if len(wrong):
+    if not all_within(np, row, rows):
+        wrong = np.flatnonzero((row < 0) | (row >= rows))
         raise invalid(f"indices({wrong[0]}, 0) is invalid: {row[wrong[0]]} >= {rows}")
     empty = np.ones(rows, np.bool_)
     empty[row] = False
-    missing = np.flatnonzero(empty)
+    missing = empty.nonzero()[0]
+    if not len(missing) and (row[1:] >= row[:-1]).all():
+        return indices, values, empty, np.arange(len(row))
     added = np.zeros((len(missing), indices.shape[1]), np.int64)
     added[:, 0] = missing
     if (row[1:] >= row[:-1]).all():

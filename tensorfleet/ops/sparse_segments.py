@@ -12,10 +12,10 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.ops.common import is_numpy, static_value
+from tensorfleet.ops.common import all_within, is_numpy, static_value
 from tensorfleet.ops.elementwise import POSITIVE, REAL, wide
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.segments import disorder, in_groups
+from tensorfleet.ops.segments import disorder, in_groups, one_each, sums_by_number
 from tensorfleet.shapes import TensorShape
 
 _INDICES, _IDS = np.array([0, 2, 1, 2], np.int32), np.array([0, 0, 1, 3], np.int32)
@@ -66,15 +66,15 @@ def _check(xp: Any, data: Any, indices: Any, ids: Any, count: int | None, check:
     if indices.shape != ids.shape:
         raise errors.invalid("segment_ids and indices should have same size.")
     rows = data.shape[0]
-    good = (indices >= 0) & (indices < rows)
 
     def outside() -> str:
-        at = int(np.argmin(np.asarray(good)))
-        return f"Bad: indices[{at}] == {np.asarray(indices)[at]} out of range [0, {rows})"
+        at, value = _first_outside(indices, rows)
+        return f"Bad: indices[{at}] == {value} out of range [0, {rows})"
 
-    check(xp.all(good), outside)
+    check(all_within(xp, indices, rows), outside)
     if count is None:
-        check(xp.all(ids[1:] >= ids[:-1]) & xp.all(ids >= 0), lambda: disorder(np.asarray(ids)))
+        if ids.size and (ids[0] < 0 or not (ids[1:] >= ids[:-1]).all()):
+            raise errors.invalid(disorder(ids))
     else:
         check(xp.all(ids[1:] >= ids[:-1]), lambda: "segment ids are not increasing")
         check(xp.all(ids >= 0), lambda: "segment ids must be >= 0")
@@ -82,11 +82,11 @@ def _check(xp: Any, data: Any, indices: Any, ids: Any, count: int | None, check:
 
 
 def _add_rows(xp: Any, data: Any, rows: Any, places: Any, count: int) -> Any:
-    """Some rows of the data added up at their places."""
+    """Some rows of the data, or all, added up at their places."""
     if is_numpy(xp):
-        if (places[1:] < places[:-1]).any():
+        if not sums_by_number(data, np.add) and (places[1:] < places[:-1]).any():
             order = np.argsort(places, kind="stable")
-            rows, places = rows[order], places[order]
+            rows, places = order if rows is None else rows[order], places[order]
         return in_groups(data, places, count, np.add, 0, rows)
     return xp.zeros((count, *data.shape[1:]), data.dtype).at[places].add(xp.asarray(data)[rows], mode="drop")
 
@@ -104,7 +104,12 @@ def _divisor(xp: Any, ids: Any, count: int, kind: str, like: Any) -> Any:
 
 def _reduced(xp: Any, data: Any, indices: Any, ids: Any, count: int, kind: str) -> Any:
     w = wide(data)
-    safe = xp.clip(indices, 0, max(data.shape[0] - 1, 0))
+    if is_numpy(xp):
+        if len(ids) == count and one_each(ids):
+            return data.take(indices, axis=0)
+        safe = indices
+    else:
+        safe = xp.clip(indices, 0, max(data.shape[0] - 1, 0))
     total = _add_rows(xp, w, safe, ids, count)
     if kind != "sum":
         total /= _divisor(xp, ids, count, kind, w)
@@ -210,15 +215,21 @@ def _scattered(xp: Any, grad: Any, indices: Any, ids: Any, rows: Any, check: Any
         # The groups are numbered up to the last one, and each has a row of the gradient.
         check(ids[-1] < grad.shape[0], lambda: "Invalid number of segments")
     for what, places, size in (("Index", indices, int(rows)), ("Segment id", ids, grad.shape[0])):
-        good = (places >= 0) & (places < size)
-        check(xp.all(good), functools.partial(_outside, what, places, good, size))
+        check(all_within(xp, places, size), functools.partial(_outside, what, places, size))
     w = wide(grad)
-    share = w if kind == "sum" else w / _divisor(xp, ids, grad.shape[0], kind, w)
-    return _add_rows(xp, share, ids, indices, int(rows)).astype(grad.dtype)
+    alone = is_numpy(xp) and len(ids) == len(w) and one_each(ids)
+    share = w if kind == "sum" or alone else w / _divisor(xp, ids, grad.shape[0], kind, w)
+    return _add_rows(xp, share, None if alone else ids, indices, int(rows)).astype(grad.dtype, copy=False)
 
 
-def _outside(what: str, places: Any, good: Any, size: int) -> str:
-    return f"{what} {np.asarray(places)[int(np.argmin(np.asarray(good)))]} out of range [0, {size})."
+def _first_outside(places: Any, size: int) -> tuple[int, Any]:
+    places = np.asarray(places)
+    at = int(np.argmax((places < 0) | (places >= size)))
+    return at, places[at]
+
+
+def _outside(what: str, places: Any, size: int) -> str:
+    return f"{what} {_first_outside(places, size)[1]} out of range [0, {size})."
 
 
 @_gradient_kernel("SparseSegmentSumGrad")

@@ -67,7 +67,7 @@ def _kernel(rule: Callable, state: list[str], inputs: list[str], flags: tuple[st
             for array, value in zip(arrays, new, strict=True):
                 array[at] = value
 
-        Turns(flat).each(step, grad.size // len(flat))
+        Turns(flat, len(arrays[0])).each(step, grad.size // len(flat))
 
     return kernel
 

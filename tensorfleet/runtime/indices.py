@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation
+from tensorfleet.ops.slicing import Masks
 from tensorfleet.passes.plan import Part, Plan
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _call(op: Operation, plan: Plan) -> Callable:
     def call(*values: Any) -> Any:
         try:
             return direct(*values)
-        except ValueError:
+        except (ValueError, IndexError):
             return kernel.call(np, values)[0]  # which says what is wrong
 
     return call
@@ -67,6 +68,14 @@ def _call(op: Operation, plan: Plan) -> Callable:
 def _direct(op: Operation, plan: Plan) -> Callable | None:
     if op.type in ("Identity", "StopGradient"):
         return lambda x: x
+    if op.type == "Shape":
+        wanted = op._outputs[0].dtype.np_dtype
+        return lambda x: np.array(x.shape, wanted)
+    if op.type == "Cast" and op._inputs[0].dtype.is_integer:
+        kind = op._outputs[0].dtype.np_dtype
+        return lambda x: x.astype(kind)
+    if op.type == "StridedSlice":
+        return _slicing(op, plan)
     if op.type not in ("ConcatV2", "Reshape"):
         return None
     given = plan.constants.get(op._inputs[-1])
@@ -78,3 +87,23 @@ def _direct(op: Operation, plan: Plan) -> Callable | None:
     dims = tuple(given.tolist()) if given.ndim == 1 else (0,)
     # The kernel has its own idea of -1 where nothing is to be divided.
     return (lambda x, _: x.reshape(dims)) if min(dims) >= -1 and 0 not in dims else None
+
+
+def _slicing(op: Operation, plan: Plan) -> Callable | None:
+    """A slice whose bounds are known, if it is no more than numpy's."""
+    masks = Masks.of(op)
+    bounds = [plan.constants.get(t) for t in op._inputs[1:]]
+    if masks.ellipsis or masks.new_axis or any(b is None for b in bounds):
+        return None
+    begin, end, strides = (b.tolist() for b in bounds if b is not None)
+    where: list[Any] = []
+    for i, (first, last, stride) in enumerate(zip(begin, end, strides, strict=True)):
+        if masks.shrink >> i & 1:
+            if stride <= 0:
+                return None
+            where.append(first)
+        else:
+            open_ = masks.begin >> i & 1, masks.end >> i & 1
+            where.append(slice(None if open_[0] else first, None if open_[1] else last, stride))
+    picked = (*where, ...)
+    return lambda x, *_: x[picked]

@@ -94,3 +94,38 @@ def test_accidental_hits_of_a_batch_of_any_size_stay_outside_of_the_segment(sess
     for size in (3, 5):
         fed = {words: np.arange(size), near: np.arange(size)[:, None]}
         assert session.run(losses, fed).shape == (size,)
+
+
+@pytest.mark.parametrize(
+    "sliced",
+    [
+        lambda x: x[1],
+        lambda x: x[-1],
+        lambda x: x[:, 0],
+        lambda x: x[::-1, 1],
+        lambda x: x[1:, tf.newaxis, 0],
+        lambda x: x[..., 1],
+        lambda x: tf.cast(x[:2, 1], tf.int32),
+        lambda x: tf.shape(x, out_type=tf.int64)[:1],
+    ],
+)
+def test_slices_of_indices_are_what_they_are_elsewhere(session, sliced):
+    x = tf.placeholder(tf.int64, [None, None])
+    rows = tf.gather(table(), sliced(x))
+    session.run(tf.global_variables_initializer())
+    given = np.array([[4, 3], [2, 1], [0, 9]])
+    whole, places = session.run([table_of(rows), sliced(tf.constant(given))])
+    np.testing.assert_array_equal(session.run(rows, {x: given}), whole[places])
+
+
+def table_of(rows):
+    """The variable that rows are gathered from."""
+    return rows.graph.get_tensor_by_name("table:0")
+
+
+def test_an_index_outside_of_a_slice_is_told_as_elsewhere(session):
+    x = tf.placeholder(tf.int64, [None])
+    rows = tf.gather(table(), x[3])
+    session.run(tf.global_variables_initializer())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="slice index 3 of dimension 0 out of bounds"):
+        session.run(rows, {x: [1, 2]})
