@@ -119,6 +119,9 @@ class OpSpec:
     heavy: bool = False
     #: a host op whose kernel takes strings also as `ops.packed_strings.Strings`, and may give them so
     packed: bool = False
+    #: of a host op: the kernel of several at once, which gets the ops and the arguments of each, and gives each one's
+    #: results; or None where it has no shorter way for these
+    joined: Callable | None = None
     #: the input (by position) whose elements the op only moves, whatever they are
     moves: int | None = None
     #: the kernel takes `check=` to report data-dependent errors (see runtime/checks)

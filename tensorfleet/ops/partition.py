@@ -155,6 +155,38 @@ _NUMBERS = np.array([3, 1, 3, 2, 1], np.int32)
 _WORDS = np.array([b"b", b"a", b"b"], object)
 
 
+def _several(ops: list[Operation], given: list[list]) -> list | None:
+    """The same for several vectors of numbers that lie close together: each one's numbers are put behind the last one's."""
+    vectors = [x for (x,) in given]
+    kind = vectors[0].dtype
+    if kind not in _JOINED or any(x.ndim != 1 or x.dtype != kind or not x.size for x in vectors):
+        return None
+    sizes = [x.size for x in vectors]
+    x = np.concatenate(vectors, dtype=np.int64)
+    low = int(x.min())
+    span = int(x.max()) - low + 1
+    places = span * len(vectors)
+    if places >= max(_DENSE * x.size, _IN_CACHE):
+        return None
+    starts = np.cumsum([0, *sizes])
+    added = np.arange(len(vectors)) * span - low
+    x += np.repeat(added, sizes)
+    y, index = _first_seen_dense(x, 0, places)
+    # Each vector begins with a number that has not been there before.
+    firsts = index.take(starts[:-1])
+    numbers = [*firsts.tolist(), len(y)]
+    y -= np.repeat(added, np.diff(numbers))
+    index -= np.repeat(firsts, sizes)
+    y = y.astype(kind, copy=False)
+    return [
+        (y[a:b], index[c:d].astype(op._attrs["out_idx"].np_dtype, copy=False))
+        for op, a, b, c, d in zip(ops, numbers, numbers[1:], starts, starts[1:], strict=False)
+    ]
+
+
+_JOINED = {np.dtype(np.int32), np.dtype(np.int64)}
+
+
 @op(
     "Unique",
     "x: T -> y: T, idx: out_idx",
@@ -162,6 +194,7 @@ _WORDS = np.array([b"b", b"a", b"b"], object)
     shape=_unique_shape,
     host=True,
     packed=True,
+    joined=_several,
     examples=[case(_NUMBERS), case(_WORDS, out_idx="int64"), case(np.array([], np.float32))],
 )
 def _unique_v1(ctx: Any, x: Any, *, out_idx: DType) -> tuple:

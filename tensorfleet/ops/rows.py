@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,21 @@ def _all_different(flat: np.ndarray, count: int) -> bool:
     last, here = np.empty(count, np.int32), np.arange(flat.size, dtype=np.int32)
     last[flat] = here
     return bool((last.take(flat) == here).all())
+
+
+def put_rows(rows: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
+    """`rows[places] = values`, each row in one piece where it is one: numpy would go through its numbers."""
+    alike = rows.ndim > 1 and values.shape[1:] == rows.shape[1:] and values.dtype == rows.dtype
+    if not (alike and rows.size and rows.flags.c_contiguous and values.flags.c_contiguous):
+        rows[places] = values
+        return
+    row = _in_one_piece(rows.nbytes // len(rows))
+    rows.reshape(-1).view(row)[places] = values.reshape(-1).view(row)
+
+
+@lru_cache
+def _in_one_piece(size: int) -> np.dtype:
+    return np.dtype((np.void, size))
 
 
 class Turns:
@@ -131,7 +146,7 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
     def change(where: Any) -> None:
         at = flat[where]
         old, new = rows.take(at, axis=0), updates[where] if updates.ndim else updates
-        rows[at] = combine(old, new, out=old) if isinstance(combine, np.ufunc) else combine(old, new)
+        put_rows(rows, at, combine(old, new, out=old) if isinstance(combine, np.ufunc) else combine(old, new))
 
     turns.each(change, width)
 
@@ -169,4 +184,4 @@ def _change_again(
     new = combine(rows.take(flat, axis=0), updates)
     for before, i in again:
         new[i] = combine(new[before], updates[i] if updates.ndim else updates)
-    rows[flat] = new  # the last of several rows for one index remains
+    put_rows(rows, flat, new)  # the last of several rows for one index remains

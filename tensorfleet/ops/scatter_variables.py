@@ -14,7 +14,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.ops.rows import FUSED, accumulate, check_rows
+from tensorfleet.ops.rows import FUSED, accumulate, check_rows, put_rows
 from tensorfleet.ops.scatter import check_scatter_shapes
 from tensorfleet.ops.training_ops import state_shape
 from tensorfleet.shapes import TensorShape
@@ -69,7 +69,9 @@ def _write(combine: Callable | None, rows: np.ndarray, flat: np.ndarray, updates
     if not flat.size:
         return
     if combine is None:
-        rows[flat] = updates  # numpy keeps the last of several rows for one index, as TensorFlow does
+        put_rows(
+            rows, flat, updates
+        )  # numpy keeps the last of several rows for one index, as TensorFlow does
         return
     if combine is _divide and rows.dtype.kind in "iu" and not np.all(updates):
         raise errors.invalid("Integer division by zero")

@@ -18,16 +18,39 @@ from tensorfleet.ops.hashing import fingerprint64, murmur64, siphash64
 from tensorfleet.ops.packed_strings import together
 from tensorfleet.shapes import TensorShape
 
+_FEW = 1 << 13  # strings that are hashed together with those of other operations
 _WORDS = np.array([[b"a", b"", b"hello"], [b"x" * 20, b"y" * 50, b"z" * 200]], object)
 
 
 def _buckets(strings: Any, hashed: Callable, count: int) -> np.ndarray:
-    found, divisor = hashed(together(strings) or np.ravel(strings)), np.uint64(count)
+    found = hashed(together(strings) or np.ravel(strings))
+    return _in_buckets(found, count).reshape(np.shape(strings))
+
+
+def _in_buckets(found: np.ndarray, count: int) -> np.ndarray:
+    divisor = np.uint64(count)
     found -= found // divisor * divisor  # numpy divides by one number faster than it finds the rest
-    return found.view(np.int64).reshape(np.shape(strings))
+    return found.view(np.int64)
 
 
-def _bucket_op(name: str, argument: str, attrs: str = "", **example: Any) -> Callable:
+def _several(hashed: Callable) -> Callable:
+    """The kernel for several operations: all strings are hashed at once."""
+
+    def joined(ops: list[Operation], given: list[list]) -> list | None:
+        arrays = [strings for (strings,) in given]
+        if any(type(a) is not np.ndarray for a in arrays) or sum(a.size for a in arrays) > _FEW * len(arrays):
+            return None
+        ends = np.cumsum([a.size for a in arrays])
+        found = np.split(hashed(np.concatenate([a.ravel() for a in arrays])), ends[:-1])
+        counts = (op._attrs["num_buckets"] for op in ops)
+        return [(_in_buckets(f, c).reshape(a.shape),) for f, c, a in zip(found, counts, arrays, strict=True)]
+
+    return joined
+
+
+def _bucket_op(
+    name: str, argument: str, attrs: str = "", joined: Callable | None = None, **example: Any
+) -> Callable:
     return op(
         name,
         f"{argument}: string -> output: int64",
@@ -35,6 +58,7 @@ def _bucket_op(name: str, argument: str, attrs: str = "", **example: Any) -> Cal
         shape=same_as_input,
         host=True,
         packed=True,
+        joined=joined,
         examples=[
             case(_WORDS, num_buckets=2**62, **example),
             case(np.zeros((0, 2), object), num_buckets=5, **example),
@@ -42,12 +66,12 @@ def _bucket_op(name: str, argument: str, attrs: str = "", **example: Any) -> Cal
     )
 
 
-@_bucket_op("StringToHashBucket", "string_tensor")
+@_bucket_op("StringToHashBucket", "string_tensor", joined=_several(murmur64))
 def _bucket(ctx: Any, strings: Any, *, num_buckets: int) -> Any:
     return _buckets(strings, murmur64, num_buckets)
 
 
-@_bucket_op("StringToHashBucketFast", "input")
+@_bucket_op("StringToHashBucketFast", "input", joined=_several(fingerprint64))
 def _bucket_fast(ctx: Any, strings: Any, *, num_buckets: int) -> Any:
     return _buckets(strings, fingerprint64, num_buckets)
 

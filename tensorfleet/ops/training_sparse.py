@@ -13,7 +13,7 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops import training_rules as rules
 from tensorfleet.ops.common import SCALAR
-from tensorfleet.ops.rows import Turns, check_rows
+from tensorfleet.ops.rows import Turns, check_rows, put_rows
 from tensorfleet.ops.training_ops import bare_names, flag_attrs, state_shape, typed
 from tensorfleet.shapes import TensorShape
 
@@ -65,7 +65,7 @@ def _kernel(rule: Callable, state: list[str], inputs: list[str], flags: tuple[st
             rest = [some if p == grad_at else values[p] for p in positions]
             new = rule(np, *[a.take(at, axis=0) for a in arrays], *rest, **chosen)
             for array, value in zip(arrays, new, strict=True):
-                array[at] = value
+                put_rows(array, at, value)
 
         Turns(flat, len(arrays[0])).each(step, grad.size // len(flat))
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.indices import index_ops
+from tensorfleet.passes.joins import joinable, put_off
 from tensorfleet.passes.plan import Part, Plan, maker_of, updated_by, variable_of
 from tensorfleet.passes.rows import owned_tables, reads_of
 
@@ -345,10 +346,11 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
     by_level: dict[int, list[Operation]] = {}
     for op in laid.ops:
         by_level.setdefault(levels[op], []).append(op)
+    together = joinable(plan, kinds)
     for level in sorted(by_level):
         segments: dict[tuple, list[Part]] = {}
         hosts: list[Part] = []
-        for op in by_level[level]:
+        for op in put_off(by_level[level], laid.before, kinds, together):
             device = plan.devices[op]
             if kinds[op] == "segment":
                 own = (device, laid.freeing.get(op))
@@ -359,6 +361,8 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
                 hosts.append(Part("segment", [op], device))
             elif kinds[op] == "index":
                 _join(hosts, op, Part("index", [], device), laid)
+            elif op in together:
+                _join(hosts, op, Part("joined", [], device), laid)
             elif kinds[op] == "varying":
                 _join(hosts, op, Part("segment", [], device, varying=True), laid)
             else:
@@ -374,13 +378,19 @@ def _join(hosts: list[Part], op: Operation, new: Part, laid: _Layout) -> None:
     """Adds an operation to the first part like `new` that comes after all it needs, or to a new one."""
     before = set(laid.before[op])
     first = max((i for i, part in enumerate(hosts) if not before.isdisjoint(part.ops)), default=0)
-    like = (new.kind, new.device, new.varying, laid.freeing.get(op))
+    like = _likeness(new, op, laid)
     for part in hosts[first:]:
-        if (part.kind, part.device, part.varying, laid.freeing.get(part.ops[0])) == like:
+        if _likeness(part, part.ops[0], laid) == like:
             part.ops.append(op)
             return
     new.ops.append(op)
     hosts.append(new)
+
+
+def _likeness(part: Part, op: Operation, laid: _Layout) -> tuple:
+    """What must be equal of a part and an operation that joins it."""
+    alike = op.type if part.kind == "joined" else None
+    return part.kind, part.device, part.varying, alike, laid.freeing.get(op)
 
 
 def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
@@ -401,5 +411,5 @@ def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
                 decided = set(plan.guards.get(op, ())).union(*plan.merges.get(op, ()))
                 wanted.update(p for p, _ in decided if owner.get(p._op, i) != i)
     for part in parts:
-        if part.kind in ("segment", "index"):
+        if part.kind in ("segment", "index", "joined"):
             part.outputs = [t for op in part.ops for t in op._outputs if t in wanted]

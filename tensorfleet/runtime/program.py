@@ -19,6 +19,7 @@ from tensorfleet.runtime.compiled import Compiled, Compiler
 from tensorfleet.runtime.control import settle_absent
 from tensorfleet.runtime.host import ChunksItem, GatherItem, HostItem, RowsItem, SameItem
 from tensorfleet.runtime.indices import IndexItem
+from tensorfleet.runtime.joined import JoinedItem
 from tensorfleet.runtime.leaving import stay_outside
 from tensorfleet.runtime.loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.resources import ResourceManager, VariableStore, release
@@ -314,7 +315,7 @@ class Slots:
 
 
 _KINDS: dict[str, Any] = {"host": HostItem, "rows": RowsItem, "chunks": ChunksItem, "gather": GatherItem}
-_KINDS |= {"index": IndexItem, "merge": MergeItem, "same": SameItem}
+_KINDS |= {"index": IndexItem, "joined": JoinedItem, "merge": MergeItem, "same": SameItem}
 # A segment of so many operations, none of them heavy, runs before another thread would have started.
 _FEW = 8
 
