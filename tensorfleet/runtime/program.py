@@ -274,9 +274,14 @@ def _need_same_shape(op: Any, before: Any, value: Any) -> None:
     )
 
 
+def _bare(item: Any) -> Any:
+    """An item without the conditions it runs under."""
+    return item.item if isinstance(item, Guarded) else item
+
+
 def _soon_done(item: Any) -> bool:
     """Whether an item takes so little time that waking a thread for it does not pay."""
-    item = item.item if isinstance(item, Guarded) else item
+    item = _bare(item)
     if isinstance(item, SegmentItem):
         return len(item.segment.steps) <= _FEW and not any(s.op.spec.heavy for s in item.segment.steps)
     return type(item) is HostItem and not _may_last(item) and not item.op._inputs  # it looks up a resource
@@ -284,13 +289,13 @@ def _soon_done(item: Any) -> bool:
 
 def _may_last(item: Any) -> bool:
     """Whether an item may take for ever: it waits, loops, or calls a function of the user's."""
-    item = item.item if isinstance(item, Guarded) else item
+    item = _bare(item)
     return item.blocks or isinstance(item, LoopItem) or _is_call(item)
 
 
 def _is_call(item: Any) -> bool:
     """Whether an item calls a function of the user's."""
-    item = item.item if isinstance(item, Guarded) else item
+    item = _bare(item)
     return type(item) is HostItem and item.op.type in ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 
 
@@ -376,7 +381,12 @@ class Program:
             if self._divided is None:
                 learned = [i.compiler.varying for i in self.items if isinstance(i, SegmentItem)]
                 apart = [op for one in learned if one is not None for op in one.found()]
-                self._divided = Program(divide(self.plan, apart), self._resources)
+                divided = Program(divide(self.plan, apart), self._resources)
+                loops = {item.op: item for item in map(_bare, self.items) if isinstance(item, LoopItem)}
+                for item in map(_bare, divided.items):
+                    if isinstance(item, LoopItem):
+                        item.follow(loops[item.op])
+                self._divided = divided
 
     def last_to_run(self) -> Any:
         """The item that runs when all others have, if there is one."""

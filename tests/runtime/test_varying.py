@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime import compiled
+from tensorfleet.runtime import compiled, loops
 
 SIZES = [3, 5, 2, 7, 4, 6, 1, 8, 9, 10, 11, 12]
 
@@ -150,3 +150,20 @@ def test_adam_on_rows_leaves_the_network_to_one_program(always_compile, session,
     program = session._prepare(train, {ids: None}).program
     assert program._divided is None
     assert compiled_programs(program)["hidden2"] == 1
+
+
+def doubled_in_a_loop(rows):
+    _, made = tf.while_loop(lambda i, _: i < 20, lambda i, r: (i + 1, r * 1.01), (0, tf.reduce_sum(rows)))
+    return tf.square(made, name="loss")
+
+
+def test_a_loop_beside_it_keeps_what_was_compiled_of_it(always_compile, monkeypatch):
+    monkeypatch.setattr(loops, "_PATIENCE", 0.0)
+    _, program = trained(SIZES, doubled_in_a_loop)
+    before, after = (
+        [item for item in some.items if isinstance(item, loops.LoopItem)]
+        for some in (program, program._divided)
+    )
+    assert len(before) == len(after) > 0
+    assert [item.traced for item in before] == [item.traced for item in after]
+    assert all(item.traced.programs for item in after)
