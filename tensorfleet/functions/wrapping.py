@@ -31,12 +31,18 @@ class WrappedFunction(ConcreteFunction):
 
 @export("wrap_function")
 def wrap_function(fn: Callable, signature: Any, name: str | None = None) -> WrappedFunction:
-    """Traces a function of version 1 for arguments of these kinds (`tf.TensorSpec`s); its variables are kept."""
+    """Traces a function of version 1 for arguments of these kinds (`tf.TensorSpec`s); its variables are kept.
+
+    Other values in the signature are what the function is always given there.
+    """
     variables: list = []
-    specs = nest.flatten(signature)
+    flat = nest.flatten(signature)
+    specs = [s for s in flat if isinstance(s, TensorSpec)]
 
     def call(*tensors: Tensor) -> Any:
-        return fn(*nest.pack_sequence_as(list(signature), tensors))
+        following = iter(tensors)
+        given = [next(following) if isinstance(s, TensorSpec) else s for s in flat]
+        return fn(*nest.pack_sequence_as(list(signature), given))
 
     label = "wrapped_function" if name is None else f"wrapped_function_{name}"
     made = traced(call, label, specs, lifting(variables), (tuple(signature), {}), variables)

@@ -201,6 +201,16 @@ def test_a_wrapped_function_keeps_its_variables_and_can_be_cut():
     assert run_initialized([wrapped(two), product(two), rest(two)]) == [7.0, 6.0, 3.0]
 
 
+def test_a_wrapped_function_may_be_given_values_once_and_for_all():
+    def joined(x, adds, by):
+        return x + by["how_much"] if adds else x - by["how_much"]
+
+    number = tf.TensorSpec([], tf.float32)
+    plus = tf.wrap_function(joined, [number, True, {"how_much": 2.0}])
+    minus = tf.wrap_function(joined, [number, False, {"how_much": number}])
+    assert run_initialized([plus(tf.constant(1.0)), minus(tf.constant(1.0), tf.constant(5.0))]) == [3.0, -4.0]
+
+
 def test_functions_can_be_left_as_python():
     seen = []
 
