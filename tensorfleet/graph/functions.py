@@ -46,6 +46,7 @@ class FunctionGraph(Graph):
         self._copied: dict[Operation, Operation] = {}
         # Functions called inside are the outer graph's too.
         self._functions = outer._functions
+        self._function_names = outer._function_names
         self._function_gradients = outer._function_gradients
         if "_py_funcs" in outer.__dict__:
             self.__dict__["_py_funcs"] = outer.__dict__["_py_funcs"]
@@ -194,9 +195,10 @@ def function_name(graph: Graph, name: str) -> str:
     """A name that no function of the graph has yet, reserved for a new one."""
     base = re.sub(r"[^A-Za-z0-9_.]", "_", name)
     count = len(graph._functions)
-    while f"{base}_{count}" in graph._functions:
+    while (name := f"{base}_{count}") in graph._functions or name in graph._function_names:
         count += 1
-    return f"{base}_{count}"
+    graph._function_names.add(name)
+    return name
 
 
 def add_function(graph: FunctionGraph) -> str:

@@ -40,6 +40,7 @@ class Graph(Collections):
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
         self._functions: dict[str, Any] = {}
+        self._function_names: set[str] = set()  # of those that are being made, too
         self._state = threading.local()
         self._device_functions_outer: list = []
         self._container = ""

@@ -310,3 +310,13 @@ def test_what_a_branch_or_a_turn_of_a_loop_does_is_done_though_nothing_of_it_is_
     assert session.run(after_branch, {taken: False}) == 5.0
     assert session.run(after_branch, {taken: True}) == 6.0
     assert session.run(after_loop) == 36.0
+
+
+def test_functions_traced_before_any_of_them_is_called_stay_apart():
+    @tf.function
+    def shape(x):
+        return tf.reduce_sum(x) if x.shape.rank else x
+
+    number, vector = (shape.get_concrete_function(tf.TensorSpec(s, tf.float32)) for s in ((), (3,)))
+    assert number.name != vector.name
+    assert run_initialized([number(tf.constant(2.0)), vector(tf.constant([1.0, 2.0, 3.0]))]) == [2.0, 6.0]
