@@ -56,7 +56,7 @@ def test_of_each_image_the_best_boxes_of_all_classes_are_kept(session):
     boxes = np.concatenate([corners[0], corners[0] + 0.1 + corners[1]], 2)
     scores = RANDOM.rand(2, 80, 3).astype(np.float32)
     made = tf.image.combined_non_max_suppression(boxes[:, :, None], scores, 4, 7, 0.3, clip_boxes=False)
-    found = session.run(made)
+    found_boxes, found_scores, found_classes, valid = session.run(made)
     for image in range(2):
         known = [
             (scores[image, i, c], c, boxes[image, i])
@@ -64,8 +64,8 @@ def test_of_each_image_the_best_boxes_of_all_classes_are_kept(session):
             for i in one_by_one(boxes[image], scores[image, :, c], 4, 0.3)
         ]
         known = sorted(known, key=lambda k: -k[0])[:7]
-        count = found.valid_detections[image]
+        count = valid[image]
         assert count == len(known)
-        np.testing.assert_array_equal(found.nmsed_scores[image][:count], [k[0] for k in known])
-        np.testing.assert_array_equal(found.nmsed_classes[image][:count], [k[1] for k in known])
-        np.testing.assert_array_equal(found.nmsed_boxes[image][:count], [k[2] for k in known])
+        np.testing.assert_array_equal(found_scores[image][:count], [k[0] for k in known])
+        np.testing.assert_array_equal(found_classes[image][:count], [k[1] for k in known])
+        np.testing.assert_array_equal(found_boxes[image][:count], [k[2] for k in known])
