@@ -143,7 +143,7 @@ def _crop_and_resize_gradient(op: Operation, dy: Any) -> Any:
     return to_image, apply("CropAndResizeGradBoxes", dy, image, boxes, which), None, None
 
 
-def _refuse_unless(ok: Any, text: Callable[[], str], kind: type[errors.OpError]) -> None:
+def _refuse_unless(ok: Any, text: Callable[[], str], kind: type[errors.OutOfRangeError]) -> None:
     if not ok:
         raise kind(None, None, text())
 
