@@ -39,7 +39,8 @@ class _Short:
         """The eight bytes that begin so far from the end, a multiple of eight."""
         first = self._whole - (count >> 3)
         if self._over is None:
-            over = (self.n & np.uint64(7)) << np.uint64(3)
+            over = self.n << np.uint64(3)
+            over &= np.uint64(56)
             self._over = over, np.uint64(64) - over
         low, high = self._over
         made = self._columns[first] >> low
@@ -100,11 +101,10 @@ def _each(strings: Strings | Sequence[bytes] | np.ndarray, alike: Callable, func
 
         def some(places: slice) -> None:
             words, lengths, there = columns[:, places], many.lengths[places], found[places]
-            ways = _SHORT_WAYS[lengths]
-            if (ways == ways[0]).all():
+            if _SHORT_WAYS[lengths.min()] == _SHORT_WAYS[lengths.max()]:  # they grow with the length
                 there[:] = function(_Short(words, lengths), int(alike(lengths[:1])[0]))
                 return
-            for _, rows in by_length(ways):
+            for _, rows in by_length(_SHORT_WAYS[lengths]):
                 data = _Short(words[:, rows], lengths[rows])
                 there[rows] = function(data, int(alike(lengths[rows[:1]])[0]))
 
@@ -124,6 +124,14 @@ def _rotated(x: np.ndarray, count: int) -> np.ndarray:
     return low
 
 
+def _rotate(x: np.ndarray, count: int) -> np.ndarray:
+    """Rotates the bits to the right, in place: the fewer arrays there are, the more of them are in the cache."""
+    high = x << np.uint64(64 - count)
+    x >>= np.uint64(count)
+    x |= high
+    return x
+
+
 def _mixed(x: np.ndarray) -> np.ndarray:
     high = x >> np.uint64(47)
     high ^= x
@@ -131,8 +139,14 @@ def _mixed(x: np.ndarray) -> np.ndarray:
 
 
 def _pair(u: np.ndarray, v: np.ndarray, multiplier: np.ndarray | np.uint64) -> np.ndarray:
-    a = _mixed((u ^ v) * multiplier)
-    return _mixed((v ^ a) * multiplier) * multiplier
+    made = u ^ v
+    made *= multiplier
+    made = _mixed(made)
+    made ^= v
+    made *= multiplier
+    made = _mixed(made)
+    made *= multiplier
+    return made
 
 
 _SHORT = np.searchsorted([1, 4, 8, 17, 33, 65], np.arange(66), "right")
@@ -153,7 +167,9 @@ def _farm(data: _Alike, way: int) -> np.ndarray:
 
 
 def _times(data: _Alike) -> np.ndarray:
-    return data.n * np.uint64(2) + _K2
+    made = data.n << np.uint64(1)
+    made += _K2
+    return made
 
 
 def _farm_of_0(data: _Alike) -> np.ndarray:
@@ -176,31 +192,58 @@ def _farm_to_7(data: _Alike) -> np.ndarray:
 def _farm_to_16(data: _Alike) -> np.ndarray:
     m = _times(data)
     a, b = data.word(0) + _K2, data.before_end(8)
-    return _pair(_rotated(b, 37) * m + a, (_rotated(a, 25) + b) * m, m)
+    second = _rotated(a, 25)
+    second += b
+    second *= m
+    first = _rotate(b, 37)
+    first *= m
+    first += a
+    return _pair(first, second, m)
 
 
 def _farm_to_32(data: _Alike) -> np.ndarray:
     m = _times(data)
-    a, b = data.word(0) * _K1, data.word(8)
-    c, d = data.before_end(8) * m, data.before_end(16) * _K2
-    return _pair(_rotated(a + b, 43) + _rotated(c, 30) + d, a + _rotated(b + _K2, 18) + c, m)
+    return _pair(*_halves(data.word(0) * _K1, data.word(8), *_ends(data, m)), m)
+
+
+def _ends(data: _Alike, m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The last word and the one before, multiplied."""
+    last, before = data.before_end(8), data.before_end(16)
+    last *= m
+    before *= _K2
+    return last, before
+
+
+def _halves(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, more: np.ndarray | np.uint64 = _K2
+) -> tuple[np.ndarray, np.ndarray]:
+    """Four words made two; all but `b` are changed."""
+    second = _rotate(b + more, 18)
+    second += a
+    second += c
+    a += b
+    first = _rotate(a, 43)
+    d += _rotate(c, 30)
+    first += d
+    return first, second
 
 
 def _farm_to_64(data: _Alike) -> np.ndarray:
     m = _times(data)
-    a, b = data.word(0) * _K2, data.word(8)
-    c, d = data.before_end(8) * m, data.before_end(16) * _K2
-    y = _rotated(a + b, 43) + _rotated(c, 30) + d
-    z = _pair(y, a + _rotated(b + _K2, 18) + c, m)
-    e, f = data.word(16) * m, data.word(24)
-    g, h = (y + data.before_end(32)) * m, (z + data.before_end(24)) * m
-    return _pair(_rotated(e + f, 43) + _rotated(g, 30) + h, e + _rotated(f + a, 18) + g, m)
+    a = data.word(0) * _K2
+    y, other = _halves(a.copy(), data.word(8), *_ends(data, m))
+    z = _pair(y, other, m)
+    y += data.before_end(32)
+    y *= m
+    z += data.before_end(24)
+    z *= m
+    return _pair(*_halves(data.word(16) * m, data.word(24), y, z, a), m)
 
 
 def _weak(words: Sequence[np.ndarray], a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     w, x, y, z = words
     a = a + w
-    b = _rotated(b + a + z, 21)
+    b = _rotate(b + a + z, 21)
     total = a + x + y
     return total + z, b + _rotated(total, 44) + a
 
@@ -226,11 +269,11 @@ def _farm_long(data: _Alike, blocks: int) -> np.ndarray:
 
 def _farm_block(words: Sequence[np.ndarray], state: list, m: np.ndarray | np.uint64, nine: np.uint64) -> list:
     x, y, z, v0, v1, w0, w1 = state
-    x = _rotated(x + y + v0 + words[1], 37) * m
-    y = _rotated(y + v1 + words[6], 42) * m
+    x = _rotate(x + y + v0 + words[1], 37) * m
+    y = _rotate(y + v1 + words[6], 42) * m
     x = x ^ (w1 * nine)
     y = y + v0 * nine + words[5]
-    z = _rotated(z + w0, 33) * m
+    z = _rotate(z + w0, 33) * m
     v0, v1 = _weak(words[:4], v1 * m, x + w0)
     w0, w1 = _weak(words[4:], z + w1, y + words[2])
     return [z, y, x, v0, v1, w0, w1]
@@ -296,10 +339,3 @@ def _sip_round(state: list) -> None:
             _rotate(y, count)
             y ^= x
         _rotate(left[0], 32)
-
-
-def _rotate(x: np.ndarray, count: int) -> None:
-    """Rotates the bits to the right, in place."""
-    high = x << np.uint64(64 - count)
-    x >>= np.uint64(count)
-    x |= high

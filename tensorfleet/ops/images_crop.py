@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,9 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.ops.common import ints, is_numpy, shape_given_by, static_value
+from tensorfleet.ops.common import ints, shape_given_by, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, same_dimension
-from tensorfleet.ops.openblas import product
-from tensorfleet.ops.rows import accumulate
 from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.shapes import TensorShape, unknown_shape
 
@@ -24,9 +23,8 @@ _IMAGE = np.random.RandomState(0).rand(2, 4, 5, 3).astype(np.float32)
 _BOXES = np.array([[0.1, 0.05, 0.83, 0.9], [0.9, 0.71, 0.23, 0.17], [-0.3, 0.2, 1.2, 0.9]], np.float32)
 _WHICH = np.array([0, 1, 1], np.int32)
 _CROP = np.array([3, 2], np.int32)
-_SMALL = 256  # pixels of an image to each side, at most, that is made by products
-_PART = 1 << 25  # multiplications that are worth a thread of their own
-_WIDER = 4  # how much wider than its crops an image is, at most, that gets whole columns of them
+_PART = 1 << 16  # numbers in crops that are worth a thread of their own
+_STEP = 30  # what it costs to begin with a row of numbers that is added to another, in numbers
 
 
 # -- crops by boxes ----------------------------------------------------------------------------------
@@ -145,47 +143,85 @@ def _crop_and_resize_gradient(op: Operation, dy: Any) -> Any:
     return to_image, apply("CropAndResizeGradBoxes", dy, image, boxes, which), None, None
 
 
-def _shares(xp: Any, where: Any, n: int) -> Any:
-    """What share of each place every pixel has along one axis: [boxes, n, n_out]."""
-    low, high, part, inside = (x[:, None] for x in _neighbours(xp, where, n))
-    pixels = xp.arange(n, dtype=np.int32)[:, None]
-    zero = np.float32(0)
-    return xp.where(inside & (pixels == low), 1 - part, zero) + xp.where(
-        inside & (pixels == high), part, zero
-    )
+def _refuse_unless(ok: Any, text: Callable[[], str], kind: type[errors.OutOfRangeError]) -> None:
+    if not ok:
+        raise kind(None, None, text())
 
 
-def _spread_small(xp: Any, dy: Any, which: Any, down: Any, across: Any, out: Any) -> Any:
-    """Crops onto the images they come from by two products: faster than one column and one row after the other."""
-    if not is_numpy(xp):
-        return out.at[which].add(_made_of(xp, dy, down, across))
-    made = np.empty((len(dy), *out.shape[1:]), np.float32)
+class _Shares:
+    """The pixels along one axis that each place of the boxes is made of, and their shares: [boxes, places, pixels]."""
 
-    def some(start: int, stop: int) -> None:
-        for i in range(start, stop):
-            pixels = _made_of(np, dy[i : i + 1], down[i : i + 1], across[i : i + 1])
-            for d in range(dy.shape[3]):  # few channels: numpy would copy one pixel after the other
-                made[i, :, :, d] = pixels[0, :, :, d]
+    def __init__(self, where: np.ndarray, n: int, method: bytes) -> None:
+        if method == b"nearest":
+            nearest, self.inside = _nearest_index(np, where, n)
+            self.pixels, self.weights = nearest[..., None], np.ones((*where.shape, 1), np.float32)
+        else:
+            low, high, part, self.inside = _neighbours(np, where, n)
+            self.pixels, self.weights = np.stack([low, high], -1), np.stack([1 - part, part], -1)
+        known = self.inside[..., None]
+        self.first = np.where(known, self.pixels, n - 1).min((1, 2))  # of each box
+        self.span = max(int((np.where(known, self.pixels, 0).max((1, 2)) - self.first).max()) + 1, 1)
 
-    in_parts(some, len(dy), _PART // max(made[:1].size * dy.shape[1], 1) + 1)
-    accumulate(np.add, out, which, made)
+    def within(self, which: slice) -> np.ndarray:
+        """The pixels of some boxes, counted from the first of each, where boxes of `span` pixels lie one behind the other."""
+        pixels = self.pixels[which] - self.first[which, None, None]
+        np.clip(pixels, 0, self.span - 1, out=pixels)
+        pixels += np.arange(len(pixels), dtype=np.int32)[:, None, None] * np.int32(self.span)
+        return pixels
+
+
+def _added(values: np.ndarray, rows: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+    """So many rows, to which each row of `values` is added at the places `rows` has for it, times the weights."""
+    from scipy.sparse import csc_matrix
+
+    starts = np.arange(len(values) + 1, dtype=rows.dtype) * (rows.size // len(values))
+    matrix = csc_matrix((weights.ravel(), rows.ravel(), starts), shape=(count, len(values)))
+    return matrix @ values
+
+
+def _turned(x: np.ndarray) -> np.ndarray:
+    """The columns of images before their rows; numpy copies a pixel faster as one thing than as some numbers."""
+    pixels = x.view(np.dtype((np.void, x.shape[3] * x.itemsize)))[..., 0].swapaxes(1, 2)
+    return np.ascontiguousarray(pixels).view(x.dtype).reshape(*pixels.shape, x.shape[3])
+
+
+def _spread(dy: np.ndarray, which: np.ndarray, down: _Shares, across: _Shares, out: np.ndarray) -> np.ndarray:
+    """Adds crops to the images they come from."""
+    boxes, rows, columns, depth = dy.shape
+    if 3 * down.span * across.span * depth > 4 * rows * columns * (
+        depth + _STEP
+    ):  # passes by what they go through
+        kind = np.int64 if max(out.size, 4 * dy.size) >= 1 << 31 else np.int32
+        lines = which.astype(kind)[:, None, None] * out.shape[1] + down.pixels
+        places = (lines * out.shape[2])[:, :, None, :, None] + across.pixels[:, None, :, None, :]
+        weights = down.weights[:, :, None, :, None] * across.weights[:, None, :, None, :]
+        return _added(dy.reshape(-1, depth), places, weights, out.size // depth)
+    for first, made in _uncropped(dy, down, across):
+        for i, part in enumerate(made, first):
+            y, x = down.first[i], across.first[i]
+            there = out[which[i], y : y + down.span, x : x + across.span]
+            there += part[: there.shape[0], : there.shape[1]]
     return out
 
 
-def _made_of(xp: Any, dy: Any, down: Any, across: Any) -> Any:
-    boxes, rows, columns, depth = dy.shape
-    height, width = down.shape[1], across.shape[1]
-    times = product if is_numpy(xp) else xp.matmul
-    by_row = times(down, dy.swapaxes(2, 3).reshape(boxes, rows, depth * columns))
-    pixels = times(by_row.reshape(boxes, height * depth, columns), across.swapaxes(1, 2))
-    return pixels.reshape(boxes, height, depth, width).swapaxes(2, 3)
+def _uncropped(dy: np.ndarray, down: _Shares, across: _Shares) -> list[tuple[int, np.ndarray]]:
+    """What crops give to the pixels that their boxes cover: some boxes at a time, with the number of the first.
 
+    Whole columns, then whole rows: to add a few numbers takes as long as to add many.
+    """
+    _, rows, columns, depth = dy.shape
+    found = {}
 
-def _spread(xp: Any, out: Any, index: tuple, values: Any) -> Any:
-    if is_numpy(xp):
-        np.add.at(out, index, values)
-        return out
-    return out.at[index].add(values)
+    def some(start: int, stop: int) -> None:
+        which, count = slice(start, stop), stop - start
+        turned = _turned(dy[which]).reshape(count * columns, rows * depth)
+        made = _added(turned, across.within(which), across.weights[which], count * across.span)
+        turned = _turned(made.reshape(count, across.span, rows, depth)).reshape(count * rows, -1)
+        made = _added(turned, down.within(which), down.weights[which], count * down.span)
+        found[start] = made.reshape(count, down.span, across.span, depth)
+
+    in_parts(some, len(dy), _PART // dy[0].size + 1)
+    return sorted(found.items())
 
 
 @op(
@@ -193,7 +229,7 @@ def _spread(xp: Any, out: Any, index: tuple, values: Any) -> Any:
     "grads: float, boxes: float, box_ind: int32, image_size: int32[1] -> output: T",
     "T: {float, half, double}; method: string(bilinear|nearest) = 'bilinear'",
     shape=lambda op: shape_given_by(op, 3).merge_with(unknown_shape(4)),
-    static=["image_size"],
+    host=True,
     examples=[
         case(
             np.ones((3, 3, 2, 3), np.float32),
@@ -213,41 +249,22 @@ def _spread(xp: Any, out: Any, index: tuple, values: Any) -> Any:
     ],
 )
 def _crop_grad_image(
-    xp: Any, dy: Any, boxes: Any, box_ind: Any, image_size: Any, *, T: dtypes.DType, method: bytes, check: Any
+    ctx: Any, dy: Any, boxes: Any, box_ind: Any, image_size: Any, *, T: dtypes.DType, method: bytes
 ) -> Any:
-    batch, height, width, depth = ints(image_size)
+    """Not for XLA, which adds numbers to places one after the other, or multiplies with as many zeros as there are pixels."""
+    size = batch, height, width, depth = ints(image_size)
+    dy = np.ascontiguousarray(dy)
     _, rows, columns, _ = dy.shape
-    which = _check_boxes(xp, boxes, box_ind, batch, check)[:, None, None]
-    ys = _places(xp, boxes[:, 0], boxes[:, 2], height, rows)
-    xs = _places(xp, boxes[:, 1], boxes[:, 3], width, columns)
-    out = xp.zeros((batch, height, width, depth), np.float32)
-    if method == b"nearest":
-        (y, y_in), (x, x_in) = _nearest_index(xp, ys, height), _nearest_index(xp, xs, width)
-        kept = xp.where((y_in[:, :, None] & x_in[:, None, :])[..., None], dy, np.float32(0))
-        return _spread(xp, out, (which, y[:, :, None], x[:, None, :]), kept).astype(T.np_dtype)
-    if max(height, width) <= _SMALL:
-        return _spread_small(
-            xp, dy, which[:, 0, 0], _shares(xp, ys, height), _shares(xp, xs, width), out
-        ).astype(T.np_dtype)
-    top, bottom, down, y_in = _neighbours(xp, ys, height)
-    left, right, across, x_in = _neighbours(xp, xs, width)
-    if width <= _WIDER * columns:
-        # Whole columns, then whole rows: to add one pixel at a time takes eight times as long.
-        box = xp.arange(len(boxes))[:, None]
-        by_column = xp.zeros((len(boxes), width, rows, depth), np.float32)
-        for x, part in ((left, 1 - across), (right, across)):
-            share = xp.where(x_in, part, np.float32(0))[:, :, None, None]
-            by_column = _spread(xp, by_column, (box, x), dy.swapaxes(1, 2) * share)
-        for y, part in ((top, 1 - down), (bottom, down)):
-            share = xp.where(y_in, part, np.float32(0))[:, :, None, None]
-            out = _spread(xp, out, (which[:, 0], y), by_column.swapaxes(1, 2) * share)
-        return out.astype(T.np_dtype)
-    kept = xp.where((y_in[:, :, None] & x_in[:, None, :])[..., None], dy, np.float32(0))
-    for y, part_y in ((top, 1 - down), (bottom, down)):
-        for x, part_x in ((left, 1 - across), (right, across)):
-            share = part_y[:, :, None, None] * part_x[:, None, :, None]
-            out = _spread(xp, out, (which, y[:, :, None], x[:, None, :]), kept * share)
-    return out.astype(T.np_dtype)
+    which = _check_boxes(np, boxes, box_ind, batch, _refuse_unless)
+    if not dy.size or not depth:
+        return np.zeros(size, T.np_dtype)
+    down = _Shares(_places(np, boxes[:, 0], boxes[:, 2], height, rows), height, method)
+    across = _Shares(_places(np, boxes[:, 1], boxes[:, 3], width, columns), width, method)
+    if not (down.inside.all() and across.inside.all()):
+        inside = down.inside[:, :, None, None] & across.inside[:, None, :, None]
+        dy = np.where(inside, dy, np.float32(0))
+    out = _spread(dy, which, down, across, np.zeros(size, np.float32))
+    return out.reshape(size).astype(T.np_dtype, copy=False)
 
 
 @op(

@@ -20,6 +20,7 @@ from tensorfleet.ops.array_transpose import matrix_transpose
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.lapack import linalg
 from tensorfleet.ops.linalg_shapes import (
     TYPES,
     adjoint_of,
@@ -107,7 +108,7 @@ def _cholesky(xp: Any, x: Any, *, check: Any) -> Any:
     a = wide(x)
     if is_numpy(xp):
         try:
-            root = by_matrix(np, np.linalg.cholesky, a)
+            root = by_matrix(np, linalg(np).cholesky, a)
         except np.linalg.LinAlgError:
             root = np.full_like(a, np.nan)
     else:
@@ -146,7 +147,7 @@ def _cholesky_grad(op: Operation, grad: Any) -> Any:
 def _cholesky_grad_op(xp: Any, root: Any, grad: Any) -> Any:
     need_square(root)
     wide_root = wide(xp.tril(root))
-    inverse = by_matrix(xp, xp.linalg.inv, wide_root)
+    inverse = by_matrix(xp, linalg(xp).inv, wide_root)
     middle = xp.tril(xp.matmul(adjoint_of(xp, wide_root), wide(grad)))
     middle = middle - middle * xp.eye(root.shape[-1], dtype=middle.dtype) / 2
     half = xp.matmul(xp.matmul(adjoint_of(xp, inverse), middle), inverse)
@@ -184,13 +185,19 @@ def _eigen_shape(op: Operation) -> list[TensorShape]:
     ],
 )
 @in_one_thread
-def _self_adjoint_eig(xp: Any, x: Any, *, compute_v: bool) -> Any:
+def _self_adjoint_eig(xp: Any, x: Any, *, compute_v: bool, check: Any) -> Any:
     need_square(x)
-    a = _symmetric(xp, wide(x))
+    a = wide(x) if is_numpy(xp) else _symmetric(xp, wide(x))  # numpy's LAPACK reads the lower triangle only
+    vectors = xp.zeros([0], x.dtype)
     if compute_v:
-        values, vectors = by_matrix(xp, xp.linalg.eigh, a)
-        return values.astype(x.dtype), vectors.astype(x.dtype)
-    return by_matrix(xp, xp.linalg.eigvalsh, a).astype(x.dtype), xp.zeros([0], x.dtype)
+        values, vectors = by_matrix(xp, linalg(xp).eigh, a)
+    else:
+        values = by_matrix(xp, linalg(xp).eigvalsh, a)
+    check(
+        xp.isfinite(values),
+        lambda: "Self-adjoint eigen decomposition was not successful. The input might not be valid.",
+    )
+    return values.astype(x.dtype), vectors.astype(x.dtype)
 
 
 @gradient("SelfAdjointEigV2")
@@ -260,12 +267,18 @@ def _svd_shape(op: Operation) -> list[TensorShape]:
 @in_one_thread
 def _svd(xp: Any, x: Any, *, compute_uv: bool, full_matrices: bool) -> Any:
     need_matrices(x)
+    finite = xp.isfinite(x).all((-2, -1), keepdims=True)
+    a = xp.where(finite, wide(x), 0)  # with an infinity, LAPACK may never come to an end
+
+    def known(found: Any) -> Any:
+        return xp.where(finite, found, np.nan).astype(x.dtype)
+
     if compute_uv:
-        u, s, vh = by_matrix(xp, partial(xp.linalg.svd, full_matrices=full_matrices), wide(x))
-        return s.astype(x.dtype), u.astype(x.dtype), adjoint_of(xp, vh).astype(x.dtype)
-    s = by_matrix(xp, partial(xp.linalg.svd, compute_uv=False), wide(x))
+        u, s, vh = by_matrix(xp, partial(linalg(xp).svd, full_matrices=full_matrices), a)
+        return known(s[..., None])[..., 0], known(u), known(adjoint_of(xp, vh))
+    s = by_matrix(xp, partial(linalg(xp).svd, compute_uv=False), a)
     none = xp.zeros([0], x.dtype)
-    return s.astype(x.dtype), none, none
+    return known(s[..., None])[..., 0], none, none
 
 
 @gradient("Svd")

@@ -16,6 +16,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_build import eye
 from tensorfleet.ops.control_flow import cond
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.lapack import linalg
 from tensorfleet.ops.linalg import cholesky
 from tensorfleet.ops.linalg_shapes import TYPES
 from tensorfleet.ops.linalg_solve import cholesky_solve
@@ -63,8 +64,8 @@ def _matrix_solve_ls(ctx: Any, a: Any, b: Any, l2: Any, *, fast: bool) -> np.nda
     tall = rows >= columns
     gram = (turned @ a if tall else a @ turned) + a.dtype.type(l2) * np.eye(min(rows, columns), dtype=a.dtype)
     try:
-        np.linalg.cholesky(gram)  # which tells of matrices that are not positive
-        found = np.linalg.solve(gram, turned @ b if tall else b)
+        linalg(np).cholesky(gram)  # which tells of matrices that are not positive
+        found = linalg(np).solve(gram, turned @ b if tall else b)
     except np.linalg.LinAlgError:
         raise errors.invalid(
             "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger "

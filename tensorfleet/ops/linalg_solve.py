@@ -15,6 +15,7 @@ from tensorfleet.ops.array_diag import matrix_band_part, matrix_diag_part
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.lapack import linalg
 from tensorfleet.ops.linalg import cholesky
 from tensorfleet.ops.linalg_shapes import (
     TYPES,
@@ -40,7 +41,7 @@ _EMPTY = np.zeros([0, 2, 2], np.float32)
 def _solved(xp: Any, a: Any, b: Any) -> Any:
     """The solution of `a x = b`, NaN where there is none."""
     try:
-        return by_matrix(xp, xp.linalg.solve, a, b)
+        return by_matrix(xp, linalg(xp).solve, a, b)
     except np.linalg.LinAlgError:
         return np.full_like(b, np.nan)
 
@@ -57,7 +58,7 @@ def _matrix_inverse(xp: Any, x: Any, *, adjoint: bool, check: Any) -> Any:
     need_square(x)
     a = wide(adjoint_of(xp, x) if adjoint else x)
     try:
-        inverse = by_matrix(xp, xp.linalg.inv, a)
+        inverse = by_matrix(xp, linalg(xp).inv, a)
     except np.linalg.LinAlgError:
         inverse = np.full_like(a, np.nan)
     check(xp.isfinite(inverse), lambda: "Input is not invertible.")

@@ -19,7 +19,12 @@ from tensorfleet.runtime.devices import jax_device, load_jax, on_cpu
 from tensorfleet.runtime.leaving import within_xla
 from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
 from tensorfleet.runtime.varying import Varying
-from tensorfleet.runtime.xla_options import compile_for_cpu, has_library_convolutions, is_large
+from tensorfleet.runtime.xla_options import (
+    compile_for_cpu,
+    has_library_convolutions,
+    is_large,
+    waits_for_itself,
+)
 
 # A segment this fast in numpy would only lose by a call into XLA.
 _NEVER_BELOW = 60e-6
@@ -306,7 +311,7 @@ class Compiler:
         cost = self.compiling if self.programs else _LIKELY_TO_TAKE
         return times > 1 and (self.heavy or times * self.fastest > cost)
 
-    def _compile(self, inputs: Sequence[Any], state: Sequence[Any], in_parts: bool = True) -> Compiled:
+    def _compile(self, inputs: Sequence[Any], state: Sequence[Any], in_parts: bool = True) -> Compiled | None:
         jax, jnp = load_jax()
         segment = self.segment
         skips: list[int] = [0] * len(segment.rng_steps)
@@ -363,6 +368,11 @@ class Compiler:
             return Compiled(jitted.trace(*args, constants).lower().compile(), None, skips, joined, constants)
         with conv_library.offered(in_parts and has_library_convolutions()) as offer:
             traced = jitted.trace(*args, constants)
+        if owns and waits_for_itself(traced.jaxpr):  # it has to run where variables cannot change in place
+            if segment.owned:
+                return None
+            self.reuses = False
+            return self._compile(inputs, state, in_parts)
         call, cpu = compile_for_cpu(jax, traced, barriers.largest, owns, offer.taken)
         if call is None:
             return self._compile(inputs, state, in_parts=False)

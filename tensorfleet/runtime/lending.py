@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.ops.memory import copied as copied_in_parts
 from tensorfleet.runtime import mapping
 
 LEAST = 1 << 18  # bytes; to copy fewer costs no more than to lend them
@@ -159,7 +160,7 @@ def copied(value: Any) -> np.ndarray:
     """A copy of a value that can be changed, in C's order; a large one lies where it can be lent."""
     home = _home(value.nbytes) if is_lendable(value) else None
     if home is None:
-        return np.array(value, order="C")
+        return copied_in_parts(np.asarray(value))
     made = home.array(value.shape, value.dtype)
     np.copyto(made, value)
     return made

@@ -46,11 +46,12 @@ def compile_for_cpu(
     """Compiles a traced program that goes through arrays of so many elements.
 
     Returns it with the device it is for, None for the usual one. A program that `owns` arrays, whose memory it uses
-    again, stays where they are. One that has convolutions `in_parts` needs the library for them; where that did not take
+    again, stays where they are, and must not be one that `waits_for_itself`. One that has convolutions `in_parts` needs the library for them; where that did not take
     all of them, None is returned in place of the program.
     """
     small = not is_large(largest)
     alone = small and not owns and not in_parts and not _has_large_product(traced.jaxpr)
+    alone |= waits_for_itself(traced.jaxpr)
     lowered, device = _lower(jax, traced, alone)
     options = {_LIBRARY: _EVERYTHING if in_parts else _NO_CONVOLUTIONS}
     if small and not in_parts and not _has_large_product(traced.jaxpr, ("conv_general_dilated",)):
@@ -85,7 +86,7 @@ def compile_loop(jax: Any, traced: Any, on_cpu: bool, buffers: set[tuple]) -> tu
     Returns it with the device it is for, None for the usual one.
     """
     small = _largest(traced.jaxpr, buffers) < _WORTH_DIVIDING
-    lone = on_cpu and small and not _has_large_product(traced.jaxpr)
+    lone = on_cpu and ((small and not _has_large_product(traced.jaxpr)) or waits_for_itself(traced.jaxpr))
     lowered, device = _lower(jax, traced, lone)
     return lowered.compile(), device
 
@@ -106,6 +107,60 @@ def _largest(jaxpr: Any, buffers: set[tuple]) -> int:
     arrays = [v.aval for e in jaxpr.eqns for v in (*e.invars, *e.outvars)]
     sizes = [getattr(a, "size", 0) for a in arrays if getattr(a, "shape", None) not in buffers]
     return max([0, *sizes, *[_largest(inner, buffers) for e in jaxpr.eqns for inner in _inner(e)]])
+
+
+# What JAX hands to LAPACK.
+_LAPACK = frozenset(
+    [
+        "cholesky",
+        "eig",
+        "eigh",
+        "geqp3",
+        "geqrf",
+        "hessenberg",
+        "householder_product",
+        "lu",
+        "qr",
+        "schur",
+        "svd",
+        "triangular_solve",
+        "tridiagonal",
+        "tridiagonal_solve",
+    ]
+)
+
+
+def waits_for_itself(jaxpr: Any) -> bool:
+    """Whether a program could wait for ever, were it to run in several threads.
+
+    Batches of matrices are divided among XLA's threads by JAX, and the thread that divides one waits for the others. Where
+    XLA runs several of them side by side, all threads may wait, and none is left to do the work. So a program is safe
+    only if each batch needs the result of all before it.
+    """
+    return _batches(jaxpr) is None
+
+
+def _batches(jaxpr: Any) -> int | None:
+    """How many batches for LAPACK there are in a program that come one after the other; None if they need not."""
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+    before: dict[Any, int] = {}  # behind how many batches a value comes: the last of them needs all others
+    count = 0
+    for equation in jaxpr.eqns:
+        inner = [_batches(one) for one in _inner(equation)]
+        if None in inner:
+            return None
+        behind = max([0, *[before.get(v, 0) for v in equation.invars if not hasattr(v, "val")]])
+        if any(inner) or (equation.primitive.name in _LAPACK and _is_batch(equation)):
+            if behind < count:
+                return None
+            behind = count = count + 1
+        if behind:
+            before.update(dict.fromkeys(equation.outvars, behind))
+    return count
+
+
+def _is_batch(equation: Any) -> bool:
+    return any(math.prod(v.aval.shape[:-2]) > 1 for v in equation.invars)
 
 
 _PRODUCTS = ("dot_general", "conv_general_dilated")

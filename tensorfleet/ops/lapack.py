@@ -1,0 +1,74 @@
+"""LAPACK's functions in the type of their arguments.
+
+Numpy's own compute float32 in double, which takes up to two and a half times as long. The loops behind them exist for float32
+too, and for the same layout of batches; where a version of numpy does not have them, its functions are used as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tensorfleet.ops.common import is_numpy
+
+_loops: Any = getattr(np.linalg, "_umath_linalg", None)
+_NEEDED = ("inv", "solve", "cholesky_lo", "eigh_lo", "eigvalsh_lo", "svd", "svd_f", "svd_s")
+
+
+def linalg(xp: Any) -> Any:
+    """What stands for `xp.linalg`: inv, solve, cholesky, eigh, eigvalsh and svd."""
+    return _OwnType if is_numpy(xp) and all(hasattr(_loops, name) for name in _NEEDED) else xp.linalg
+
+
+def _failed(kind: str, flag: int) -> NoReturn:
+    raise np.linalg.LinAlgError("The decomposition was not successful. The input might not be valid.")
+
+
+def _checked(function: Callable) -> Callable:
+    """Loops tell of a matrix that is singular, or whose steps do not converge, as of an invalid number."""
+
+    @wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        with np.errstate(call=_failed, invalid="call", over="ignore", divide="ignore", under="ignore"):
+            return function(*args, **options)
+
+    return called
+
+
+class _OwnType:
+    """Numpy's functions of the same names, for float32, float64 and complex numbers of both sizes."""
+
+    @staticmethod
+    @_checked
+    def inv(a: np.ndarray) -> np.ndarray:
+        return _loops.inv(a)
+
+    @staticmethod
+    @_checked
+    def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return _loops.solve(a, b)
+
+    @staticmethod
+    @_checked
+    def cholesky(a: np.ndarray) -> np.ndarray:
+        return _loops.cholesky_lo(a)
+
+    @staticmethod
+    @_checked
+    def eigh(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _loops.eigh_lo(a)
+
+    @staticmethod
+    @_checked
+    def eigvalsh(a: np.ndarray) -> np.ndarray:
+        return _loops.eigvalsh_lo(a)
+
+    @staticmethod
+    @_checked
+    def svd(a: np.ndarray, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+        if not compute_uv:
+            return _loops.svd(a)
+        return _loops.svd_f(a) if full_matrices else _loops.svd_s(a)

@@ -1,0 +1,57 @@
+"""How programs are compiled for the CPU."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.runtime.devices import load_jax
+from tensorfleet.runtime.xla_options import waits_for_itself
+
+BATCH = np.random.RandomState(0).rand(20, 8, 8).astype(np.float32) + 8 * np.eye(8, dtype=np.float32)
+TWICE = {
+    "side by side": (lambda inv, a: (inv(a), inv(a + 1)), True),
+    "joined": (lambda inv, a: inv(a) @ inv(a + 1), True),
+    "one of one": (lambda inv, a: inv(inv(a)), False),
+    "one alone": (lambda inv, a: inv(a) + a, False),
+    "two of one": (lambda inv, a: (lambda b: (inv(b), inv(b + 1)))(inv(a)), True),
+    "single matrices": (lambda inv, a: (inv(a[0]), inv(a[1])), False),
+}
+
+
+@pytest.mark.parametrize(("function", "known"), TWICE.values(), ids=TWICE)
+def test_batches_of_matrices_may_wait_for_each_other_unless_each_needs_the_one_before(function, known):
+    jax, jnp = load_jax()
+    found = waits_for_itself(jax.make_jaxpr(lambda a: function(jnp.linalg.inv, a))(BATCH))
+    assert found is known
+
+
+def test_batches_in_a_loop_may_wait_for_each_other_too():
+    jax, jnp = load_jax()
+
+    def looped(a):
+        return jax.lax.fori_loop(0, 3, lambda _, b: jnp.linalg.inv(b) + jnp.linalg.inv(b + 1), a)
+
+    assert waits_for_itself(jax.make_jaxpr(looped)(BATCH))
+
+
+def test_a_step_with_many_batches_of_matrices_beside_a_large_product_comes_to_an_end(session):
+    x, wide = tf.placeholder(tf.float32, BATCH.shape), tf.placeholder(tf.float32, [512, 512])
+    inverses = [tf.matrix_inverse(x + float(i)) for i in range(12)]
+    fetches = [[tf.reduce_sum(y) for y in inverses], tf.reduce_sum(tf.matmul(wide, wide))]
+    ones = np.ones([512, 512], np.float32)
+    for _ in range(20):
+        sums, product = session.run(fetches, {x: BATCH, wide: ones})
+    np.testing.assert_allclose(sums, [np.linalg.inv(BATCH + i).sum() for i in range(12)], rtol=1e-3)
+    assert product == 512.0**3
+
+
+def test_a_step_that_changes_a_large_variable_has_batches_of_matrices_too(session):
+    table = tf.Variable(tf.zeros([1024, 1024]))
+    x = tf.placeholder(tf.float32, BATCH.shape)
+    sums = [tf.reduce_sum(tf.matrix_inverse(x + float(i))) for i in range(3)]
+    step = tf.assign_add(table, tf.ones([1024, 1024]) * tf.add_n(sums)).op
+    session.run(table.initializer)
+    for _ in range(20):
+        session.run(step, {x: BATCH})
+    known = 20 * sum(np.linalg.inv(BATCH + i).sum() for i in range(3))
+    np.testing.assert_allclose(session.run(table[:2, :2]), np.full([2, 2], known), rtol=1e-3)
