@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.ops.common import all_within
 from tensorfleet.ops.side_by_side import in_parts
 
 #: the forms, by op type, of updates that XLA can do: (xp, table, indices, updates, check) → the new table
 FUSED: dict[str, Callable] = {}
 #: rows of so many numbers are changed number by number: `ufunc.at` is fast on vectors only
 NARROW = 32
+_SIGNS = {np.add: 1, np.subtract: -1}
+_ADDED = {np.dtype(kind) for kind in ("f4", "f8", "c8", "c16", "i4", "i8")}
 # So few rows that have been changed before are changed again one by one.
 _FEW = 16
 # When an index occurs more often than this, one pass per occurrence costs more than `ufunc.at`; of wide rows, when
@@ -131,7 +134,10 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
     if isinstance(combine, np.ufunc) and width == 1 and rows.flags.c_contiguous:
         combine.at(rows.reshape(-1), flat, updates.reshape(-1) if updates.ndim else updates)
         return
-    if isinstance(combine, np.ufunc) and 1 < width <= NARROW * _side_by_side(combine, rows.dtype, width):
+    if combine in _SIGNS and width > 1 and adds_rows(rows):
+        _add_rows(_SIGNS[combine], rows, flat, updates)
+        return
+    if isinstance(combine, np.ufunc) and 1 < width <= NARROW and rows.flags.c_contiguous:
         _each_number(combine, rows, flat, updates)
         return
     turns = Turns(flat, len(rows))
@@ -151,30 +157,41 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
     turns.each(change, width)
 
 
-def _side_by_side(combine: Any, dtype: np.dtype, width: int) -> int:
-    """How many numbers of a row are added as one: two of them are a complex number's parts."""
-    return 2 if combine in (np.add, np.subtract) and dtype in _PAIRS and width % 2 == 0 else 1
-
-
-_PAIRS = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
-
-
 def _each_number(combine: np.ufunc, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
     """Changes narrow rows by the place of each number in the memory of all."""
-    if not rows.flags.c_contiguous:
-        whole = np.ascontiguousarray(rows)
-        _each_number(combine, whole, flat, updates)
-        rows[...] = whole
-        return
-    width, kind = math.prod(rows.shape[1:]), rows.dtype
-    given = np.broadcast_to(np.asarray(updates, kind), (flat.size, *rows.shape[1:])).reshape(flat.size, width)
-    if _side_by_side(combine, kind, width) == 2:
-        width, kind = width // 2, np.dtype(_PAIRS[kind])
-        given = np.ascontiguousarray(given).view(kind)
-    numbers, columns, piece = rows.reshape(-1).view(kind), np.arange(width), _PIECE // width
+    width = math.prod(rows.shape[1:])
+    given = np.broadcast_to(np.asarray(updates, rows.dtype), (flat.size, *rows.shape[1:])).reshape(-1, width)
+    numbers, columns, piece = rows.reshape(-1), np.arange(width), _PIECE // width
     for start in range(0, flat.size, piece):
         places = flat[start : start + piece, None] * np.int64(width) + columns
         combine.at(numbers, places.reshape(-1), given[start : start + piece].reshape(-1))
+
+
+def adds_rows(rows: np.ndarray) -> bool:
+    """Whether rows of such an array are added to each other in one call."""
+    return rows.dtype in _ADDED and rows.flags.c_contiguous and _sparse_product() is not None
+
+
+def _add_rows(sign: int, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
+    """Adds one row after the other, or subtracts it: the product of a sparse matrix that has one number in each column."""
+    if not all_within(np, flat, len(rows)):  # nobody would notice where it writes
+        raise IndexError(f"an index is not in [0, {len(rows)})")
+    count, width = flat.size, math.prod(rows.shape[1:])
+    kind = flat.dtype if flat.dtype in (np.int32, np.int64) else np.dtype(np.int64)
+    places, starts = np.ascontiguousarray(flat, kind), np.arange(count + 1, dtype=kind)
+    given = np.ascontiguousarray(np.broadcast_to(updates, (count, *rows.shape[1:])), rows.dtype)
+    weights = np.full(count, sign, rows.dtype)
+    _sparse_product()(len(rows), count, width, starts, places, weights, given.reshape(-1), rows.reshape(-1))
+
+
+@cache
+def _sparse_product() -> Any:
+    """Scipy's function that adds the product of a sparse matrix, stored by columns, and a dense one to an array."""
+    try:
+        from scipy.sparse._sparsetools import csc_matvecs
+    except ImportError:  # a version that has it elsewhere
+        return None
+    return csc_matvecs
 
 
 def _change_again(

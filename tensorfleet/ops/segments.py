@@ -19,7 +19,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import check_prefix, first_bad, is_numpy, static_value
 from tensorfleet.ops.elementwise import INTS, POSITIVE, REAL, bracketed, constant_like, is_whole, where, wide
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.rows import NARROW, accumulate
+from tensorfleet.ops.rows import NARROW, accumulate, adds_rows
 from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.shapes import TensorShape
 
@@ -91,11 +91,11 @@ def _by_group(data: Any, ids: Any, ufunc: Any, empty: Any) -> Any:
 def in_groups(data: Any, ids: Any, count: int, ufunc: Any, empty: Any, rows: Any = None) -> Any:
     """`ufunc` over the rows of each of `count` groups, whose ids grow; `rows` tells which of the data they are.
 
-    Ids need not grow where `sums_by_number` says so.
+    Ids need not grow where `sums_in_any_order` says so.
     """
     if len(ids) == count and one_each(ids):
         return data.copy() if rows is None else data.take(rows, axis=0)
-    if sums_by_number(data, ufunc):
+    if sums_in_any_order(data, ufunc):
         out = np.full((count, *data.shape[1:]), empty, data.dtype)
         accumulate(ufunc, out, ids, data if rows is None else data.take(rows, axis=0))
         return out
@@ -108,9 +108,10 @@ def in_groups(data: Any, ids: Any, count: int, ufunc: Any, empty: Any, rows: Any
     return out
 
 
-def sums_by_number(data: Any, ufunc: Any) -> bool:
-    """Whether rows are so narrow that numbers are added to where they belong, one after the other."""
-    return ufunc in (np.add, np.multiply) and math.prod(data.shape[1:]) <= NARROW
+def sums_in_any_order(data: Any, ufunc: Any) -> bool:
+    """Whether rows are added one after the other to where they belong, which is the fastest way."""
+    narrow = math.prod(data.shape[1:]) <= NARROW
+    return (ufunc is np.add and (narrow or adds_rows(data))) or (ufunc is np.multiply and narrow)
 
 
 _TOGETHER = 64  # rows of each group that are joined with the same rows of all others at once

@@ -15,7 +15,7 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import all_within, is_numpy, static_value
 from tensorfleet.ops.elementwise import POSITIVE, REAL, wide
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.segments import disorder, in_groups, one_each, sums_by_number
+from tensorfleet.ops.segments import disorder, in_groups, one_each, sums_in_any_order
 from tensorfleet.shapes import TensorShape
 
 _INDICES, _IDS = np.array([0, 2, 1, 2], np.int32), np.array([0, 0, 1, 3], np.int32)
@@ -84,7 +84,7 @@ def _check(xp: Any, data: Any, indices: Any, ids: Any, count: int | None, check:
 def _add_rows(xp: Any, data: Any, rows: Any, places: Any, count: int) -> Any:
     """Some rows of the data, or all, added up at their places."""
     if is_numpy(xp):
-        if not sums_by_number(data, np.add) and (places[1:] < places[:-1]).any():
+        if not sums_in_any_order(data, np.add) and (places[1:] < places[:-1]).any():
             order = np.argsort(places, kind="stable")
             rows, places = order if rows is None else rows[order], places[order]
         return in_groups(data, places, count, np.add, 0, rows)
