@@ -96,6 +96,7 @@ _ALIASES = """
     contrib.stateless.stateless_random_normal: ops.stateless_random_ops.stateless_random_normal
     summary.FileWriterCache: training.summary_io.SummaryWriterCache
     summary.FileWriter: training.summary_io.SummaryWriter
+    train.summary_iterator: training.summary_io.summary_iterator
     IndexedSlices: framework.indexed_slices.IndexedSlices
     convert_to_tensor_or_indexed_slices: framework.indexed_slices.convert_to_tensor_or_indexed_slices
     linalg.expm: ops.linalg.linalg_impl.matrix_exponential

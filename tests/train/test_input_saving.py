@@ -182,3 +182,18 @@ def test_a_hook_keeps_the_input_beside_the_model(files):
     with tf.Graph().as_default(), tf.Session() as session:
         following = Dataset.range(100).shuffle(10, seed=5).make_one_shot_iterator().get_next()
         assert first + second == [int(session.run(following)) for _ in range(7)]
+
+
+def test_an_iterator_is_saved_under_a_name_of_ones_own(files):
+    iterator = Dataset.range(10).make_initializable_iterator()
+    element = iterator.get_next()
+    kind = tf.python.data.ops.iterator_ops._IteratorSaveable
+    saver = tf.train.Saver({"place": kind(iterator._iterator_resource, name="place")})
+    with tf.Session() as sess:
+        sess.run(iterator.initializer)
+        sess.run(element)
+        path = saver.save(sess, str(files / "one"))
+        sess.run(iterator.initializer)
+        saver.restore(sess, path)
+        assert sess.run(element) == 1
+    assert "place-state" in tf.train.load_checkpoint(path).get_variable_to_shape_map()
