@@ -13,6 +13,7 @@ from tensorfleet.data import structure as structures
 from tensorfleet.data.functions import Traced, as_in_contrib, traced
 from tensorfleet.data.iterator import Iterator, make_initializable, make_one_shot
 from tensorfleet.data.options import Options
+from tensorfleet.data.seeds import dataset_seeds
 from tensorfleet.data.specs import DatasetSpec, Described
 from tensorfleet.data.structure import Leaf, flatten, map_leaves, pack_like
 from tensorfleet.graph.apply import apply
@@ -21,7 +22,6 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.graph.subgraph import extract_sub_graph
-from tensorfleet.ops.random_ops import get_seed
 from tensorfleet.shapes import TensorShape, as_shape
 
 
@@ -224,7 +224,7 @@ class Dataset(Described):
             "ShuffleDataset",
             self._structure,
             _int64(buffer_size, "buffer_size"),
-            *_seeds(seed),
+            *dataset_seeds(seed),
             reshuffle_each_iteration=True if reshuffle_each_iteration is None else reshuffle_each_iteration,
         )
 
@@ -377,11 +377,6 @@ class VariantDataset(Dataset):
         super().__init__()
         self._variant_tensor = variant
         self._structure = structure
-
-
-def _seeds(seed: int | None) -> tuple[Tensor, Tensor]:
-    first, second = get_seed(seed)
-    return _int64(first or 0, "seed"), _int64(second or 0, "seed2")
 
 
 def _in_common(a: TensorShape, b: TensorShape) -> TensorShape:

@@ -16,16 +16,15 @@ from tensorfleet.data.dataset import (
     _check_predicate,
     _inner,
     _int64,
-    _seeds,
     _stateful,
 )
 from tensorfleet.data.functions import traced
+from tensorfleet.data.seeds import dataset_seeds
 from tensorfleet.data.structure import Leaf, flatten, map_leaves, pack_like
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.parsing import parse_example
-from tensorfleet.ops.random_ops import get_seed
 from tensorfleet.shapes import TensorShape
 
 AUTOTUNE = -1
@@ -72,7 +71,7 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: int | None = N
 
     def transform(dataset: Dataset) -> Dataset:
         size, times = _int64(buffer_size, "buffer_size"), _int64(-1 if count is None else count, "count")
-        return dataset._next("ShuffleAndRepeatDataset", dataset._structure, size, *_seeds(seed), times)
+        return dataset._next("ShuffleAndRepeatDataset", dataset._structure, size, *dataset_seeds(seed), times)
 
     return transform
 
@@ -331,8 +330,7 @@ class RandomDataset(Dataset):
     """Random int64 numbers for ever; the same ones for the same seed."""
 
     def __init__(self, seed: int | None = None) -> None:
-        first, second = (constant(np.int64(s or 0)) for s in get_seed(seed))
-        self._set("RandomDataset", Leaf(dtypes.int64, TensorShape([])), first, second)
+        self._set("RandomDataset", Leaf(dtypes.int64, TensorShape([])), *dataset_seeds(seed))
 
 
 publish(RandomDataset, "data.experimental.RandomDataset", "contrib.data.RandomDataset")

@@ -86,7 +86,7 @@ _ALIASES = """
     layers.BatchNormalization: layers.normalization.BatchNorm
     layers.batch_normalization: layers.normalization.batch_norm
     data.Dataset: data.ops.dataset_ops.DatasetV1Adapter data.ops.dataset_ops.DatasetV2
-    nest.is_nested: data.util.nest.is_sequence util.nest.is_sequence_or_composite
+    nest.is_nested: util.nest.is_sequence_or_composite
     device: framework.ops.device_v2
     set_random_seed: framework.random_seed.set_seed
     get_static_value: framework.tensor_util.constant_value

@@ -12,14 +12,6 @@ def sess():
         yield sess
 
 
-def test_the_seeds_of_a_dataset_are_tensors(sess):
-    assert [sess.run(s) for s in data_util.get_seed(None)] == [0, 0]
-    tf.set_random_seed(3)
-    assert [sess.run(s) for s in data_util.get_seed(5)] == [3, 5]
-    tf.set_random_seed(0)
-    assert [sess.run(s) for s in data_util.get_seed(0)] == [0, 2**31 - 1]
-
-
 def test_arguments_become_tensors(sess):
     assert sess.run(data_util.optional_param_to_tensor("count", None, 7)) == 7
     assert sess.run(data_util.partial_shape_to_tensor([1, None])).tolist() == [1, -1]
