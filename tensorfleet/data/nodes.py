@@ -20,7 +20,7 @@ from tensorfleet import errors
 from tensorfleet.data.blocks import Block, Column, picked
 from tensorfleet.data.places import of_file
 from tensorfleet.io.records import RecordReader
-from tensorfleet.io.sources import Lines, Pieces
+from tensorfleet.io.sources import CsvRecords, Lines, Pieces
 from tensorfleet.ops import philox
 from tensorfleet.ops.memory import Recycler
 
@@ -342,5 +342,5 @@ class Opener:
     options: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, name: bytes) -> Any:
-        made: Any = {"lines": Lines, "records": RecordReader, "pieces": Pieces}[self.kind]
+        made: Any = {"lines": Lines, "csv": CsvRecords, "records": RecordReader, "pieces": Pieces}[self.kind]
         return made(name, compression=self.compression, **dict(self.options))
