@@ -145,7 +145,7 @@ class Counting(Run):
 
     def __init__(self, start: int, stop: int, step: int = 1) -> None:
         self._at, self._step = start, step
-        self._left = len(range(start, stop, step))
+        self._left = max(0, -((start - stop) // step))  # len(range(...)) has no room for the largest
 
     def next(self, n: int, step: Any) -> Block | None:
         """The next numbers."""

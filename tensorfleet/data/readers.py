@@ -21,7 +21,7 @@ _LINE = Leaf(dtypes.string, TensorShape([]))
 
 
 def _names(filenames: Any) -> Tensor:
-    made = to_tensor(filenames, name="filenames")
+    made = to_tensor(filenames, preferred=dtypes.string, name="filenames")
     if made.dtype != dtypes.string:
         raise TypeError("`filenames` must be a `tf.data.Dataset` of `tf.string` elements.")
     return made if made.shape.rank == 1 else reshape(made, [-1], name="flat_filenames")
@@ -47,6 +47,8 @@ class _FileDataset(Dataset):
             )
             if names._structure.dtype != dtypes.string:
                 raise TypeError("`filenames` must be a `tf.data.Dataset` of `tf.string` elements.")
+            if names._structure.shape.rank not in (None, 0):
+                raise TypeError("`filenames` must be a `tf.data.Dataset` of scalar `tf.string` elements.")
             one = lambda name: make(reshape(name, [-1]))  # noqa: E731
             if parallel is None:
                 inner = names.flat_map(one)
