@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes
-from tensorfleet.api import export
+from tensorfleet.api import export, find
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import convert_to_tensor, to_tensor
@@ -16,7 +16,7 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.basic import placeholder
-from tensorfleet.ops.checks import assert_equal
+from tensorfleet.ops.checks import assert_equal, assert_less
 from tensorfleet.ops.common import tensor_list, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank_at_least, same_dimension
@@ -189,14 +189,37 @@ def stack_dynamic_partitions(
 ) -> RaggedTensor:
     """The rows of `data` sorted by the numbers in `partitions`, those of one number as one row."""
     with name_scope(name, "SegmentStack"):
-        rows = to_tensor(partitions, name="partitions")
-        if rows.shape.rank != 1:
-            raise ValueError("partitions must be a vector here.")
-        order = apply("TopKV2", apply("Neg", rows), apply("Size", rows), sorted=True)[1]
-        values = apply("GatherV2", to_tensor(data), order, 0)
-        total = apply("Cast", to_tensor(num_partitions), DstT=rows.dtype.base_dtype)
-        splits = segment_ids_to_row_splits(apply("GatherV2", rows, order, 0), total)
-        return RaggedTensor._of(values, splits)
+        data = convert_to_tensor_or_ragged_tensor(data, name="data")
+        rows = convert_to_tensor_or_ragged_tensor(partitions, name="partitions")
+        total = to_tensor(num_partitions, rows.dtype.base_dtype, name="num_partitions")
+        rank = rows.shape.rank
+        if rank is None:
+            raise ValueError("partitions must have known rank.")
+        total.shape.assert_has_rank(0)
+        rows.shape.assert_is_compatible_with(data.shape[:rank])
+        if rank == 0:
+            row = apply("ExpandDims", rows, 0)
+            return RaggedTensor._of(find("stack")([data]), segment_ids_to_row_splits(row, total))
+        if rank > 1:
+            return _stacked_below(data, rows, total)
+        order = find("argsort")(rows, stable=True)
+        ordered = apply("GatherV2", rows, order, 0)
+        text = "partitions must be less than num_partitions"
+        with control_dependencies([assert_less(ordered[-1:], total, message=text)]):
+            return RaggedTensor._of(find("gather")(data, order), segment_ids_to_row_splits(ordered, total))
+
+
+def _stacked_below(data: Any, rows: Any, total: Any) -> RaggedTensor:
+    """Of partitions with several dimensions, those of all rows."""
+    if not isinstance(data, RaggedTensor):
+        data = RaggedTensor.from_tensor(data, ragged_rank=1, row_splits_dtype=rows.dtype)
+    if not isinstance(rows, RaggedTensor):
+        rank = max(data.ragged_rank, rows.shape.rank - 1)
+        rows = RaggedTensor.from_tensor(rows, ragged_rank=rank, row_splits_dtype=rows.dtype)
+    splits = apply("Cast", rows.row_splits, DstT=data.row_splits.dtype)
+    text = "data and partitions have incompatible ragged shapes"
+    with control_dependencies([assert_equal(data.row_splits, splits, message=text)]):
+        return stack_dynamic_partitions(data.values, rows.values, total)
 
 
 @export("python.ops.ragged.ragged_tensor.convert_to_tensor_or_ragged_tensor")
