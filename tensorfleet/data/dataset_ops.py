@@ -18,6 +18,7 @@ from tensorfleet.graph.sparse_tensor import SparseTensorValue
 from tensorfleet.ops import philox
 from tensorfleet.ops.common import SCALAR, vector_of
 from tensorfleet.ops.ragged_value import RaggedTensorValue
+from tensorfleet.platform import gfile
 from tensorfleet.shapes import TensorShape
 
 IS = "output_types: list(type); output_shapes: list(shape)"
@@ -129,6 +130,17 @@ def _range(ctx: Any, start: Any, stop: Any, step: Any) -> Node:
 @dataset_op("RandomDataset", "seed: int64, seed2: int64", IS + NOTE, stateful=True)
 def _random(ctx: Any, seed: Any, seed2: Any) -> Node:
     return From(lambda step: Drawing(philox.initial_state(int(seed), int(seed2))))
+
+
+@dataset_op("MatchingFilesDataset", "patterns: string", "", stateful=True)
+def _matching_files(ctx: Any, patterns: Any) -> Node:
+    asked = [p.decode() for p in _texts(patterns)]
+    found = sorted({name.encode() for pattern in asked for name in gfile.glob(pattern)})
+    if not found:
+        raise errors.NotFoundError(None, None, f"No files matched pattern: {', '.join(asked)}")
+    column = np.empty(len(found), object)
+    column[:] = found
+    return Slices([column], len(found))
 
 
 _FILES = "filenames: string, compression_type: string, buffer_size: int64"

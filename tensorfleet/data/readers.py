@@ -134,3 +134,13 @@ def list_files(file_pattern: Any, shuffle: bool | None, seed: int | None) -> Dat
         )
         files = files.shuffle(count, seed=seed)
     return files
+
+
+@export("python.data.experimental.ops.matching_files.MatchingFilesDataset")
+class MatchingFilesDataset(Dataset):
+    """The names of the files that match patterns, in order; NotFoundError when there are none."""
+
+    def __init__(self, patterns: Any) -> None:
+        asked = to_tensor(patterns, dtypes.string, name="patterns")
+        self._variant_tensor, self._structure = apply("MatchingFilesDataset", asked), _LINE
+        self._sources = ()

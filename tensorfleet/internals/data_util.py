@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
@@ -81,6 +82,46 @@ def as_dense_shapes(shapes: Any, classes: Any) -> Any:
         for s, c in zip(flat, nest.flatten(classes), strict=True)
     ]
     return nest.pack_sequence_as(classes, found)
+
+
+@export(_UTIL + "sparse.serialize_sparse_tensors", _UTIL + "sparse.serialize_many_sparse_tensors")
+def serialize_sparse_tensors(tensors: Any) -> Any:
+    """The components of an element, with variants for what is sparse."""
+
+    def carried(tensor: Any) -> Any:
+        if not isinstance(tensor, SparseTensor):
+            return tensor
+        return apply("FleetSparseToVariant", tensor.indices, tensor.values, tensor.dense_shape)
+
+    return nest.map_structure(carried, tensors)
+
+
+@export(_UTIL + "sparse.deserialize_sparse_tensors")
+def deserialize_sparse_tensors(tensors: Any, types: Any, shapes: Any, classes: Any) -> Any:
+    """The components of an element from what `serialize_sparse_tensors` made of them."""
+    flat = []
+    rows = zip(*map(nest.flatten, (tensors, types, classes)), nest._up_to(classes, shapes), strict=True)
+    for tensor, kind, of, shape in rows:
+        if of is SparseTensor:
+            tensor = SparseTensor(*apply("FleetVariantToSparse", tensor, Tvalues=kind, shape=as_shape(shape)))
+        flat.append(tensor)
+    return nest.pack_sequence_as(types, flat)
+
+
+@export(_UTIL + "traverse.obtain_all_variant_tensor_ops")
+def obtain_all_variant_tensor_ops(dataset: Any) -> list:
+    """The operations that made a dataset and those it is made from."""
+    found: list = []
+    queue = [dataset._variant_tensor.op]
+    seen = set(queue)
+    while queue:
+        op = queue.pop(0)
+        if op.outputs[0].dtype == dtypes.variant:
+            found.append(op)
+        before = [t.op for t in op.inputs if t.op not in seen]
+        seen.update(before)
+        queue += dict.fromkeys(before)
+    return found
 
 
 # -- options ---------------------------------------------------------------------------------------------
