@@ -30,6 +30,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.parsing import parse_example
 from tensorfleet.ops.parsing_csv import check_defaults, csv_table
+from tensorfleet.ops.readers import ReaderBase
 from tensorfleet.platform import gfile
 from tensorfleet.shapes import TensorShape
 
@@ -381,6 +382,11 @@ def make_batched_features_dataset(
     drop_final_batch: bool = False,
 ) -> Dataset:
     """Batches of Examples taken apart (and labels), read, shuffled, repeated and prefetched."""
+    if isinstance(reader, type) and issubclass(reader, ReaderBase):
+        raise TypeError(
+            "The `reader` argument must return a `Dataset` object. `tf.ReaderBase` subclasses are not supported. For "
+            "example, pass `tf.data.TFRecordDataset` instead of `tf.TFRecordReader`."
+        )
     names = _file_names(file_pattern)
 
     def parsed(serialized: Any) -> Any:

@@ -117,6 +117,7 @@ _ALIASES = """
     config.experimental_run_functions_eagerly: eager.def_function.run_functions_eagerly
     set_random_seed: eager.context.set_global_seed
     keras.layers.DenseFeatures: feature_column.dense_features.DenseFeatures
+    feature_column.make_parse_example_spec: feature_column.feature_column_v2.make_parse_example_spec_v2
     config.optimizer.get_jit: framework.config.get_optimizer_jit
     config.optimizer.set_jit: framework.config.set_optimizer_jit
     config.optimizer.get_experimental_options: framework.config.get_optimizer_experimental_options
@@ -150,6 +151,8 @@ publish(initializers._float, "python.ops.init_ops._assert_float_dtype")
 for _dtype in dtypes._BY_ENUM.values():
     publish(_dtype, f"python.framework.dtypes.{_dtype.name}")
 publish(dtypes._BY_ENUM, "python.framework.dtypes._INTERN_TABLE")
+publish(dtypes.bfloat16.as_numpy_dtype, "python.framework.dtypes._np_bfloat16")
+publish("plugins", "python.summary.writer.writer._PLUGINS_DIR")
 publish(
     {
         d.as_datatype_enum: d.name

@@ -104,3 +104,8 @@ def test_headers_must_agree(tmp_path):
     (tmp_path / "b").write_text("")
     with pytest.raises(ValueError, match="Empty file"):
         experimental.make_csv_dataset(str(tmp_path / "*"), 1)
+
+
+def test_a_reader_of_queues_is_no_reader_of_datasets(tmp_path):
+    with pytest.raises(TypeError, match="`tf.ReaderBase` subclasses are not supported"):
+        experimental.make_batched_features_dataset(str(tmp_path / "*"), 1, {}, reader=tf.TFRecordReader)
