@@ -34,7 +34,8 @@ def gathered(source: Run, n: int, step: Any) -> Block | None:
 def gathered_or_failed(source: Run, n: int, step: Any) -> Block | None:
     """As `gathered`, but when one of the `n` elements fails, the others go with it. None of them is the end."""
     parts: list[Block] = []
-    have, failure = 0, None
+    have = 0
+    failure: errors.OpError | None = None
     while have < n:
         try:
             more = source.next(n - have, step)

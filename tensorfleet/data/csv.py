@@ -91,7 +91,7 @@ class _Rows(Run):
         self._lines.close()
 
 
-_WORDS = {
+_WORDS: dict[str, Any] = {
     "quotes/CRLFs inside": "quotes inside",
     r"missing in record \d+": "missing in record",
     "Quoted field has to end with quote.*": "Reached end of file without closing quoted field in record",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ from tensorfleet.ops.string_buffers import MANY, ZEROS, Buffer, decimals
 from tensorfleet.shapes import TensorShape
 
 
-def check_defaults(defaults: list[Tensor]) -> None:
+def check_defaults(defaults: Sequence[Tensor]) -> None:
     """ValueError where the default of a column is more than one value."""
     for t in defaults:
         if t.shape.rank is not None and t.shape.rank > 1:

@@ -77,7 +77,7 @@ class FixedLossScale(LossScale):
 def _all_finite(grads: Any) -> Tensor:
     flat = [g.values if isinstance(g, IndexedSlices) else g for g in find("nest.flatten")(grads)]
     checks = [find("reduce_all")(find("is_finite")(g)) for g in flat if g is not None]
-    return find("reduce_all")(find("stack")(checks) if checks else find("constant")([], dtypes.bool))
+    return find("reduce_all")(find("stack")(checks) if checks else find("constant")([], dtypes.bool_))
 
 
 def _finite_everywhere(grads: Any) -> Tensor:
