@@ -144,7 +144,7 @@ def _assert_same(a: Any, b: Any, check_types: bool, expand: bool = False) -> Non
             f"The two structures don't have the same sequence type. First structure {_told(a)} has type "
             f"{type(a).__name__}, while second structure {_told(b)} has type {type(b).__name__}"
         )
-    if isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) != set(b):
+    if check_types and isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) != set(b):
         raise ValueError(
             f"The two dictionaries don't have the same set of keys. First structure has keys {list(a)}, while second "
             f"structure has keys {list(b)}"

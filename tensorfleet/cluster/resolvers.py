@@ -187,7 +187,12 @@ class TFConfigClusterResolver(ClusterResolver):
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The address of a task, of this one by default; empty when the cluster is this task alone, or none."""
+        """The address of a task, of this one by default; empty when the cluster is this task alone, or none.
+
+        A `session_master` in `TF_CONFIG` is the address, whatever else is asked for.
+        """
+        if (given := tf_config.read().fields.get("session_master")) is not None:
+            return given
         cluster = self.cluster_spec()
         if sum(cluster.num_tasks(job) for job in cluster.jobs) <= 1:
             return ""

@@ -32,14 +32,19 @@ def gathered(source: Run, n: int, step: Any) -> Block | None:
 
 
 def gathered_or_failed(source: Run, n: int, step: Any) -> Block | None:
-    """As `gathered`, but when one of the `n` elements fails, the others go with it."""
+    """As `gathered`, but when one of the `n` elements fails, the others go with it. None of them is the end."""
     parts: list[Block] = []
-    have, failure = 0, None
+    have = 0
+    failure: errors.OpError | None = None
     while have < n:
         try:
             more = source.next(n - have, step)
         except (errors.CancelledError, errors.DeadlineExceededError):
             raise
+        except errors.OutOfRangeError as e:
+            text = f"Function invocation produced OutOfRangeError: {e.message}"
+            failure, have = failure or errors.InvalidArgumentError(None, None, text), have + 1
+            continue
         except errors.OpError as e:
             failure, have = failure or e, have + 1
             continue
@@ -119,6 +124,20 @@ def _all_places(places: Column) -> np.ndarray:
 def stacked(block: Block) -> list:
     """The components of a batch; InvalidArgumentError when the elements differ in shape."""
     return [_stacked(i, c) for i, c in enumerate(block.columns)]
+
+
+def added(block: Block) -> list:
+    """As `stacked`, in the words of `map_and_batch`, which copies elements into the batch one after the other."""
+    for column in block.columns:
+        if isinstance(column, list) and not isinstance(column[0], (SparseTensorValue, RaggedTensorValue)):
+            first = np.shape(column[0])
+            for shape in map(np.shape, column):
+                if shape != first:
+                    raise errors.invalid(
+                        "Cannot add tensor to the batch: number of elements does not match. Shapes are: [tensor]: "
+                        f"{_dims(shape)}, [batch]: {_dims(first)}"
+                    )
+    return stacked(block)
 
 
 def _stacked(i: int, column: Column) -> Any:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import collections
 import csv
+import gzip
+import itertools
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,11 +23,14 @@ from tensorfleet.data.readers import TFRecordDataset, _names, _number, _packing,
 from tensorfleet.data.structure import Leaf
 from tensorfleet.dtypes import DType
 from tensorfleet.errors import InvalidArgumentError, OpError
+from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.parsing import parse_example
-from tensorfleet.ops.parsing_csv import csv_table
+from tensorfleet.ops.parsing_csv import check_defaults, csv_table
+from tensorfleet.ops.readers import ReaderBase
 from tensorfleet.platform import gfile
 from tensorfleet.shapes import TensorShape
 
@@ -31,7 +38,7 @@ from tensorfleet.shapes import TensorShape
 class _Rows(Run):
     """Records of CSV files, read and decoded in blocks; one that is wrong fails alone."""
 
-    place, inner = ("_waiting", "_file", "_count", "_passed"), ("_lines",)
+    place, inner = ("_waiting", "_file", "_count"), ("_lines",)
 
     def __init__(self, lines: Files, types: list[DType], defaults: list, options: dict[str, Any]) -> None:
         self._lines = lines
@@ -41,64 +48,42 @@ class _Rows(Run):
         self._waiting: list[bytes] = []
         self._file = ""
         self._count = 0  # records of this file that were given
-        self._passed = 0  # lines of this file that these are
 
     def next(self, n: int, step: Any) -> Block | None:
         """The next records."""
         if not self._waiting:
-            lines, places = self._read(n, step)
-            if not lines:
+            read = self._lines.next(n, step)
+            if read is None:
                 return None
+            lines: list[bytes] = read.columns[0].tolist()
             if self._lines.current != self._file:
-                self._file, self._count, self._passed = self._lines.current, 0, 0
+                self._file, self._count = self._lines.current, 0
             try:
                 block = self._decoded(lines)
-                block.places = places
+                block.places = read.places
                 self._count += block.size
-                self._passed += _length(lines)
                 return block
             except OpError:
                 self._waiting = lines  # one by one they tell which it was
         line = self._waiting.pop(0)
-        number, first = self._count, self._passed
-        self._count, self._passed = number + 1, first + _length([line])
+        self._count += 1
         try:
             return self._decoded([line])
         except OpError as e:
-            text = e.message.replace("record 0", f"record {number}")
-            byte = self._lines.offset_of(first)
-            raise InvalidArgumentError(None, None, f"{text} (file: {self._file}, at byte {byte})") from None
+            raise self._told(e.message, self._count - 1) from None
 
-    def _read(self, n: int, step: Any) -> tuple[list[bytes], Any]:
-        """Lines and, unless some of them make one record, their places."""
-        block = self._lines.next(n, step)
-        if block is None:
-            return [], None
-        lines: list[bytes] = block.columns[0].tolist()
-        if self._options["quotes"] and any(b'"' in line for line in lines):
-            return self._whole(lines, step), None
-        return lines, block.places
-
-    def _whole(self, lines: list[bytes], step: Any) -> list[bytes]:
-        """Joins lines of which a quoted field makes one record."""
-        found: list[bytes] = []
-        left = lines[::-1]
-        while left:
-            line = left.pop()
-            while line.count(b'"') % 2:
-                if not left:
-                    block = self._lines.next(1, step)
-                    if block is None:
-                        break
-                    left = block.columns[0].tolist()
-                line += b"\n" + left.pop()
-            found.append(line)
-        return found
+    def _told(self, text: str, number: int) -> OpError:
+        """What is wrong with a record, in the words for a file; they differ from those for one line."""
+        for ours, theirs in _WORDS.items():
+            text = re.sub(ours, theirs, text)
+        text = text.replace("record 0", f"record {number}")
+        byte = self._lines.offset_of(number)
+        return InvalidArgumentError(None, None, f"{text} (file: {self._file}, at byte {byte})")
 
     def _decoded(self, lines: list[bytes]) -> Block:
         o = self._options
         given = [(t, np.asarray(d)) for t, d in zip(self._types, self._defaults, strict=True)]
-        made = csv_table(lines, given, o["delimiter"], o["quotes"], o["selected"], o["na"])
+        made = csv_table(lines, given, o["delimiter"], o["quotes"], o["selected"], o["na"], blank=1)
         return Block(len(lines), made)
 
     def close(self) -> None:
@@ -106,9 +91,19 @@ class _Rows(Run):
         self._lines.close()
 
 
-def _length(records: list[bytes]) -> int:
-    """How many lines records are: quoted fields may go over several."""
-    return len(records) + sum(record.count(b"\n") for record in records)
+_WORDS: dict[str, Any] = {
+    "quotes/CRLFs inside": "quotes inside",
+    r"missing in record \d+": "missing in record",
+    "Quoted field has to end with quote.*": "Reached end of file without closing quoted field in record",
+    r"(\d+) fields but have (\d+)(?= in record)": lambda m: (
+        f"{m[1]} fields but have {'more' if int(m[2]) > int(m[1]) else m[2]}"
+    ),
+}
+
+
+def _csv_shape(op: Operation) -> TensorShape:
+    check_defaults(op._inputs[8:])
+    return SCALAR
 
 
 _CSV_TYPES = "{float, double, int32, int64, string}"
@@ -120,7 +115,7 @@ _CSV_TYPES = "{float, double, int32, int64, string}"
     "use_quote_delim: bool, na_value: string, select_cols: int64, record_defaults: list(output_types) -> "
     "handle: variant",
     f"output_types: list({_CSV_TYPES}); output_shapes: list(shape)",
-    shape=lambda op: SCALAR,
+    shape=_csv_shape,
     host=True,
     stateful=True,
 )
@@ -148,7 +143,10 @@ def _csv(
     options["selected"] = np.asarray(selected).ravel().tolist()
     files = np.asarray(names, object).ravel().tolist()
 
-    begin = Opener("lines", packed, (("skip", skip),))
+    if int(buffer_size) <= 0:
+        raise InvalidArgumentError(None, None, "buffer_size should be positive")
+    settings = ("skip", skip), ("delimiter", options["delimiter"]), ("quotes", options["quotes"])
+    begin = Opener("csv", packed, settings)
     return From(lambda step: _Rows(Files(files, begin), output_types, defaults, options))
 
 
@@ -222,19 +220,20 @@ def make_csv_dataset(
 ) -> Dataset:
     """Batches of CSV records as dictionaries by column (and labels), read, shuffled, repeated and prefetched."""
     names = _file_names(file_pattern)
+    reading = field_delim, use_quote_delim, compression_type
     if column_names is None:
         if not header:
             raise ValueError("Cannot infer column names without a header line.")
-        column_names = next(_rows(names[:1], field_delim, use_quote_delim))
+        column_names = _header(names, *reading)
     if len(column_names) != len(set(column_names)):
         raise ValueError("Cannot have duplicate column names.")
     chosen = _chosen(column_names, select_columns)
     if column_defaults is None:
         column_defaults = _inferred(
-            names, chosen, field_delim, use_quote_delim, na_value, header, num_rows_for_inference
+            _counted(names, len(column_names), header, *reading), chosen, na_value, num_rows_for_inference
         )
     if len(column_defaults) != len(chosen):
-        raise ValueError("Length of `column_defaults` must match the number of columns.")
+        raise ValueError("If specified, column_defaults and select_columns must have same length.")
     kept = [column_names[i] for i in chosen]
     if label_name is not None and label_name not in kept:
         raise ValueError("`label_name` provided must be one of the columns.")
@@ -274,6 +273,8 @@ def _shuffled(dataset: Dataset, shuffle: bool, size: Any, epochs: Any, seed: Any
 
 def _file_names(pattern: Any) -> list[str]:
     patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
+    if not patterns:
+        raise ValueError("File pattern is empty.")
     found = sorted({name for p in patterns for name in gfile.glob(p)})
     if not found:
         raise ValueError(f"No files match {pattern}.")
@@ -284,39 +285,64 @@ def _chosen(names: list[str], asked: Any) -> list[int]:
     if asked is None:
         return list(range(len(names)))
     found = [c if isinstance(c, int) else list(names).index(c) if c in names else None for c in asked]
-    if None in found:
-        raise ValueError(f"Value '{asked[found.index(None)]}' is not in column_names.")
+    for column, i in zip(asked, found, strict=True):
+        if i is None:
+            raise ValueError(
+                f"Value '{column}' specified in select_columns not a valid column index or name."
+            )
+        if not 0 <= i < len(names):
+            raise ValueError(f"Column index {i} specified in select_columns out of valid range.")
+    if len(set(found)) != len(found):
+        raise ValueError("select_columns contains duplicate columns")
     return sorted(i for i in found if i is not None)
 
 
-def _rows(names: list[str], delimiter: str, quotes: bool) -> Any:
+def _rows(name: str, delimiter: str, quotes: bool, compression: Any) -> Iterator[list[str]]:
+    """The rows of a file, which is read while the graph is built."""
+    packed = constant_value(compression) if isinstance(compression, Tensor) else compression or ""
+    packed = packed.decode() if isinstance(packed, bytes) else packed
+    if packed == "ZLIB":
+        raise ValueError(f"compression_type ({packed}) is not supported for probing columns")
+    if packed not in ("", "GZIP"):
+        raise ValueError(f"compression_type ({packed}) is not supported")
     quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    with open(name, newline="") if not packed else gzip.open(name, "rt", newline="") as file:
+        yield from csv.reader(file, delimiter=delimiter, quoting=quoting)
+
+
+def _header(names: list[str], *reading: Any) -> list[str]:
+    """The names of the columns in the first line of each file."""
+    found: list[str] | None = None
     for name in names:
-        with open(name, newline="") as file:
-            yield from csv.reader(file, delimiter=delimiter, quoting=quoting)
+        line = next(_rows(name, *reading), None)
+        if line is None:
+            raise ValueError(f"Received StopIteration when reading the header line of {name}.  Empty file?")
+        if found is not None and line != found:
+            raise ValueError("Files have different column names in the header row.")
+        found = line
+    return found or []
 
 
-def _inferred(
-    names: list[str], chosen: list[int], delimiter: str, quotes: bool, na: str, header: bool, most: int | None
-) -> list:
+def _counted(names: list[str], width: int, header: bool, *reading: Any) -> Iterator[list[str]]:
+    """The rows of all files without their headers; each must have so many fields."""
+    for name in names:
+        for line in itertools.islice(_rows(name, *reading), int(header), None):
+            if len(line) != width:
+                raise ValueError(
+                    "Problem inferring types: CSV row has different number of fields than expected."
+                )
+            yield line
+
+
+def _inferred(rows: Iterator[list[str]], chosen: list[int], na: str, most: int | None) -> list:
     """A default per column, of the narrowest type that fits what the first rows hold."""
     order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string]
     kinds: list[Any] = [None] * len(chosen)
-    rows = 0
-    for name in names:
-        lines = _rows([name], delimiter, quotes)
-        if header:
-            next(lines, None)
-        for line in lines:
-            for k, i in enumerate(chosen):
-                if i < len(line) and line[i] not in ("", na):
-                    kind = order.index(_type_of(line[i]))
-                    kinds[k] = kind if kinds[k] is None else max(kinds[k], kind)
-            rows += 1
-            if most is not None and rows >= most:
-                break
-        if most is not None and rows >= most:
-            break
+    for line in itertools.islice(rows, most):
+        for k, i in enumerate(chosen):
+            if line[i] not in ("", na):
+                kind = order.index(_type_of(line[i]))
+                kinds[k] = kind if kinds[k] is None else max(kinds[k], kind)
     types = [order[k] if k is not None else dtypes.string for k in kinds]
     return [np.array([b""], object) if t == dtypes.string else np.zeros(1, t.np_dtype) for t in types]
 
@@ -356,6 +382,11 @@ def make_batched_features_dataset(
     drop_final_batch: bool = False,
 ) -> Dataset:
     """Batches of Examples taken apart (and labels), read, shuffled, repeated and prefetched."""
+    if isinstance(reader, type) and issubclass(reader, ReaderBase):
+        raise TypeError(
+            "The `reader` argument must return a `Dataset` object. `tf.ReaderBase` subclasses are not supported. For "
+            "example, pass `tf.data.TFRecordDataset` instead of `tf.TFRecordReader`."
+        )
     names = _file_names(file_pattern)
 
     def parsed(serialized: Any) -> Any:

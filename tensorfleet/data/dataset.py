@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.data import structure as structures
 from tensorfleet.data.functions import Traced, as_in_contrib, traced
 from tensorfleet.data.iterator import Iterator, make_initializable, make_one_shot
 from tensorfleet.data.options import Options
+from tensorfleet.data.padding import padded_shape, padding, static_shape
+from tensorfleet.data.seeds import dataset_seeds
 from tensorfleet.data.specs import DatasetSpec, Described
 from tensorfleet.data.structure import Leaf, flatten, map_leaves, pack_like
 from tensorfleet.graph.apply import apply
-from tensorfleet.graph.constant import constant_value, constant_value_as_shape
+from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.graph.subgraph import extract_sub_graph
-from tensorfleet.ops.random_ops import get_seed
-from tensorfleet.shapes import TensorShape, as_shape
+from tensorfleet.shapes import TensorShape
 
 
 def _int64(value: Any, name: str) -> Tensor:
@@ -224,7 +223,7 @@ class Dataset(Described):
             "ShuffleDataset",
             self._structure,
             _int64(buffer_size, "buffer_size"),
-            *_seeds(seed),
+            *dataset_seeds(seed),
             reshuffle_each_iteration=True if reshuffle_each_iteration is None else reshuffle_each_iteration,
         )
 
@@ -275,11 +274,11 @@ class Dataset(Described):
         drop = to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder")
         leaves = flatten(self._structure)
         asked = structures.match(self._structure, padded_shapes, structures._is_shape, "padded_shapes")
-        shapes = [_padded_shape(s, leaf) for s, leaf in zip(asked, leaves, strict=True)]
-        fills = _padding(self._structure, padding_values)
+        shapes = [padded_shape(s, leaf) for s, leaf in zip(asked, leaves, strict=True)]
+        fills = padding(self._structure, padding_values)
         known = _batch_length(size, drop)
         made = [
-            leaf.with_shape(TensorShape([known]).concatenate(_static(shape)))
+            leaf.with_shape(TensorShape([known]).concatenate(static_shape(shape)))
             for leaf, shape in zip(leaves, shapes, strict=True)
         ]
         structure = pack_like(self._structure, made)
@@ -289,6 +288,9 @@ class Dataset(Described):
         """The rows of elements, as elements."""
         if any(leaf.shape.rank == 0 for leaf in flatten(self._structure)):
             raise ValueError("Cannot unbatch an input with scalar components.")
+        sizes = {leaf.shape.as_list()[0] for leaf in flatten(self._structure) if leaf.shape.rank}
+        if len(sizes - {None}) > 1:
+            raise ValueError("Cannot unbatch an input whose components have different batch sizes.")
         leaves = [leaf.row() for leaf in flatten(self._structure)]
         return self._next("UnbatchDataset", pack_like(self._structure, leaves))
 
@@ -379,11 +381,6 @@ class VariantDataset(Dataset):
         self._structure = structure
 
 
-def _seeds(seed: int | None) -> tuple[Tensor, Tensor]:
-    first, second = get_seed(seed)
-    return _int64(first or 0, "seed"), _int64(second or 0, "seed2")
-
-
 def _in_common(a: TensorShape, b: TensorShape) -> TensorShape:
     """What two shapes agree on."""
     if a.rank is None or a.rank != b.rank:
@@ -395,55 +392,6 @@ def _batch_length(size: Tensor, drop: Tensor) -> int | None:
     """The first dimension of batches, when it is always the same."""
     known, dropped = constant_value(size), constant_value(drop)
     return int(known) if known is not None and dropped is not None and bool(dropped) else None
-
-
-def _padded_shape(asked: Any, leaf: Leaf) -> Tensor:
-    if isinstance(asked, Tensor):
-        if asked.shape.rank not in (None, 1) or not asked.dtype.is_integer:
-            raise ValueError(f"Padded shape {asked} must be a 1-D tensor of tf.int64 values.")
-        made = asked if asked.dtype == dtypes.int64 else to_tensor(asked, dtypes.int64)
-    else:
-        if isinstance(asked, (list, tuple, np.ndarray)):  # -1 is another word for None
-            asked = [None if isinstance(d, (int, np.integer)) and d < 0 else d for d in asked]
-        dims = as_shape(asked)
-        if dims.rank is None:
-            dims = leaf.shape
-        if dims.rank is None:
-            raise ValueError(f"Padded shape for a component of unknown rank must be given, not {asked}.")
-        made = _int64([-1 if d is None else d for d in dims.as_list()], "padded_shape")
-    static = _static(made)
-    if leaf.shape.rank is not None and static.rank is not None and leaf.shape.rank != static.rank:
-        raise ValueError(
-            f"The padded shape {static} is not compatible with the corresponding input component shape {leaf.shape}."
-        )
-    return made
-
-
-def _static(shape: Tensor) -> TensorShape:
-    return constant_value_as_shape(shape)
-
-
-def _padding(structure: Any, values: Any) -> list[Tensor]:
-    leaves = flatten(structure)
-    if values is None:
-        given: list = [
-            b"" if leaf.dtype == dtypes.string else np.zeros((), leaf.dtype.np_dtype)[()] for leaf in leaves
-        ]
-    elif structures.is_structure(structure):
-        given = structures.match(
-            structure, values, lambda v: not structures.is_structure(v), "padding_values"
-        )
-    else:
-        given = [values]
-    found = []
-    for value, leaf in zip(given, leaves, strict=True):
-        made = to_tensor(value, name="padding_value")
-        if made.shape.rank not in (None, 0):
-            raise ValueError("Padding value should be a scalar, but is not.")
-        if made.dtype.base_dtype != leaf.dtype:
-            raise TypeError(f"Padding value tensor ({made}) does not match output type: {leaf.dtype!r}")
-        found.append(made)
-    return found
 
 
 def _check_predicate(function: Traced, predicate: Callable) -> None:

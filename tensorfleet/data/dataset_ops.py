@@ -18,6 +18,7 @@ from tensorfleet.graph.sparse_tensor import SparseTensorValue
 from tensorfleet.ops import philox
 from tensorfleet.ops.common import SCALAR, vector_of
 from tensorfleet.ops.ragged_value import RaggedTensorValue
+from tensorfleet.platform import gfile
 from tensorfleet.shapes import TensorShape
 
 IS = "output_types: list(type); output_shapes: list(shape)"
@@ -96,6 +97,18 @@ def _tensor_slice(ctx: Any, components: list) -> Node:
     "SparseTensorSliceDataset", "indices: int64, values: Tvalues, dense_shape: int64", "Tvalues: type", True
 )
 def _sparse_slice(ctx: Any, indices: Any, values: Any, dense_shape: Any) -> Node:
+    if len(indices) != len(values):
+        raise invalid(
+            f"Number of values must match first dimension of indices. Got {len(values)} values, indices shape: "
+            f"{list(np.shape(indices))}"
+        )
+    if len(indices) and (np.diff(indices[:, 0]) < 0).any():
+        raise errors.UnimplementedError(
+            None,
+            None,
+            "The SparseTensor must be ordered in the batch dimension; handling arbitrarily ordered input is not "
+            "currently supported. Use tf.sparse.reorder.",
+        )
     rows = batches.rows_of(SparseTensorValue(indices, values, dense_shape))
     return Slices(
         [[r.indices for r in rows], [r.values for r in rows], [r.dense_shape for r in rows]], len(rows)
@@ -117,6 +130,17 @@ def _range(ctx: Any, start: Any, stop: Any, step: Any) -> Node:
 @dataset_op("RandomDataset", "seed: int64, seed2: int64", IS + NOTE, stateful=True)
 def _random(ctx: Any, seed: Any, seed2: Any) -> Node:
     return From(lambda step: Drawing(philox.initial_state(int(seed), int(seed2))))
+
+
+@dataset_op("MatchingFilesDataset", "patterns: string", "", stateful=True)
+def _matching_files(ctx: Any, patterns: Any) -> Node:
+    asked = [p.decode() for p in _texts(patterns)]
+    found = sorted({name.encode() for pattern in asked for name in gfile.glob(pattern)})
+    if not found:
+        raise errors.NotFoundError(None, None, f"No files matched pattern: {', '.join(asked)}")
+    column = np.empty(len(found), object)
+    column[:] = found
+    return Slices([column], len(found))
 
 
 _FILES = "filenames: string, compression_type: string, buffer_size: int64"
@@ -273,6 +297,8 @@ def _padded_batch(
 ) -> Node:
     size, drop = checked_size(batch_size), bool(drop_remainder)
     dims = [np.asarray(s).ravel().tolist() for s in shapes]
+    if (least := min((d for shape in dims for d in shape), default=0)) < -1:
+        raise invalid(f"Dimension {least} must be >= -1")
     values = [np.asarray(f)[()] for f in fills]
     stack = batches.padder(dims, values, Toutput_types)
     return run_of(node, lambda run: batches.Batch(run, size, drop, stack))
@@ -358,4 +384,20 @@ def _variant_to_sparse(ctx: Any, value: SparseTensorValue) -> tuple:
     return tuple(value)
 
 
-not_differentiable("FleetSparseToVariant", "FleetVariantToSparse")
+def _row_shape(op: Operation) -> TensorShape:
+    given, rank = op._inputs[0].shape, op._inputs[1].shape.as_list()[0]
+    return given if given.rank == rank else TensorShape([None] * rank)
+
+
+@op("FleetCheckRow", "x: T, row_shape: int64[1] -> y: T", "T: type", shape=_row_shape, host=True)
+def _check_row(ctx: Any, x: Any, row_shape: Any) -> Any:
+    shape, room = list(np.shape(x)), row_shape.tolist()
+    had = f"DenseToSparseBatchDataset had input shape ({shape}) that is"
+    if len(shape) != len(room):
+        raise invalid(f"{had} incompatible with the row shape ({room}).")
+    if any(0 <= most < d for d, most in zip(shape, room, strict=True)):
+        raise errors.DataLossError(None, None, f"{had} larger than the row shape ({room}).")
+    return x
+
+
+not_differentiable("FleetSparseToVariant", "FleetVariantToSparse", "FleetCheckRow")

@@ -16,16 +16,15 @@ from tensorfleet.data.dataset import (
     _check_predicate,
     _inner,
     _int64,
-    _seeds,
     _stateful,
 )
 from tensorfleet.data.functions import traced
+from tensorfleet.data.seeds import dataset_seeds
 from tensorfleet.data.structure import Leaf, flatten, map_leaves, pack_like
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.parsing import parse_example
-from tensorfleet.ops.random_ops import get_seed
 from tensorfleet.shapes import TensorShape
 
 AUTOTUNE = -1
@@ -72,7 +71,7 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: int | None = N
 
     def transform(dataset: Dataset) -> Dataset:
         size, times = _int64(buffer_size, "buffer_size"), _int64(-1 if count is None else count, "count")
-        return dataset._next("ShuffleAndRepeatDataset", dataset._structure, size, *_seeds(seed), times)
+        return dataset._next("ShuffleAndRepeatDataset", dataset._structure, size, *dataset_seeds(seed), times)
 
     return transform
 
@@ -170,9 +169,17 @@ def group_by_window(
 
     def transform(dataset: Dataset) -> Dataset:
         key_leaf = Leaf(dtypes.int64, TensorShape([]))
-        key = traced(key_func, "group_by_window", dataset._structure)
-        if not isinstance(key.structure, Leaf) or key.structure.dtype != dtypes.int64:
-            raise ValueError(f"`key_func` must return a single tf.int64 tensor. Got {key.structure}.")
+
+        def key_of(*element: Any) -> Any:
+            found = key_func(*element)
+            is_number = isinstance(found, (int, np.integer, np.ndarray)) and not isinstance(found, bool)
+            return to_tensor(found, dtypes.int64) if is_number else found
+
+        key = traced(key_of, "group_by_window", dataset._structure)
+        leaf = key.structure
+        fits = isinstance(leaf, Leaf) and leaf.dtype == dtypes.int64 and leaf.shape.rank in (None, 0)
+        if not fits:
+            raise ValueError(f"`key_func` must return a single tf.int64 scalar tensor. Got {key.structure}.")
         size = traced(lambda k: to_tensor(size_of(k), dtypes.int64), "group_by_window", key_leaf)
         window = Leaf(dtypes.variant, TensorShape([]), dataset._structure)
         reduce = traced(lambda k, w: reduce_func(k, w), "group_by_window", key_leaf, window)
@@ -225,8 +232,11 @@ def bucket_by_sequence_length(
             return group.batch(size, drop_remainder)
         shapes = padded_shapes if padded_shapes is not None else structures.shapes_of(group._structure)
         if pad_to_bucket_boundary:
-            limits = constant(np.array([*(edges - 1), -1], np.int64))
-            limit = apply("GatherV2", limits, key, constant(0))
+            text = "When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries)."
+            check = apply("Assert", apply("Less", key, np.int64(len(edges))), [text])
+            with check.graph.control_dependencies([check]):
+                limits = constant(np.array([*(edges - 1), -1], np.int64))
+                limit = apply("GatherV2", limits, key, constant(0))
             shapes = pack_like(group._structure, [_limited(s, limit) for s in _flat_shapes(group, shapes)])
         return group.padded_batch(size, shapes, padding_values, drop_remainder)
 
@@ -331,8 +341,7 @@ class RandomDataset(Dataset):
     """Random int64 numbers for ever; the same ones for the same seed."""
 
     def __init__(self, seed: int | None = None) -> None:
-        first, second = (constant(np.int64(s or 0)) for s in get_seed(seed))
-        self._set("RandomDataset", Leaf(dtypes.int64, TensorShape([])), first, second)
+        self._set("RandomDataset", Leaf(dtypes.int64, TensorShape([])), *dataset_seeds(seed))
 
 
 publish(RandomDataset, "data.experimental.RandomDataset", "contrib.data.RandomDataset")

@@ -85,7 +85,7 @@ def _map_and_batch(
         raise invalid("num_parallel_calls must be greater than zero.")
     mapped, size = _mapped(node, _function(ctx, f, captured), int(calls)), checked_size(batch_size)
     gather = batches.gathered_or_failed
-    return run_of(mapped, lambda run: batches.Batch(run, size, bool(drop_remainder), batches.stacked, gather))
+    return run_of(mapped, lambda run: batches.Batch(run, size, bool(drop_remainder), batches.added, gather))
 
 
 @dataset_op("FilterDataset", f"{INPUT}, {_CALLS}", f"predicate: func; Targuments: list(type); {IS}{NOTE}")

@@ -68,6 +68,8 @@ def traced(function: Callable, what: str, *arguments: Any) -> Traced:
         from tensorfleet.graph.scopes import get_default_graph
 
         graph = get_default_graph()  # type: ignore[assignment]
+        # What is found in collections outside is found inside; what is added inside stays there.
+        graph._collections = {key: list(items) for key, items in graph.outer._collections.items()}
         call(*tensors)
         # What is captured is given back as it is.
         graph.outputs = [t if t.graph is graph else graph.capture(t) for t in graph.outputs]
@@ -87,7 +89,9 @@ def _full(what: str) -> str:
 
 def _warn_of_surprises(body: FunctionGraph, what: str, label: str) -> None:
     """Says so when a function makes tables, which nobody will fill, or draws by a seed from around it."""
-    if body.get_collection(GraphKeys.TABLE_INITIALIZERS):
+    if body.get_collection(GraphKeys.TABLE_INITIALIZERS) != body.outer.get_collection(
+        GraphKeys.TABLE_INITIALIZERS
+    ):
         warnings.warn(
             f"Creating resources inside a function passed to Dataset.{what}() is not supported. Create each resource "
             "outside the function, and capture it inside the function to use it.",

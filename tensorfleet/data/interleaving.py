@@ -11,7 +11,7 @@ from tensorfleet.data.blocks import Block, joined
 from tensorfleet.data.calls import Function
 from tensorfleet.data.keeping import Prefetch
 from tensorfleet.data.mapping import name_element
-from tensorfleet.data.nodes import Run, Through, other_dataset
+from tensorfleet.data.nodes import Run, Through, cannot_save, other_dataset
 
 ONLY = 1 << 62  # of a dataset whose turn never ends
 
@@ -57,6 +57,24 @@ class _Open:
         return block
 
 
+class _Failed(Run):
+    """Takes the place of a dataset that could not be opened: an error when its turn comes."""
+
+    def __init__(self, failure: errors.OpError) -> None:
+        self._failure: errors.OpError | None = failure
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The error, once."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        return None
+
+    def save(self) -> dict[str, Any]:
+        """An error cannot be kept."""
+        raise cannot_save("a dataset whose function has failed")
+
+
 class Interleave(Through):
     """The datasets that a function makes of the elements, several at a time, some elements of each in turn.
 
@@ -83,15 +101,19 @@ class Interleave(Through):
         while not self._ended or any(self._open):
             current = self._open[self._at]
             if current is not None:
-                block = current.next(min(n, self._block - self._taken), step)
+                try:
+                    block = current.next(min(n, self._block - self._taken), step)
+                except errors.OpError:
+                    self._take(
+                        1 if self._ahead else 0
+                    )  # what was fetched before its turn counts, whatever it is
+                    raise
                 if block is None:
                     current.run.close()
                     self._open[self._at] = None
                     self._advance()
                     continue
-                self._taken += block.size
-                if self._taken >= self._block:
-                    self._advance()
+                self._take(block.size)
                 return block
             if self._ended:
                 self._advance()
@@ -99,6 +121,11 @@ class Interleave(Through):
                 self._begin(self._at, step)
                 self._taken = 0
         return None
+
+    def _take(self, count: int) -> None:
+        self._taken += count
+        if self._taken >= self._block:
+            self._advance()
 
     def _rounds(self, most: int, step: Any) -> Block | None:
         """The elements of up to `most` rounds, if all that may be open are and have that much."""
@@ -122,8 +149,14 @@ class Interleave(Through):
         """Opens as many as may be open; the threads of those whose turn is later begin now."""
         for i in range(len(self._open)):
             at = (self._at + i) % len(self._open)
-            if self._open[at] is None and not self._ended:
+            if self._open[at] is not None or self._ended:
+                continue
+            try:
                 self._begin(at, step)
+            except errors.OpError as e:
+                if not i or step.reason is not None or isinstance(e, errors.DeadlineExceededError):
+                    raise
+                self._open[at] = _Open([], _Failed(e))
 
     def _begin(self, at: int, step: Any) -> None:
         block = self.source.next(1, step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import deque
@@ -325,8 +326,9 @@ class _Storing(Through):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-            os.unlink(self._name + ".part")
-            os.unlink(self._lock)
+            for name in (self._name + ".part", self._lock):
+                with contextlib.suppress(FileNotFoundError):  # the user may have cleared the folder
+                    os.unlink(name)
 
 
 class _Stored(Run):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
+from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.data.dataset import Dataset, VariantDataset, _int64
 from tensorfleet.data.experimental import Transformation, group_by_window, scan
@@ -180,10 +180,7 @@ def group_by_reducer(key_func: Callable, reducer: Reducer) -> Transformation:
     """One element per key: what a reducer makes of all the elements with that key."""
 
     def reduced(key: Tensor, group: Dataset) -> Dataset:
-        def take_in(state: Any, element: Any) -> Any:
-            return reducer.reduce_func(state, *_spread(element))
-
-        last = group.reduce(reducer.init_func(key), take_in)
+        last = group.reduce(reducer.init_func(key), reducer.reduce_func)
         return Dataset.from_tensors(reducer.finalize_func(*_spread(last)))
 
     return group_by_window(key_func, reduced, window_size=2**63 - 1)
@@ -205,13 +202,11 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
 
     def add(state: Any, x: Tensor) -> Any:
         places, values, sizes, count = state
-        size = apply("Shape", x, out_type=dtypes.int64)
-        fits = apply("LogicalOr", apply("LessEqual", size, limit), apply("Less", limit, np.zeros_like(limit)))
-        check = apply(
-            "Assert", apply("All", fits, [0]), ["Received an element that is larger than row_shape", size]
+        x = apply(
+            "PlaceholderWithDefault", apply("FleetCheckRow", x, limit), shape=TensorShape([None] * rank)
         )
-        with check.graph.control_dependencies([check]):
-            new = apply("Where", _there(x))
+        size = apply("Shape", x, out_type=dtypes.int64)
+        new = apply("Where", _there(x))
         row = apply("Fill", apply("Pack", [apply("Size", x), 1]), count)
         new = apply("ConcatV2", [row, new], 1)
         return (
@@ -317,50 +312,3 @@ class StatsAggregator:
         """A serialized `tf.Summary`, which is empty."""
         with name_scope(None, "StatsAggregatorSummary"):
             return constant(b"")
-
-
-# -- databases ---------------------------------------------------------------------------------------
-
-
-def _sql_rows(kinds: tuple) -> Callable:
-    def rows(driver: Any, source: Any, query: Any) -> Iterator[tuple]:
-        import sqlite3
-
-        name = driver.decode()
-        if name != "sqlite":
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"The database type, {name}, is not supported by SqlDataset. The set of supported databases is: {{'sqlite'}}.",
-            )
-        with sqlite3.connect(source.decode()) as connection:
-            for row in connection.execute(query.decode()):
-                if len(row) != len(kinds):
-                    raise errors.InvalidArgumentError(
-                        None,
-                        None,
-                        f"The number of columns in output_types {len(kinds)} differs from the row's {len(row)}.",
-                    )
-                yield tuple(_column(v, k) for v, k in zip(row, kinds, strict=True))
-
-    return rows
-
-
-def _column(value: Any, kind: Any) -> Any:
-    if kind == dtypes.string:
-        return b"" if value is None else value if isinstance(value, bytes) else str(value).encode()
-    return kind.as_numpy_dtype(0 if value is None else value)
-
-
-class SqlDataset(Dataset):
-    """The rows that a query of a database (`driver_name` is "sqlite") gives: a tuple of scalars each."""
-
-    def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any) -> None:
-        kinds = tuple(dtypes.as_dtype(t) for t in output_types)
-        given = tuple(to_tensor(v, dtypes.string) for v in (driver_name, data_source_name, query))
-        shapes = tuple(TensorShape([]) for _ in kinds)
-        made = Dataset.from_generator(_sql_rows(kinds), kinds, shapes, args=given)
-        self._variant_tensor, self._structure, self._sources = made._variant_tensor, made._structure, (made,)
-
-
-export("data.experimental.SqlDataset", "contrib.data.SqlDataset")(SqlDataset)

@@ -20,7 +20,7 @@ from tensorfleet import errors
 from tensorfleet.data.blocks import Block, Column, picked
 from tensorfleet.data.places import of_file
 from tensorfleet.io.records import RecordReader
-from tensorfleet.io.sources import Lines, Pieces
+from tensorfleet.io.sources import CsvRecords, Lines, Pieces
 from tensorfleet.ops import philox
 from tensorfleet.ops.memory import Recycler
 
@@ -145,7 +145,7 @@ class Counting(Run):
 
     def __init__(self, start: int, stop: int, step: int = 1) -> None:
         self._at, self._step = start, step
-        self._left = len(range(start, stop, step))
+        self._left = max(0, -((start - stop) // step))  # len(range(...)) has no room for the largest
 
     def next(self, n: int, step: Any) -> Block | None:
         """The next numbers."""
@@ -342,5 +342,5 @@ class Opener:
     options: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, name: bytes) -> Any:
-        made: Any = {"lines": Lines, "records": RecordReader, "pieces": Pieces}[self.kind]
+        made: Any = {"lines": Lines, "csv": CsvRecords, "records": RecordReader, "pieces": Pieces}[self.kind]
         return made(name, compression=self.compression, **dict(self.options))

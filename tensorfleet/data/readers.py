@@ -21,7 +21,7 @@ _LINE = Leaf(dtypes.string, TensorShape([]))
 
 
 def _names(filenames: Any) -> Tensor:
-    made = to_tensor(filenames, name="filenames")
+    made = to_tensor(filenames, preferred=dtypes.string, name="filenames")
     if made.dtype != dtypes.string:
         raise TypeError("`filenames` must be a `tf.data.Dataset` of `tf.string` elements.")
     return made if made.shape.rank == 1 else reshape(made, [-1], name="flat_filenames")
@@ -47,6 +47,8 @@ class _FileDataset(Dataset):
             )
             if names._structure.dtype != dtypes.string:
                 raise TypeError("`filenames` must be a `tf.data.Dataset` of `tf.string` elements.")
+            if names._structure.shape.rank not in (None, 0):
+                raise TypeError("`filenames` must be a `tf.data.Dataset` of scalar `tf.string` elements.")
             one = lambda name: make(reshape(name, [-1]))  # noqa: E731
             if parallel is None:
                 inner = names.flat_map(one)
@@ -132,3 +134,13 @@ def list_files(file_pattern: Any, shuffle: bool | None, seed: int | None) -> Dat
         )
         files = files.shuffle(count, seed=seed)
     return files
+
+
+@export("python.data.experimental.ops.matching_files.MatchingFilesDataset")
+class MatchingFilesDataset(Dataset):
+    """The names of the files that match patterns, in order; NotFoundError when there are none."""
+
+    def __init__(self, patterns: Any) -> None:
+        asked = to_tensor(patterns, dtypes.string, name="patterns")
+        self._variant_tensor, self._structure = apply("MatchingFilesDataset", asked), _LINE
+        self._sources = ()

@@ -329,10 +329,18 @@ class Unique(Through):
         while (block := self.source.next(n, step)) is not None:
             new = []
             for i, value in enumerate(block.columns[0]):
-                key = value if isinstance(value, bytes) else np.asarray(value).item()
+                key = _key(value)
                 if key not in self._seen:
                     self._seen.add(key)
                     new.append(i)
             if new:
                 return block.pick(new)
         return None
+
+
+def _key(value: Any) -> Any:
+    """What is the same for the same values only."""
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return value if isinstance(value, bytes) else array.item()
+    return array.shape, tuple(array.ravel().tolist())

@@ -18,7 +18,7 @@ from tensorfleet.feature_column.protocol import (
 )
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.scopes import get_collection, name_scope
+from tensorfleet.graph.scopes import GraphKeys, get_collection, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.cast import cast
 from tensorfleet.properties import readonly
@@ -70,7 +70,7 @@ class IndicatorColumn(DenseColumn, SequenceDenseColumn):
 
     @property
     def variable_shape(self) -> TensorShape:
-        return TensorShape([self.categorical_column.num_buckets])
+        return TensorShape([1, self.categorical_column.num_buckets])
 
     def transform(self, features: Features) -> Tensor:
         ids, weights = self.categorical_column.ids_and_weights(features)
@@ -115,8 +115,8 @@ class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
     def variable_shape(self) -> TensorShape:
         return TensorShape([self.dimension])
 
-    def transform(self, features: Features) -> tuple[SparseTensor, SparseTensor | None]:
-        return self.categorical_column.ids_and_weights(features)
+    def transform(self, features: Features) -> Any:
+        return features.get(self.categorical_column)
 
     def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
         _need(self, "embedding_column", sequence=False)
@@ -128,7 +128,7 @@ class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
         return Steps(found, _lengths(self, features))
 
     def _looked_up(self, features: Features, collections: Any, trainable: bool) -> Tensor:
-        ids, weights = features.get(self)
+        ids, weights = self.categorical_column.ids_and_weights(features)
         if features.state_manager is not None:
             table = features.state_manager.get_variable(self, name="embedding_weights")
         else:
@@ -153,14 +153,17 @@ class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
         )
 
     def _weights(self, collections: Any, trainable: bool) -> Any:
-        return find("get_variable")(
+        made = find("get_variable")(
             "embedding_weights",
             (self.categorical_column.num_buckets, self.dimension),
             dtypes.float32,
             self.initializer,
             trainable=self.trainable and trainable,
-            collections=collections,
         )
+        others = [c for c in collections or () if c != GraphKeys.GLOBAL_VARIABLES]
+        for part in made if hasattr(made, "_get_variable_list") else [made]:
+            find("add_to_collections")(others, part)
+        return made
 
 
 @dataclass(frozen=True)

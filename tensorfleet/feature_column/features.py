@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import control_dependencies
 from tensorfleet.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.control_flow import cond
@@ -56,12 +57,7 @@ class Features:
             raise ValueError(f"Feature (key: {key}) cannot have rank 0. Given: {value}")
         if rank is not None and rank > 1:
             return value
-        if isinstance(value, SparseTensor):
-            return _sparse_matrix(value) if rank == 1 else value
-        if rank == 1:
-            return apply("ExpandDims", value, -1)
-        is_vector = apply("Equal", apply("Rank", value), np.int32(1))
-        return cond(is_vector, lambda: apply("ExpandDims", value, -1), lambda: value)
+        return _matrix(value) if rank == 1 else _matrix_if_vector(key, value)
 
 
 class FeatureTransformationCache(Features):
@@ -74,9 +70,22 @@ class FeatureTransformationCache(Features):
         return Features.get(self.with_state(state_manager or self.state_manager), key)
 
 
-def _sparse_matrix(value: SparseTensor) -> SparseTensor:
+def _matrix_if_vector(key: str, value: Any) -> Any:
+    """A feature of which only the run tells how many dimensions it has."""
+    sparse = isinstance(value, SparseTensor)
+    rank = apply("Size", value.dense_shape) if sparse else apply("Rank", value)
+    text = f"Feature (key: {key}) cannot have rank 0. Given: {value}"
+    with control_dependencies([apply_op("Assert", apply("Less", np.int32(0), rank), [text])]):
+        is_vector = apply("Equal", rank, np.int32(1))
+    return cond(is_vector, lambda: _matrix(value), lambda: value)
+
+
+def _matrix(value: Any) -> Any:
+    """A vector as a matrix of one column."""
     from tensorfleet.ops.sparse_arrange import sparse_reshape
 
+    if not isinstance(value, SparseTensor):
+        return apply("ExpandDims", value, -1)
     count = apply("Reshape", value.dense_shape, np.array([1], np.int32))
     return sparse_reshape(value, apply("ConcatV2", [count, np.array([1], np.int64)], 0))
 

@@ -8,6 +8,7 @@ user's own defines.
 
 from __future__ import annotations
 
+import abc
 from typing import Any, NamedTuple
 
 from tensorfleet.feature_column.features import Features
@@ -65,6 +66,12 @@ class FeatureColumn:
 
     def create_state(self, state_manager: Any) -> None:
         """Makes the column's variables, if it has any."""
+
+    def __lt__(self, other: Any) -> bool:
+        return str(self) < str(other)  # dictionaries by columns and names are sorted
+
+    def __gt__(self, other: Any) -> bool:
+        return str(self) > str(other)
 
 
 class DenseColumn(FeatureColumn):
@@ -166,3 +173,28 @@ class CategoricalColumn(FeatureColumn):
     def get_sparse_tensors(self, transformation_cache: Features, state_manager: Any) -> Ids:
         """`ids_and_weights`, with variables from `state_manager`."""
         return Ids(*self.ids_and_weights(transformation_cache.with_state(state_manager)))
+
+
+class _SideBySide(abc.ABCMeta):
+    """Of a protocol under several names: a class may have all of them as bases, and a column of one is one of each."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        protocol = cls.__dict__.get("_protocol")
+        return super().__instancecheck__(instance) if protocol is None else isinstance(instance, protocol)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        protocol = cls.__dict__.get("_protocol")
+        return super().__subclasscheck__(subclass) if protocol is None else issubclass(subclass, protocol)
+
+
+def _under_another_name(protocol: type, name: str) -> type:
+    described = {"_protocol": protocol, "__doc__": protocol.__doc__, "__module__": __name__}
+    return _SideBySide(name, (protocol,), described)
+
+
+#: the classes of columns as libraries derive theirs from them, often from the old and the new one of a kind at once
+NAMED = {
+    name: _under_another_name(protocol, name)
+    for protocol in (FeatureColumn, DenseColumn, SequenceDenseColumn, CategoricalColumn)
+    for name in (protocol.__name__, f"_{protocol.__name__}")
+}

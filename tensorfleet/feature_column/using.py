@@ -138,7 +138,7 @@ def summed(
     options: dict[str, Any] = dict(trainable=trainable, collections=all_collections(collections))
     batch, sums = Features(features), []
     for column in columns:
-        with find("variable_scope")(None, default_name=column.name):
+        with find("variable_scope")(None, default_name=column.var_scope_name):
             before = len(find("global_variables")())
             sums.append(_weighted_sum(column, batch, units, combiner, options))
             if to_vars is not None:

@@ -106,8 +106,9 @@ def recompute_grad(f: Callable) -> Callable:
 
         def gradient(*grads: Any, variables: Any = ()) -> Any:
             with control_dependencies([g for g in grads if g is not None]):
-                again = f(*args)
-            found = gradients(again, [*args, *variables], list(grads))
+                fresh = [apply("Identity", a) for a in args]  # one tensor may have been given twice
+                again = f(*fresh)
+            found = gradients(again, [*fresh, *variables], list(grads))
             return (found[: len(args)], found[len(args) :]) if variables else found
 
         return result, gradient

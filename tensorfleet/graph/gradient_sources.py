@@ -44,4 +44,7 @@ def _captured(graph: Any, tensor: Tensor) -> Tensor | None:
     if outer is None:
         return None
     around = _captured(outer, tensor)
-    return None if around is None else graph.captures.get(around)
+    if around is None:
+        return None
+    copied = graph._copied.get(around._op)  # as constants are
+    return graph.captures.get(around) if copied is None else copied._outputs[around._value_index]

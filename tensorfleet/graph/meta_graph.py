@@ -249,6 +249,8 @@ def import_meta_graph_def(
 
     if isinstance(meta_graph_or_file, (str, bytes, os.PathLike)):
         meta = read_meta_graph_file(os.fsdecode(meta_graph_or_file))
+    elif isinstance(meta_graph_or_file, MetaGraphDef):
+        meta = meta_graph_or_file  # the caller finds in it what the nodes leave out
     else:
         meta = MetaGraphDef.FromString(meta_graph_or_file.SerializeToString())
     if unbound_inputs_col_name:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet import dtypes, errors
 from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.checking import LARGEST_CONSTANT, check_tensor
@@ -59,6 +59,9 @@ def proto_of(value: Any) -> Any:
     proto.dtype = kind.as_datatype_enum
     if kind == dtypes.string:
         proto.string_val.extend(array.ravel().tolist())
+        return proto
+    if kind == dtypes.variant:
+        _write_variants(proto, array)
         return proto
     if array.size != 1 and kind.name in _RAW:
         proto.tensor_content = np.ascontiguousarray(array).tobytes()
@@ -125,6 +128,14 @@ def _content_at(data: bytes) -> tuple[int, int] | None:
     return None
 
 
+def _write_variants(proto: Any, array: np.ndarray) -> None:
+    """Writes what has a written form, such as the place of an iterator."""
+    for value in array.ravel().tolist():
+        if not isinstance(value, bytes):
+            raise errors.invalid(f"A variant that holds a {type(value).__name__} cannot be written.")
+        proto.variant_val.add(type_name="bytes", metadata=value)
+
+
 def _write_values(proto: Any, kind: DType, array: np.ndarray) -> None:
     """Writes each element into the field of its type."""
     field = _FIELDS[kind.name]
@@ -146,6 +157,10 @@ def array_of(tensor: Any, content: memoryview | None = None) -> np.ndarray:
     """The numpy array that a `TensorProto` holds; its raw bytes may be beside it."""
     content = tensor.tensor_content if content is None else content
     kind = dtypes.as_dtype(tensor.dtype).base_dtype
+    if kind == dtypes.variant:
+        held = np.empty(len(tensor.variant_val), object)
+        held[:] = [v.metadata for v in tensor.variant_val]
+        return held.reshape(tuple(d.size for d in tensor.tensor_shape.dim))
     if kind.name not in _FIELDS:
         raise ValueError(f"A TensorProto cannot hold values of type {kind.name}.")
     count = check_tensor(tensor)
@@ -154,8 +169,8 @@ def array_of(tensor: Any, content: memoryview | None = None) -> np.ndarray:
         if count * kind.np_dtype.itemsize != len(content):
             raise ValueError(f"{len(content)} bytes for a constant of {kind.name} with shape {shape}.")
         return np.frombuffer(content, kind.np_dtype).reshape(shape).copy()
-    held = np.dtype(np.uint16) if kind in (dtypes.float16, dtypes.bfloat16) else kind.np_dtype
-    if count * held.itemsize > LARGEST_CONSTANT:
+    stored = np.dtype(np.uint16) if kind in (dtypes.float16, dtypes.bfloat16) else kind.np_dtype
+    if count * stored.itemsize > LARGEST_CONSTANT:
         raise ValueError(f"A constant of {kind.name} with shape {shape} is too large.")
     values = list(getattr(tensor, _FIELDS[kind.name]))
     if kind.is_complex:
@@ -163,7 +178,7 @@ def array_of(tensor: Any, content: memoryview | None = None) -> np.ndarray:
         values = list(pairs[:, 0] + 1j * pairs[:, 1])
     # A short list repeats its last value; an empty one is all zeros.
     last = values[-1] if values else b"" if kind == dtypes.string else 0
-    flat = np.full(count, last, held)
+    flat = np.full(count, last, stored)
     few = values[:count]
     flat[: len(few)] = few
     return flat.view(kind.np_dtype).reshape(shape)

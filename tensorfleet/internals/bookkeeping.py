@@ -112,27 +112,29 @@ class GroupLock:
         if num_groups < 1:
             raise ValueError(f"num_groups must be a positive integer, got {num_groups}")
         self._ready = threading.Condition()
-        self._members = [0] * num_groups
+        self._group_member_counts = [0] * num_groups
 
     def acquire(self, group_id: int) -> None:
         """Enters a group, once no other has members."""
         self._check(group_id)
         with self._ready:
-            self._ready.wait_for(lambda: not any(n for g, n in enumerate(self._members) if g != group_id))
-            self._members[group_id] += 1
+            self._ready.wait_for(
+                lambda: not any(n for g, n in enumerate(self._group_member_counts) if g != group_id)
+            )
+            self._group_member_counts[group_id] += 1
 
     def release(self, group_id: int) -> None:
         """Leaves a group."""
         self._check(group_id)
         with self._ready:
-            self._members[group_id] -= 1
-            if not self._members[group_id]:
+            self._group_member_counts[group_id] -= 1
+            if not self._group_member_counts[group_id]:
                 self._ready.notify_all()
 
     def _check(self, group_id: int) -> None:
-        if not 0 <= group_id < len(self._members):
+        if not 0 <= group_id < len(self._group_member_counts):
             raise ValueError(
-                f"group_id must be between 0 and num_groups ({len(self._members)}), got {group_id}"
+                f"group_id must be between 0 and num_groups ({len(self._group_member_counts)}), got {group_id}"
             )
 
     @contextmanager

@@ -71,7 +71,6 @@ _COLUMNS = {
         WeightedCategoricalColumn
     """,
     "dense_columns": "EmbeddingColumn IndicatorColumn SharedEmbeddingColumn",
-    "protocol": "CategoricalColumn DenseColumn FeatureColumn",
     "sequences": "SequenceCategoricalColumn",
 }
 
@@ -87,6 +86,16 @@ for _names in _COLUMNS.values():
         publish_lazily(_column, f"python.feature_column.feature_column._{_name}")
         for _place in ("feature_column_v2", "feature_column_lib"):
             publish_lazily(_column, f"python.feature_column.{_place}.{_name}")
+
+
+def _protocol(full: str) -> Any:
+    return importlib.import_module("tensorfleet.feature_column.protocol").NAMED[full.rpartition(".")[2]]
+
+
+for _name in ("CategoricalColumn", "DenseColumn", "FeatureColumn", "SequenceDenseColumn"):
+    publish_lazily(_protocol, f"python.feature_column.feature_column._{_name}")
+    for _place in ("feature_column_v2", "feature_column_lib"):
+        publish_lazily(_protocol, f"python.feature_column.{_place}.{_name}")
 for _name in ["bucketized", "crossed", "embedding", "indicator", "numeric", "weighted_categorical"]:
     publish_lazily(
         lambda full: find(f"feature_column.{full.rpartition('.')[2].lstrip('_')}"),
@@ -106,14 +115,12 @@ _PARTS_OF_COLUMNS = {
         "_LinearModel": "layers.LinearModel",
         "InputLayer": "layers.InputLayer",
         "_SequenceCategoricalColumn": "sequences.SequenceCategoricalColumn",
-        "_SequenceDenseColumn": "protocol.SequenceDenseColumn",
     },
     "feature_column_v2": {
         "FeatureTransformationCache": "features.FeatureTransformationCache",
         "StateManager": "state.StateManager",
         "_StateManagerImpl": "state.LayerState",
         "_transform_features_v2": "layers.transform_features_v2",
-        "SequenceDenseColumn": "protocol.SequenceDenseColumn",
     },
     "sequence_feature_column": {
         "SequenceNumericColumn": "sequences.SequenceNumericColumn",

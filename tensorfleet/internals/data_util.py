@@ -5,30 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import dtypes, nest
+from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
-from tensorfleet.internals import nest as more_nest
+from tensorfleet.internals import data_nest as nest
 from tensorfleet.shapes import TensorShape, as_shape
 
 _UTIL, _OPS = "python.data.util.", "python.data.ops."
 _EXPERIMENTAL = "python.data.experimental.ops."
-
-
-@export(_UTIL + "random_seed.get_seed")
-def get_seed(seed: Any) -> tuple[Tensor, Tensor]:
-    """The two seeds of a dataset as int64 tensors: zeros when there is none, and never both of a given one."""
-    first, second = find("get_seed")(seed)
-    one = to_tensor(0 if first is None else first, dtypes.int64, name="seed")
-    if second is None:
-        return one, to_tensor(0, dtypes.int64, name="seed2")
-    two = to_tensor(second, dtypes.int64)
-    zero = to_tensor(0, dtypes.int64)
-    both = apply("LogicalAnd", apply("Equal", one, zero), apply("Equal", two, zero))
-    return one, apply("Select", both, to_tensor(2**31 - 1, dtypes.int64), two, name="seed2")
 
 
 @export(_UTIL + "convert.optional_param_to_tensor")
@@ -89,7 +76,7 @@ def as_dense_types(types: Any, classes: Any) -> Any:
 @export(_UTIL + "sparse.as_dense_shapes")
 def as_dense_shapes(shapes: Any, classes: Any) -> Any:
     """Shapes, unknown for what is sparse."""
-    flat = [s if isinstance(s, TensorShape) else as_shape(s) for s in _shapes_up_to(classes, shapes)]
+    flat = [s if isinstance(s, TensorShape) else as_shape(s) for s in nest._up_to(classes, shapes)]
     found = [
         TensorShape(None) if c is SparseTensor else s
         for s, c in zip(flat, nest.flatten(classes), strict=True)
@@ -97,8 +84,44 @@ def as_dense_shapes(shapes: Any, classes: Any) -> Any:
     return nest.pack_sequence_as(classes, found)
 
 
-def _shapes_up_to(classes: Any, shapes: Any) -> list:
-    return more_nest.flatten_up_to(classes, shapes, check_types=False)
+@export(_UTIL + "sparse.serialize_sparse_tensors", _UTIL + "sparse.serialize_many_sparse_tensors")
+def serialize_sparse_tensors(tensors: Any) -> Any:
+    """The components of an element, with variants for what is sparse."""
+
+    def carried(tensor: Any) -> Any:
+        if not isinstance(tensor, SparseTensor):
+            return tensor
+        return apply("FleetSparseToVariant", tensor.indices, tensor.values, tensor.dense_shape)
+
+    return nest.map_structure(carried, tensors)
+
+
+@export(_UTIL + "sparse.deserialize_sparse_tensors")
+def deserialize_sparse_tensors(tensors: Any, types: Any, shapes: Any, classes: Any) -> Any:
+    """The components of an element from what `serialize_sparse_tensors` made of them."""
+    flat = []
+    rows = zip(*map(nest.flatten, (tensors, types, classes)), nest._up_to(classes, shapes), strict=True)
+    for tensor, kind, of, shape in rows:
+        if of is SparseTensor:
+            tensor = SparseTensor(*apply("FleetVariantToSparse", tensor, Tvalues=kind, shape=as_shape(shape)))
+        flat.append(tensor)
+    return nest.pack_sequence_as(types, flat)
+
+
+@export(_UTIL + "traverse.obtain_all_variant_tensor_ops")
+def obtain_all_variant_tensor_ops(dataset: Any) -> list:
+    """The operations that made a dataset and those it is made from."""
+    found: list = []
+    queue = [dataset._variant_tensor.op]
+    seen = set(queue)
+    while queue:
+        op = queue.pop(0)
+        if op.outputs[0].dtype == dtypes.variant:
+            found.append(op)
+        before = [t.op for t in op.inputs if t.op not in seen]
+        seen.update(before)
+        queue += dict.fromkeys(before)
+    return found
 
 
 # -- options ---------------------------------------------------------------------------------------------
@@ -231,5 +254,3 @@ for _name in ("FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"):
     publish(find(f"data.{_name}"), f"{_OPS}readers.{_name}V2")
 for _name in ("TensorStructure", "SparseTensorStructure", "TensorArrayStructure", "RaggedTensorStructure"):
     publish(find(f"data.experimental.{_name}"), f"{_UTIL}structure._{_name}")
-for _function in (more_nest.assert_shallow_structure, more_nest.flatten_up_to, more_nest.map_structure_up_to):
-    publish(_function, f"{_UTIL}nest.{_function.__name__}")

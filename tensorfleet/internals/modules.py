@@ -157,7 +157,7 @@ _MODULES = {
     "sysconfig": "platform.sysconfig",
     "test": "eager.test platform.benchmark platform.googletest platform.test",
     "compat": "util.compat",
-    "nest": "data.util.nest util.nest",
+    "nest": "util.nest",
     "data": """
         data.ops.dataset_ops data.ops.iterator_ops data.ops.multi_device_iterator_ops data.ops.optional_ops
         data.ops.readers data.util.convert data.util.options data.util.sparse data.util.structure

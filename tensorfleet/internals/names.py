@@ -86,7 +86,7 @@ _ALIASES = """
     layers.BatchNormalization: layers.normalization.BatchNorm
     layers.batch_normalization: layers.normalization.batch_norm
     data.Dataset: data.ops.dataset_ops.DatasetV1Adapter data.ops.dataset_ops.DatasetV2
-    nest.is_nested: data.util.nest.is_sequence util.nest.is_sequence_or_composite
+    nest.is_nested: util.nest.is_sequence_or_composite
     device: framework.ops.device_v2
     set_random_seed: framework.random_seed.set_seed
     get_static_value: framework.tensor_util.constant_value
@@ -96,6 +96,7 @@ _ALIASES = """
     contrib.stateless.stateless_random_normal: ops.stateless_random_ops.stateless_random_normal
     summary.FileWriterCache: training.summary_io.SummaryWriterCache
     summary.FileWriter: training.summary_io.SummaryWriter
+    train.summary_iterator: training.summary_io.summary_iterator
     IndexedSlices: framework.indexed_slices.IndexedSlices
     convert_to_tensor_or_indexed_slices: framework.indexed_slices.convert_to_tensor_or_indexed_slices
     linalg.expm: ops.linalg.linalg_impl.matrix_exponential
@@ -116,6 +117,7 @@ _ALIASES = """
     config.experimental_run_functions_eagerly: eager.def_function.run_functions_eagerly
     set_random_seed: eager.context.set_global_seed
     keras.layers.DenseFeatures: feature_column.dense_features.DenseFeatures
+    feature_column.make_parse_example_spec: feature_column.feature_column_v2.make_parse_example_spec_v2
     config.optimizer.get_jit: framework.config.get_optimizer_jit
     config.optimizer.set_jit: framework.config.set_optimizer_jit
     config.optimizer.get_experimental_options: framework.config.get_optimizer_experimental_options
@@ -149,6 +151,8 @@ publish(initializers._float, "python.ops.init_ops._assert_float_dtype")
 for _dtype in dtypes._BY_ENUM.values():
     publish(_dtype, f"python.framework.dtypes.{_dtype.name}")
 publish(dtypes._BY_ENUM, "python.framework.dtypes._INTERN_TABLE")
+publish(dtypes.bfloat16.as_numpy_dtype, "python.framework.dtypes._np_bfloat16")
+publish("plugins", "python.summary.writer.writer._PLUGINS_DIR")
 publish(
     {
         d.as_datatype_enum: d.name

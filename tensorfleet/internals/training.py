@@ -159,7 +159,6 @@ class CheckpointedOp:
                 key_dtype=dtypes.string,
                 value_dtype=dtypes.float32,
                 name=name,
-                shared_name=name,
             )
         self.table_ref = table_ref
         self._name = name

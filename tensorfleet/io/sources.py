@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import re
 from typing import Any, BinaryIO
 
 from tensorfleet import errors
@@ -119,6 +120,71 @@ class Lines(_Source):
             text = text.replace(b"\r", b"")
         self._lines = text.split(b"\n")
         self._lines.reverse()
+
+
+class CsvRecords(Lines):
+    """The records of a CSV file: lines that end with a newline, a carriage return or both, outside of quotes."""
+
+    def __init__(
+        self, path: Any, compression: str = "", skip: int = 0, delimiter: bytes = b",", quotes: bool = True
+    ) -> None:
+        self._quotes = quotes
+        self._ends = re.compile(b"[\\r\\n" + re.escape(delimiter) + b"]")
+        super().__init__(path, compression, skip)
+        if skip and not self._given:
+            raise errors.invalid(f"Can't read header of file {self.path}")
+
+    def offset_of(self, index: int) -> int:
+        """Where in the file, unpacked, a record starts. Reads the file again."""
+        with errors_about(self.path), open(self.path, "rb") as file:
+            stream, text = inflated(file, self._compression), b""
+            while data := stream.read(_CHUNK):
+                text += data
+        at = 0
+        for _ in range(index + self._skipped):
+            at = self._end(text, at)[1]
+        return at
+
+    def _fill(self) -> None:
+        data = self._stream.read(_CHUNK)
+        self._ended = not data
+        text, at = self._rest + data, 0
+        if not (b"\r" in text or (self._quotes and b'"' in text)):
+            *found, self._rest = text.split(b"\n")
+        else:
+            found = []
+            while (cut := self._end(text, at))[1] > at:
+                found.append(text[at : cut[0]])
+                at = cut[1]
+            self._rest = text[at:]
+        if self._ended and self._rest:
+            found.append(self._rest)
+        self._lines = found[::-1]
+
+    def _end(self, text: bytes, start: int) -> tuple[int, int]:
+        """Where the record ends that starts there, and where the next one starts; `start` while that is not known."""
+        at = start
+        while True:
+            if self._quotes and text[at : at + 1] == b'"':
+                at = _behind_quotes(text, at)
+            end = self._ends.search(text, at)
+            if end is None:
+                return (len(text), len(text)) if self._ended else (start, start)
+            if end.group() not in b"\r\n":
+                at = end.end()
+                continue
+            both = text.startswith(b"\r\n", end.start())
+            if end.group() == b"\r" and end.end() == len(text) and not self._ended:
+                return start, start  # the newline may come next
+            return end.start(), end.end() + both
+
+
+def _behind_quotes(text: bytes, at: int) -> int:
+    """Where a quoted field is over: behind the first quote that is not doubled."""
+    at = text.find(b'"', at + 1)
+    while at >= 0 and text[at + 1 : at + 2] == b'"':
+        at = text.find(b'"', at + 2)
+    return len(text) if at < 0 else at + 1
 
 
 class Pieces(_Source):

@@ -11,6 +11,7 @@ from tensorfleet import dtypes, nest
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.control_flow import cond
 from tensorfleet.ops.functional import map_fn
@@ -34,8 +35,12 @@ def _numbered(branch_fns: Any) -> list[tuple[int, Callable]]:
             raise TypeError(f"key must be a Python `int`, got {type(number)}")
         if not callable(fn):
             raise TypeError(f"fn for key {number} must be callable.")
-    if len({number for number, _ in pairs}) < len(pairs):
-        raise ValueError("branch indices in branch_fns must be unique.")
+    numbers = sorted(number for number, _ in pairs)
+    if numbers != list(range(len(pairs))):
+        found = ",".join(map(str, numbers))
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found {{{found}}}"
+        )
     return sorted(pairs, key=lambda pair: pair[0])
 
 
@@ -44,6 +49,10 @@ def switch_case(
     branch_index: Any, branch_fns: Any, default: Callable | None = None, name: str = "switch_case"
 ) -> Any:
     """What the function with number `branch_index` gives; `default`, or the last one, for other numbers."""
+    if not isinstance(branch_index, Tensor):
+        raise TypeError(f"branch_index must a Tensor, got {type(branch_index)}")
+    if not branch_index.dtype.is_integer:
+        raise TypeError(f"branch_index must an integer Tensor, got {branch_index.dtype}")
     pairs = _numbered(branch_fns)
     with name_scope(name, "switch_case", [branch_index]):
         index = to_tensor(branch_index, dtypes.int32, name="branch_index")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -20,12 +21,17 @@ from tensorfleet.ops.string_buffers import MANY, ZEROS, Buffer, decimals
 from tensorfleet.shapes import TensorShape
 
 
-def _csv_shapes(op: Operation) -> list[TensorShape]:
-    for t in op._inputs[1:]:
+def check_defaults(defaults: Sequence[Tensor]) -> None:
+    """ValueError where the default of a column is more than one value."""
+    for t in defaults:
         if t.shape.rank is not None and t.shape.rank > 1:
             raise ValueError(f"Shape must be at most rank 1 but is rank {t.shape.rank}")
         if t.shape.rank == 1 and (t.shape.as_list()[0] or 0) > 1:
             raise ValueError("Shape of a default must be a length-0 or length-1 vector, or a scalar.")
+
+
+def _csv_shapes(op: Operation) -> list[TensorShape]:
+    check_defaults(op._inputs[1:])
     return [op._inputs[0].shape] * len(op._outputs)
 
 
@@ -62,9 +68,15 @@ def _decode_csv(
 
 
 def csv_table(
-    lines: list[bytes], given: list[tuple], delimiter: bytes, quotes: bool, selected: list[int], na: bytes
+    lines: list[bytes],
+    given: list[tuple],
+    delimiter: bytes,
+    quotes: bool,
+    selected: list[int],
+    na: bytes,
+    blank: int = 0,
 ) -> list[np.ndarray]:
-    """The columns of CSV lines as values, each of a type and with a default."""
+    """The columns of CSV lines as values, each of a type and with a default; `blank` fields has an empty line."""
     width = len(given)
     buffer = None if selected or na or len(lines) * width < MANY else _fields(lines, width, delimiter)
     read = {} if buffer is None else _decimal_columns(buffer, given, len(lines))
@@ -74,7 +86,7 @@ def csv_table(
             found.append(read[i])
             continue
         if columns is None:
-            columns = _csv_columns(lines, width, delimiter, quotes, selected)
+            columns = _csv_columns(lines, width, delimiter, quotes, selected, blank)
         found.append(_csv_column(i, columns[i], dtype, default, na))
     return found
 
@@ -112,7 +124,7 @@ def _fields(lines: list[bytes], width: int, delimiter: bytes) -> Buffer | None:
 
 
 def _csv_columns(
-    lines: list[bytes], width: int, delimiter: bytes, quotes: bool, selected: list[int]
+    lines: list[bytes], width: int, delimiter: bytes, quotes: bool, selected: list[int], blank: int
 ) -> list[list[bytes]]:
     """The fields of CSV lines, by column."""
     text = b"\n".join(lines)
@@ -123,8 +135,8 @@ def _csv_columns(
         rows = [[row[i] for i in selected if i < len(row)] for row in rows]
         wanted = len(selected)
     for i, row in enumerate(rows):
-        if len(row) != wanted or not lines[i]:
-            have = len(row) if lines[i] else 0
+        have = len(row) if lines[i] else blank
+        if have != wanted:
             raise invalid(f"Expect {wanted} fields but have {have} in record {i}")
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(wanted)]
 

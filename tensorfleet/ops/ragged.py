@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes
-from tensorfleet.api import export
+from tensorfleet.api import export, find
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
-from tensorfleet.graph.convert import convert_to_tensor, make_array, to_tensor
+from tensorfleet.graph.convert import convert_to_tensor, to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.basic import placeholder
-from tensorfleet.ops.checks import assert_equal
+from tensorfleet.ops.checks import assert_equal, assert_less
 from tensorfleet.ops.common import tensor_list, vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank_at_least, same_dimension
@@ -111,124 +111,7 @@ def _ragged_range(ctx: Any, starts: Any, limits: Any, deltas: Any, *, Tsplits: D
 not_differentiable("RaggedRange")
 
 
-# -- from lists --------------------------------------------------------------------------------------
-
-
-def _depth(values: Any) -> int:
-    """How deep the scalars of nested lists are; ValueError when they are not all as deep."""
-    if not isinstance(values, (list, tuple, np.ndarray)):
-        return 0
-    inside = {_depth(v) for v in values if not (isinstance(v, (list, tuple)) and not _leaves(v))}
-    if len(inside) > 1:
-        raise ValueError("all scalar values must have the same nesting depth")
-    empty = max((_nesting(v) for v in values), default=0)
-    return 1 + max([*inside, empty])
-
-
-def _nesting(values: Any) -> int:
-    if not isinstance(values, (list, tuple)):
-        return 0
-    return 1 + max((_nesting(v) for v in values), default=0)
-
-
-def _scalar_depth(values: Any) -> int:
-    """How deep the first scalar of nested lists is."""
-    if not isinstance(values, (list, tuple)):
-        return 0
-    return 1 + next(_scalar_depth(v) for v in values if _leaves(v))
-
-
-def _leaves(values: Any) -> bool:
-    if not isinstance(values, (list, tuple)):
-        return True
-    return any(_leaves(v) for v in values)
-
-
-def _check(pylist: Any, ragged_rank: Any, inner_shape: Any) -> None:
-    wrong = f"Invalid pylist={pylist!r}: incompatible with"
-    if isinstance(pylist, (RaggedTensor, RaggedTensorValue)):
-        raise TypeError("pylist may not be a RaggedTensor or RaggedTensorValue.")
-    if not isinstance(pylist, (list, tuple)) and np.ndim(pylist) == 0:
-        if ragged_rank:
-            raise ValueError(f"{wrong} ragged_rank={ragged_rank}")
-        if inner_shape:
-            raise ValueError(f"{wrong} dim(inner_shape)={len(inner_shape)}")
-        return
-    if ragged_rank is not None and ragged_rank < 0:
-        raise ValueError(f"Invalid ragged_rank={ragged_rank!r}: must be nonnegative")
-    depth = _depth(pylist)
-    if _leaves(pylist) and _nesting(pylist) > _scalar_depth(pylist):
-        raise ValueError(
-            f"Invalid pylist={pylist!r}: empty list nesting is greater than scalar value nesting"
-        )
-    if (
-        None not in (ragged_rank, inner_shape)
-        and ragged_rank + len(inner_shape) + 1 != depth
-        and _leaves(pylist)
-    ):
-        raise ValueError(f"{wrong} ragged_rank={ragged_rank} and dim(inner_shape)={len(inner_shape)}")
-
-
-def _partitioned(pylist: Any, ragged_rank: Any, inner_shape: Any) -> tuple[list, list[list[int]], int]:
-    """(innermost rows, splits of each dimension, depth of the scalars)."""
-    _check(pylist, ragged_rank, inner_shape)
-    if not isinstance(pylist, (list, tuple, np.ndarray)):
-        return pylist, [], 0
-    depth = _depth(pylist)
-    rank = ragged_rank if ragged_rank is not None else max(depth - 1 - len(inner_shape or ()), 0)
-    if rank > depth - 1 and _leaves(pylist):
-        raise ValueError(
-            f"pylist has scalar values depth {depth}, but ragged_rank={rank} requires scalar value depth greater than "
-            f"{rank}"
-        )
-    rows, nested = pylist, []
-    for _ in range(rank):
-        nested.append([0, *np.cumsum([len(r) for r in rows]).tolist()])
-        rows = [v for r in rows for v in r]
-    return list(rows), nested, depth
-
-
-def _flat(rows: Any, dtype: Any, inner_shape: Any) -> np.ndarray:
-    kind = None if dtype is None else dtypes.as_dtype(dtype)
-    if isinstance(rows, list) and not rows:
-        return np.zeros((0, *(inner_shape or ())), (kind or dtypes.float32).np_dtype)
-    return make_array(rows, kind)
-
-
-@export("ragged.constant")
-def constant(
-    pylist: Any,
-    dtype: Any = None,
-    ragged_rank: Any = None,
-    inner_shape: Any = None,
-    name: str | None = None,
-    row_splits_dtype: Any = dtypes.int64,
-) -> Any:
-    """A constant of nested lists whose lengths may differ."""
-    with name_scope(name, "RaggedConstant"):
-        rows, nested, _ = _partitioned(pylist, ragged_rank, inner_shape)
-        made: Any = to_tensor(_flat(rows, dtype, inner_shape), name="values" if nested else None)
-        kind = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
-        for splits in reversed(nested):
-            made = RaggedTensor._of(made, to_tensor(np.array(splits, kind)))
-        return made
-
-
-@export("ragged.constant_value")
-def constant_value(
-    pylist: Any,
-    dtype: Any = None,
-    ragged_rank: Any = None,
-    inner_shape: Any = None,
-    row_splits_dtype: Any = "int64",
-) -> Any:
-    """A `RaggedTensorValue` (or an array) of nested lists whose lengths may differ."""
-    rows, nested, _ = _partitioned(pylist, ragged_rank, inner_shape)
-    made: Any = _flat(rows, dtype, inner_shape) if dtype is not None else np.array(rows)
-    kind = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
-    for splits in reversed(nested):
-        made = RaggedTensorValue(made, np.array(splits, kind))
-    return made
+# -- fed and made from other tensors ---------------------------------------------------------------
 
 
 @export("ragged.placeholder")
@@ -240,9 +123,6 @@ def ragged_placeholder(dtype: Any, ragged_rank: int, value_shape: Any = None, na
         for i in reversed(range(ragged_rank)):
             made = RaggedTensor._of(made, placeholder(dtypes.int64, [None], f"row_splits_{i}"))
         return made
-
-
-# -- from other tensors ------------------------------------------------------------------------------
 
 
 @export("ragged.range")
@@ -309,14 +189,37 @@ def stack_dynamic_partitions(
 ) -> RaggedTensor:
     """The rows of `data` sorted by the numbers in `partitions`, those of one number as one row."""
     with name_scope(name, "SegmentStack"):
-        rows = to_tensor(partitions, name="partitions")
-        if rows.shape.rank != 1:
-            raise ValueError("partitions must be a vector here.")
-        order = apply("TopKV2", apply("Neg", rows), apply("Size", rows), sorted=True)[1]
-        values = apply("GatherV2", to_tensor(data), order, 0)
-        total = apply("Cast", to_tensor(num_partitions), DstT=rows.dtype.base_dtype)
-        splits = segment_ids_to_row_splits(apply("GatherV2", rows, order, 0), total)
-        return RaggedTensor._of(values, splits)
+        data = convert_to_tensor_or_ragged_tensor(data, name="data")
+        rows = convert_to_tensor_or_ragged_tensor(partitions, name="partitions")
+        total = to_tensor(num_partitions, rows.dtype.base_dtype, name="num_partitions")
+        rank = rows.shape.rank
+        if rank is None:
+            raise ValueError("partitions must have known rank.")
+        total.shape.assert_has_rank(0)
+        rows.shape.assert_is_compatible_with(data.shape[:rank])
+        if rank == 0:
+            row = apply("ExpandDims", rows, 0)
+            return RaggedTensor._of(find("stack")([data]), segment_ids_to_row_splits(row, total))
+        if rank > 1:
+            return _stacked_below(data, rows, total)
+        order = find("argsort")(rows, stable=True)
+        ordered = apply("GatherV2", rows, order, 0)
+        text = "partitions must be less than num_partitions"
+        with control_dependencies([assert_less(ordered[-1:], total, message=text)]):
+            return RaggedTensor._of(find("gather")(data, order), segment_ids_to_row_splits(ordered, total))
+
+
+def _stacked_below(data: Any, rows: Any, total: Any) -> RaggedTensor:
+    """Of partitions with several dimensions, those of all rows."""
+    if not isinstance(data, RaggedTensor):
+        data = RaggedTensor.from_tensor(data, ragged_rank=1, row_splits_dtype=rows.dtype)
+    if not isinstance(rows, RaggedTensor):
+        rank = max(data.ragged_rank, rows.shape.rank - 1)
+        rows = RaggedTensor.from_tensor(rows, ragged_rank=rank, row_splits_dtype=rows.dtype)
+    splits = apply("Cast", rows.row_splits, DstT=data.row_splits.dtype)
+    text = "data and partitions have incompatible ragged shapes"
+    with control_dependencies([assert_equal(data.row_splits, splits, message=text)]):
+        return stack_dynamic_partitions(data.values, rows.values, total)
 
 
 @export("python.ops.ragged.ragged_tensor.convert_to_tensor_or_ragged_tensor")

@@ -24,7 +24,7 @@ from tensorfleet.ops.reduce import reduce_all
 from tensorfleet.shapes import TensorShape
 
 _DEFAULT_GRAPH_SEED = 87654321
-_MAX_SEED = 2**31 - 1
+MAX_SEED = 2**31 - 1
 
 
 @export("get_seed", "random.get_seed")
@@ -39,9 +39,9 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         seeds = _DEFAULT_GRAPH_SEED, op_seed
     else:
         return None, None
-    first, second = (int(s) % _MAX_SEED for s in seeds)
+    first, second = (int(s) % MAX_SEED for s in seeds)
     # Both zero would ask for a random start.
-    return (0, _MAX_SEED) if (first, second) == (0, 0) else (first, second)
+    return (0, MAX_SEED) if (first, second) == (0, 0) else (first, second)
 
 
 def seeds(seed: int | None) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def ends(stage: Stage) -> list[Operation]:
     for op in stage.ops:
         needed.update(t._op for t in op._inputs)
         needed.update(op._control_inputs)
-    return [op for op in stage.ops if op not in needed and not standing(op)]
+    return [op for op in stage.ops if op not in needed]
 
 
 def elsewhere(
@@ -116,8 +116,8 @@ class _Partition:
         self.delayed = self._delayed()
 
     def _implied(self, op: Operation) -> bool:
-        """Variables and handles are no work: they come with the stages that use them, unless sent elsewhere."""
-        if not standing(op):
+        """Variables and handles are no work: they come with the stages that use them, unless asked for or sent elsewhere."""
+        if not standing(op) or op in self.plan.targets:
             return False
         task = self.tasks[op]
         return not any(

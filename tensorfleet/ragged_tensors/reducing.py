@@ -139,12 +139,8 @@ def reduce_mean(
         ones = input_tensor.with_flat_values(apply("OnesLike", input_tensor.flat_values))
         count = reduce_sum(ones, *given)
         if isinstance(total, RaggedTensor):
-            return total.with_flat_values(_ratio(total.flat_values, count.flat_values))
-        return _ratio(total, count)
-
-
-def _ratio(total: Tensor, count: Tensor) -> Tensor:
-    return apply("Div" if total.dtype.is_integer else "RealDiv", total, count)
+            return total.with_flat_values(total.flat_values / count.flat_values)
+        return total / count
 
 
 def _logical(name: str, number: Callable) -> Callable:

@@ -32,6 +32,9 @@ class NamedObject:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._obj(*args, **kwargs)
 
+    def __iter__(self) -> Any:
+        return iter(self._obj)
+
     def __repr__(self) -> str:
         return self._name
 

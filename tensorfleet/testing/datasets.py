@@ -151,7 +151,7 @@ class DatasetTestBase(TestCase):
     def structuredElement(self, structure: Any, shape: Any = None, dtype: Any = dtypes.int64) -> Any:
         """What such a dataset gives."""
         if structure is None:
-            return np.zeros(shape or [], dtypes.as_dtype(dtype).np_dtype)
+            return find("zeros")(shape or [], dtype=dtype)
         return nest.map_structure(lambda s: self.structuredElement(None, shape, dtype), structure)
 
 

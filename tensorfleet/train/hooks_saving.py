@@ -21,8 +21,6 @@ from tensorfleet.train.session_run_hook import (
     SessionRunValues,
 )
 
-_UNMOVED = 20  # runs in a row that leave the global step alone: with some optimizers one or two of them do
-
 
 @export(*_names("CheckpointSaverListener"))
 class CheckpointSaverListener:
@@ -189,7 +187,6 @@ class StepCounterHook(SessionRunHook):
         self._summary_writer = summary_writer
         self._output_dir = output_dir
         self._last_global_step: int | None = None
-        self._unmoved = 0
         self._steps_per_run = 1
 
     def _set_steps_per_run(self, steps_per_run: int) -> None:
@@ -216,13 +213,13 @@ class StepCounterHook(SessionRunHook):
                 secs, steps = self._timer.update_last_triggered_step(step)
                 if secs is not None and steps is not None:
                     self._log_and_record(steps, secs, step)
-        self._unmoved = self._unmoved + 1 if before == self._last_global_step else 0
-        if self._unmoved == _UNMOVED:
-            self._unmoved = 0
-            logging.warning(
+        if before == self._last_global_step:
+            logging.log_first_n(  # a few times only: with some optimizers not every run moves it on
+                logging.WARN,
                 "It seems that global step (tf.train.get_global_step) has not been increased. Current value "
                 "(could be stable): %s vs previous value: %s. You could increase the global step by passing "
                 "tf.train.get_global_step() to Optimizer.apply_gradients or Optimizer.minimize.",
+                5,
                 before,
                 self._last_global_step,
             )

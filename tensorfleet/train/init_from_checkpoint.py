@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tensorfleet.api import export
@@ -19,14 +20,16 @@ def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
     """Makes variables start with values from a checkpoint; call it before making the initializing operation.
 
     `assignment_map` maps names in the checkpoint to variables, lists of a variable's parts, or names of
-    variables; or whole scopes to scopes: `{"old/": "new/"}`, `{"/": "new/"}`.
+    variables; or whole scopes to scopes: `{"old/": "new/"}`, `{"/": "new/"}`. A list of such pairs may
+    give one name to several variables.
     """
     path = checkpoint_in(ckpt_dir_or_file)
     shapes = load_checkpoint(path).get_variable_to_shape_map()
     store = store_of()
     parts = {p.op.name for v in store.partitioned.values() for p in v}
     known = {n: v for n, v in store.vars.items() if n not in parts} | dict(store.partitioned)
-    for saved, target in sorted(dict(assignment_map).items(), key=lambda item: item[0]):
+    pairs = assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map
+    for saved, target in sorted(pairs, key=lambda item: item[0]):
         variable = known.get(target) if isinstance(target, str) else target
         if variable is not None:
             _check(saved, variable, shapes, path)

@@ -16,14 +16,18 @@ from tensorfleet.train.saver import Saver
 from tensorfleet.train.session_run_hook import SessionRunContext, SessionRunHook, SessionRunValues
 
 
+@export("python.data.ops.iterator_ops._IteratorSaveable")
 class IteratorSaveable(SaveableObject):
-    """The place of an iterator in its dataset."""
+    """The place of an iterator in its dataset; of one whose initializer is given, also of one that is not initialized."""
 
-    def __init__(self, resource: Tensor, initializer: Operation | None) -> None:
-        with colocate_with(resource):
-            state = apply("SerializeIterator", resource)
+    def __init__(
+        self, iterator_resource: Tensor, name: str | None = None, *, initializer: Operation | None = None
+    ) -> None:
+        with colocate_with(iterator_resource):
+            state = apply("SerializeIterator", iterator_resource)
         self._initializer = initializer
-        super().__init__(resource, [SaveSpec(state, "", f"{resource.name}-state")], resource.name)
+        name = name or iterator_resource.name
+        super().__init__(iterator_resource, [SaveSpec(state, "", f"{name}-state")], name)
 
     def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
         """Goes to the place; an iterator whose initializer needs nothing fed is initialized first."""
@@ -58,7 +62,7 @@ def make_saveable_from_iterator(iterator: Any) -> SaveableObject:
 
     Add it to `tf.GraphKeys.SAVEABLE_OBJECTS`, or give it to the Saver.
     """
-    return IteratorSaveable(iterator._resource, iterator._initializer)
+    return IteratorSaveable(iterator._resource, initializer=iterator._initializer)
 
 
 @export("data.experimental.CheckpointInputPipelineHook", "contrib.data.CheckpointInputPipelineHook")
@@ -84,7 +88,9 @@ class CheckpointInputPipelineHook(SessionRunHook):
 
     def begin(self) -> None:
         """Finds the iterators."""
-        found = [IteratorSaveable(t, _initializer_of(t)) for t in get_collection(GLOBAL_ITERATORS)]
+        found = [
+            IteratorSaveable(t, initializer=_initializer_of(t)) for t in get_collection(GLOBAL_ITERATORS)
+        ]
         if not found:
             raise ValueError("CheckpointInputPipelineHook found no iterator in the graph.")
         self._saver = _Saver(self._state_name, found)

@@ -26,8 +26,8 @@ class LossScale(abc.ABC):
         """The scale, a float32 scalar."""
 
     @abc.abstractmethod
-    def update(self, grads: Any) -> tuple[Operation, Any]:
-        """An operation that changes the scale by what the gradients are, and whether these should be applied."""
+    def update(self, grads: Any) -> tuple[Any, Any]:
+        """An operation or tensor that changes the scale by what the gradients are, and whether these should be applied."""
 
     def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
         """A variable that the scale keeps."""
@@ -66,6 +66,9 @@ class FixedLossScale(LossScale):
         """Nothing to do; gradients are always applied."""
         return find("no_op")(), True
 
+    def __repr__(self) -> str:
+        return f"FixedLossScale({self._loss_scale_value})"
+
     def get_config(self) -> dict[str, Any]:
         """The number."""
         return {"loss_scale_value": self._loss_scale_value}
@@ -74,7 +77,21 @@ class FixedLossScale(LossScale):
 def _all_finite(grads: Any) -> Tensor:
     flat = [g.values if isinstance(g, IndexedSlices) else g for g in find("nest.flatten")(grads)]
     checks = [find("reduce_all")(find("is_finite")(g)) for g in flat if g is not None]
-    return find("reduce_all")(find("stack")(checks))
+    return find("reduce_all")(find("stack")(checks) if checks else find("constant")([], dtypes.bool_))
+
+
+def _finite_everywhere(grads: Any) -> Tensor:
+    """Whether the gradients of all replicas are finite."""
+    if not find("distribute.has_strategy")():
+        return _all_finite(grads)
+    strategy = find("distribute.get_strategy")()
+
+    def finite(*mine: Any) -> Tensor:
+        return find("cast")(_all_finite(mine), dtypes.float32)
+
+    each = strategy.extended.call_for_each_replica(finite, args=tuple(find("nest.flatten")(grads)))
+    total = strategy.reduce(find("distribute.ReduceOp").SUM, each, axis=None)
+    return find("equal")(total, float(strategy.num_replicas_in_sync))
 
 
 @export("train.experimental.DynamicLossScale", f"{_PLACE}.loss_scale.DynamicLossScale")
@@ -112,9 +129,9 @@ class DynamicLossScale(LossScale):
         """The scale as it is now."""
         return find("convert_to_tensor")(self._current_loss_scale)
 
-    def update(self, grads: Any) -> tuple[Operation, Tensor]:
+    def update(self, grads: Any) -> tuple[Tensor, Tensor]:
         """Grows, shrinks or counts; only finite gradients should be applied."""
-        finite = _all_finite(grads)
+        finite = _finite_everywhere(grads)
         where, scale = find("where"), self._current_loss_scale.read_value()
         steps = self._num_good_steps.read_value() + 1
         due = find("logical_and")(finite, steps >= self._increment_period)
@@ -125,7 +142,12 @@ class DynamicLossScale(LossScale):
         counting = find("logical_and")(finite, find("logical_not")(due))
         new_steps = where(counting, steps, find("zeros_like")(steps))
         updates = self._current_loss_scale.assign(new_scale), self._num_good_steps.assign(new_steps)
-        return find("group")(*updates), finite
+        with control_dependencies(updates):
+            return find("identity")(finite), finite
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={value}" for name, value in self.get_config().items())
+        return f"DynamicLossScale({told})"
 
     def get_config(self) -> dict[str, Any]:
         """The numbers to begin with."""
@@ -200,16 +222,27 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     ) -> Operation:
         """Applies the gradients if all are finite, and updates the scale."""
         pairs = tuple(grads_and_vars)
-        update, should_apply = self._loss_scale.update([g for g, _ in pairs])
-        if should_apply is True:
-            with control_dependencies([update]):
-                return self._optimizer.apply_gradients(pairs, global_step, name)
         with control_dependencies(None):
             self._optimizer._create_slots([v for g, v in pairs if g is not None])
+        if not find("distribute.has_strategy")():
+            return self._apply_if_finite(None, pairs, global_step, name)
+        replica = find("distribute.get_replica_context")()
+        return replica.merge_call(self._apply_if_finite, args=(pairs, global_step, name))
+
+    def _apply_if_finite(self, strategy: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
+        """With a strategy, called for all replicas together: of these one cannot skip what another does."""
+        update, should_apply = self._loss_scale.update([g for g, _ in pairs])
 
         def applied() -> Operation:
-            return self._optimizer.apply_gradients(pairs, global_step, name)
+            given = (pairs, global_step, name)
+            if strategy is None:
+                return self._optimizer.apply_gradients(*given)
+            done = strategy.extended.call_for_each_replica(self._optimizer.apply_gradients, args=given)
+            return find("group")(strategy.experimental_local_results(done))
 
+        if should_apply is True:
+            with control_dependencies([update]):
+                return applied()
         return find("group")(find("cond")(should_apply, applied, find("no_op")), update)
 
     def get_slot(self, var: Any, name: str) -> Any:
@@ -228,22 +261,29 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
 @export(
     "train.experimental.enable_mixed_precision_graph_rewrite",
     f"{_PLACE}.mixed_precision.enable_mixed_precision_graph_rewrite",
+    f"{_PLACE}.mixed_precision.enable_mixed_precision_graph_rewrite_v1",
 )
 def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") -> Any:
     """The optimizer with a scaled loss. Operations keep their types: XLA chooses how it computes them."""
     if isinstance(opt, MixedPrecisionLossScaleOptimizer):
-        raise ValueError(f'"opt" must not already be an instance of a {type(opt).__name__}.')
+        raise ValueError(
+            f'"opt" must not already be an instance of a {type(opt).__name__}. `enable_mixed_precision_graph_rewrite` '
+            f"will automatically wrap the optimizer with a {type(opt).__name__}."
+        )
     if not isinstance(opt, Optimizer):
         raise ValueError(
             '"opt" must be an instance of a tf.train.Optimizer or a tf.keras.optimizers.Optimizer, but got: '
             f"{opt}"
         )
+    find("config.optimizer.set_experimental_options")({"auto_mixed_precision": True})
     return MixedPrecisionLossScaleOptimizer(opt, loss_scale)
 
 
 @export(
     "train.experimental.disable_mixed_precision_graph_rewrite",
     f"{_PLACE}.mixed_precision.disable_mixed_precision_graph_rewrite",
+    f"{_PLACE}.mixed_precision.disable_mixed_precision_graph_rewrite_v1",
 )
 def disable_mixed_precision_graph_rewrite() -> None:
     """Ends what `enable_mixed_precision_graph_rewrite` began; optimizers that were wrapped stay so."""
+    find("config.optimizer.set_experimental_options")({"auto_mixed_precision": False})

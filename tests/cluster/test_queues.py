@@ -101,3 +101,15 @@ def test_gradients_of_several_workers_meet_in_an_accumulator(servers):
 
     together(lambda: worker(0, 1.0), lambda: worker(1, 3.0))
     assert got == [2.0]
+
+
+def test_running_the_operation_of_a_queue_makes_it_on_its_task(servers):
+    def queue(kind):
+        with tf.device("/job:ps/task:0"):
+            return tf.FIFOQueue(2, kind, shapes=[[]], shared_name="made")
+
+    with tf.Session(servers[1].target) as sess:
+        assert sess.run(queue(tf.float32).queue_ref.op) is None
+    with tf.Session(servers[2].target) as sess:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="has component types float"):
+            sess.run(queue(tf.int32).size())

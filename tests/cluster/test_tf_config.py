@@ -89,3 +89,10 @@ def test_what_makes_no_sense_is_refused(fields, text):
 def test_it_must_be_an_object():
     with pytest.raises(ValueError, match="must be a JSON object, not"):
         tf_config.read({"TF_CONFIG": "[1]"})
+
+
+def test_a_session_master_is_the_address_to_connect_to(monkeypatch):
+    cluster = {"ps": ["ps0:2222"], "worker": ["worker0:2222"]}
+    config = {"cluster": cluster, "session_master": "sessionmaster:2222", "task": {"type": "ps", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    assert tf.distribute.cluster_resolver.TFConfigClusterResolver().master() == "sessionmaster:2222"

@@ -153,3 +153,15 @@ def test_a_function_that_draws_by_the_graphs_seed_is_warned_of():
     with pytest.warns(UserWarning, match="Seed 7 from outer graph might be getting used"):
         tf.data.Dataset.range(3).map(lambda x: tf.random_uniform([]))
     tf.data.Dataset.range(3).map(lambda x: tf.random_uniform([], seed=3))
+
+
+def test_a_function_finds_what_is_in_the_collections_around_it():
+    tf.add_to_collection("mine", 7)
+
+    def function(x):
+        assert tf.get_collection("mine") == [7]
+        tf.add_to_collection("mine", 8)
+        return x
+
+    tf.data.Dataset.range(1).map(function)
+    assert tf.get_collection("mine") == [7]

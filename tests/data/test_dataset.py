@@ -405,3 +405,58 @@ def test_options_that_contradict_each_other_are_refused():
     with pytest.raises(ValueError, match="Cannot merge incompatible values for field: autotune"):
         dataset.with_options(second)
     assert tf.data.Options().experimental_stats == experimental.StatsOptions()
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind", "told"),
+    [
+        (
+            [1],
+            ValueError,
+            r"The padded shape \(1,\) is not compatible with the .* input component shape \(3,\)",
+        ),
+        (
+            [[1, 1], [1, 1]],
+            ValueError,
+            r"must be a 1-D tensor of tf.int64 values, but its shape was \(2, 2\)",
+        ),
+        ([1.5], TypeError, "must be a 1-D tensor of tf.int64 values, but its element type was float32"),
+    ],
+)
+def test_shapes_that_cannot_be_padded_to_are_refused(shape, kind, told):
+    with pytest.raises(kind, match=told):
+        tf.data.Dataset.from_tensors([1, 2, 3]).padded_batch(5, shape)
+
+
+def test_components_that_do_not_fit_are_refused():
+    uneven = tf.data.Dataset.from_tensors((np.arange(7), np.arange(8)))
+    with pytest.raises(ValueError, match="components have different batch sizes"):
+        uneven.unbatch()
+    with pytest.raises(TypeError, match="must be a `tf.data.Dataset` of scalar `tf.string` elements"):
+        tf.data.TextLineDataset(tf.data.Dataset.from_tensors([["a"], ["b"]]))
+    assert elements(tf.data.TextLineDataset([])) == []
+
+
+def test_a_function_that_says_the_end_spoils_its_batch_only():
+    def stop(i):
+        if i == 3:
+            raise StopIteration
+        return i
+
+    called = tf.data.experimental.map_and_batch(lambda i: tf.py_func(stop, [i], tf.int64), 2)
+    following = tf.data.Dataset.range(6).apply(called).make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        assert sess.run(following).tolist() == [0, 1]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="produced OutOfRangeError"):
+            sess.run(following)
+        assert sess.run(following).tolist() == [4, 5]
+
+
+def test_slices_of_a_sparse_tensor_are_in_order():
+    sparse = tf.sparse_placeholder(tf.int64)
+    iterator = tf.data.Dataset.from_sparse_tensor_slices(sparse).make_initializable_iterator()
+    with tf.Session() as sess:
+        with pytest.raises(tf.errors.UnimplementedError, match="must be ordered in the batch dimension"):
+            sess.run(iterator.initializer, {sparse: tf.SparseTensorValue([[1, 0], [0, 0]], [1, 2], [2, 1])})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Number of values must match"):
+            sess.run(iterator.initializer, {sparse: tf.SparseTensorValue(np.zeros((0, 2)), [1], [0, 1])})

@@ -1,6 +1,7 @@
 """`tf.data.experimental`: sizes, optional elements, groups with a state, sparse batches, rows of a database."""
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import tensorfleet as tf
 from tests.support.sessions import elements
 
 x = tf.data.experimental
+Dataset = tf.data.Dataset
 
 
 def test_cardinality(session):
@@ -93,3 +95,82 @@ def test_specs_say_what_fits():
     assert isinstance(dataset.element_spec["a"], tf.data.DatasetSpec)
     assert tf.RaggedTensorSpec([2, None], tf.int32).is_compatible_with(tf.ragged.constant([[1], [2, 3]]))
     assert repr(tf.TensorSpec([2])) == "TensorSpec(shape=(2,), dtype=tf.float32, name=None)"
+
+
+def test_a_reducer_gets_the_state_and_the_whole_element():
+    reducer = x.Reducer(
+        lambda _: np.int64(0), lambda total, pair: total + pair[0] * pair[1], lambda total: total
+    )
+    pairs = Dataset.zip((Dataset.range(4), Dataset.range(4)))
+    found = elements(pairs.apply(x.group_by_reducer(lambda a, b: a % 2, reducer)))
+    assert sorted(found) == [4, 10]
+
+
+def test_keys_are_scalars_and_may_be_plain_numbers():
+    one = Dataset.range(4).apply(x.group_by_window(lambda _: 0, lambda _, window: window.batch(4), 4))
+    assert [v.tolist() for v in elements(one)] == [[0, 1, 2, 3]]
+    for key in ("wrong", np.zeros(2, np.int64)):
+        with pytest.raises(ValueError, match="`key_func` must return a single tf.int64"):
+            Dataset.range(4).apply(x.group_by_window(lambda _, k=key: k, lambda _, w: w, 4))
+
+
+def test_elements_that_do_not_fit_the_rows_of_a_sparse_batch_are_errors():
+    rows = Dataset.from_tensors([[1]]).apply(x.dense_to_sparse_batch(4, [12]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="incompatible with the row shape"):
+        elements(rows)
+    rows = Dataset.range(13).batch(13).apply(x.dense_to_sparse_batch(4, [12]))
+    with pytest.raises(tf.errors.DataLossError, match="larger than the row shape"):
+        elements(rows)
+
+
+def test_elements_beyond_the_last_boundary_cannot_be_padded_to_one():
+    lengths = Dataset.from_tensor_slices(np.int64([3, 12])).map(lambda n: tf.ones([n]))
+    bucketed = x.bucket_by_sequence_length(tf.size, [5, 10], [1, 1, 1], pad_to_bucket_boundary=True)
+    following = lengths.apply(bucketed).make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        assert sess.run(following).shape == (1, 4)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="bucket_boundaries"):
+            sess.run(following)
+
+
+def test_arrays_are_told_apart_by_all_of_them():
+    rows = Dataset.from_tensor_slices(np.int64([[1, 1], [1, 1], [2, 2], [1, 1]])).apply(x.unique())
+    assert [v.tolist() for v in elements(rows)] == [[1, 1], [2, 2]]
+
+
+def test_a_counter_may_go_down():
+    assert elements(x.Counter(start=3, step=-2).take(3)) == [3, 1, -1]
+
+
+def test_a_query_that_cannot_be_run_is_an_error(tmp_path):
+    path = str(tmp_path / "db")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("create table t (name text, n integer)")
+        db.executemany("insert into t values (?, ?)", [("a", 1), ("b", 2), ("c", 3)])
+
+    def rows(query, types=(tf.string, tf.int32), driver="sqlite"):
+        return x.SqlDataset(driver, path, query, types)
+
+    assert elements(rows("select name from t", tf.string)) == [b"a", b"b", b"c"]
+    for bad in (rows("select name from t"), rows("insert into t values ('d', 4)"), rows("", driver="other")):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            elements(bad)
+    with pytest.raises(tf.errors.UnknownError, match="syntax error"):
+        elements(rows("selekt name from t"))
+
+
+def test_the_place_in_the_rows_of_a_query_is_saved(tmp_path):
+    path = str(tmp_path / "db")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("create table t (n integer)")
+        db.executemany("insert into t values (?)", [(i,) for i in range(5)])
+    iterator = x.SqlDataset("sqlite", path, "select n from t", tf.int64).make_initializable_iterator()
+    following = iterator.get_next()
+    saver = tf.train.Saver({"place": x.make_saveable_from_iterator(iterator)})
+    with tf.Session() as sess:
+        sess.run(iterator.initializer)
+        assert [sess.run(following) for _ in range(2)] == [0, 1]
+        place = saver.save(sess, str(tmp_path / "place"))
+    with tf.Session() as sess:
+        saver.restore(sess, place)
+        assert [sess.run(following) for _ in range(3)] == [2, 3, 4]

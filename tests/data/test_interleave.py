@@ -115,3 +115,20 @@ def test_records_of_several_files_come_in_turns(tmp_path, parallel, session):
     found = session.run(records.make_one_shot_iterator().get_next())
     lists = [[b"%d %d" % (i, k) for k in range(100 + 7 * i)] for i in range(3)]
     assert found.tolist() == in_turns(lists, 2, 3)
+
+
+@pytest.mark.parametrize("cycle", [1, 2, 7])
+def test_a_dataset_that_cannot_be_opened_is_an_error_in_its_turn(cycle):
+    values = tf.data.Dataset.from_tensor_slices(np.float32([1, np.nan, 2, np.nan, 3]))
+    checked = values.map(lambda v: tf.check_numerics(v, "bad"))
+    dataset = checked.interleave(tf.data.Dataset.from_tensors, cycle, num_parallel_calls=1)
+    following, found = dataset.make_one_shot_iterator().get_next(), []
+    with tf.Session() as sess:
+        while True:
+            try:
+                found.append(sess.run(following))
+            except tf.errors.InvalidArgumentError:
+                found.append("error")
+            except tf.errors.OutOfRangeError:
+                break
+    assert found == [1, "error", 2, "error", 3]

@@ -1,5 +1,6 @@
 """While a step runs that takes longer than its input, the next element is read: nothing is lost, nobody can tell."""
 
+import shutil
 import threading
 import time
 
@@ -73,3 +74,12 @@ def test_functions_that_may_have_effects_wait_until_they_are_asked_for(session):
     before = reading()
     found = taken_slowly(session, following, 40, before)
     assert called == found == list(range(40))
+
+
+def test_a_cache_whose_folder_is_gone_is_closed(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    following = tf.data.Dataset.range(5).cache(str(folder / "numbers")).make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        assert sess.run(following) == 0
+        shutil.rmtree(folder)

@@ -1,5 +1,7 @@
 """Columns by the names that TensorFlow asks them by, and columns of a user's own."""
 
+import collections
+
 import pytest
 
 import tensorfleet as tf
@@ -156,3 +158,68 @@ def test_what_holds_for_a_whole_sequence_is_appended_to_its_steps(session):
     assert session.run(both).tolist() == [[[1.0, 10.0], [2.0, 10.0]]]
     with pytest.raises(ValueError, match="context_input must have rank 2"):
         append(tf.constant([[[10.0]]]), tf.constant([[[1.0]]]))
+
+
+def test_a_column_may_be_of_the_old_and_the_new_kind_at_once():
+    old, new = tf.python.feature_column.feature_column, tf.python.feature_column.feature_column_v2
+
+    class Both(new.DenseColumn, old._DenseColumn, new.CategoricalColumn, old._CategoricalColumn):
+        pass
+
+    class Reversed(old._DenseColumn, new.DenseColumn, collections.namedtuple("Reversed", "key")):
+        pass
+
+    numeric = tf.feature_column.numeric_column("x")
+    for kind in (old._DenseColumn, new.DenseColumn, old._FeatureColumn, new.FeatureColumn):
+        assert isinstance(numeric, kind) and isinstance(Both(), kind) and isinstance(Reversed("x"), kind)
+    assert not isinstance(numeric, Both) and not isinstance(numeric, old._CategoricalColumn)
+    assert issubclass(Both, old._CategoricalColumn) and not issubclass(Reversed, new.CategoricalColumn)
+
+
+def test_columns_are_sorted_by_what_they_say():
+    a, b = tf.feature_column.numeric_column("a"), tf.feature_column.numeric_column("b")
+    assert sorted(["z", b, a, "0"]) == ["0", a, b, "z"]
+
+
+def test_an_indicator_has_one_row_and_an_embedding_transforms_to_its_ids():
+    words = tf.feature_column.categorical_column_with_identity("x", 4)
+    indicator, embedding = (
+        tf.feature_column.indicator_column(words),
+        tf.feature_column.embedding_column(words, 2),
+    )
+    assert indicator.variable_shape.as_list() == [1, 4]
+    batch = tf.python.feature_column.feature_column._LazyBuilder({"x": [[1], [2]]})
+    assert embedding._transform_feature(batch) is batch.get(words)
+
+
+def test_the_table_of_an_embedding_is_a_global_variable_besides_what_is_asked_for():
+    words = tf.feature_column.categorical_column_with_identity("x", 4)
+    embedding = tf.feature_column.embedding_column(words, 2)
+    batch = tf.python.feature_column.feature_column._LazyBuilder({"x": [[1], [2]]})
+    embedding._get_dense_tensor(batch, weight_collections=("mine",))
+    assert tf.global_variables() == tf.get_collection("mine") and len(tf.global_variables()) == 1
+
+
+def test_weights_of_shared_embeddings_go_by_the_name_of_the_table():
+    columns = [tf.feature_column.categorical_column_with_identity(k, 4) for k in ("a", "b")]
+    shared = tf.feature_column.shared_embedding_columns(columns, 2)
+    tf.feature_column.linear_model({"a": [[1]], "b": [[2]]}, shared)
+    assert sorted(v.op.name for v in tf.global_variables()) == [
+        "linear_model/a_b_shared_embedding/embedding_weights",
+        "linear_model/a_b_shared_embedding/weights",
+        "linear_model/a_b_shared_embedding_1/weights",
+        "linear_model/bias_weights",
+    ]
+
+
+def test_features_of_a_rank_that_only_the_run_tells():
+    numeric, ids = tf.placeholder(tf.float32), tf.sparse_placeholder(tf.int64)
+    words = tf.feature_column.categorical_column_with_identity("ids", 3)
+    columns = [tf.feature_column.numeric_column("n"), tf.feature_column.indicator_column(words)]
+    made = tf.feature_column.input_layer({"n": numeric, "ids": ids}, columns)
+    sparse = tf.SparseTensorValue([[0], [1]], [1, 2], [2])
+    with tf.Session() as sess:
+        found = sess.run(made, {numeric: [5.0, 6.0], ids: sparse})
+        assert found.tolist() == [[0, 1, 0, 5], [0, 0, 1, 6]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"Feature \(key: n\) cannot have rank 0"):
+            sess.run(made, {numeric: 5.0, ids: sparse})

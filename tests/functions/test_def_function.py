@@ -320,3 +320,14 @@ def test_functions_traced_before_any_of_them_is_called_stay_apart():
     number, vector = (shape.get_concrete_function(tf.TensorSpec(s, tf.float32)) for s in ((), (3,)))
     assert number.name != vector.name
     assert run_initialized([number(tf.constant(2.0)), vector(tf.constant([1.0, 2.0, 3.0]))]) == [2.0, 6.0]
+
+
+def test_gradients_inside_are_taken_with_respect_to_constants_around():
+    x = tf.constant(3.0)
+
+    @tf.function
+    def slope():
+        return tf.gradients(x * x, x)[0]
+
+    with tf.Session() as sess:
+        assert sess.run(slope()) == 6.0

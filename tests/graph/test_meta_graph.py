@@ -100,3 +100,13 @@ def test_a_file_that_is_no_meta_graph_is_refused(tmp_path):
     path.write_text("}{")
     with pytest.raises(OSError, match="Cannot parse file"):
         tf.train.import_meta_graph(str(path))
+
+
+def test_what_is_left_out_is_found_in_the_message_after_an_import():
+    tf.complex(tf.constant(1.0), tf.constant(2.0), name="both")
+    meta, _ = meta_graph.export_scoped_meta_graph(strip_default_attrs=True)
+    (node,) = [n for n in meta.graph_def.node if n.name == "both"]
+    assert "T" not in node.attr
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(meta)
+    assert "T" in node.attr and "Tout" in node.attr

@@ -4,20 +4,13 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.api import find
 from tensorfleet.internals import data_util
+from tests.support.sessions import elements
 
 
 @pytest.fixture
 def sess():
     with tf.Session() as sess:
         yield sess
-
-
-def test_the_seeds_of_a_dataset_are_tensors(sess):
-    assert [sess.run(s) for s in data_util.get_seed(None)] == [0, 0]
-    tf.set_random_seed(3)
-    assert [sess.run(s) for s in data_util.get_seed(5)] == [3, 5]
-    tf.set_random_seed(0)
-    assert [sess.run(s) for s in data_util.get_seed(0)] == [0, 2**31 - 1]
 
 
 def test_arguments_become_tensors(sess):
@@ -106,3 +99,32 @@ def test_a_dataset_tells_what_it_is():
 def test_what_does_not_fit_is_refused_with_tensorflows_words(build, text):
     with pytest.raises(TypeError, match=text):
         build()
+
+
+def test_sparse_components_are_carried_and_found_again(sess):
+    sparse = tf.SparseTensor([[0, 1]], [5], [2, 3])
+    element = (tf.constant(1), {"s": sparse})
+    types, shapes = (tf.int32, {"s": tf.int32}), (tf.TensorShape([]), {"s": tf.TensorShape([2, 3])})
+    carried = data_util.serialize_sparse_tensors(element)
+    assert carried[1]["s"].dtype == tf.variant
+    again = data_util.deserialize_sparse_tensors(carried, types, shapes, data_util.get_classes(element))
+    found = sess.run(again)
+    assert found[0] == 1 and found[1]["s"].values.tolist() == [5]
+    assert found[1]["s"].indices.tolist() == [[0, 1]] and again[1]["s"].shape.rank == 2
+
+
+def test_the_operations_of_a_dataset_are_found():
+    dataset = tf.data.Dataset.zip((tf.data.Dataset.range(3), tf.data.Dataset.range(3).batch(2))).repeat()
+    found = [op.type for op in data_util.obtain_all_variant_tensor_ops(dataset)]
+    assert found[:2] == ["RepeatDataset", "ZipDataset"]
+    assert sorted(found[2:]) == ["BatchDatasetV2", "RangeDataset", "RangeDataset"]
+
+
+def test_files_that_match_patterns_are_a_dataset(tmp_path):
+    for name in ("b.py", "a.py", "c.txt"):
+        (tmp_path / name).touch()
+    kind = find("python.data.experimental.ops.matching_files.MatchingFilesDataset")
+    names = [str(tmp_path / n).encode() for n in ("a.py", "b.py", "c.txt")]
+    assert elements(kind([str(tmp_path / "*.py"), str(tmp_path / "c*")])) == names
+    with pytest.raises(tf.errors.NotFoundError, match="No files matched pattern"):
+        elements(kind(str(tmp_path / "missing" / "*")))

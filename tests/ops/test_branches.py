@@ -38,3 +38,14 @@ def test_each_row_is_mapped(session):
     both = tf.vectorized_map(lambda row: (tf.reduce_sum(row), row * 2), x)
     total, doubled = session.run(both)
     assert total.tolist() == [1, 5, 9] and doubled.tolist() == [[0, 2], [4, 6], [8, 10]]
+
+
+def test_branches_are_numbered_without_gaps_and_chosen_by_a_tensor():
+    zero = lambda: tf.constant(0)  # noqa: E731
+    for gaps in ({0: zero, 2: zero}, [(0, zero), (0, zero)]):
+        with pytest.raises(ValueError, match="must form contiguous range"):
+            tf.switch_case(tf.constant(0), gaps)
+    with pytest.raises(TypeError, match="branch_index must a Tensor"):
+        tf.switch_case(1, [zero, zero])
+    with pytest.raises(TypeError, match="branch_index must an integer Tensor"):
+        tf.switch_case(tf.constant(1.0), [zero, zero])

@@ -193,3 +193,24 @@ def test_values_of_ragged_tensors_are_taken_like_the_tensors(session):
     assert session.run(tf.gather(value, [1, 0])).to_list() == [[3], [1, 2]]
     mask = tf.ragged.constant_value([[True, False], [True]])
     assert session.run(tf.ragged.boolean_mask(value, mask)).to_list() == [[1], [3]]
+
+
+def test_means_of_whole_numbers_are_fractions():
+    rows = tf.ragged.constant([[3, 1, 4], [1, 6]])
+    assert values(tf.reduce_mean(rows, axis=1)) == [8 / 3, 3.5]
+    assert values(tf.reduce_mean(rows)) == 3.0
+    assert np.isnan(values(tf.reduce_mean(tf.ragged.constant([[1], []]), axis=1))[1])
+
+
+def test_partitions_of_several_dimensions_are_stacked():
+    stack, rows = tf.ragged.stack_dynamic_partitions, tf.ragged.constant
+    assert values(stack(["a", "b", "c"], [2, 0, 2], 3)) == [[b"b"], [], [b"a", b"c"]]
+    assert values(stack([["a", "b"], ["c", "d"]], [[1, 0], [0, 1]], 2)) == [[b"b", b"c"], [b"a", b"d"]]
+    ragged = stack(rows([["a", "b"], ["c"]]), rows([[1, 0], [1]]), 2)
+    assert values(ragged) == [[b"b"], [b"a", b"c"]]
+    assert values(stack(rows([["a", "b"], ["c"]]), [1, 0], 2)) == [[[b"c"]], [[b"a", b"b"]]]
+    assert values(stack("a", 1, 2)) == [[], [b"a"]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="partitions must be less than num_partitions"):
+        values(stack(["a", "b"], tf.placeholder_with_default([0, 2], [2]), 2))
+    with pytest.raises(ValueError, match="partitions must have known rank"):
+        stack(["a"], tf.placeholder(tf.int32), 2)

@@ -64,3 +64,9 @@ def test_what_cannot_be_mapped_is_refused(saved):
         tf.train.init_from_checkpoint(saved, {"old/a": "unknown"})
     with pytest.raises(ValueError, match=r"Tensor old/x \(x in old/\) is not found"):
         tf.train.init_from_checkpoint(saved, {"old/": "s/"})
+
+
+def test_a_list_of_pairs_gives_one_value_to_several_variables(saved):
+    first, second = zeros("first", [2]), zeros("second", [2])
+    tf.train.init_from_checkpoint(saved, [("old/a", first), ("old/a", second)])
+    assert [v.tolist() for v in run_initialized([first, second])] == [[1.0, 2.0]] * 2

@@ -182,3 +182,36 @@ def test_a_hook_keeps_the_input_beside_the_model(files):
     with tf.Graph().as_default(), tf.Session() as session:
         following = Dataset.range(100).shuffle(10, seed=5).make_one_shot_iterator().get_next()
         assert first + second == [int(session.run(following)) for _ in range(7)]
+
+
+def test_an_iterator_is_saved_under_a_name_of_ones_own(files):
+    iterator = Dataset.range(10).make_initializable_iterator()
+    element = iterator.get_next()
+    kind = tf.python.data.ops.iterator_ops._IteratorSaveable
+    saver = tf.train.Saver({"place": kind(iterator._iterator_resource, name="place")})
+    with tf.Session() as sess:
+        sess.run(iterator.initializer)
+        sess.run(element)
+        path = saver.save(sess, str(files / "one"))
+        sess.run(iterator.initializer)
+        saver.restore(sess, path)
+        assert sess.run(element) == 1
+    assert "place-state" in tf.train.load_checkpoint(path).get_variable_to_shape_map()
+
+
+def test_the_place_of_an_iterator_is_written_into_a_file_as_a_tensor(files):
+    ops = tf.python.ops.gen_dataset_ops
+    iterator = Dataset.range(10).make_initializable_iterator()
+    element, name = iterator.get_next(), str(files / "place")
+    state = tf.io.serialize_tensor(ops.serialize_iterator(iterator._iterator_resource))
+    read = tf.io.parse_tensor(tf.io.read_file(name), tf.variant)
+    save = tf.io.write_file(name, state)
+    restore = ops.deserialize_iterator(iterator._iterator_resource, read)
+    with tf.Session() as sess:
+        sess.run(iterator.initializer)
+        assert [sess.run(element) for _ in range(3)] == [0, 1, 2]
+        sess.run(save)
+    with tf.Session() as sess:
+        sess.run(iterator.initializer)
+        sess.run(restore)
+        assert sess.run(element) == 3

@@ -106,3 +106,41 @@ def test_an_optimizer_is_wrapped_once_and_needs_a_scale():
         with pytest.raises(ValueError, match="loss.scale"):
             experimental.MixedPrecisionLossScaleOptimizer(optimizer, scale)
     experimental.disable_mixed_precision_graph_rewrite()
+
+
+def test_scales_say_what_they_are():
+    assert repr(experimental.FixedLossScale(123)) == "FixedLossScale(123.0)"
+    dynamic = experimental.DynamicLossScale(1, increment_period=2, multiplier=3)
+    told = "DynamicLossScale(initial_loss_scale=1.0, increment_period=2, multiplier=3.0)"
+    assert repr(dynamic) == told
+
+
+def test_a_scale_is_updated_without_gradients_too():
+    update, apply = experimental.DynamicLossScale().update([None])
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(update)
+        assert sess.run(apply)
+
+
+def test_a_bad_gradient_of_one_replica_keeps_all_from_stepping():
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    factor = tf.placeholder(tf.float32, [])
+    with strategy.scope():
+        v = tf.Variable(4.0)
+        scale = experimental.DynamicLossScale(2.0, increment_period=1, multiplier=2)
+        optimizer = experimental.MixedPrecisionLossScaleOptimizer(tf.train.MomentumOptimizer(1.0, 0.0), scale)
+
+        def step():
+            place = tf.distribute.get_replica_context().replica_id_in_sync_group
+            mine = tf.where(tf.equal(place, 0), factor, 1.0)
+            return optimizer.minimize(lambda: v * mine, var_list=[v])
+
+        train = strategy.experimental_run_v2(step)
+    run = tf.group(strategy.experimental_local_results(train))
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(run, {factor: np.nan})
+        assert sess.run([v, scale()]) == [4.0, 1.0]
+        sess.run(run, {factor: 1.0})
+        assert sess.run([v, scale()]) == [2.0, 2.0]
