@@ -78,7 +78,7 @@ def starts_copies(script: Path) -> bool:
         calls = [node for node in nodes if isinstance(node, ast.Call)]
         shown = {id(node.value) for node in nodes if isinstance(node, ast.Expr | ast.keyword)}
         shown |= {id(node) for call in calls if next(defined_by(call), None) for node in call.args}
-        lines = [text_of(node) for node in nodes if id(node) not in shown]
+        lines = [text_of(node).lstrip() for node in nodes if id(node) not in shown]
         words = {w.partition("=")[0] for line in lines if line.startswith(_COMMANDS) for w in line.split()}
         if any(map(_starts_process, calls)):
             named = any(f"--{name}".startswith(word) for name in told for word in words if len(word) > 3)

@@ -131,6 +131,7 @@ def test_a_cluster_that_is_wanted_in_a_file_is_in_one(script):
         ("subprocess.Popen('python %s --task=%d' % (sys.argv[0], i), shell=True)", True),
         ("subprocess.check_call([sys.executable, __file__, '--task_index', str(i)])", True),
         ("command = ['python', __file__]\nsubprocess.Popen(command)", True),
+        ("subprocess.Popen('./' + ' '.join(sys.argv) + ' --task_index=' + str(i), shell=True)", True),
         ("os.system('nvidia-smi')", False),
         ("sess.run('--task_index')", False),
     ],
