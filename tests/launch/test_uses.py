@@ -132,6 +132,8 @@ def test_a_cluster_that_is_wanted_in_a_file_is_in_one(script):
         ("subprocess.check_call([sys.executable, __file__, '--task_index', str(i)])", True),
         ("command = ['python', __file__]\nsubprocess.Popen(command)", True),
         ("subprocess.Popen('./' + ' '.join(sys.argv) + ' --task_index=' + str(i), shell=True)", True),
+        ("Process(target=run, args=('ps', 0)).start()", True),
+        ("Process(target=read, args=(queue, 0)).start()", False),
         ("os.system('nvidia-smi')", False),
         ("sess.run('--task_index')", False),
     ],
