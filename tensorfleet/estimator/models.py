@@ -186,7 +186,9 @@ def dnn_model_fn(
     input_layer_partitioner: Any,
 ) -> Callable[..., EstimatorSpec]:
     """A model function for a deep network."""
-    sizes = list(hidden_units)  # `map(int, ...)` could be gone through once, and there is a graph for each mode
+    sizes = list(
+        hidden_units
+    )  # `map(int, ...)` could be gone through once, and there is a graph for each mode
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
         _need_dictionary(features)
