@@ -80,7 +80,7 @@ def test_a_deep_classifier_of_two_classes(tmp_path):
 
 
 def test_sizes_of_layers_may_be_given_as_what_can_be_gone_through_once(tmp_path):
-    made = tf.estimator.DNNClassifier(map(int, "8,4".split(",")), dense(), str(tmp_path), **CONFIG)
+    made = tf.estimator.DNNClassifier(map(int, ["8", "4"]), dense(), str(tmp_path), **CONFIG)
     made.train(data(TWO), steps=1).evaluate(data(TWO, 1))
     assert made.get_variable_value("dnn/logits/kernel").shape == (4, 1)
 
