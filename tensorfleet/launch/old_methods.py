@@ -8,6 +8,7 @@ be told that what it remembers of the class is out of date. Where that table can
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import ctypes
 import gc
 import importlib
@@ -84,7 +85,8 @@ def _print_as(legacy: Any) -> None:
     np.set_printoptions(legacy=legacy)
     with contextlib.suppress(ImportError, AttributeError):
         places = importlib.import_module("numpy._core.printoptions")
-        places.default_format_options_dict["legacy"] = places.format_options.get()["legacy"]
+        chosen = contextvars.copy_context()[places.format_options]
+        places.default_format_options_dict["legacy"] = chosen["legacy"]
 
 
 def _table(cls: type) -> dict[str, Any]:
