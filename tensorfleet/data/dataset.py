@@ -10,6 +10,7 @@ from tensorfleet.api import export
 from tensorfleet.data import structure as structures
 from tensorfleet.data.functions import Traced, as_in_contrib, traced
 from tensorfleet.data.iterator import Iterator, make_initializable, make_one_shot
+from tensorfleet.data.old_forms import OldForms
 from tensorfleet.data.options import Options
 from tensorfleet.data.padding import padded_shape, padding, static_shape
 from tensorfleet.data.seeds import dataset_seeds
@@ -29,7 +30,7 @@ def _int64(value: Any, name: str) -> Tensor:
 
 
 @export("data.Dataset", "contrib.data.Dataset")
-class Dataset(Described):
+class Dataset(OldForms, Described):
     """A sequence of elements, each of the same structure. Every method returns a new dataset."""
 
     _called: tuple = ()

@@ -113,12 +113,11 @@ def dnn_logit_fn_builder(
 ) -> Callable[..., Tensor]:
     """A function of features and mode that gives the scores of a deep network, in the variable scope that is open."""
     _check_units(units)
+    sizes = list(hidden_units)
 
     def dnn_logit_fn(features: dict, mode: str) -> Tensor:
         columns, partitioner = feature_columns, input_layer_partitioner
-        return _deep(
-            features, mode, units, columns, hidden_units, activation_fn, dropout, batch_norm, partitioner
-        )
+        return _deep(features, mode, units, columns, sizes, activation_fn, dropout, batch_norm, partitioner)
 
     return dnn_logit_fn
 
@@ -187,13 +186,16 @@ def dnn_model_fn(
     input_layer_partitioner: Any,
 ) -> Callable[..., EstimatorSpec]:
     """A model function for a deep network."""
+    sizes = list(
+        hidden_units
+    )  # `map(int, ...)` could be gone through once, and there is a graph for each mode
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
         _need_dictionary(features)
         chosen = optimizer_of(optimizer, DNN_RATE)
         with find("variable_scope")("dnn", values=tuple(features.values()), partitioner=_partitioner(config)):
             spread = input_layer_partitioner or _partitioner(config, _BIG)
-            network = (feature_columns, hidden_units, activation_fn, dropout, batch_norm, spread)
+            network = (feature_columns, sizes, activation_fn, dropout, batch_norm, spread)
             scores = _deep(features, mode, head.logits_dimension, *network)
             return _ended(head, features, mode, scores, labels, optimizer=chosen)
 
@@ -251,7 +253,8 @@ def combined_model_fn(
     linear_columns, dnn_columns = list(linear_feature_columns or ()), list(dnn_feature_columns or ())
     if not linear_columns and not dnn_columns:
         raise ValueError("Either linear_feature_columns or dnn_feature_columns must be defined.")
-    if dnn_columns and not dnn_hidden_units:
+    sizes = list(dnn_hidden_units or ())
+    if dnn_columns and not sizes:
         raise ValueError("dnn_hidden_units must be defined when dnn_feature_columns is specified.")
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
@@ -264,7 +267,7 @@ def combined_model_fn(
         if dnn_columns:
             optimizers["dnn"] = optimizer_of(dnn_optimizer, DNN_RATE)
             with scope_of("dnn", values=values, partitioner=_partitioner(config)):
-                network = (dnn_columns, dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm, spread)
+                network = (dnn_columns, sizes, dnn_activation_fn, dnn_dropout, batch_norm, spread)
                 parts.append(_deep(features, mode, head.logits_dimension, *network))
         if linear_columns:
             rate = min(LINEAR_BESIDE_DNN_RATE, 1 / math.sqrt(len(linear_columns)))

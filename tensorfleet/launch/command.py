@@ -140,7 +140,7 @@ def _tasks(
         told = planning.is_told_by_arguments(wishes) or planning.is_for_clusters(Path(wishes.script))
         if (not told and not evaluator) or planning.is_one_task(wishes):
             return planning.plan_alone(wishes)
-        counts = planning.jobs_of(Path(wishes.script))
+        counts = planning.jobs_asked_for(wishes)
         print(f"tensorfleet: {wishes.script} is written for a cluster: {_spoken(counts)}", file=sys.stderr)
     elif planning.starts_its_tasks(wishes):
         how = (

@@ -1,4 +1,5 @@
 """Methods that numpy's arrays had when TensorFlow 1 scripts were written: `image.tostring()` is in thousands of them.
+Numbers are printed as they were: `[0.5]`, not `[np.float32(0.5)]`.
 
 The class of arrays takes no new attributes by assignment, so they are put into its table of names; CPython must then
 be told that what it remembers of the class is out of date. Where that table cannot be reached nothing is done.
@@ -6,8 +7,11 @@ be told that what it remembers of the class is out of date. Where that table can
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import ctypes
 import gc
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -48,11 +52,13 @@ _METHODS: dict[str, Callable] = {
 }
 # With a sample of each: numpy keeps some of the names, to say at their use that they are gone.
 _SAMPLES = (np.zeros(1), np.float64(0))
+_BEFORE_TWO = "1.25"
 _replaced: list[tuple[type, str, Any]] = []  # what was there in place of the methods
 
 
 def put_back() -> None:
     """Gives arrays the methods they have lost."""
+    _print_as(_BEFORE_TWO)
     for cls, sample in zip((np.ndarray, np.generic), _SAMPLES, strict=True):
         table = _table(cls)
         for name, method in _METHODS.items():
@@ -64,6 +70,7 @@ def put_back() -> None:
 
 def take_away() -> None:
     """Undoes `put_back`."""
+    _print_as(False)
     while _replaced:
         cls, name, before = _replaced.pop()
         table = _table(cls)
@@ -71,6 +78,15 @@ def take_away() -> None:
         if before is not None:
             table[name] = before
         _forget(cls)
+
+
+def _print_as(legacy: Any) -> None:
+    """Prints numbers as a version of numpy does, in this thread and where numpy has a place for it in those to come."""
+    np.set_printoptions(legacy=legacy)
+    with contextlib.suppress(ImportError, AttributeError):
+        places = importlib.import_module("numpy._core.printoptions")
+        chosen = contextvars.copy_context()[places.format_options]
+        places.default_format_options_dict["legacy"] = chosen["legacy"]
 
 
 def _table(cls: type) -> dict[str, Any]:

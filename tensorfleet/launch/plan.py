@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shlex
@@ -39,6 +40,7 @@ TOKEN = "TENSORFLEET_TOKEN"
 PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
 SERVES = "TENSORFLEET_SERVES"  # which parameter server a task is, as the script was told: cluster/moving.py reads it
 SERVER_JOBS = ("ps",)
+ALONE_JOB = "main"
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,12 @@ class Task:
     command: list[str]
     environment: dict[str, str]  # in addition to the launcher's own
     host: Host | None = None  # None: this machine
+    starts_copies: bool = False  # tasks of its cluster, as processes that may outlive it
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is the whole run, told nothing about clusters."""
+        return self.job == ALONE_JOB
 
     @property
     def label(self) -> str:
@@ -129,7 +137,7 @@ def is_told_by_arguments(wishes: Wishes) -> bool:
 
 
 def is_one_task(wishes: Wishes) -> bool:
-    """Whether the user says which task of its cluster the script is, by its arguments or by TF_CONFIG: the others are started by themselves."""
+    """Whether the user says which task of its cluster the script is, by its arguments, by TF_CONFIG or by the variables it reads: the others are started by themselves."""
     script = Path(wishes.script)
     flag = told_by_flags(script).get("job_name")
     given = [a.lstrip("-").partition("=")[0] for a in wishes.arguments if a.startswith("-")]
@@ -139,7 +147,11 @@ def is_one_task(wishes: Wishes) -> bool:
     by_place = job in {"ps", "worker", "chief", "master", *cluster_in(script)}
     if (by_flag or by_place) and not is_told_by_arguments(wishes):
         return True
-    return reads_tf_config(script) and _names_a_task(os.environ.get("TF_CONFIG", ""))
+    if reads_tf_config(script) and _names_a_task(os.environ.get("TF_CONFIG", "")):
+        return True
+    read = variables_of(script)
+    by_variables = names_task(read) or bool({"pod", "named_pod"} & set(read.values()))
+    return by_variables and all(map(os.environ.get, read))
 
 
 def _names_a_task(config: str) -> bool:
@@ -161,6 +173,28 @@ def starts_its_tasks(wishes: Wishes) -> bool:
 def is_known_to_clients(script: Path) -> bool:
     """Whether the addresses of a script's tasks are written out in it: then clients of their own know them too."""
     return bool(cluster_in(script))
+
+
+def jobs_asked_for(wishes: Wishes) -> dict[str, int]:
+    """How many tasks of each job are started where the launcher is not told: as the script's own arguments say."""
+    script = Path(wishes.script)
+    counts = jobs_of(script)
+    for role, flag in told_by_flags(script, wishes.flag_names).items():
+        job = role.removesuffix("_count")
+        if role != job and job in counts:
+            given = _given(wishes.arguments, flag.name)
+            counts[job] = int(given) if given.isdigit() else counts[job]
+    return counts
+
+
+def _given(arguments: list[str], name: str) -> str:
+    """What the user's arguments give for a flag, last: `--name=2` or `--name 2`."""
+    value = ""
+    for argument, following in itertools.pairwise([*arguments, ""]):
+        flag, equals, text = argument.partition("=")
+        if flag.startswith("-") and flag.lstrip("-") == name:
+            value = text if equals else following
+    return value
 
 
 def jobs_of(script: Path) -> dict[str, int]:
@@ -244,9 +278,9 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
 
 def plan_alone(wishes: Wishes) -> list[Task]:
     """A script by itself, told nothing about clusters."""
-    return [
-        Task("main", 0, None, _command(wishes, wishes.python, wishes.arguments), dict(wishes.environment))
-    ]
+    command = _command(wishes, wishes.python, wishes.arguments)
+    copies = starts_copies(Path(wishes.script))
+    return [Task(ALONE_JOB, 0, None, command, dict(wishes.environment), starts_copies=copies)]
 
 
 def _task(

@@ -105,8 +105,9 @@ class Running:
         if task.host is None:
             ours = {"PYTHONUNBUFFERED": "1", LAUNCHER: str(os.getpid())}
             environment = {**os.environ, **ours, **task.environment}
+            asked = None if task.is_alone else subprocess.DEVNULL  # several could not share one keyboard
             return subprocess.Popen(
-                task.command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, **options
+                task.command, env=environment, stdin=asked, start_new_session=True, **options
             )
         # The token goes by stdin: a command line is everybody's to read.
         environment = {k: v for k, v in task.environment.items() if k != TOKEN}
@@ -133,6 +134,8 @@ class Running:
 
     def _wait(self) -> None:
         code = self._process.wait()
+        while code == 0 and self.task.starts_copies and self._reader.is_alive():
+            self._reader.join(_DRAIN)  # the tasks are still there: they hold its output open
         _signal_group(self.pid, signal.SIGKILL)  # what it started and left behind
         self._guardian.forget(self.pid)
         self._reader.join(_DRAIN)

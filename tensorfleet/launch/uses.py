@@ -78,8 +78,10 @@ def starts_copies(script: Path) -> bool:
         calls = [node for node in nodes if isinstance(node, ast.Call)]
         shown = {id(node.value) for node in nodes if isinstance(node, ast.Expr | ast.keyword)}
         shown |= {id(node) for call in calls if next(defined_by(call), None) for node in call.args}
-        lines = [text_of(node) for node in nodes if id(node) not in shown]
+        lines = [text_of(node).lstrip() for node in nodes if id(node) not in shown]
         words = {w.partition("=")[0] for line in lines if line.startswith(_COMMANDS) for w in line.split()}
+        if any(map(_starts_task, calls)):
+            return True
         if any(map(_starts_process, calls)):
             named = any(f"--{name}".startswith(word) for name in told for word in words if len(word) > 3)
             return named or any(map(_is_own_command, nodes))
@@ -93,6 +95,12 @@ def _is_own_command(node: ast.AST) -> bool:
     first, second = node.elts[:2]
     python = text_of(first).startswith("python") or getattr(first, "attr", "") == "executable"
     return python and getattr(second, "id", "") == "__file__"
+
+
+def _starts_task(call: ast.Call) -> bool:
+    """`Process(target=run, args=("ps", 0))`: a process of the script that is a task whose job is written out."""
+    given = next((k.value for k in call.keywords if k.arg == "args"), None)
+    return name_of(call) == "Process" and bool(_JOBS & set(map(text_of, getattr(given, "elts", ()))))
 
 
 def _starts_process(call: ast.Call) -> bool:

@@ -69,7 +69,12 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
         for v in values:
             with get_default_graph().colocate_with(v):
                 halves.append(apply("L2Loss", v))
-        half = reduce_sum(apply("Pack", halves, name="stack"))
+        stacked = (
+            apply("Pack", halves, name="stack")
+            if halves
+            else to_tensor(np.zeros(0, np.float32), name="stack")
+        )
+        half = reduce_sum(stacked)
         two = to_tensor(np.asarray(2.0).astype(half.dtype.as_numpy_dtype))
         return apply("Sqrt", half * two, name="global_norm")
 

@@ -91,10 +91,14 @@ def _as_scripts_call_it(define: Callable) -> Callable:
 
 
 def _define_integer(name: str, default: Any, help: str, *args: Any, **kwargs: Any) -> Any:
-    """A default such as `1e6`, as scripts from before absl have it, is the whole number it is."""
-    if isinstance(default, float) and default.is_integer():
-        default = int(default)
-    return _absl.DEFINE_integer(name, default, help, *args, **kwargs)
+    """A default such as `1e6`, as scripts from before absl have it, is the whole number it is; `np.inf` stays."""
+    if not isinstance(default, float) or default.is_integer():
+        default = int(default) if isinstance(default, float) else default
+        return _absl.DEFINE_integer(name, default, help, *args, **kwargs)
+    holder = _absl.DEFINE_integer(name, None, help, *args, **kwargs)
+    flag = kwargs.get("flag_values", _absl.FLAGS)[name]
+    flag.default = flag.value = default  # past the parser, which would refuse it
+    return holder
 
 
 # Help lists flags by the module that defines them, which is never this one.

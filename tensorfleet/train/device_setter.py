@@ -55,21 +55,39 @@ def replica_device_setter(
     if not callable(strategy):
         raise TypeError("ps_strategy must be callable")
     on_servers = frozenset(STANDARD_PS_OPS if ps_ops is None else ps_ops)
+    return ReplicaDeviceChooser(ps_device, worker_device, merge_devices, on_servers, strategy).device_function
 
-    def device(op: Any) -> str:
-        if not merge_devices and op.device:
+
+class ReplicaDeviceChooser:
+    """Which device an operation of a replica is on. Scripts ask whether a setter is a method: it is one of this."""
+
+    def __init__(
+        self,
+        ps_device: str,
+        worker_device: str,
+        merge_devices: bool,
+        on_servers: frozenset[str],
+        strategy: Callable[[Any], int],
+    ) -> None:
+        self._ps_device = ps_device
+        self._worker_device = worker_device
+        self._merge_devices = merge_devices
+        self._on_servers = on_servers
+        self._strategy = strategy
+
+    def device_function(self, op: Any) -> str:
+        """The device of `op`: a server's for what holds state, else the worker's, under what `op` has already."""
+        if not self._merge_devices and op.device:
             return op.device
         current = DeviceSpec.from_string(op.device or "")
-        if ps_device and op.type in on_servers:
-            spec = DeviceSpec.from_string(ps_device)
+        if self._ps_device and op.type in self._on_servers:
+            spec = DeviceSpec.from_string(self._ps_device)
             if spec.job and current.job in (None, spec.job):
-                spec.task = strategy(op)
+                spec.task = self._strategy(op)
         else:
-            spec = DeviceSpec.from_string(worker_device or "")
+            spec = DeviceSpec.from_string(self._worker_device or "")
         spec.merge_from(current)
         return spec.to_string()
-
-    return device
 
 
 class RoundRobinStrategy:

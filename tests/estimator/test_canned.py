@@ -79,6 +79,12 @@ def test_a_deep_classifier_of_two_classes(tmp_path):
     assert list(row["all_class_ids"]) == [0, 1] and list(row["all_classes"]) == [b"0", b"1"]
 
 
+def test_sizes_of_layers_may_be_given_as_what_can_be_gone_through_once(tmp_path):
+    made = tf.estimator.DNNClassifier(map(int, ["8", "4"]), dense(), str(tmp_path), **CONFIG)
+    made.train(data(TWO), steps=1).evaluate(data(TWO, 1))
+    assert made.get_variable_value("dnn/logits/kernel").shape == (4, 1)
+
+
 def test_a_linear_classifier_of_three_named_classes(tmp_path):
     names = ["red", "green", "blue"]
     labels = np.array([names[i].encode() for i in THREE])

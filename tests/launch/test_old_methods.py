@@ -1,5 +1,7 @@
 """Methods that numpy's arrays had when scripts for TensorFlow 1 were written."""
 
+import concurrent.futures
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,21 @@ def test_arrays_have_the_other_methods_too(installed):
     array.itemset(0, 0, 8)
     assert array.tolist() == [[8, 9, 2], [3, 4, 7]]
     assert array.newbyteorder().tolist() == array.view(array.dtype.newbyteorder()).tolist()
+
+
+def test_numbers_are_printed_as_they_were_in_every_thread(installed):
+    def shown():
+        return str([np.float32(0.5), np.int64(3)])
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert shown() == pool.submit(shown).result(60) == "[0.5, 3]"
+
+
+def test_numbers_are_printed_as_they_are_without_the_alias():
+    before = str([np.float32(0.5)])
+    alias.install()
+    alias.uninstall()
+    assert str([np.float32(0.5)]) == before
 
 
 def test_the_methods_go_with_the_alias():

@@ -13,6 +13,7 @@ from tensorfleet.launch.plan import (
     Wishes,
     is_for_clusters,
     is_one_task,
+    jobs_asked_for,
     jobs_of,
     plan,
     plan_alone,
@@ -332,6 +333,34 @@ def test_a_tf_config_of_the_users_makes_a_script_that_reads_it_one_task(tmp_path
         monkeypatch.setenv("TF_CONFIG", config)
         assert is_one_task(Wishes(str(path))) is one
         assert not is_one_task(Wishes(str(script)))
+
+
+def test_variables_of_the_users_that_say_which_task_it_is_make_it_one_task(tmp_path, monkeypatch):
+    path = tmp_path / "pods.py"
+    path.write_text(
+        "job, index, _ = os.environ['POD_NAME'].split('-', 2)\n"
+        "tf.train.Server(ast.literal_eval(os.environ['CLUSTER_CONFIG']), job, int(index))\n"
+    )
+    assert not is_one_task(Wishes(str(path)))
+    monkeypatch.setenv("POD_NAME", "worker-1-pod")
+    assert not is_one_task(Wishes(str(path)))  # any pod has a name: its cluster is not told
+    monkeypatch.setenv("CLUSTER_CONFIG", "{'worker': ['localhost:2222']}")
+    assert is_one_task(Wishes(str(path)))
+
+
+def test_as_many_tasks_are_started_as_the_scripts_own_arguments_say(tmp_path):
+    path = tmp_path / "counts.py"
+    path.write_text(
+        "flags.DEFINE_string('job_name', '', '')\nflags.DEFINE_integer('task_index', 0, '')\n"
+        "flags.DEFINE_integer('num_ps', 1, '')\nflags.DEFINE_integer('num_workers', 1, '')\n"
+        "tf.train.Server(cluster, FLAGS.job_name, FLAGS.task_index)\n"
+    )
+    for arguments, counts in (
+        ([], {"ps": 1, "worker": 2}),
+        (["--num_ps=2", "--num_workers", "3"], {"ps": 2, "worker": 3}),
+        (["--num_workers=many"], {"ps": 1, "worker": 2}),
+    ):
+        assert jobs_asked_for(Wishes(str(path), arguments)) == counts
 
 
 def test_arguments_that_say_which_task_it_is_make_it_one_task(tmp_path, script):

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -246,13 +248,40 @@ def two_hosts(here):
     ssh.parent.mkdir()
     ssh.write_text(SSH)
     ssh.chmod(0o755)
-    import sys
-
     host = f"{{address: 127.0.0.1, user: me, python: {sys.executable}, directory: {here}, first_port: 21000}}"
     (here / "cluster.yaml").write_text(
         f"hosts:\n  alpha: {host}\n  beta: {host}\njobs:\n  ps: {{alpha: 1}}\n  worker: {{alpha: 1, beta: 1}}\n"
     )
     return {"PATH": f"{ssh.parent}:{os.environ['PATH']}", "SSH_LOG": str(here / "ssh.log")}
+
+
+def test_a_script_by_itself_reads_what_is_typed(tmp_path):
+    (tmp_path / "ask.py").write_text("print('hello', input())\n")
+    command = [sys.executable, "-m", "tensorfleet", "run", "ask.py"]
+    done = subprocess.run(
+        command, cwd=tmp_path, input="Ada\n", capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "hello Ada\n"
+
+
+COPIES = """
+import os, subprocess, sys, time
+flags.DEFINE_integer("task_index", -1, "")
+if len(sys.argv) == 1:
+    subprocess.Popen([sys.executable] + sys.argv + ["--task_index=" + str(os.getpid())])
+    sys.exit()
+starter, limit = int(sys.argv[1].partition("=")[2]), time.monotonic() + 60
+while os.getppid() == starter and time.monotonic() < limit:
+    time.sleep(0.01)
+print("still here:", os.getppid() != starter)
+"""
+
+
+def test_a_run_stays_for_the_tasks_that_a_script_has_started_and_left(tmp_path):
+    (tmp_path / "copies.py").write_text("from tensorflow import flags\n" + COPIES)
+    done = run(tmp_path, "run", "copies.py")
+    assert done.code == 0, done.stderr
+    assert done.stdout == "still here: True\n"
 
 
 def test_tasks_are_started_on_hosts_by_ssh(here, two_hosts):

@@ -181,6 +181,12 @@ def test_clip_by_global_norm_scales_all_and_keeps_none():
     np.testing.assert_allclose([first[0], second[0], whole], [0.6, 0.8, 5.0], rtol=1e-6)
 
 
+def test_the_global_norm_of_nothing_is_zero():
+    (none,), norm = tf.clip_by_global_norm([None], 1.0)
+    assert none is None
+    assert run(norm) == run(tf.global_norm([])) == 0
+
+
 def test_clip_by_global_norm_shows_a_norm_that_is_not_finite():
     (clipped,), _ = tf.clip_by_global_norm([fed([np.inf, 1.0], np.float32)], 1.0)
     assert np.isnan(run(clipped)).all()

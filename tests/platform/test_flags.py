@@ -71,6 +71,12 @@ def test_a_whole_number_may_be_written_with_an_exponent():
     assert script(before=before).stdout.splitlines()[0] == "1000000"
 
 
+def test_a_default_that_is_no_whole_number_stays_as_the_script_gave_it():
+    before = "flags.DEFINE_integer('train_size', float('inf'), ''); print(FLAGS.train_size)"
+    assert script("--train_size=7", before=before).stdout.splitlines()[0] == "7"
+    assert script(before=before).stdout.splitlines()[0] == "inf"
+
+
 def test_a_flag_that_is_not_there_is_an_attribute_error():
     assert "AttributeError: nothing" in script(before="FLAGS.nothing").stderr
 

@@ -1,5 +1,7 @@
 """Variables over parameter servers, the rest on the worker."""
 
+import types
+
 import pytest
 
 import tensorfleet as tf
@@ -16,6 +18,10 @@ def test_variables_take_turns_and_ops_stay_on_the_worker():
     assert r.device == "/job:ps/task:1"
     assert total.device == "/job:worker/task:1"
     assert v[0].initializer.device == "/job:ps/task:0"
+
+
+def test_a_setter_is_a_method_as_scripts_that_ask_for_its_type_expect():
+    assert isinstance(tf.train.replica_device_setter(ps_tasks=1), types.MethodType)
 
 
 def test_inner_devices_win_and_merge():
