@@ -10,8 +10,8 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.passes.partition import elsewhere, standing
 from tensorfleet.runtime.host import HostItem
-from tensorfleet.runtime.program import SegmentItem
 from tensorfleet.runtime.resources import VariableStore
+from tensorfleet.runtime.segment_item import SegmentItem
 
 
 class RegisteredStage:

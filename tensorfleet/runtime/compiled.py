@@ -33,8 +33,10 @@ _AT_ONCE_ABOVE = 1e-3
 _PATIENCE = 20e-3
 # Many operations take long to compile, though they may take little time: numpy has had a tenth of that first.
 _PATIENCE_BY_STEP = 0.8e-3
-# So many runs of a program tell whether it is faster than numpy was.
-_TRIAL_RUNS = 12
+# What XLA is better at runs in numpy at first, for so many seconds: a fifth of what compiling takes.
+_FIRST_TRY, _FIRST_TRY_BY_STEP = 0.25, 1e-3
+_ONLY_XLA = {"FleetVjp"}
+_TRIAL_RUNS = 12  # of a program tell whether it is faster than numpy was
 # A program that has lost gets another trial after so many runs, once: perhaps the machine was busy. That one is longer.
 _LOST_FOR = 200
 _SECOND_TRIAL_RUNS = 60
@@ -155,6 +157,9 @@ class Compiler:
         self.compiling = float("inf")  # seconds that compiling took, the shortest time
         numeric = segment.numeric
         self.heavy = any(op.spec.heavy for op in segment.ops) or _large(segment)
+        # Numpy may have the first run of all: a model that runs once is done before it would have been compiled.
+        only_xla = any(op.type in _ONLY_XLA for op in segment.ops) or segment.guarded or segment.owned
+        self.numpy_first = not only_xla and not _large(segment)
         works = any(
             not (step.op.type in _MOVES or (step.op.spec.elementwise and step.updates))
             for step in segment.steps
@@ -229,6 +234,12 @@ class Compiler:
                 self.reuses = False
                 self.programs = {k: p for k, p in self.programs.items() if p is None or not p.reused}
 
+    def seconds_to_try(self) -> float | None:
+        """How long numpy may take for the first run of what XLA is better at; None for as long as it likes."""
+        if self.runs or not (self.heavy and self.possible and self.numpy_first) or self.held:
+            return None
+        return _FIRST_TRY + _FIRST_TRY_BY_STEP * len(self.segment.steps)
+
     def pays(self) -> bool:
         """Whether XLA could gain anything, as far as is known."""
         return self.heavy or self.fastest >= _NEVER_BELOW
@@ -238,7 +249,7 @@ class Compiler:
         if self.held or not (self.possible or self._second_trial()):
             return False
         if self.heavy:
-            return True
+            return self.runs > 0 or not self.numpy_first
         if self.doubted:
             if self.runs < _COLD_RUNS:
                 return False

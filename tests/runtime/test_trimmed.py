@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime import compiled, program
+from tensorfleet.runtime import compiled, segment
 from tests.support.waiting import together
 
 
@@ -19,13 +19,13 @@ def never_compile(monkeypatch):
 def ran(monkeypatch):
     """The types of the operations run by each call of `interpret`."""
     runs = []
-    whole = program.Segment.interpret
+    whole = segment.Segment.interpret
 
     def interpret(self, values, state, streams, *rest, steps=None, **more):
         runs.append([s.op.type for s in (self.steps if steps is None else steps)])
         return whole(self, values, state, streams, *rest, steps=steps, **more)
 
-    monkeypatch.setattr(program.Segment, "interpret", interpret)
+    monkeypatch.setattr(segment.Segment, "interpret", interpret)
     return runs
 
 
