@@ -179,7 +179,10 @@ def _add_rows(sign: int, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray
     count, width = flat.size, math.prod(rows.shape[1:])
     kind = flat.dtype if flat.dtype in (np.int32, np.int64) else np.dtype(np.int64)
     places, starts = np.ascontiguousarray(flat, kind), np.arange(count + 1, dtype=kind)
-    given = np.ascontiguousarray(np.broadcast_to(updates, (count, *rows.shape[1:])), rows.dtype)
+    wanted = (count, *rows.shape[1:])
+    given = np.ascontiguousarray(
+        updates if updates.shape == wanted else np.broadcast_to(updates, wanted), rows.dtype
+    )
     weights = np.full(count, sign, rows.dtype)
     _sparse_product()(len(rows), count, width, starts, places, weights, given.reshape(-1), rows.reshape(-1))
 
