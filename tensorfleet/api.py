@@ -20,6 +20,8 @@ _BORROWS: dict[str, tuple[str, ...]] = {}
 # Modules whose names follow a rule: what gives their value, or None for a name that is not theirs.
 _FINDERS: dict[str, Callable[[str], Any]] = {}
 _LISTED: dict[str, Callable[[], Iterable[str]]] = {}
+# Names that tests replace, such as a module's clock: our modules that use what is put there.
+_HOMES: dict[str, tuple[types.ModuleType, ...]] = {}
 
 
 _GRAPHS = "TensorFleet runs graphs: build one and run it in a tf.Session, or see docs/compatibility.md"
@@ -93,6 +95,21 @@ def publish_finder(
     _LISTED[module] = listed
 
 
+def publish_replaceable(name: str, *homes: types.ModuleType) -> None:
+    """Publishes what some of our modules have under the last part of `name`; whatever is put there, they use."""
+    publish(getattr(homes[0], name.rpartition(".")[2]), name)
+    _HOMES[name] = homes
+
+
+class _Replaceable(types.ModuleType):
+    """A module that passes on what is put in place of its names."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        for home in _HOMES.get(f"{self.__name__.partition('.')[2]}.{name}", ()):
+            setattr(home, name, value)
+
+
 def install(package: types.ModuleType) -> None:
     """Puts every published name where it belongs under `package`, making modules on the way."""
     for name in _LAZY:
@@ -102,6 +119,8 @@ def install(package: types.ModuleType) -> None:
     for name, value in _NAMES.items():
         setattr(_module_of(package, name), name.rpartition(".")[2], value)
         _make_findable(package, name, value)
+    for name in _HOMES:
+        _module_of(package, name).__class__ = _Replaceable
 
 
 def _make_findable(package: types.ModuleType, name: str, value: Any) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tensorfleet import dtypes
-from tensorfleet.api import export, find, publish
+from tensorfleet.api import export, find, publish, publish_replaceable
 from tensorfleet.cluster import server
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
@@ -19,20 +19,34 @@ from tensorfleet.graph.scopes import (
 from tensorfleet.platform.compat import as_text
 from tensorfleet.summary.events import EventFile, EventFileWriter
 from tensorfleet.train import (
+    checkpoint_manager,
     checkpoint_state,
+    coordinator,
     device_setter,
+    evaluation,
     hooks,
     monitored_session,
     optimizer,
     saveables,
+    saver,
     saver_builder,
     scaffold,
     session_manager,
+    supervisor_threads,
     sync_replicas,
 )
 from tensorfleet.train.moving_averages import assign_moving_average
 
 _TRAINING = "python.training"
+
+# Tests put clocks of their own here.
+publish_replaceable(f"{_TRAINING}.saver.time", saver)
+publish_replaceable(f"{_TRAINING}.checkpoint_management.time", checkpoint_manager)
+publish_replaceable(f"{_TRAINING}.basic_session_run_hooks.time", hooks)
+publish_replaceable(f"{_TRAINING}.coordinator.time", coordinator)
+publish_replaceable(f"{_TRAINING}.evaluation.time", evaluation)
+publish_replaceable(f"{_TRAINING}.session_manager.time", session_manager)
+publish_replaceable(f"{_TRAINING}.supervisor.time", supervisor_threads)
 
 publish(checkpoint_state.meta_graph_filename, f"{_TRAINING}.checkpoint_management.meta_graph_filename")
 
