@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterator
 from typing import Any
 
 from tensorfleet import dtypes
@@ -17,6 +18,8 @@ _PLACE = "python.training.experimental"
 @export("train.experimental.LossScale", f"{_PLACE}.loss_scale.LossScale")
 class LossScale(abc.ABC):
     """What a loss is multiplied by: calling it gives the number, `update` may change it."""
+
+    _is_tracked = True
 
     def __init__(self) -> None:
         self._weights: dict[str, Any] = {}
@@ -35,6 +38,9 @@ class LossScale(abc.ABC):
             made = find("Variable")(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
         self._weights[name] = made
         return made
+
+    def _checkpoint_dependencies(self) -> Iterator[tuple[str, Any]]:
+        yield from sorted(self._weights.items())
 
     @abc.abstractmethod
     def get_config(self) -> dict[str, Any]:
@@ -249,9 +255,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         """A slot of the other optimizer."""
         return self._optimizer.get_slot(var, name)
 
-    def get_slot_names(self) -> list[str]:
-        """The names of its slots."""
-        return self._optimizer.get_slot_names()
+    def _checkpoint_dependencies(self) -> Iterator[tuple[str, Any]]:
+        yield "base_optimizer", self._optimizer
+        yield "loss_scale", self._loss_scale
 
     def variables(self) -> list:
         """What both keep."""

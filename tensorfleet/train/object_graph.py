@@ -107,10 +107,7 @@ def children_of(node: Any) -> Iterator[tuple[str, Any]]:
     """The objects that an object holds, by name."""
     if isinstance(node, Variable):
         return
-    if isinstance(node, Optimizer):
-        held = [(name, v) for (name, _), v in node._non_slot_dict.items()]
-        yield from sorted(held, key=lambda pair: pair[0])
-    elif isinstance(node, (list, tuple)):
+    if isinstance(node, (list, tuple)):
         yield from ((str(i), item) for i, item in enumerate(node) if _is_held(item))
     elif isinstance(node, dict):
         yield from ((str(key), item) for key, item in node.items() if _is_held(item))

@@ -7,7 +7,7 @@ one variable (`_apply_dense`, `_apply_sparse` and their resource twins) and may 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tensorfleet import dtypes
@@ -276,6 +276,11 @@ class Optimizer:
 
     def _non_slot_variables(self) -> Any:
         return self._non_slot_dict.values()
+
+    def _checkpoint_dependencies(self) -> Iterator[tuple[str, Any]]:
+        yield from sorted(
+            ((name, v) for (name, _), v in self._non_slot_dict.items()), key=lambda pair: pair[0]
+        )
 
     def _slot_dict(self, slot_name: str) -> dict:
         return self._slots.setdefault(slot_name, {})

@@ -144,3 +144,26 @@ def test_a_bad_gradient_of_one_replica_keeps_all_from_stepping():
         assert sess.run([v, scale()]) == [4.0, 1.0]
         sess.run(run, {factor: 1.0})
         assert sess.run([v, scale()]) == [2.0, 2.0]
+
+
+def test_a_checkpoint_of_the_optimizer_holds_the_scale_and_the_slots_of_the_inner_one(tmp_path):
+    v = tf.Variable([2.0])
+    scale = experimental.DynamicLossScale(1.0, increment_period=2, multiplier=2.0)
+    inner = tf.train.MomentumOptimizer(1.0, momentum=1.0)
+    optimizer = experimental.MixedPrecisionLossScaleOptimizer(inner, scale)
+    train = optimizer.minimize(v + 1.0, var_list=[v])
+    checkpoint = tf.train.Checkpoint(optimizer=optimizer, v=v)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(train)
+        path = checkpoint.save(str(tmp_path / "scaled"), session=sess)
+        sess.run(train)
+        assert sess.run(scale()) == 2.0
+        status = checkpoint.restore(path).assert_consumed()
+        status.run_restore_ops(sess)
+        assert sess.run([scale(), inner.get_slot(v, "momentum")]) == [1.0, [1.0]]
+    names = [name for name, _ in tf.train.list_variables(path)]
+    value = ".ATTRIBUTES/VARIABLE_VALUE"
+    assert f"optimizer/loss_scale/current_loss_scale/{value}" in names
+    assert f"optimizer/loss_scale/good_steps/{value}" in names
+    assert f"v/.OPTIMIZER_SLOT/optimizer/base_optimizer/momentum/{value}" in names
