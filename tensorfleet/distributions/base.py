@@ -237,7 +237,7 @@ class Distribution:
 
     def _ask(self, what: str, value: Any, name: str, **condition: Any) -> Tensor:
         """A density or probability at `value`, or its logarithm: by its own method, or by that of the other."""
-        value = to_tensor(value, self._dtype, name="value")
+        value = to_tensor(value, preferred=self._dtype, name="value")
         if hasattr(self, f"_{what}"):
             return self._call(f"_{what}", name, value, **condition)
         if what.startswith("log_"):

@@ -267,7 +267,7 @@ class StudentT(_LocationScale):
         return apply("Neg", core) - self._log_normalization()
 
     def _cdf(self, x: Tensor) -> Tensor:
-        y = self._z(x) * ones_like(self._df)
+        y = (x - self._loc) / apply("Abs", self._scale) * ones_like(self._df)
         df, half = self._df * ones_like(y), number(0.5, y)
         tail = half * apply("Betainc", half * df, half * ones_like(y), df / (y * y + df))
         return apply("Select", y < number(0, y), tail, number(1, y) - tail)

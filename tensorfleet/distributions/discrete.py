@@ -134,9 +134,12 @@ class _Classes(Distribution):
 
     def _draw(self, count: Any, seed: int | None) -> Tensor:
         """Classes [count, *batch], as int64."""
-        flat = apply("Reshape", self._logits, apply("Pack", [np.int32(-1), self.event_size]))
+        flat = apply("Reshape", self._logits_of_batch(), apply("Pack", [np.int32(-1), self.event_size]))
         drawn = find("multinomial")(flat, to_tensor(count, np.int32), seed=seed)
         return apply("Reshape", apply("Transpose", drawn, [1, 0]), counted(count, self.batch_shape_tensor()))
+
+    def _logits_of_batch(self) -> Tensor:
+        return self._logits
 
     def _entropy(self) -> Tensor:
         return apply("Neg", apply("Sum", self._probs * find("nn.log_softmax")(self._logits), _LAST))
@@ -234,6 +237,15 @@ class Multinomial(_Classes):
 
     def _event_shape_tensor(self) -> Tensor:
         return shape_of(self._logits)[-1:]
+
+    def _batch_shape(self) -> TensorShape:
+        return find("broadcast_static_shape")(super()._batch_shape(), self._total.shape)
+
+    def _batch_shape_tensor(self) -> Tensor:
+        return find("broadcast_dynamic_shape")(super()._batch_shape_tensor(), shape_of(self._total))
+
+    def _logits_of_batch(self) -> Tensor:
+        return self._logits * ones_like(self._total)[..., None]
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         most = cast(apply("Max", self._total, find("range")(apply("Rank", self._total))), dtypes.int32)

@@ -87,7 +87,7 @@ class Gamma(Distribution):
     def _log_prob(self, x: Tensor) -> Tensor:
         x = checked(self._validate_args, positive(x), x)
         a, b = self._concentration, self._rate
-        return (a - number(1, a)) * apply("Log", x) - b * x - (apply("Lgamma", a) - a * apply("Log", b))
+        return apply("Xlogy", a - number(1, a), x) - b * x - (apply("Lgamma", a) - a * apply("Log", b))
 
     def _cdf(self, x: Tensor) -> Tensor:
         x = checked(self._validate_args, positive(x), x)
@@ -166,7 +166,7 @@ class Beta(Distribution):
         one = number(1, x)
         below = lambda: find("assert_less")(x, one, message="sample must be less than `1`.")  # noqa: E731
         x = checked(self._validate_args, [*positive(x, message="sample must be positive"), below], x)
-        core = (self._a - one) * apply("Log", x) + (self._b - one) * apply("Log1p", apply("Neg", x))
+        core = apply("Xlogy", self._a - one, x) + (self._b - one) * apply("Log1p", apply("Neg", x))
         return core - _lbeta(self._a, self._b)
 
     def _cdf(self, x: Tensor) -> Tensor:
@@ -252,7 +252,7 @@ class Dirichlet(Distribution):
             text = "sample last-dimension must sum to `1`"
             whole = find("assert_near")(number(1, x), apply("Sum", x, _LAST), message=text)
             x = after([find("assert_positive")(x, message="samples must be positive"), whole], x)
-        core = apply("Sum", (self._concentration - number(1, x)) * apply("Log", x), _LAST)
+        core = apply("Sum", apply("Xlogy", self._concentration - number(1, x), x), _LAST)
         return core - find("lbeta")(self._concentration)
 
     def _entropy(self) -> Tensor:
@@ -325,16 +325,23 @@ class DirichletMultinomial(Dirichlet):
         return together + log_combinations(self._total, counts)
 
     def _mean(self) -> Tensor:
-        return super()._mean() * self._total[..., None]
+        return super()._mean() * self._total_beside_classes()
+
+    def _total_beside_classes(self) -> Tensor:
+        """The number of draws with a dimension for the classes, which may have been given with it."""
+        has_it = (
+            self._total.shape.rank is not None and self._total.shape.rank == self._concentration.shape.rank
+        )
+        return self._total if has_it else self._total[..., None]
 
     def _variance(self) -> Tensor:
         mean, one = super()._mean(), number(1, self._concentration)
-        total, weight = self._total[..., None], self.total_concentration[..., None]
+        total, weight = self._total_beside_classes(), self.total_concentration[..., None]
         return total * mean * (one - mean) * (total + weight) / (one + weight)
 
     def _covariance(self) -> Tensor:
         mean, one = super()._mean(), number(1, self._concentration)
-        total, weight = self._total[..., None, None], self.total_concentration[..., None, None]
+        total, weight = self._total_beside_classes()[..., None], self.total_concentration[..., None, None]
         outer = apply("Neg", mean[..., None] * mean[..., None, :])
         return find("matrix_set_diag")(outer * total * (total + weight) / (one + weight), self._variance())
 
