@@ -239,7 +239,7 @@ class TensorShape:
 
     def __len__(self) -> int:
         if self._d is None:
-            raise ValueError("Cannot take the length of Shape with unknown rank.")
+            raise ValueError("Cannot take the length of shape with unknown rank.")
         return len(self._d)
 
     def __bool__(self) -> bool:

@@ -66,7 +66,7 @@ def _function(op_type: str, kind: Any) -> Callable:
             )
         given = {own.get(n, n): value for n, value in signature.bind(*args, **kwargs).arguments.items()}
         values = [given.pop(name) for name in inputs]
-        return _named(spec, apply(op_type, *values, name=given.pop("name", None), **given))
+        return named(spec, apply(op_type, *values, name=given.pop("name", None), **given))
 
     call.__name__ = call.__qualname__ = op_type
     call.__doc__ = f"Adds the op {op_type} to the graph."
@@ -84,7 +84,7 @@ def _parameters(spec: OpSpec) -> list[tuple[str, Any]]:
     return [*((arg.name, empty) for arg in spec.inputs), *needed, *others, ("name", None)]
 
 
-def _named(spec: OpSpec, outputs: Any) -> Any:
+def named(spec: OpSpec, outputs: Any) -> Any:
     """Several outputs, with their names."""
     if len(spec.outputs) < 2:
         return outputs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 import numpy as np
@@ -232,11 +232,15 @@ def conv_transpose(
     name: str | None = None,
 ) -> Tensor:
     """The transpose of a convolution over one, two or three spatial dimensions."""
-    count = (
-        len(output_shape) - 2
-        if hasattr(output_shape, "__len__")
-        else to_tensor(output_shape).shape[0].value - 2
-    )
+    if isinstance(output_shape, Tensor):
+        size = output_shape.shape[0].value
+    elif isinstance(output_shape, Sized):
+        size = len(output_shape)
+    else:
+        raise ValueError("output_shape must be a tensor or sized collection.")
+    if size not in (3, 4, 5):
+        raise ValueError(f"output_shape must be of length 3, 4 or 5 but was {size}.")
+    count = size - 2
     with name_scope(name, "conv_transpose", [input, filters, output_shape]) as scope:
         options = dict(data_format=data_format or _LAYOUTS[count], dilations=dilations, name=scope)
         if count == 1:

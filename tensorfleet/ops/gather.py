@@ -358,6 +358,8 @@ def _batch_gather_nd(params: Any, indices: Any, batch_dims: Any, name: str | Non
         if known is None or np.size(known) != 1:
             raise TypeError("batch_dims must be one integer that is known when the graph is built.")
         batch_dims = int(np.reshape(known, ()))
+        if batch_dims < 0:
+            raise ValueError("tf.gather_nd does not allow negative batch_dims.")
         if rank is not None and batch_dims >= rank:
             raise ValueError(f"batch_dims = {batch_dims} must be less than rank(indices) = {rank}")
         if params.shape.rank is not None and batch_dims >= params.shape.rank:

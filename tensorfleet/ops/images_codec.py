@@ -14,7 +14,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.io import pictures, png
-from tensorfleet.ops.common import UNKNOWN, require, scalar
+from tensorfleet.ops.common import UNKNOWN, require, scalar, static_value
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least
 from tensorfleet.ops.public import op_function
@@ -85,11 +85,17 @@ def _decode_jpeg(ctx: Any, contents: Any, *, channels: int, ratio: int) -> Any:
     return pictures.decode(_contents(contents), channels, ratio=ratio)
 
 
+def _decoded_part(op: Operation) -> TensorShape:
+    window = static_value(op, 1)
+    height, width = (None, None) if window is None else (int(window[2]), int(window[3]))
+    return TensorShape([height, width, op._attrs["channels"] or None])
+
+
 @op(
     "DecodeAndCropJpeg",
     "contents: string[0], crop_window: int32[4,] -> image: uint8",
     _JPEG,
-    shape=_decoded,
+    shape=_decoded_part,
     host=True,
 )
 def _decode_and_crop_jpeg(ctx: Any, contents: Any, window: Any, *, channels: int, ratio: int) -> Any:

@@ -9,6 +9,7 @@ from tensorfleet import arguments
 from tensorfleet.api import publish
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.raw_ops import named
 from tensorfleet.ops.elementwise import on_values
 
 
@@ -64,10 +65,11 @@ def op_function(op_type: str, signature: str, names: str, does: str, **defaults:
 
     `signature` is its argument list, in which a default may be a name whose value is given.
     """
-    inputs = [arg.name for arg in registry.get(op_type).inputs]
+    spec = registry.get(op_type)
+    inputs = [arg.name for arg in spec.inputs]
 
     def body(given: dict[str, Any]) -> Any:
-        return apply(op_type, *[given.pop(name) for name in inputs], **given)
+        return named(spec, apply(op_type, *[given.pop(name) for name in inputs], **given))
 
     published = names.split()
     name = published[0].rpartition(".")[2]

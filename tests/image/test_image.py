@@ -140,3 +140,10 @@ def test_rows_of_deep_png_files_are_unfiltered(filtering):
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
     data = png.SIGNATURE + b"".join(png._chunk(kind, body) for kind, body in parts)
     np.testing.assert_array_equal(png.decode_deep(data), deep)
+
+
+def test_the_size_of_a_part_of_a_jpeg_is_known_from_its_window():
+    contents = tf.placeholder(tf.string, [])
+    assert tf.image.decode_and_crop_jpeg(contents, [0, 1, 5, 6], channels=3).shape.as_list() == [5, 6, 3]
+    window = tf.placeholder(tf.int32, [4])
+    assert tf.image.decode_and_crop_jpeg(contents, window).shape.as_list() == [None, None, None]

@@ -86,3 +86,14 @@ def test_channels_in_front_of_unknown_space_are_known():
         images, tf.zeros([3, 3, 10, 20]), "VALID", dilation_rate=[2, 2], data_format="NCHW"
     )
     assert made.shape.as_list() == [1, 20, None, None]
+
+
+def test_a_transposed_convolution_takes_its_number_of_dimensions_from_the_shape_of_its_result(session):
+    x, filters = np.ones([2, 4, 3], np.float32), np.ones([3, 5, 3], np.float32)
+    sized = tf.nn.conv_transpose(x, filters, [2, 8, 5], 2)
+    shaped = tf.nn.conv_transpose(x, filters, tf.constant([2, 8, 5]), 2)
+    np.testing.assert_array_equal(*session.run([sized, shaped]))
+    with pytest.raises(ValueError, match="output_shape must be of length 3, 4 or 5 but was 6"):
+        tf.nn.conv_transpose(x, filters, [2, 8, 5, 1, 1, 1], 2)
+    with pytest.raises(ValueError, match="output_shape must be a tensor or sized collection"):
+        tf.nn.conv_transpose(x, filters, None, 2)

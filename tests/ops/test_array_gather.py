@@ -178,3 +178,8 @@ def test_gather_of_strings():
     assert run(tf.gather(words, 1)) == b"b"
     assert run(tf.gather(words, [2, 0])).tolist() == [b"c", b"a"]
     assert run(tf.gather_nd(words, [2])) == b"c"
+
+
+def test_dimensions_of_a_batch_are_not_counted_from_behind():
+    with pytest.raises(ValueError, match="does not allow negative batch_dims"):
+        tf.gather_nd(np.zeros([2, 2]), [[0], [0]], batch_dims=-1)

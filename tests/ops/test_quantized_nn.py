@@ -49,3 +49,12 @@ def test_convolution(session):
     whole, top = session.run([tf.cast(made, tf.int32), top])
     wanted = session.run(tf.nn.conv2d(X, weights, [1, 1, 1, 1], "VALID"))
     np.testing.assert_allclose(whole * (top / (2**31 - 1)), wanted, atol=0.3)
+
+
+def test_what_is_quantized_has_names_before_and_after_a_run():
+    made = quantized([1.0, 2.0], 0.0, 255.0)
+    with tf.Session() as sess:
+        value = sess.run(made)
+    assert made.output.dtype == tf.quint8
+    np.testing.assert_array_equal(value.output, [1, 2])
+    assert (value.output_min, value.output_max) == (0.0, 255.0)
