@@ -6,6 +6,7 @@ import importlib
 import inspect
 import sys
 import threading
+import traceback
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,13 +24,19 @@ class Registry:
     def __init__(self, name: str) -> None:
         self._name = name
         self._registry: dict[str, Any] = {}
+        self._lines: dict[str, traceback.FrameSummary] = {}
 
     def register(self, candidate: Any, name: str | None = None) -> None:
         """Adds an object, under its own name or another; KeyError when there is one."""
         key = name or candidate.__name__
         if key in self._registry:
-            raise KeyError(f"Registering two {self._name} with name '{key}'! Give the second another name.")
+            line = self._lines[key]
+            raise KeyError(
+                f"Registering two {self._name} with name '{key}'! (Previous registration was in {line.name} "
+                f"{line.filename}:{line.lineno}) Give the second another name."
+            )
         self._registry[key] = candidate
+        self._lines[key] = traceback.extract_stack(limit=2)[0]
 
     def list(self) -> Any:
         """All names."""

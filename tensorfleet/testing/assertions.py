@@ -75,6 +75,8 @@ class Assertions(absltest.TestCase):
         self._assert_close(a, b, rtol, atol, "", msg)
 
     def _assert_close(self, a: Any, b: Any, rtol: float, atol: float, path: str, msg: str | None) -> None:
+        if any(isinstance(x, (RaggedTensor, RaggedTensorValue)) for x in (a, b)):
+            a, b = self._rows(a), self._rows(b)
         if hasattr(a, "_asdict"):
             a = a._asdict()
         if hasattr(b, "_asdict"):

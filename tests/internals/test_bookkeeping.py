@@ -150,3 +150,12 @@ def test_another_function_is_put_behind_decorators():
 def test_the_stack_ends_where_it_was_asked_for():
     assert tf_stack.extract_stack()[-1].name == "test_the_stack_ends_where_it_was_asked_for"
     assert len(tf_stack.extract_stack(limit=2)) == 2
+
+
+def test_a_registry_says_where_a_name_was_registered_first():
+    found = registry.Registry("things")
+    found.register(3, "three")
+    with pytest.raises(
+        KeyError, match=r"\(Previous registration was in test_a_registry_says\w+ .*bookkeeping"
+    ):
+        found.register(4, "three")

@@ -289,3 +289,26 @@ def test_ragged_tensors_are_compared_row_by_row():
     case.assertAllEqual(tf.ragged.constant_value([[1], [2, 3]]), ragged)
     with pytest.raises(AssertionError, match="Lists differ"):
         case.assertAllEqual(ragged, [[1], [2]])
+
+
+def test_ragged_tensors_are_compared_row_by_row(case):
+    with tf.Graph().as_default(), tf.Session().as_default():
+        made = tf.ragged.constant([[1, 2], [3]])
+        case.assertAllClose(made, [[1, 2], [3]])
+        case.assertAllClose(
+            tf.ragged.constant([[1.0, 2.0], [3.0]]), tf.ragged.constant([[1.0, 2.0], [3.0 + 1e-9]])
+        )
+        for other in ([[1], [2, 3]], [[1, 2], [3], [4]], [[1, 2], [4]]):
+            with pytest.raises(AssertionError):
+                case.assertAllClose(made, tf.ragged.constant(other))
+
+
+def test_names_that_tables_are_shared_by_may_be_left_out_of_a_comparison():
+    defs = []
+    for shared in ("hash_table_1", "hash_table_2"):
+        with tf.Graph().as_default() as graph:
+            tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64, shared_name=shared)
+            defs.append(graph.as_graph_def())
+    with pytest.raises(AssertionError, match="hash_table_"):
+        tf.test.assert_equal_graph_def(*defs)
+    tf.test.assert_equal_graph_def(*defs, hash_table_shared_name=True)
