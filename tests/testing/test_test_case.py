@@ -291,7 +291,7 @@ def test_ragged_tensors_are_compared_row_by_row():
         case.assertAllEqual(ragged, [[1], [2]])
 
 
-def test_ragged_tensors_are_compared_row_by_row(case):
+def test_ragged_tensors_are_close_when_their_rows_are(case):
     with tf.Graph().as_default(), tf.Session().as_default():
         made = tf.ragged.constant([[1, 2], [3]])
         case.assertAllClose(made, [[1, 2], [3]])
