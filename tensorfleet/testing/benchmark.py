@@ -1,13 +1,21 @@
-"""`tf.test.Benchmark`: operations timed the way TensorFlow's own benchmarks are."""
+"""`tf.test.Benchmark`: operations timed the way TensorFlow's own benchmarks are.
+
+A script that ends in `tf.test.main()` runs its benchmarks instead of its tests with `--benchmarks=all`, or with a
+pattern for the names of those to run.
+"""
 
 from __future__ import annotations
 
+import re
+import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.platform import logging
+from tensorfleet.platform.app import run
 from tensorfleet.protos import ConfigProto
 
 
@@ -16,8 +24,40 @@ def benchmark_config() -> Any:
     return ConfigProto()
 
 
+# Every class of benchmarks that was defined.
+GLOBAL_BENCHMARK_REGISTRY: set[type] = set()
+
+
+def _run_benchmarks(regex: str) -> None:
+    """Runs the benchmarks in whose `module.Class.method` a pattern is found; `all` are all of them."""
+    for kind in sorted(GLOBAL_BENCHMARK_REGISTRY, key=lambda k: k.__qualname__):
+        methods = [
+            name for name in dir(kind) if name.startswith("benchmark") and callable(getattr(kind, name))
+        ]
+        full = f"{kind.__module__}.{kind.__name__}"
+        chosen = [name for name in methods if regex == "all" or re.search(regex, f"{full}.{name}")]
+        made = kind() if chosen else None
+        for name in chosen:
+            getattr(made, name)()
+
+
+def benchmarks_main(true_main: Callable[[], Any], argv: list[str] | None = None) -> None:
+    """Runs the benchmarks that `--benchmarks=PATTERN` asks for, or, without it, `true_main`."""
+    given = sys.argv if argv is None else argv
+    asked = next((arg for arg in given if re.match("--?benchmarks=", arg)), None)
+    if asked is None:
+        true_main()
+        return
+    given.remove(asked)
+    run(lambda _: _run_benchmarks(asked.partition("=")[2]), argv=given)
+
+
 class Benchmark:
     """A class whose methods named `benchmark...` time something and report it."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        GLOBAL_BENCHMARK_REGISTRY.add(cls)
 
     def __init__(self) -> None:
         self.reported: list[dict[str, Any]] = []

@@ -39,6 +39,16 @@ publish_lazily(_from_test_case, "test.TestCase", "test.StubOutForTesting", "test
 publish_lazily(_from_test_case, "test.assert_equal_graph_def", "test.test_src_dir_path")
 publish_lazily(_from_gradient_checker, "test.compute_gradient", "test.compute_gradient_error")
 publish_lazily(_from_benchmark, "test.Benchmark", "test.benchmark_config")
+publish_lazily(
+    lambda name: getattr(
+        importlib.import_module("tensorfleet.testing.benchmark"),
+        name.rpartition(".")[2].replace("TensorFlowBenchmark", "Benchmark"),
+    ),
+    *(
+        f"python.platform.benchmark.{name}"
+        for name in "GLOBAL_BENCHMARK_REGISTRY TensorFlowBenchmark _run_benchmarks benchmarks_main".split()
+    ),
+)
 publish_lazily(_mock, "test.mock")
 publish_lazily(
     lambda name: getattr(importlib.import_module("tensorfleet.testing.datasets"), name.rpartition(".")[2]),

@@ -21,6 +21,7 @@ from tensorfleet.graph.scopes import get_default_graph, get_default_session, res
 from tensorfleet.platform.app import run
 from tensorfleet.session.session import Session
 from tensorfleet.testing.assertions import Assertions
+from tensorfleet.testing.benchmark import benchmarks_main
 
 _SEED = 87654321
 _folder: str | None = None
@@ -293,9 +294,9 @@ def assert_equal_graph_def(
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs the tests of the calling script."""
+    """Runs the tests of the calling script, or its benchmarks when it was called with `--benchmarks=PATTERN`."""
 
     def tests(args: list[str]) -> None:
         absltest.main(argv=args)
 
-    run(main=tests, argv=argv)
+    benchmarks_main(lambda: run(main=tests, argv=argv), argv)

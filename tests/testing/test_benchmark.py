@@ -2,6 +2,9 @@
 
 import os
 
+import pytest
+from tensorfleet.python.platform import benchmark
+
 import tensorfleet as tf
 
 
@@ -24,3 +27,31 @@ def test_there_is_nothing_to_link_with():
     assert os.path.isdir(tf.sysconfig.get_lib())
     assert tf.sysconfig.get_link_flags() == []
     assert tf.sysconfig.get_compile_flags()[0] == f"-I{tf.sysconfig.get_include()}"
+
+
+def test_a_pattern_chooses_which_benchmarks_run_instead_of_the_tests(monkeypatch):
+    benchmark.GLOBAL_BENCHMARK_REGISTRY.clear()
+    ran = []
+
+    class Some(tf.test.Benchmark):
+        def benchmark_one(self):
+            ran.append("one")
+
+        def benchmark_two(self):
+            ran.append("two")
+
+        def other(self):
+            ran.append("other")
+
+    class Never(tf.test.Benchmark):
+        def __init__(self):
+            raise AssertionError("none of its benchmarks was asked for")
+
+    assert {Some, Never} == benchmark.GLOBAL_BENCHMARK_REGISTRY
+    benchmark._run_benchmarks("Some.*one$")
+    benchmark._run_benchmarks("unrelated")
+    assert ran == ["one"]
+    for arguments in (["script.py", "--benchmarks=Some"], ["script.py", "-benchmarks=Some"]):
+        with pytest.raises(SystemExit):
+            tf.test.main(arguments)
+    assert ran == ["one", "one", "two", "one", "two"]
