@@ -125,15 +125,20 @@ class CheckpointLoadStatus(_FromFile):
                     pairs[slot.slot_variable_node_id] = slots[place]
         return objects, pairs
 
-    def _found(self) -> dict[str, Any]:
+    def _shared(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """The program's values by their keys, and of those in the file the key there."""
         objects, pairs = self._match()
         values = objects.variables()
-        return {
-            attribute.checkpoint_key: values[objects.key(ours, attribute.name)]
+        shared = {
+            objects.key(ours, attribute.name): attribute.checkpoint_key
             for saved, ours in pairs.items()
             for attribute in self._graph.nodes[saved].attributes
-            if objects.key(ours, attribute.name) in values
         }
+        return values, {ours: saved for ours, saved in shared.items() if ours in values}
+
+    def _found(self) -> dict[str, Any]:
+        values, shared = self._shared()
+        return {saved: values[ours] for ours, saved in shared.items()}
 
     def assert_consumed(self) -> CheckpointLoadStatus:
         """Everything in the checkpoint has its object, and every object a value."""
@@ -147,9 +152,9 @@ class CheckpointLoadStatus(_FromFile):
 
     def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
         """Every variable of the program is in the checkpoint."""
-        found = {id(v) for v in self._found().values()}
-        for key, variable in Objects(self._root).variables().items():
-            if id(variable) not in found and not _is_counter(key):
+        values, shared = self._shared()
+        for key, variable in values.items():
+            if key not in shared and not _is_counter(key):
                 raise AssertionError(f"Object not assigned a value from checkpoint: {variable} ({key})")
         return self
 

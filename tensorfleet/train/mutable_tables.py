@@ -43,6 +43,9 @@ class _MutableTable(LookupInterface):
         if checkpoint:
             add_to_collection(GraphKeys.SAVEABLE_OBJECTS, _TableSaveable(self, name))
 
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        return {"table": lambda name=self._name: _TableSaveable(self, name)}
+
     @property
     def name(self) -> str:
         """The name of the table's operation."""

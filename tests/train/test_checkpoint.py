@@ -164,3 +164,26 @@ def test_a_manager_leaves_checkpoints_that_none_wrote_alone(tmp_path, caplog):
     (tmp_path / "checkpoint").write_text(str(state))
     tf.train.CheckpointManager(checkpoint, str(tmp_path), max_to_keep=1)
     assert "behind the last preserved checkpoint" in caplog.text
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_table_whose_entries_come_and_go_is_saved_by_savers_and_checkpoints(tmp_path, dense):
+    if dense:
+        table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, 0, -2, name="t")
+    else:
+        table = tf.contrib.lookup.MutableHashTable(tf.int64, tf.int64, -1, name="t")
+    insert = table.insert(tf.constant([11, 12], tf.int64), tf.constant([1, 2], tf.int64))
+    remove = table.remove(tf.constant([11], tf.int64))
+    saver, checkpoint = tf.train.Saver([table]), tf.train.Checkpoint(table=table)
+    with tf.Session() as sess:
+        sess.run(insert)
+        by_saver = saver.save(sess, str(tmp_path / "saver"))
+        by_checkpoint = checkpoint.save(str(tmp_path / "checkpoint"), session=sess)
+        sess.run(remove)
+        assert sess.run(table.size()) == 1
+        saver.restore(sess, by_saver)
+        assert sess.run(table.size()) == 2
+        sess.run(remove)
+        checkpoint.restore(by_checkpoint).assert_consumed().run_restore_ops(sess)
+        assert sess.run(table.lookup(tf.constant([11], tf.int64))) == [1]
+    assert [name for name, _ in tf.train.list_variables(by_saver)] == ["t-keys", "t-values"]
