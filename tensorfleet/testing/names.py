@@ -46,7 +46,7 @@ publish_lazily(
     ),
     *(
         f"python.platform.benchmark.{name}"
-        for name in "GLOBAL_BENCHMARK_REGISTRY TensorFlowBenchmark _run_benchmarks benchmarks_main".split()
+        for name in ["GLOBAL_BENCHMARK_REGISTRY", "TensorFlowBenchmark", "_run_benchmarks", "benchmarks_main"]
     ),
 )
 publish_lazily(_mock, "test.mock")
