@@ -269,6 +269,8 @@ class _Function:
         def run(*arguments: Tensor) -> Any:
             inner: Any = get_default_graph()
             inner.seed, inner.__dict__["_extra_vars"] = None, variables
+            # For scopes that were opened elsewhere, such as a template's, and so do not ask `made_around`.
+            inner.__dict__["_variables_live_in"] = graph
             inner._local().devices = list(self._devices)
             inner.copyable = frozenset(self._options.get("whitelisted_stateful_ops") or ())
             with find("variable_scope")("", custom_getter=made_around):

@@ -81,6 +81,9 @@ def find_or_make(
 ) -> Any:
     """The standard getter, after the scope's defaults have been filled in."""
     given = locals()
+    if (around := get_default_graph().__dict__.get("_variables_live_in")) is not None:
+        with around.as_default():
+            return find_or_make(**given)
     if initializer is not None and not callable(initializer) and shape is not None and partitioner is None:
         raise ValueError("If initializer is a constant, do not specify shape.")
     parted = ("name", "shape", "initializer", "partitioner")

@@ -207,3 +207,29 @@ def test_arguments_declared_by_the_type_of_a_variable_are_its_values():
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         assert sess.run(doubled(v)).tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("inside_first", [True, False])
+@pytest.mark.parametrize("resource", [True, False])
+def test_a_template_has_the_same_variables_inside_a_function_and_around_it(inside_first, resource):
+    found = []
+
+    def model(x):
+        found.append(tf.get_variable("w", [], initializer=tf.ones_initializer(), use_resource=resource))
+        return x * found[-1]
+
+    with tf.Graph().as_default():
+        template = tf.make_template("model", model, create_scope_now_=True)
+
+        @function.Defun()
+        def inside(x):
+            return template(x)
+
+        made = [
+            call(tf.constant(3.0)) for call in ([inside, template] if inside_first else [template, inside])
+        ]
+        assert found[0] is found[1]
+        assert [v.name for v in tf.global_variables()] == ["model/w:0"]
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            assert sess.run(made) == [3.0, 3.0]
