@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet import dtypes, errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, find_function
 from tensorfleet.graph.gradients import gradients
@@ -18,6 +19,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import device, get_default_graph
 from tensorfleet.ops.common import UNKNOWN
 from tensorfleet.ops.function_calls import Defun, call_body, kernels_of
+from tensorfleet.platform.compat import as_text
 from tensorfleet.shapes import TensorShape
 
 
@@ -253,7 +255,15 @@ def _listed(results: Any) -> list:
 
 @export("python.ops.functional_ops.remote_call")
 def remote_call(target: Any, args: Any, Tout: Any, f: Any, name: str | None = None) -> list:
-    """The results of a function, computed on a device."""
+    """The results of a function, computed on a device, which may be named by a constant."""
+    if isinstance(target, Tensor):
+        named = constant_value(target)
+        if named is None:
+            raise ValueError(
+                f"The target of a remote call must be known when the graph is built, got {target}. "
+                "Give the device as a string or a constant."
+            )
+        target = as_text(named.item())
     with device(target):
         return _listed(f(*args, name=name or "RemoteCall"))
 

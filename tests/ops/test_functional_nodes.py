@@ -204,3 +204,10 @@ def test_what_a_function_takes_from_around_it_may_be_given_again(session):
     session.run(v.initializer)
     session.run(functional_ops.partitioned_call(args=count.captured_inputs, f=count))
     assert session.run(v) == 3
+
+
+def test_the_device_of_a_remote_call_may_be_a_constant(session):
+    (y,) = functional_ops.remote_call(tf.constant("/cpu:0"), [2.0], [tf.float32], plus_one)
+    assert session.run(y) == 3
+    with pytest.raises(ValueError, match="must be known when the graph is built"):
+        functional_ops.remote_call(tf.placeholder(tf.string, []), [2.0], [tf.float32], plus_one)
