@@ -116,9 +116,9 @@ for _name, _types in (("SelfAdjointEig", "T: {double, float, half}"), ("BatchSel
         shape=_with_values_shape,
         removed=(11, "Use SelfAdjointEigV2 instead"),
     )
-    def _eig(xp: Any, x: Any) -> Any:
+    def _eig(xp: Any, x: Any, *, check: Any) -> Any:
         """The eigenvalues in a row above the vectors."""
-        values, vectors = registry.get("SelfAdjointEigV2").kernel(xp, x, compute_v=True)
+        values, vectors = registry.get("SelfAdjointEigV2").kernel(xp, x, compute_v=True, check=check)
         return xp.concatenate([values[..., None, :], vectors], axis=-2)
 
 
