@@ -33,6 +33,11 @@ def add_arg_scope(func: Callable) -> Callable:
     return call
 
 
+def given_to(func: Callable) -> dict[str, Any]:
+    """The arguments that `arg_scope` gives a function at this place."""
+    return _stack[-1].get(_key(func), {})
+
+
 @export("contrib.framework.has_arg_scope")
 def has_arg_scope(func: Any) -> bool:
     """Whether `arg_scope` can give a function's arguments."""

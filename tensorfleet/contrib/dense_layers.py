@@ -10,7 +10,7 @@ from tensorfleet.api import export, find, publish
 from tensorfleet.arguments import function, like
 from tensorfleet.contrib.arg_scope import add_arg_scope
 from tensorfleet.contrib.layers import xavier_initializer
-from tensorfleet.contrib.variables import add_model_variable
+from tensorfleet.contrib.variables import add_model_variable, on_model_device
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import add_to_collection, get_collection
@@ -37,7 +37,8 @@ def renaming(names: dict[str, str], collections: Any = None) -> Callable:
     def get(getter: Callable, name: str, *args: Any, **kwargs: Any) -> Any:
         head, slash, leaf = name.rpartition("/")
         leaf = names.get(leaf, leaf)
-        found = getter(f"{head}{slash}{leaf}", *args, **kwargs)
+        with on_model_device():
+            found = getter(f"{head}{slash}{leaf}", *args, **kwargs)
         for part in found if isinstance(found, (list, tuple)) else [found]:
             add_model_variable(part)
             for collection in collections_for(collections, leaf):

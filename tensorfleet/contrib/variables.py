@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
 from tensorfleet.arguments import function, like, signature_of
-from tensorfleet.contrib.arg_scope import add_arg_scope
+from tensorfleet.contrib.arg_scope import add_arg_scope, given_to
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import (
     GraphKeys,
@@ -67,6 +67,11 @@ model_variable = add_arg_scope(
     )
 )
 publish(model_variable, "contrib.framework.model_variable")
+
+
+def on_model_device() -> Any:
+    """Where `arg_scope` says that variables of the model are: layers say all else of theirs themselves."""
+    return _on(given_to(model_variable).get("device"))
 
 
 @export("contrib.framework.local_variable")

@@ -114,6 +114,7 @@ class LocalCLIDebugWrapperSession(_Filters):
         log_usage: bool = True,
         ui_type: str = "curses",
         thread_name_filter: str | None = None,
+        config_file_path: Any = False,
     ) -> None:
         super().__init__()
         self._session = sess
@@ -143,7 +144,11 @@ class LocalCLIDebugHook(_Filters, SessionRunHook):
     """Applies filters to the tensors of a monitored session's steps."""
 
     def __init__(
-        self, ui_type: str = "curses", dump_root: str | None = None, thread_name_filter: str | None = None
+        self,
+        ui_type: str = "curses",
+        dump_root: str | None = None,
+        thread_name_filter: str | None = None,
+        config_file_path: str | None = None,
     ) -> None:
         super().__init__()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -212,16 +210,6 @@ def report_uninitialized_resources(
             missing = find("logical_not")(find("stack")([r.is_initialized for r in found]))
             names = find("constant")([r.handle.name for r in found])
             return find("boolean_mask")(names, missing)
-
-
-@export("python.ops.variable_scope._pure_variable_scope")
-@contextmanager
-def pure_variable_scope(name_or_scope: Any, **kwargs: Any) -> Iterator[Any]:
-    """A variable scope without a name scope."""
-    kwargs.pop("old_name_scope", None)
-    names = {"use_resource": kwargs.pop("use_resource", None), **kwargs}
-    with find("variable_scope")(name_or_scope, auxiliary_name_scope=False, **names) as scope:
-        yield scope
 
 
 @export("python.ops.gradients_impl._hessian_vector_product")

@@ -205,10 +205,11 @@ _ESTIMATORS = re.compile(r"RunConfig|train_and_evaluate|\w*(Estimator|Classifier
 _STRATEGIES = re.compile(r"\w*(Mirrored|Server|AllReduce|Storage|Device)Strategy(V1)?")
 
 
-def needs_chief(script: Path) -> bool:
+def needs_chief(script: Path, alone: bool = False) -> bool:
     """Whether a script makes estimators of `tf.estimator` for the cluster it is told: that has a job "chief".
 
-    Those of `tf.contrib.learn` have the first worker for one, and so have strategies.
+    Those of `tf.contrib.learn` have the first worker for one, and so have strategies. A script that writes down its
+    cluster from its flags has no use for that when it runs `alone`: the one it is told is then all there is.
     """
     nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
     names = {getattr(node, "attr", "") for node in nodes}
@@ -222,7 +223,7 @@ def needs_chief(script: Path) -> bool:
     learns = any(
         isinstance(n, ast.Attribute) and n.attr == "RunConfig" and _ends(n.value) == "learn" for n in nodes
     )
-    return any(map(_makes_estimator, nodes)) and not (own or written or learns)
+    return any(map(_makes_estimator, nodes)) and not (own or (written and not alone) or learns)
 
 
 def _makes_estimator(node: ast.AST) -> bool:

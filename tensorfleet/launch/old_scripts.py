@@ -39,7 +39,8 @@ _TEXT_METHODS = (
 )
 _HAS_OLD_METHODS = re.compile(
     rf"\.\s*({'|'.join(_OLD_METHODS)}|has_key|getchildren|decode|sort\s*\(\s*[^)\s]|next\s*\(\s*\)"
-    rf"|(keys|values|items)\s*\(\s*\)\s*\[|({'|'.join(_TEXT_METHODS)})\s*\(\s*[^)\s])"
+    rf"|(keys|values|items)\s*\(\s*\)\s*[\[+]|({'|'.join(_TEXT_METHODS)})\s*\(\s*[^)\s])"
+    r"|\+[^\n]*\.\s*(keys|values|items)\s*\(\s*\)"
 )
 _OLD_MODULES = {
     "cPickle": "pickle",
@@ -122,10 +123,23 @@ class _OldMethods(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """`d.keys()[0]`: a view has no elements by number."""
         self.generic_visit(node)
-        match node.value:
-            case ast.Call(ast.Attribute(owner, "keys" | "values" | "items" as name), [], []):
-                node.value = _call("__old_method__", node.value, owner, ast.Constant(name))
+        node.value = _listed(node.value)
         return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """`d.items() + e.items()`: views cannot be joined."""
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Add):
+            node.left, node.right = _listed(node.left), _listed(node.right)
+        return node
+
+
+def _listed(node: ast.expr) -> ast.expr:
+    """What a dictionary's `keys()`, `values()` or `items()` gave as a list; any other expression as it is."""
+    match node:
+        case ast.Call(ast.Attribute(owner, "keys" | "values" | "items" as name), [], []):
+            return _call("__old_method__", node, owner, ast.Constant(name))
+    return node
 
 
 class _OldMeaning(_OldMethods):

@@ -238,7 +238,7 @@ def with_chief(script: Path, counts: dict[str, int]) -> dict[str, int]:
         return {**counts, "chief": 1}
     if reads_tf_config(script) and has_master(script):
         job = "master"
-    elif needs_chief(script):
+    elif needs_chief(script, alone=sum(counts.values()) == 1):
         job = "chief"
     else:
         return counts

@@ -40,8 +40,7 @@ class Store:
 
     def get_variable(self, name: str, shape: Any = None, reuse: Any = None, **kwargs: Any) -> Any:
         """Finds or makes a variable by its full name, whatever scope is open."""
-        known = name in self.vars if reuse is None else reuse
-        return find_or_make(name, shape, reuse=known, **kwargs)
+        return find_or_make(name, shape, reuse=reuse, **kwargs)
 
     def open_scope(self, name: str) -> None:
         """Counts how often a scope was entered."""
@@ -197,7 +196,7 @@ def _single(
 
 
 def _share(found: Variable, name: str, wanted: Any, dtype: Any, reuse: Any) -> Variable:
-    if reuse is False or reuse is None:
+    if reuse is False:  # a custom getter that passes none takes what is there
         where = found.op.source_line
         raise ValueError(
             f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "

@@ -376,6 +376,19 @@ def _chained(inner: Callable, outer: Callable | None) -> Callable:
     return chain
 
 
+@export("python.ops.variable_scope._pure_variable_scope")
+@contextmanager
+def pure_variable_scope(
+    name_or_scope: Any, default_name: str | None = None, old_name_scope: str | None = None, **settings: Any
+) -> Iterator[VariableScope]:
+    """A variable scope without a name scope: for that, its own name stands."""
+    around = get_variable_scope().name
+    with variable_scope(name_or_scope, default_name, auxiliary_name_scope=False, **settings) as scope:
+        if not isinstance(name_or_scope, VariableScope):
+            scope._name_scope = old_name_scope or scope.name.removeprefix(around + "/")
+        yield scope
+
+
 def _unique(store: Store, scope: VariableScope, prefix: str) -> str:
     name = f"{scope.name}/{prefix}" if scope.name else prefix
     if not store.scopes.get(name):

@@ -11,7 +11,7 @@ from tensorfleet.api import export
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph, name_scope
 from tensorfleet.properties import readonly
 from tensorfleet.variables.getter import find_or_make
-from tensorfleet.variables.scope import variable_scope
+from tensorfleet.variables.scope import pure_variable_scope, variable_scope
 
 
 @export("make_template")
@@ -46,17 +46,12 @@ class Template:
         self._scope: Any = None
         if now:
             # The name scope is left to the first call.
-            with self._open_first(named=False) as self._scope:
+            with pure_variable_scope(unique_name, name, custom_getter=getter) as self._scope:
                 pass
-
-    def _open_first(self, named: bool = True) -> Any:
-        return variable_scope(
-            self._unique_name, self._name, custom_getter=self._getter, auxiliary_name_scope=named
-        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._scope is None:
-            with self._open_first() as self._scope:
+            with variable_scope(self._unique_name, self._name, custom_getter=self._getter) as self._scope:
                 return self._first(args, kwargs)
         with variable_scope(self._scope, reuse=self._variables_created or None):
             if not self._variables_created:

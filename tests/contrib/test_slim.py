@@ -68,3 +68,13 @@ def test_the_old_hinge_loss_is_that_of_each_logit(session):
     loss = tf.contrib.losses.hinge_loss(tf.constant([[2.0], [-1.0], [0.5]]), tf.constant([[1], [1], [0]]))
     assert session.run(loss).tolist() == [[0], [2], [1.5]]
     assert tf.losses.get_losses() == []
+
+
+def test_the_variables_of_layers_are_where_the_scope_of_model_variables_says():
+    slim = tf.contrib.slim
+    places = [slim.model_variable, slim.variable]
+    with tf.device("/job:worker/task:1"), slim.arg_scope(places, device="/job:ps/task:0"):
+        outputs = slim.conv2d(tf.zeros([2, 8, 8, 3]), 4, [3, 3], normalizer_fn=slim.batch_norm)
+        slim.fully_connected(slim.flatten(outputs), 3)
+    assert {v.device for v in slim.get_model_variables()} == {"/job:ps/task:0"}
+    assert outputs.device == "/job:worker/task:1"

@@ -28,13 +28,15 @@ def test_a_wrapped_session_names_what_its_filter_finds(session, bad, capsys):
 
 def test_a_wrapped_session_is_a_session(bad):
     x, y = bad
-    with debug.LocalCLIDebugWrapperSession(tf.Session(), ui_type="readline") as wrapped:
+    with debug.LocalCLIDebugWrapperSession(
+        tf.Session(), ui_type="readline", config_file_path=None
+    ) as wrapped:
         assert wrapped.run(y, {x: 1.0}) == y.eval({x: 1.0}) == 1
 
 
 def test_a_hook_names_what_its_filter_finds(bad, capsys):
     x, y = bad
-    hook = debug.LocalCLIDebugHook()
+    hook = debug.LocalCLIDebugHook(config_file_path=None)
     hook.add_tensor_filter("bad", debug.has_inf_or_nan)
     with tf.train.MonitoredSession(hooks=[hook]) as sess:
         sess.run(y, {x: -1.0})

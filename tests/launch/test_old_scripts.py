@@ -147,6 +147,8 @@ def test_a_program_in_python_3_finds_the_names_besides(expression, value):
         ("map(int, '12') + [3]", [1, 2, 3]),
         ("{'a': 1}.keys()[0]", "a"),
         ("{'a': 1}.items()[-1]", ("a", 1)),
+        ("{'a': 1}.items() + {'b': 2}.items()", [("a", 1), ("b", 2)]),
+        ("[0] + dict(a=1).values()", [0, 1]),
         ("next(map(int, '12'))", 1),
         ("dict(zip('ab', 'cd'))", {"a": "c", "b": "d"}),
         ("list(zip('ab', 'cd', strict=True))", [("a", "c"), ("b", "d")]),

@@ -446,6 +446,17 @@ def test_the_only_worker_is_the_chief_of_a_script_with_estimators(tmp_path):
     assert with_chief(path, {"ps": 1, "worker": 1}) == {"ps": 1, "chief": 1, "worker": 0}
 
 
+def test_a_script_that_writes_its_cluster_down_is_the_chief_when_it_runs_alone(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "import os, tensorflow as tf\n"
+        "if FLAGS.ps_hosts:\n    os.environ['TF_CONFIG'] = FLAGS.ps_hosts\n"
+        "tf.estimator.RunConfig()\n"
+    )
+    assert with_chief(path, {"ps": 1, "worker": 2}) == {"ps": 1, "worker": 2}
+    assert with_chief(path, {"ps": 0, "worker": 1}) == {"ps": 0, "chief": 1, "worker": 0}
+
+
 @pytest.mark.parametrize(
     ("made", "jobs"),
     [

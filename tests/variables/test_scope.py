@@ -299,3 +299,20 @@ def test_an_initializer_may_need_to_be_told_that_there_are_no_parts(session):
     whole = tf.get_variable("whole", [2], initializer=start)
     session.run(whole.initializer)
     assert session.run(whole).tolist() == [3.0, 3.0]
+
+
+def test_a_custom_getter_that_passes_no_reuse_finds_the_variable_that_is_there():
+    def with_a_part(getter, name, **settings):
+        return getter(f"{name}/part", shape=settings["shape"])
+
+    with tf.variable_scope("model", custom_getter=with_a_part):
+        assert tf.get_variable("w", [2]) is tf.get_variable("w", [2])
+
+
+def test_a_scope_without_a_name_scope_has_its_own_name_for_one():
+    pure = tf.python.ops.variable_scope._pure_variable_scope
+    with tf.variable_scope("model"), tf.name_scope("step"):
+        with pure("layer") as scope:
+            assert (scope.name, scope.original_name_scope) == ("model/layer", "layer")
+        with tf.variable_scope("other") as other, pure(other) as scope:
+            assert scope.original_name_scope == "model/step/other/"

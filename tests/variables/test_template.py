@@ -72,3 +72,13 @@ def test_a_scope_made_early_leaves_the_name_scope_to_the_first_call():
         assert made.variable_scope.name == "t" and not made._variables_created
         assert [made().op.name, made().op.name] == ["t/add", "t_1/add"]
         assert made._variables_created
+
+
+def test_the_scope_of_a_template_made_now_has_its_own_name_for_a_name_scope():
+    with tf.variable_scope("model"), tf.name_scope("step"):
+        first = tf.make_template("layer", lambda: tf.get_variable("w", []), create_scope_now_=True)
+        second = tf.make_template("layer", lambda: tf.get_variable("w", []), create_scope_now_=True)
+    assert first.variable_scope.original_name_scope == "layer"
+    assert second.variable_scope.original_name_scope == "layer_1"
+    with tf.variable_scope(first.variable_scope) as again:
+        assert again.original_name_scope == "layer"
