@@ -37,11 +37,16 @@ def graph():
 
 @pytest.fixture(autouse=True)
 def _verbosity():
-    """What one test has `tf.logging` tell is not told in the next."""
-    logger = logging.getLogger("tensorflow")
-    before = logger.level
+    """What one test has `tf.logging` tell is not told in the next, nor by absl, which `tf.app.run` brings along."""
+    loggers = logging.getLogger("tensorflow"), logging.getLogger()
+    before = [(logger.level, list(logger.handlers)) for logger in loggers]
     yield
-    logger.setLevel(before)
+    for logger, (level, handlers) in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+        for handler in [
+            h for h in logger.handlers if type(h).__module__.startswith("absl") and h not in handlers
+        ]:
+            logger.removeHandler(handler)
 
 
 @pytest.fixture
