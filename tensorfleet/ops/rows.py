@@ -169,7 +169,7 @@ def _each_number(combine: np.ufunc, rows: np.ndarray, flat: np.ndarray, updates:
 
 def adds_rows(rows: np.ndarray) -> bool:
     """Whether rows of such an array are added to each other in one call."""
-    return rows.dtype in _ADDED and rows.flags.c_contiguous and _sparse_product() is not None
+    return rows.dtype in _ADDED and rows.flags.c_contiguous and _sparse_products() is not None
 
 
 def _add_rows(sign: int, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
@@ -184,17 +184,30 @@ def _add_rows(sign: int, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray
         updates if updates.shape == wanted else np.broadcast_to(updates, wanted), rows.dtype
     )
     weights = np.full(count, sign, rows.dtype)
-    _sparse_product()(len(rows), count, width, starts, places, weights, given.reshape(-1), rows.reshape(-1))
+    by_columns, _ = _sparse_products()
+    by_columns(len(rows), count, width, starts, places, weights, given.reshape(-1), rows.reshape(-1))
+
+
+def add_groups(out: np.ndarray, ids: np.ndarray, data: np.ndarray, rows: np.ndarray) -> None:
+    """Adds some rows of the data to rows of `out`, whose numbers grow: the product of a sparse matrix stored by rows."""
+    if not (all_within(np, rows, len(data)) and all_within(np, ids, len(out))):
+        raise IndexError(f"an index is not in [0, {len(data)}), or a group not in [0, {len(out)})")
+    kind = np.int32 if max(rows.size, len(data)) < 1 << 31 else np.int64
+    starts = np.searchsorted(ids, np.arange(len(out) + 1)).astype(kind)
+    places, weights = np.ascontiguousarray(rows, kind), np.ones(rows.size, out.dtype)
+    _, by_rows = _sparse_products()
+    width = math.prod(out.shape[1:])
+    by_rows(len(out), len(data), width, starts, places, weights, data.reshape(-1), out.reshape(-1))
 
 
 @cache
-def _sparse_product() -> Any:
-    """Scipy's function that adds the product of a sparse matrix, stored by columns, and a dense one to an array."""
+def _sparse_products() -> Any:
+    """Scipy's functions that add the product of a sparse matrix, stored by columns or by rows, and a dense one to an array."""
     try:
-        from scipy.sparse._sparsetools import csc_matvecs
-    except ImportError:  # a version that has it elsewhere
+        from scipy.sparse._sparsetools import csc_matvecs, csr_matvecs
+    except ImportError:  # a version that has them elsewhere
         return None
-    return csc_matvecs
+    return csc_matvecs, csr_matvecs
 
 
 def _change_again(

@@ -19,7 +19,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import check_prefix, first_bad, is_numpy, static_value
 from tensorfleet.ops.elementwise import INTS, POSITIVE, REAL, bracketed, constant_like, is_whole, where, wide
 from tensorfleet.ops.examples import case
-from tensorfleet.ops.rows import NARROW, accumulate, adds_rows
+from tensorfleet.ops.rows import NARROW, accumulate, add_groups, adds_rows
 from tensorfleet.ops.side_by_side import in_parts
 from tensorfleet.shapes import TensorShape
 
@@ -97,7 +97,10 @@ def in_groups(data: Any, ids: Any, count: int, ufunc: Any, empty: Any, rows: Any
         return data.copy() if rows is None else data.take(rows, axis=0)
     if sums_in_any_order(data, ufunc):
         out = np.full((count, *data.shape[1:]), empty, data.dtype)
-        accumulate(ufunc, out, ids, data if rows is None else data.take(rows, axis=0))
+        if rows is not None and ufunc is np.add and adds_rows(data) and (ids[1:] >= ids[:-1]).all():
+            add_groups(out, ids, data, rows)
+        else:
+            accumulate(ufunc, out, ids, data if rows is None else data.take(rows, axis=0))
         return out
     starts = np.flatnonzero(np.concatenate([[len(ids) > 0], ids[1:] != ids[:-1]]))
     if len(starts) == count > 0:
