@@ -13,7 +13,8 @@ def load() -> None:
     from tensorfleet.api import publish, publish_lazily
     from tensorfleet.devices import DeviceSpec
     from tensorfleet.graph.graph import Graph
-    from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+    from tensorfleet.graph.indexed_slices import IndexedSlices
+    from tensorfleet.graph.operation import Operation, Tensor
     from tensorfleet.graph.registry import NotDifferentiable, RegisterGradient
     from tensorfleet.protos import public
 

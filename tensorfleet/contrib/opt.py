@@ -8,7 +8,8 @@ from tensorfleet.api import export, find
 from tensorfleet.contrib.rates import ByGlobalStep
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, control_dependencies
 from tensorfleet.ops.basic import group, identity
 from tensorfleet.ops.scatter_variables import scatter_add, scatter_sub, scatter_update

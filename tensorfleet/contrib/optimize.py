@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet.api import export, find, publish
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
 from tensorfleet.variables.scope import variable_scope
 

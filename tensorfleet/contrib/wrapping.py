@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.api import export, find
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices
+from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
 from tensorfleet.ops.basic import group
 from tensorfleet.ops.scatter_variables import scatter_update

@@ -10,7 +10,8 @@ from tensorfleet.distribute.context import Mode, ReduceOp
 from tensorfleet.distribute.values import PerReplica
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, device, name_scope, session_for
 from tensorfleet.ops.basic import group
 from tensorfleet.properties import readonly

@@ -15,7 +15,8 @@ from tensorfleet.distribute.reducing import placed
 from tensorfleet.distribute.strategy import Strategy
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.ops.array_join import concat
 from tensorfleet.ops.collectives import RANK

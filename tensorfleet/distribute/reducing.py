@@ -9,7 +9,7 @@ from tensorfleet.distribute.context import ReduceOp
 from tensorfleet.distribute.values import Mirrored, parts_of
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices
+from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.scopes import colocate_with, device
 from tensorfleet.ops.array_join import concat
 

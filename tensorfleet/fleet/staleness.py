@@ -11,7 +11,8 @@ import numpy as np
 from tensorfleet import dtypes, nest
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply, constant
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
 from tensorfleet.ops.basic import group
 from tensorfleet.ops.cast import cast

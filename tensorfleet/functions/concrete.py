@@ -11,7 +11,8 @@ from tensorfleet.functions.ordering import ordered
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, around, trace
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.ops.function_calls import call_traced
 from tensorfleet.ops.type_specs import TensorSpec

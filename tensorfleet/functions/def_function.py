@@ -17,7 +17,8 @@ from tensorfleet.autograph import calls
 from tensorfleet.functions.concrete import ConcreteFunction, lifting, traced
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import around
-from tensorfleet.graph.operation import CompositeTensor, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.ops.type_specs import TensorSpec
 from tensorfleet.properties import readonly

@@ -10,7 +10,8 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.dtypes import DType
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.shapes import Dimension, TensorShape
 
 _REGISTERED: list[tuple[int, Any, Callable]] = []

@@ -13,7 +13,8 @@ from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradient_sources import inside
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, graph_of, name_scope
 
 

@@ -13,8 +13,9 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph import registry
 from tensorfleet.graph.collections import Collections
 from tensorfleet.graph.elements import find_element
+from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.infer import infer_shapes
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.source_lines import user_line
 from tensorfleet.graph.stacks import ControlGroup, Stacks, replaced
 

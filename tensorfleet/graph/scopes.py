@@ -9,7 +9,8 @@ from typing import Any
 
 from tensorfleet.api import export
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.operation import Operation, Tensor
 
 _local = threading.local()
 

@@ -10,7 +10,8 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import name_scope, session_for
 from tensorfleet.shapes import TensorShape
 

@@ -12,7 +12,8 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.image.checks import Conditions, at_least_3d, batched, dimensions, is_tensor
-from tensorfleet.ops.array_move import pad, reverse
+from tensorfleet.ops.array_move import reverse
+from tensorfleet.ops.array_pad import pad
 from tensorfleet.ops.array_shape import reshape
 from tensorfleet.ops.array_stack import stack
 from tensorfleet.ops.array_transpose import transpose as transpose_axes

@@ -15,7 +15,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.image.checks import convert_image_dtype
 from tensorfleet.ops.array_join import concat
-from tensorfleet.ops.array_move import pad
+from tensorfleet.ops.array_pad import pad
 from tensorfleet.ops.array_shape import reshape
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.array_stack import stack

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api import export, find
-from tensorfleet.graph.operation import CompositeTensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.ragged_value import RaggedTensorValue

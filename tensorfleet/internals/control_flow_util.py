@@ -9,7 +9,8 @@ from tensorfleet import nest
 from tensorfleet.api import export, publish
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops import control_flow_context as contexts
 from tensorfleet.ops import control_flow_nodes as nodes

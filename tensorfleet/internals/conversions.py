@@ -11,7 +11,8 @@ from tensorfleet import dtypes, errors
 from tensorfleet.api import export, find, publish
 from tensorfleet.graph.apply import constant as filled_constant
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.shapes import as_shape
 
 publish(

@@ -15,7 +15,8 @@ from tensorfleet.graph import registry
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import (
     get_default_graph,
     graph_of,

@@ -14,7 +14,8 @@ import numpy as np
 from tensorfleet import nest
 from tensorfleet.api import export, find, publish, publish_lazily
 from tensorfleet.graph.constant import constant_value
-from tensorfleet.graph.operation import CompositeTensor, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.internals.layers import conv_output_length
 from tensorfleet.layers.specs import check_inputs, data_format_of, padding_of, snake_case, tuple_of
 from tensorfleet.shapes import TensorShape

@@ -14,8 +14,8 @@ from tensorfleet.devices import DeviceSpec, canonical_name, merge_device
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
+from tensorfleet.graph.indexed_slices import CompositeTensor
 from tensorfleet.graph.meta_graph import from_proto_function, register_proto_function, to_proto_function
-from tensorfleet.graph.operation import CompositeTensor
 from tensorfleet.graph.scopes import default_session
 from tensorfleet.graph.subgraph import _node_name
 from tensorfleet.layers import rnn, rnn_cells, specs

@@ -10,7 +10,8 @@ from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import CompositeTensor, IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor, IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_default_graph, name_scope
 from tensorfleet.losses import weights as loss_weights
 from tensorfleet.metrics import base as metrics

@@ -17,7 +17,8 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import gradients
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.array_stack import stack

@@ -11,7 +11,8 @@ from tensorfleet import dtypes, nest
 from tensorfleet.api import find
 from tensorfleet.autograph.calls import converted_call
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.keras import state
 from tensorfleet.keras.getting import constraint as constraint_of

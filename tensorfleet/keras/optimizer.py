@@ -11,7 +11,8 @@ from tensorfleet.api import find
 from tensorfleet.distribute import context as distribution
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.gradients import gradients
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
 from tensorfleet.keras import state
 from tensorfleet.keras.schedules import LearningRateSchedule

@@ -18,7 +18,8 @@ from tensorfleet.autograph.calls import converted_call
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import around
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope, session_for
 from tensorfleet.layers.helpers import collect_new, depending, unique_name
 from tensorfleet.layers.nodes import Unconnected

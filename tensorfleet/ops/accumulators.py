@@ -11,7 +11,8 @@ from tensorfleet import dtypes, errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.accumulator_core import Accumulator, SparseAccumulator, TakeGrad
 from tensorfleet.ops.cast import cast

@@ -12,7 +12,8 @@ from tensorfleet.api import export
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import SCALAR, UNKNOWN, ints, shape_given_by, static_value, vector_of

@@ -10,7 +10,8 @@ from tensorfleet import dtypes, errors
 from tensorfleet.api import export, publish
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_default_graph, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor

@@ -10,7 +10,8 @@ from tensorfleet import dtypes, errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import is_numpy, same_as_input

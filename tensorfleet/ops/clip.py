@@ -10,7 +10,8 @@ from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.elementwise import constant_like

@@ -12,7 +12,8 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import CompositeTensor, IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor, IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_default_graph, name_scope
 from tensorfleet.ops.basic import no_op, with_dependencies
 from tensorfleet.ops.control_flow_context import CondContext, switch

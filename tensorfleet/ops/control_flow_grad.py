@@ -15,7 +15,8 @@ from typing import Any
 
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
 from tensorfleet.ops.control_flow_context import (

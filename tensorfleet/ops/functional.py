@@ -9,7 +9,8 @@ from tensorfleet import nest
 from tensorfleet.api import export
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import CompositeTensor, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_shape import shape
 from tensorfleet.ops.tensor_array import TensorArray

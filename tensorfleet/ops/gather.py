@@ -11,7 +11,8 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import register_tensor_conversion_function, to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_shape import bracketed, dense_gradient, invalid, reshape

@@ -13,7 +13,8 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope, session_for
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from tensorfleet.ops.array_build import zeros

@@ -11,7 +11,8 @@ from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value, constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse

@@ -1,11 +1,10 @@
-"""Sparse tensors as strings, for queues and files, and kept in the session under a number."""
+"""Sparse tensors as strings, for queues and files."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import math
-import threading
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
 from tensorfleet.graph.tensor_proto import array_of
 from tensorfleet.io.varint import read_varint, write_varint
-from tensorfleet.ops.common import SCALAR, vector_of
+from tensorfleet.ops.common import vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.packed_strings import Strings, together
 from tensorfleet.ops.sparse_arrange import sparse_shapes
@@ -28,7 +27,8 @@ from tensorfleet.shapes import TensorShape
 
 _A = (np.array([[0, 1], [1, 0], [1, 2]], np.int64), np.array([1.5, 2.5, 3.5]), np.array([3, 4], np.int64))
 _WORDS = (_A[0], np.array([b"a", b"", b"b" * 200], object), _A[2])
-_PARTS = "sparse_indices: int64[2], sparse_values: T[1], sparse_shape: int64[1]"
+#: The three inputs that are one sparse tensor.
+PARTS = "sparse_indices: int64[2], sparse_values: T[1], sparse_shape: int64[1]"
 
 
 def _written(array: np.ndarray) -> bytes:
@@ -121,7 +121,7 @@ def _row_ends(indices: Any, values: Any, shape: Any) -> list[int]:
     return np.searchsorted(indices[:, 0], np.arange(int(shape[0]) + 1)).tolist()
 
 
-def _rows(indices: Any, values: Any, shape: Any) -> list[tuple]:
+def rows_of(indices: Any, values: Any, shape: Any) -> list[tuple]:
     """A sparse tensor of rank above 1 as one sparse tensor per row."""
     pairs = itertools.pairwise(_row_ends(indices, values, shape))
     return [(indices[a:b, 1:], values[a:b], np.array(shape[1:], np.int64)) for a, b in pairs]
@@ -129,7 +129,7 @@ def _rows(indices: Any, values: Any, shape: Any) -> list[tuple]:
 
 @op(
     "SerializeSparse",
-    f"{_PARTS} -> serialized_sparse: out_type",
+    f"{PARTS} -> serialized_sparse: out_type",
     "T: type; out_type: {string, variant} = string",
     shape=lambda op: vector_of(3),
     host=True,
@@ -157,7 +157,7 @@ def _many_shape(op: Operation) -> TensorShape:
 
 @op(
     "SerializeManySparse",
-    f"{_PARTS} -> serialized_sparse: out_type",
+    f"{PARTS} -> serialized_sparse: out_type",
     "T: type; out_type: {string, variant} = string",
     shape=_many_shape,
     host=True,
@@ -165,7 +165,7 @@ def _many_shape(op: Operation) -> TensorShape:
 )
 def _serialize_many(ctx: Any, indices: Any, values: Any, shape: Any, *, out_type: Any) -> Any:
     if out_type == dtypes.variant:
-        return _variants(_rows(indices, values, shape))
+        return _variants(rows_of(indices, values, shape))
     ends = _row_ends(indices, values, shape)
     places, held = np.asarray(indices)[:, 1:], np.asarray(values)
     size, together = _written(np.array(shape[1:], np.int64)), held.dtype != object
@@ -188,7 +188,7 @@ def _head(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
     return _header(dtype, shape) + (b"\x22" + write_varint(size) if size else b"")
 
 
-def _joined(parts: list[tuple], dtype: dtypes.DType) -> tuple:
+def joined(parts: list[tuple], dtype: dtypes.DType) -> tuple:
     """Sparse tensors of one rank as one, with a first dimension that counts them."""
     rank = len(parts[0][2])
     for n, (indices, values, shape) in enumerate(parts):
@@ -261,7 +261,7 @@ def _deserialize_many(ctx: Any, serialized: Any, *, dtype: Any) -> tuple:
     found = None if many is None else _joined_alike(many, dtype)
     if found is not None:
         return found
-    return _joined([(_read(a), _read(b), _read(c)) for a, b, c in np.asarray(serialized).tolist()], dtype)
+    return joined([(_read(a), _read(b), _read(c)) for a, b, c in np.asarray(serialized).tolist()], dtype)
 
 
 def _joined_alike(serialized: Strings, dtype: dtypes.DType) -> tuple | None:
@@ -319,7 +319,7 @@ def _deserialize(ctx: Any, serialized: Any, *, dtype: Any) -> tuple:
             "Serialized sparse should have at least 1 serialized tensor, but has a zero dimension "
             f"{bracketed(serialized.shape)}"
         )
-    places, values, shape = _joined(rows, dtype)
+    places, values, shape = joined(rows, dtype)
     numbers = np.stack(np.unravel_index(places[:, 0], outer), 1) if outer else places[:, :0]
     return np.concatenate([numbers, places[:, 1:]], 1), values, np.concatenate([np.int64(outer), shape[1:]])
 
@@ -363,144 +363,6 @@ def deserialize_sparse(
 ) -> SparseTensor:
     """The sparse tensor that three strings or variants hold; of more of them one with as many dimensions more."""
     indices, values, shape = apply("DeserializeSparse", serialized_sparse, dtype=dtype, name=name)
-    indices.set_shape([None, rank])
-    shape.set_shape([rank])
-    return SparseTensor(indices, values, shape)
-
-
-# -- kept under a number -----------------------------------------------------------------------------
-
-
-class SparseTensorsMap:
-    """Sparse tensors by number: each is put in once and taken out once."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._numbers = itertools.count()
-        self._kept: dict[int, tuple] = {}
-
-    def add(self, parts: list[tuple]) -> np.ndarray:
-        """Keeps sparse tensors; their numbers."""
-        with self._lock:
-            numbers = [next(self._numbers) for _ in parts]
-            self._kept.update(zip(numbers, parts, strict=True))
-        return np.array(numbers, np.int64)
-
-    def take(self, numbers: list[int]) -> list[tuple]:
-        """The sparse tensors of these numbers, no longer kept."""
-        with self._lock:
-            missing = [n for n in numbers if n not in self._kept]
-            if missing:
-                raise invalid(f"Unable to find SparseTensor: {missing[0]} in map")
-            return [self._kept.pop(n) for n in numbers]
-
-
-def _map_of(ctx: Any, container: bytes, shared_name: bytes) -> SparseTensorsMap:
-    name = shared_name.decode() or ctx.op.name
-    return ctx.resources.get(container.decode(), "sparse_tensors_map", name, SparseTensorsMap)
-
-
-@op(
-    "AddSparseToTensorsMap",
-    f"{_PARTS} -> sparse_handle: int64",
-    "T: type; container: string = ''; shared_name: string = ''",
-    shape=lambda op: SCALAR,
-    host=True,
-    stateful=True,
-)
-def _add(ctx: Any, indices: Any, values: Any, shape: Any, *, container: bytes, shared_name: bytes) -> Any:
-    check_sparse(indices, values, shape)
-    return _map_of(ctx, container, shared_name).add([(indices, values, shape)])[0]
-
-
-@op(
-    "AddManySparseToTensorsMap",
-    f"{_PARTS} -> sparse_handles: int64",
-    "T: type; container: string = ''; shared_name: string = ''",
-    shape=lambda op: vector_of(None),
-    host=True,
-    stateful=True,
-)
-def _add_many(
-    ctx: Any, indices: Any, values: Any, shape: Any, *, container: bytes, shared_name: bytes
-) -> Any:
-    return _map_of(ctx, container, shared_name).add(_rows(indices, values, shape))
-
-
-@op(
-    "TakeManySparseFromTensorsMap",
-    "sparse_handles: int64[1] -> sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
-    "dtype: type; container: string = ''; shared_name: string = ''",
-    shape=lambda op: sparse_shapes(None),
-    host=True,
-    stateful=True,
-)
-def _take_many(ctx: Any, handles: Any, *, dtype: Any, container: bytes, shared_name: bytes) -> tuple:
-    kept = _map_of(ctx, container, shared_name).take(handles.tolist())
-    return _joined(kept, dtype)
-
-
-not_differentiable("AddSparseToTensorsMap", "AddManySparseToTensorsMap", "TakeManySparseFromTensorsMap")
-
-
-@export("python.ops.sparse_ops.add_sparse_to_tensors_map", "python.ops.sparse_ops._add_sparse_to_tensors_map")
-def add_sparse_to_tensors_map(
-    sp_input: Any, container: Any = None, shared_name: Any = None, name: str | None = None
-) -> Tensor:
-    """Keeps a sparse tensor in the session; its number, with which it can be taken out."""
-    return _kept("AddSparseToTensorsMap", sp_input, container, shared_name, name)
-
-
-@export(
-    "python.ops.sparse_ops.add_many_sparse_to_tensors_map",
-    "python.ops.sparse_ops._add_many_sparse_to_tensors_map",
-)
-def add_many_sparse_to_tensors_map(
-    sp_input: Any, container: Any = None, shared_name: Any = None, name: str | None = None
-) -> Tensor:
-    """Keeps each row of a sparse tensor in the session; their numbers."""
-    return _kept("AddManySparseToTensorsMap", sp_input, container, shared_name, name)
-
-
-def _kept(op_type: str, sp_input: Any, container: Any, shared_name: Any, name: str | None) -> Tensor:
-    sp = to_sparse(sp_input)
-    return apply(
-        op_type,
-        sp.indices,
-        sp.values,
-        sp.dense_shape,
-        container=container,
-        shared_name=shared_name,
-        name=name,
-    )
-
-
-@export(
-    "python.ops.sparse_ops.take_many_sparse_from_tensors_map",
-    "python.ops.sparse_ops._take_many_sparse_from_tensors_map",
-)
-def take_many_sparse_from_tensors_map(
-    sparse_map_op: Operation, sparse_handles: Any, rank: Any = None, name: str | None = None
-) -> SparseTensor:
-    """The kept sparse tensors of some numbers, as one with a first dimension more.
-
-    `sparse_map_op` is the operation that kept them.
-    """
-    if sparse_map_op.type not in ("AddSparseToTensorsMap", "AddManySparseToTensorsMap"):
-        raise TypeError(
-            "sparse_map_op must be one of AddSparseToTensorsMap or AddSparseToTensorsMap. Instead, found "
-            f"`{sparse_map_op.type}`."
-        )
-    container = sparse_map_op.get_attr("container")
-    shared = sparse_map_op.get_attr("shared_name") or sparse_map_op.name
-    indices, values, shape = apply(
-        "TakeManySparseFromTensorsMap",
-        sparse_handles,
-        dtype=sparse_map_op.get_attr("T"),
-        container=container,
-        shared_name=shared,
-        name=name,
-    )
     indices.set_shape([None, rank])
     shape.set_shape([rank])
     return SparseTensor(indices, values, shape)

@@ -16,7 +16,8 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.custom_gradient import custom_gradient
-from tensorfleet.graph.operation import CompositeTensor, IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor, IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import (
     control_dependencies,

@@ -11,7 +11,8 @@ from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
 from tensorfleet.dtypes import DType
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.nest import flatten, pack_sequence_as
 from tensorfleet.ops.ragged_tensor import RaggedTensor

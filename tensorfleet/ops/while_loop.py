@@ -9,7 +9,8 @@ from tensorfleet import nest
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import CompositeTensor, Operation, Tensor
+from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph, name_scope
 from tensorfleet.ops.control_flow import with_summaries
 from tensorfleet.ops.control_flow_context import WhileContext, switch

@@ -12,7 +12,8 @@ from tensorfleet import dtypes, nest
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import make_array
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.ragged_tensor import RaggedTensor
 from tensorfleet.ops.session_tensors import TensorHandle

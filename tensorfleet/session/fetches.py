@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.ops.memory import copied
 from tensorfleet.ops.ragged_tensor import RaggedTensor

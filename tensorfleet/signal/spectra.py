@@ -16,7 +16,8 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array_join import concat
-from tensorfleet.ops.array_move import pad, tile
+from tensorfleet.ops.array_move import tile
+from tensorfleet.ops.array_pad import pad
 from tensorfleet.ops.array_shape import expand_dims, reshape
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.array_transpose import transpose

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.graph.gradients import gradients
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import session_for
 from tensorfleet.ops.basic import placeholder
 

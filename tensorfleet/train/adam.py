@@ -8,7 +8,8 @@ from typing import Any
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_default_graph
 from tensorfleet.ops.basic import group
 from tensorfleet.ops.scatter_variables import scatter_add

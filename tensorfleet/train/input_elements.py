@@ -18,7 +18,7 @@ from tensorfleet.ops.array_shape import expand_dims, squeeze
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.basic import with_dependencies
 from tensorfleet.ops.control_flow import cond
-from tensorfleet.ops.sparse_serialize import (
+from tensorfleet.ops.sparse_tensors_map import (
     add_many_sparse_to_tensors_map,
     add_sparse_to_tensors_map,
     take_many_sparse_from_tensors_map,

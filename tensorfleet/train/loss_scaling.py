@@ -8,7 +8,8 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import export, find
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies
 from tensorfleet.train.optimizer import Optimizer
 

@@ -8,7 +8,8 @@ from tensorfleet import dtypes
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, get_default_graph
 from tensorfleet.ops.basic import identity
 from tensorfleet.train.optimizer import Optimizer, cast

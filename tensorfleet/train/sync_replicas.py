@@ -24,7 +24,8 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.graph.apply import apply
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, control_dependencies, device, name_scope
 from tensorfleet.ops.accumulators import OVER_ALL, ConditionalAccumulator, SparseConditionalAccumulator
 from tensorfleet.ops.basic import group, no_op

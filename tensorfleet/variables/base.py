@@ -12,7 +12,8 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
-from tensorfleet.graph.operation import IndexedSlices, Operation, Reference, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Reference, Tensor
 from tensorfleet.graph.scopes import (
     GraphKeys,
     control_dependencies,

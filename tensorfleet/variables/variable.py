@@ -11,7 +11,8 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import register_tensor_conversion_function, to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import prepend_scope
-from tensorfleet.graph.operation import IndexedSlices, Operation, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import (
     colocate_with,
     control_dependencies,

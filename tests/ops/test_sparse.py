@@ -6,7 +6,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.kernels import Kernel
-from tensorfleet.ops import sparse_serialize
+from tensorfleet.ops import sparse_tensors_map
 from tensorfleet.ops.sparse_kernels import union_of_two
 from tensorfleet.runtime.devices import load_jax
 
@@ -63,18 +63,18 @@ def test_gradients_that_tensorflow_does_not_have_are_refused():
 
 def test_kept_sparse_tensors_are_taken_once(session):
     s = sparse()
-    handles = sparse_serialize.add_many_sparse_to_tensors_map(s)
-    taken = sparse_serialize.take_many_sparse_from_tensors_map(handles.op, handles)
+    handles = sparse_tensors_map.add_many_sparse_to_tensors_map(s)
+    taken = sparse_tensors_map.take_many_sparse_from_tensors_map(handles.op, handles)
     got = session.run(taken)
     assert got.indices.tolist() == [[0, 1], [1, 0], [2, 2]] and got.dense_shape.tolist() == [3, 4]
-    one = sparse_serialize.add_sparse_to_tensors_map(s, shared_name="shelf")
+    one = sparse_tensors_map.add_sparse_to_tensors_map(s, shared_name="shelf")
     number = session.run(one)
-    back = sparse_serialize.take_many_sparse_from_tensors_map(one.op, [number], rank=3)
+    back = sparse_tensors_map.take_many_sparse_from_tensors_map(one.op, [number], rank=3)
     assert session.run(back).dense_shape.tolist() == [1, 3, 4]
     with pytest.raises(tf.errors.InvalidArgumentError, match="Unable to find SparseTensor"):
         session.run(back)
     with pytest.raises(TypeError, match="sparse_map_op must be one of"):
-        sparse_serialize.take_many_sparse_from_tensors_map(s.op, [0])
+        sparse_tensors_map.take_many_sparse_from_tensors_map(s.op, [0])
 
 
 def test_a_batch_through_a_queue_of_strings_comes_back(session):

@@ -8,7 +8,8 @@ from typing import Any
 from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.basic import group
 from tensorfleet.train.optimizer import Optimizer
 

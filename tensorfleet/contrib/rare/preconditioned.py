@@ -9,7 +9,8 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import IndexedSlices, Tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies
 from tensorfleet.ops.basic import group
 from tensorfleet.ops.scatter_variables import scatter_add

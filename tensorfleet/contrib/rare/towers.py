@@ -11,7 +11,7 @@ from tensorfleet import nest
 from tensorfleet.api import find
 from tensorfleet.estimator.outputs import ClassificationOutput, PredictOutput, RegressionOutput
 from tensorfleet.estimator.spec import EstimatorSpec, ModeKeys
-from tensorfleet.graph.operation import IndexedSlices
+from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_collection
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.internals.util import fn_args
