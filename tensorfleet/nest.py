@@ -132,13 +132,27 @@ def assert_same_structure(
 def _assert_same(a: Any, b: Any, check_types: bool, expand: bool = False) -> None:
     if expand and (_spec_of(a) is not None or _spec_of(b) is not None):
         return _assert_same_composites(a, b, check_types)
-    if is_nested(a) != is_nested(b):
-        nested, atom = (a, b) if is_nested(a) else (b, a)
-        raise ValueError(
-            f'Substructure "{_told(nested)}" is a sequence, while substructure "{_told(atom)}" is not'
-        )
-    if not is_nested(a):
+    if not same_kind(a, b, is_nested, check_types):
         return
+    mine, theirs = _children(a), _children(b)
+    for x, y in zip(mine, theirs, strict=False):
+        _assert_same(x, y, check_types, expand)
+    if len(mine) != len(theirs):
+        raise ValueError(
+            f"The two structures don't have the same number of elements. First structure: {_told(a)}. Second "
+            f"structure: {_told(b)}"
+        )
+
+
+def same_kind(a: Any, b: Any, is_structure: Callable[[Any], bool], check_types: bool) -> bool:
+    """Whether two things are structures; an error when only one is, or when they are not of one kind."""
+    if is_structure(a) != is_structure(b):
+        whole, atom = (a, b) if is_structure(a) else (b, a)
+        raise ValueError(
+            f'Substructure "{_told(whole)}" is a sequence, while substructure "{_told(atom)}" is not'
+        )
+    if not is_structure(a):
+        return False
     if check_types and not _same_type(a, b):
         raise TypeError(
             f"The two structures don't have the same sequence type. First structure {_told(a)} has type "
@@ -149,14 +163,7 @@ def _assert_same(a: Any, b: Any, check_types: bool, expand: bool = False) -> Non
             f"The two dictionaries don't have the same set of keys. First structure has keys {list(a)}, while second "
             f"structure has keys {list(b)}"
         )
-    mine, theirs = _children(a), _children(b)
-    for x, y in zip(mine, theirs, strict=False):
-        _assert_same(x, y, check_types, expand)
-    if len(mine) != len(theirs):
-        raise ValueError(
-            f"The two structures don't have the same number of elements. First structure: {_told(a)}. Second "
-            f"structure: {_told(b)}"
-        )
+    return True
 
 
 def _assert_same_composites(a: Any, b: Any, check_types: bool) -> None:

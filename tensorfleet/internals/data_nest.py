@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet import nest
 from tensorfleet.api import export
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
-from tensorfleet.nest import _children, _like, _same_type
+from tensorfleet.nest import _children, _like, same_kind
 
 _HERE = "python.data.util.nest"
 
@@ -38,21 +38,8 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
 
 
 def _assert_same(a: Any, b: Any, check_types: bool) -> None:
-    if is_sequence(a) != is_sequence(b):
-        whole, atom = (a, b) if is_sequence(a) else (b, a)
-        raise ValueError(f'Substructure "{whole}" is a sequence, while substructure "{atom}" is not')
-    if not is_sequence(a):
+    if not same_kind(a, b, is_sequence, check_types):
         return
-    if check_types and not _same_type(a, b):
-        raise TypeError(
-            f"The two structures don't have the same sequence type. First structure has type {type(a).__name__}, while "
-            f"second structure has type {type(b).__name__}"
-        )
-    if check_types and isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) != set(b):
-        raise ValueError(
-            f"The two dictionaries don't have the same set of keys. First structure has keys {list(a)}, while second "
-            f"structure has keys {list(b)}"
-        )
     mine, theirs = _children(a), _children(b)
     if len(mine) != len(theirs):
         raise ValueError(

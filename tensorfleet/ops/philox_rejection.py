@@ -311,12 +311,14 @@ def _knuth_traced(xp, rng, starts, rate):
 
     def draw(state):
         taken, product = state
-        second, first = philox.doubles_traced(rng, starts + taken)
-        first = product * first
-        second = first * second
-        events = 2.0 * taken.astype(np.float64) + (first > enough)
-        now = xp.where(second > enough, second, -events)
-        return taken + np.uint64(1), xp.where(product > 0, now, product)
+        for _ in range(2):  # a turn of the loop costs as much as a block
+            second, first = philox.doubles_traced(rng, starts + taken)
+            first = product * first
+            second = first * second
+            events = 2.0 * taken.astype(np.float64) + (first > enough)
+            now = xp.where(second > enough, second, -events)
+            taken, product = taken + np.uint64(1), xp.where(product > 0, now, product)
+        return taken, product
 
     start = (np.uint64(0), xp.where(enough < 1, 1.0, 0.0))
     return -lax.while_loop(lambda state: (state[1] > 0).any(), draw, start)[1]

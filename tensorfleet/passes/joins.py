@@ -8,6 +8,7 @@ level that need nothing of each other become one part.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 
 from tensorfleet.graph.operation import Operation
 from tensorfleet.passes.plan import Plan
@@ -17,13 +18,15 @@ _ON_STATE = {"alone", "chunks", "gather", "loop", "rows"}
 
 def joinable(plan: Plan, kinds: dict[Operation, str]) -> set[Operation]:
     """The operations that may run together with others of their type."""
+    if plan.nested:
+        return set()
     able = {
         op
         for op, kind in kinds.items()
         if kind == "host" and op.spec.joined is not None and op not in plan.guards and op not in plan.merges
     }
-    types = [op.type for op in able]
-    return set() if plan.nested else {op for op in able if types.count(op.type) > 1}
+    count = Counter(op.type for op in able)
+    return {op for op in able if count[op.type] > 1}
 
 
 def put_off(

@@ -22,9 +22,9 @@ Inner = tuple[list[Operation], dict[tuple[Operation, int], Operation]]
 class Part:
     """One unit of work: a segment of operations to run as one, or a single host operation.
 
-    `kind` is "segment", "index" (the same in numpy, never worth compiling), "host", "joined" (several of them), "rows" (an update of some rows of
-    variables, in place), "chunks" (one of whole variables, in place), "gather" (some rows of a variable, fetched
-    without touching the rest) or "same" (nothing is to be done: another part has it).
+    `kind` is "segment", "index" (the same in numpy, never worth compiling), "host", "joined" (several of them),
+    "rows" (an update of some rows of variables, in place), "chunks" (one of whole variables, in place), "gather" (some
+    rows of a variable, fetched without touching the rest) or "same" (nothing is to be done: another part has it).
     """
 
     kind: str

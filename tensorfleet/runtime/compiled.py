@@ -1,4 +1,4 @@
-"""The XLA life of a segment: trace it once per signature, compile, call; and when that pays."""
+"""The XLA life of a segment: trace it once per signature, compile, call."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tensorfleet.runtime.barriers import Barriers
 from tensorfleet.runtime.devices import jax_device, load_jax, on_cpu
 from tensorfleet.runtime.leaving import within_xla
 from tensorfleet.runtime.segment import _CONCRETE, NeedsValue, Segment
+from tensorfleet.runtime.trial import Trial, shapes_of
 from tensorfleet.runtime.varying import Varying
 from tensorfleet.runtime.xla_options import (
     compile_for_cpu,
@@ -26,26 +27,6 @@ from tensorfleet.runtime.xla_options import (
     waits_for_itself,
 )
 
-# A segment this fast in numpy would only lose by a call into XLA.
-_NEVER_BELOW = 60e-6
-# One this slow is compiled after its first runs; in between, once it has cost as much as compiling might.
-_AT_ONCE_ABOVE = 1e-3
-_PATIENCE = 20e-3
-# Many operations take long to compile, though they may take little time: numpy has had a tenth of that first.
-_PATIENCE_BY_STEP = 0.8e-3
-# What XLA is better at runs in numpy at first, for so many seconds: a fifth of what compiling takes.
-_FIRST_TRY, _FIRST_TRY_BY_STEP = 0.25, 1e-3
-_ONLY_XLA = {"FleetVjp"}
-_TRIAL_RUNS = 12  # of a program tell whether it is faster than numpy was
-# A program that has lost gets another trial after so many runs, once: perhaps the machine was busy. That one is longer.
-_LOST_FOR = 200
-_SECOND_TRIAL_RUNS = 60
-_HOPELESS = 4  # times slower than numpy: it does not get one
-# First runs are slow for reasons of their own; these many tell nothing yet, unless they are very slow.
-_COLD_RUNS = 3
-# A segment of so few operations has numpy timed again if those runs are all there was, unless they took so many seconds.
-_FEW_STEPS = 3
-_NOT_WORTH_ASKING = 0.3
 # Shapes that keep changing fall back to numpy instead of compiling for ever.
 _MOST_SIGNATURES = 24
 # So many small arrays of one type are joined into one: each argument of a call costs some microseconds.
@@ -53,8 +34,6 @@ _MANY_SMALL = 12
 _SMALL_BYTES = 1 << 16
 # A constant this large is passed at each call: XLA takes long to compile a program that contains it, and to keep it.
 _LARGE_BYTES = 1 << 20
-# With more arguments and results than this, XLA takes minutes and gigabytes to compile a program.
-_WIDEST = 1000
 # A signature beyond the first few must come back before it is worth compiling. Where numpy does well too, so often
 # that numpy has taken as long for it as compiling does: shapes that depend on the data come back now and then for ever.
 # Where a run takes long, the first ones too must have come twice in a row: compiling may take longer than an epoch.
@@ -65,10 +44,6 @@ _LIKELY_TO_TAKE = 1.0  # seconds of compiling, before the first time
 # as so many undisturbed runs, and with so many on the wrong side the next program makes new arrays again.
 _DISTURBED = 8
 _TOO_DISTURBED = 128
-
-# These only pass values on: nothing for XLA to do (restoring a checkpoint is a segment of Assigns). The same is true of
-# simple updates by values that come from elsewhere, as a parameter server gets them.
-_MOVES = {"Assign", "AssignVariableOp", "Const", "Fill", "Identity", "NoOp", "ReadVariableOp"}
 
 
 class Compiled:
@@ -136,92 +111,26 @@ class _Checks:
         return self._jnp.all(self._jnp.stack(self.flags)) if self.flags else self._jnp.asarray(True)
 
 
-class Compiler:
+class Compiler(Trial):
     """Decides when a segment is compiled and keeps its programs."""
 
     def __init__(self, segment: Segment, device: str, others: bool = False) -> None:
-        self.segment = segment
+        super().__init__(segment, device)
         self.device = device
         self.others = others  # whether the step has arrays of other kinds of devices too
         self.lock = threading.Lock()
-        self.programs: dict[Any, Compiled | None] = {}
         self.static_inputs: set[int] = set()
         self.static_variables: set[int] = set()
         self.passed = _large_constants(segment)
         self.loose: list[int] = []  # variables whose shape has been seen to change
         self.seen: dict[Any, int] = {}
-        self.spent = 0.0
-        self.runs = 0
-        self.fastest = float("inf")  # one slow run may only mean a busy machine
-        self.shapes: tuple | None = None  # of the inputs of the last run in numpy, if that took long
-        self.compiling = float("inf")  # seconds that compiling took, the shortest time
-        numeric = segment.numeric
-        self.heavy = any(op.spec.heavy for op in segment.ops) or _large(segment)
-        # Numpy may have the first run of all: a model that runs once is done before it would have been compiled.
-        only_xla = any(op.type in _ONLY_XLA for op in segment.ops) or segment.guarded or segment.owned
-        self.numpy_first = not only_xla and not _large(segment)
-        works = any(
-            not (step.op.type in _MOVES or (step.op.spec.elementwise and step.updates))
-            for step in segment.steps
-        )
-        narrow = len(segment.inputs) + len(segment.outputs) <= _WIDEST
-        self.possible = numeric and works and (narrow or self.heavy)
         # A condition that is fed (`is_training`) makes one program for each value it has, without the other branch.
         self.flags = _fed_conditions(segment) if segment.guarded else set()
         self.static_inputs |= self.flags
-        self.on_trial = not self.heavy and "/device:CPU" in device  # whether numpy may turn out to be faster
-        self.calls = 0
-        self.fastest_call = float("inf")
-        self.trial_runs = _TRIAL_RUNS
-        self.lost = False  # a program lost, and may have a second trial
-        self.doubted = False  # a program lost against the only runs that numpy had: it gets some more
-        self.held = False  # while the loop around it waits to be compiled as a whole
         self.varying: Varying | None = None  # is told the shapes of all values, while that is of interest
         # Where memory of variables gets their new values; how often somebody else wanted them meanwhile, by comparison.
         self.reuses = "/device:CPU" in device and not others
         self.disturbed = 0
-
-    def timed(self, seconds: float, inputs: Sequence[Any] | None = None) -> None:
-        """Notes what one run in numpy took."""
-        self.shapes = _shapes(inputs) if inputs is not None and seconds > _AT_ONCE_ABOVE else None
-        self.runs += 1
-        self.spent += seconds
-        self.fastest = min(self.fastest, seconds)
-
-    def called(self, seconds: float) -> None:
-        """Notes what one run of a program took. Where numpy was faster, it takes over, but for one more trial later.
-
-        Numpy may have had a run or two only, when these were slow; before it takes over, it runs again. So it does when it
-        seemed slower, if there are only a few operations, which XLA may have nothing to gain from: its first run had
-        pages of memory to ask for, or a library to import.
-        XLA divides even small work among threads, and waits for them; numpy does not.
-        """
-        self.calls += 1
-        self.fastest_call = min(self.fastest_call, seconds)
-        if self.calls >= self.trial_runs:
-            self.on_trial = False
-            cold = self.runs < _COLD_RUNS
-            unsure = cold and len(self.segment.steps) <= _FEW_STEPS and self.fastest < _NOT_WORTH_ASKING
-            if (self.fastest_call > self.fastest or unsure) and len(self.programs) == 1:
-                self.doubted = cold
-                if self.doubted:
-                    self.runs, self.fastest = 0, float("inf")
-                else:
-                    self._lose()
-
-    def _lose(self) -> None:
-        self.possible = False
-        hopeless = self.fastest_call > _HOPELESS * self.fastest
-        self.lost = self.trial_runs == _TRIAL_RUNS and not hopeless
-        self.runs = 0
-
-    def _second_trial(self) -> bool:
-        """Whether a program that has lost is tried again now."""
-        if not self.lost or self.runs < _LOST_FOR or self.fastest < _NEVER_BELOW:
-            return False
-        self.lost, self.possible, self.on_trial = False, True, True
-        self.calls, self.fastest_call, self.trial_runs = 0, float("inf"), _SECOND_TRIAL_RUNS
-        return True
 
     def note_disturbance(self, disturbed: bool) -> None:
         """Notes whether somebody else had, or wanted, a variable whose memory a program was to use again."""
@@ -233,36 +142,6 @@ class Compiler:
             with self.lock:
                 self.reuses = False
                 self.programs = {k: p for k, p in self.programs.items() if p is None or not p.reused}
-
-    def seconds_to_try(self) -> float | None:
-        """How long numpy may take for the first run of what XLA is better at; None for as long as it likes."""
-        if self.runs or not (self.heavy and self.possible and self.numpy_first) or self.held:
-            return None
-        return _FIRST_TRY + _FIRST_TRY_BY_STEP * len(self.segment.steps)
-
-    def pays(self) -> bool:
-        """Whether XLA could gain anything, as far as is known."""
-        return self.heavy or self.fastest >= _NEVER_BELOW
-
-    def wanted(self) -> bool:
-        """Whether the next run should be compiled."""
-        if self.held or not (self.possible or self._second_trial()):
-            return False
-        if self.heavy:
-            return self.runs > 0 or not self.numpy_first
-        if self.doubted:
-            if self.runs < _COLD_RUNS:
-                return False
-            self.doubted = False
-            if self.fastest_call > self.fastest:
-                self._lose()
-            return self.possible
-        if self.runs < _COLD_RUNS and self.spent < _PATIENCE:
-            return False
-        if not self.pays():
-            return False
-        by_steps = _PATIENCE_BY_STEP * len(self.segment.steps)
-        return self.spent > (by_steps if self.fastest > _AT_ONCE_ABOVE else max(_PATIENCE, by_steps))
 
     def program(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled | None:
         """The program for these arguments, compiled now if need be; None to run in numpy."""
@@ -294,7 +173,7 @@ class Compiler:
 
     def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Any:
         """What tells one program from another: shapes, and the values of what must be static."""
-        shapes = _shapes(inputs)
+        shapes = shapes_of(inputs)
         if self.loose or self.segment.owned:
             shapes += tuple([state[i].shape for i in (*self.loose, *self.segment.owned)])
         if not self.static_inputs and not self.static_variables:
@@ -477,10 +356,6 @@ def _large_constants(segment: Segment) -> set[int]:
     }
 
 
-def _shapes(inputs: Sequence[Any]) -> tuple:
-    return tuple([None if x is None else x.shape for x in inputs])
-
-
 def _fed_conditions(segment: Segment) -> set[int]:
     """The inputs that are conditions of branches as they come."""
     decisive = {code for step in segment.steps for code, _ in step.guard}
@@ -489,12 +364,3 @@ def _fed_conditions(segment: Segment) -> set[int]:
         for i, (slot, t) in enumerate(zip(segment.input_slots, segment.inputs, strict=True))
         if slot in decisive and t.dtype.base_dtype.name == "bool"
     }
-
-
-def _large(segment: Segment) -> bool:
-    """Whether some random op makes enough numbers to be worth compiling even once."""
-    for step in segment.rng_steps:
-        for t in step.op._outputs:
-            if (t.shape.num_elements() or 0) > 1 << 22:
-                return True
-    return False

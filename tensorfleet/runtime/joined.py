@@ -27,15 +27,17 @@ class JoinedItem:
         self.device = part.device
         self._ops = part.ops
         self._each = [HostItem(replace(part, ops=[op]), plan, slots, resources) for op in part.ops]
+        assert self.op.spec.joined is not None
         self._kernel = self.op.spec.joined
 
     def run(self, ctx: StepContext, values: list) -> None:
         """Runs the operations."""
         given = [item.arguments(values) for item in self._each]
-        results = None
-        if self._kernel is not None:
+        try:
             with np.errstate(all="ignore"):
                 results = self._kernel(self._ops, given)
+        except Exception:
+            results = None  # the one that it is about says so itself, with its name
         for n, item in enumerate(self._each):
             if results is None:
                 item.run(ctx, values)

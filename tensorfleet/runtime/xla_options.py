@@ -46,8 +46,8 @@ def compile_for_cpu(
     """Compiles a traced program that goes through arrays of so many elements.
 
     Returns it with the device it is for, None for the usual one. A program that `owns` arrays, whose memory it uses
-    again, stays where they are, and must not be one that `waits_for_itself`. One that has convolutions `in_parts` needs the library for them; where that did not take
-    all of them, None is returned in place of the program.
+    again, stays where they are, and must not be one that `waits_for_itself`. One that has convolutions `in_parts`
+    needs the library for them; where that did not take all of them, None is returned in place of the program.
     """
     small = not is_large(largest)
     alone = small and not owns and not in_parts and not _has_large_product(traced.jaxpr)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tensorfleet.runtime import compiled
+from tensorfleet.runtime import compiled, trial
 
 
 @pytest.fixture
 def always_compile(monkeypatch):
     """What can be compiled is, from the first run on, however little there is to gain."""
-    monkeypatch.setattr(compiled, "_NEVER_BELOW", 0.0)
+    monkeypatch.setattr(trial, "_NEVER_BELOW", 0.0)
     monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: self.possible)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime import compiled, loops
+from tensorfleet.runtime import compiled, loops, trial
 
 SIZES = [3, 5, 2, 7, 4, 6, 1, 8, 9, 10, 11, 12]
 
@@ -119,7 +119,7 @@ def test_a_task_of_a_cluster_divides_its_program_too(always_compile):
 
 
 def test_a_program_that_numpy_runs_in_no_time_is_not_divided(monkeypatch):
-    monkeypatch.setattr(compiled, "_NEVER_BELOW", 1e9)
+    monkeypatch.setattr(trial, "_NEVER_BELOW", 1e9)
     _, program = trained(SIZES)
     assert program._divided is None
 

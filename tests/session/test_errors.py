@@ -9,8 +9,8 @@ import tensorfleet as tf
 def both_lives(session, fetch, feed, error, phrase, monkeypatch):
     with pytest.raises(error, match=phrase) as in_numpy:
         session.run(fetch, feed)
-    monkeypatch.setattr("tensorfleet.runtime.compiled._NEVER_BELOW", -1.0)
-    monkeypatch.setattr("tensorfleet.runtime.compiled._AT_ONCE_ABOVE", -1.0)
+    monkeypatch.setattr("tensorfleet.runtime.trial._NEVER_BELOW", -1.0)
+    monkeypatch.setattr("tensorfleet.runtime.trial._AT_ONCE_ABOVE", -1.0)
     monkeypatch.setattr("tensorfleet.runtime.compiled.Compiler.wanted", lambda self: self.possible)
     with pytest.raises(error, match=phrase) as compiled:
         session.run(fetch, feed)
