@@ -3,7 +3,7 @@
 import numpy as np
 
 # Patches made at a time: small enough to stay in cache, big enough to keep the matrix product efficient.
-CHUNK_BYTES = 3 << 20
+CHUNK_BYTES = 3 << 19
 
 
 def _chunk_size(examples, example_bytes, at_once):

@@ -354,9 +354,9 @@ def _filter_gradient(xp, x, dy, win):
     """The filter's gradient as a matrix [taps * channels in, channels out]."""
     example = _patch_bytes(win, x.dtype)
     if _is_pointwise(win):
-        return _dot_rows(take(xp, x, win, (0,) * x.ndim), dy)
+        return _dot_rows(xp, take(xp, x, win, (0,) * x.ndim), dy)
     if _has_few_windows(win):
-        return _dot_rows(_window_patches(xp, x, win), dy)
+        return _dot_rows(xp, _window_patches(xp, x, win), dy)
     if xp is not np and winograd.suits(win, dy.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, math.prod(win.size[1:-2]))
         points = sum_examples(
@@ -374,8 +374,8 @@ def _filter_gradient(xp, x, dy, win):
         return _filter_gradient_by_planes(xp, x, dy, win)
     if example > LARGE_EXAMPLE_BYTES:
         padded = pad(xp, x, win)
-        return xp.concatenate([_dot_rows(take(xp, padded, win, tap), dy) for tap in win.taps()])
-    return sum_examples(xp, lambda x, dy: _dot_rows(_patches(xp, x, win), dy), example, x, dy)
+        return xp.concatenate([_dot_rows(xp, take(xp, padded, win, tap), dy) for tap in win.taps()])
+    return sum_examples(xp, lambda x, dy: _dot_rows(xp, _patches(xp, x, win), dy), example, x, dy)
 
 
 def _patches(xp, x, win):
@@ -404,9 +404,13 @@ def _dot(x, w):
     return (x.reshape(-1, x.shape[-1]) @ w).reshape(*x.shape[:-1], w.shape[-1])
 
 
-def _dot_rows(x, dy):
+def _dot_rows(xp, x, dy):
     """Sum over all examples and windows of the outer product of their rows."""
-    return x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
+    x, dy = (a.reshape(-1, a.shape[-1]) for a in (x, dy))
+    if xp is np or x.shape[1] < 2 * dy.shape[1]:
+        return x.T @ dy
+    # XLA is faster with a wide result than with a high one; unless it is stored, the two transpositions cancel out.
+    return stored(xp, dy.T @ x).T
 
 
 def _patch_bytes(win, dtype):
