@@ -94,6 +94,9 @@ def run(
     if not Path(script).is_file() and cluster is None:
         raise typer.BadParameter(f"{script} is not a file here ({os.getcwd()}).", param_hint="SCRIPT")
     given = list(arguments or [])
+    if ps is None and workers is None and not chief and not job and cluster is None:
+        given, behind = _counts_behind(Path(script), given)
+        ps, workers = behind.get("ps"), behind.get("workers")
     wishes = planning.Wishes(
         script=script,
         arguments=given[1:] if given[:1] == ["--"] else given,
@@ -111,6 +114,34 @@ def run(
             typer.echo(f"[{task.label}] {task.shown()}")
         return
     _go(tasks, script, name, log_dir, restart, timeout, keep_going, tensorboard, tui)
+
+
+def _counts_behind(script: Path, given: list[str]) -> tuple[list[str], dict[str, int]]:
+    """`--ps 2` and `--workers 4` behind the script's name are ours where it has no such flags; the rest, and these."""
+    from tensorfleet.launch.flags import flags_of
+
+    end = given.index("--") if "--" in given else len(given)
+    pattern = re.compile(r"--(ps|workers)(?:=(\d+))?")
+    found: dict[str, int] = {}
+    rest: list[str] = []
+    i = 0
+    while i < end:
+        match = pattern.fullmatch(given[i])
+        number = match and (match[2] or (given[i + 1] if i + 1 < end else ""))
+        if match and number and number.isdecimal():
+            found[match[1]] = int(number)
+            i += 1 if match[2] else 2
+        else:
+            rest.append(given[i])
+            i += 1
+    if not found or not found.keys().isdisjoint(flags_of(script)):
+        return given, {}
+    told = " ".join(f"--{option} {number}" for option, number in found.items())
+    print(
+        f"tensorfleet: {told} is taken as ours, since {script} has no such flag; it belongs before the script.",
+        file=sys.stderr,
+    )
+    return rest + given[end:], found
 
 
 def _tasks(

@@ -127,8 +127,8 @@ class Roster:
         if self.over:
             text = (
                 f"{OVER}: the chief has ended ({gone} of {self.replicas} replicas have), and {left} "
-                "waits for an update that nobody makes. To let all replicas end at the same step, give StopAtStepHook a "
-                "last_step instead of num_steps."
+                "waits for an update that nobody makes. To let all replicas end at the same step, let them stop by the "
+                "global step (StopAtStepHook with last_step), not by num_steps or the end of their own input."
             )
             logging.info(text)
             return errors.OutOfRangeError(None, None, text)

@@ -187,6 +187,22 @@ def test_workers_alone_get_a_parameter_server_that_their_script_needs(here):
     assert "train.py has a job ps: 1 ps (choose with --ps)" in done.stderr
 
 
+def test_counts_behind_the_script_are_the_launchers_where_the_script_has_no_such_flags(here):
+    done = run(here, "run", "--dry-run", "train.py", "--ps", "1", "--what", "wait", "--workers=1")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["[ps/0]", "[worker/0]"]
+    assert "--what wait" in done.stdout and "--workers" not in done.stdout
+    assert "--ps 1 --workers 1 is taken as ours" in done.stderr
+
+
+def test_counts_behind_a_script_that_has_such_flags_are_its_own(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--workers')\n"
+    )
+    for arguments in (["--workers", "3"], ["--", "--ps", "3"]):
+        done = run(tmp_path, "run", "--dry-run", "own.py", *arguments)
+        assert " ".join(arguments[-2:]) in done.stdout and "taken as ours" not in done.stderr
+
+
 def test_a_script_that_is_told_its_task_by_the_user_is_that_task_alone(here):
     done = run(here, "run", "--dry-run", "train.py", "--", "--job_name=worker", "--task_index=1")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["[main/0]"]
