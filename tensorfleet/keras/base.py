@@ -103,6 +103,8 @@ class Layer(Connected, Scoped):
         )
         state.track(made)
         (self._trainable_weights if wanted else self._non_trainable_weights).append(made)
+        if name is not None:
+            self._named_weights[name] = made
         if regularizer is not None:
             self._regularize(made.op.name.rpartition("/")[2], [made], regularizer_of(regularizer))
         return made

@@ -26,6 +26,8 @@ _OWN = ("_layers", "_given", "_result", "_compiled", "_options", "_losses")
 class Model(Trained, Saved, Layer):
     """Layers as one: made from `inputs` and `outputs`, or by a subclass with layers among its attributes."""
 
+    _untracked = Layer._untracked | {"_compile_metrics", "_options", "_given", "_result"}
+
     def __init__(
         self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any
     ) -> None:

@@ -37,6 +37,7 @@ class Metric:
     """
 
     _is_tracked = True
+    _untracked = frozenset({"_weights"})
 
     def __init__(self, name: str | None = None, dtype: Any = None, **kwargs: Any) -> None:
         for key in kwargs:

@@ -50,6 +50,8 @@ class Wrapper(Layer):
 class Bidirectional(TakesStates, Wrapper):
     """A recurrent layer forwards and a copy of it backwards, joined by `merge_mode` (None: a list of both)."""
 
+    _untracked = Wrapper._untracked | {"_like"}
+
     def __init__(
         self,
         layer: Any,

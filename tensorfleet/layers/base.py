@@ -58,6 +58,7 @@ class Layer(Unconnected):
     """
 
     _is_tracked = True
+    _untracked = frozenset({"_trainable_weights", "_non_trainable_weights", "_named_weights", "_layers"})
     #: what the inputs must look like: an `InputSpec`, or a list with one for each
     input_spec: Any = None
 
@@ -76,6 +77,7 @@ class Layer(Unconnected):
         self.stateful = False
         self._trainable_weights: list = []
         self._non_trainable_weights: list = []
+        self._named_weights: dict[str, Any] = {}  # by the names they were asked for with
         self._losses: list = []
         self._updates: list = []
         self._metrics: list = []
@@ -95,7 +97,9 @@ class Layer(Unconnected):
         for key, value in self.__dict__.items():
             if key == "_graph" or _of_graph(value):
                 made.__dict__[key] = value
-            elif key == "_scope" or (isinstance(value, list) and all(_of_graph(v) for v in value)):
+            elif key in ("_scope", "_named_weights") or (
+                isinstance(value, list) and all(_of_graph(v) for v in value)
+            ):
                 made.__dict__[key] = copy.copy(value)
             else:
                 made.__dict__[key] = copy.deepcopy(value, memo)
@@ -230,6 +234,7 @@ class Layer(Unconnected):
         for part in parts:
             kept = self._trainable_weights if wanted and (id(part) in trained or not self.trainable) else None
             (self._non_trainable_weights if kept is None else kept).append(part)
+        self._named_weights[name] = made
         return made
 
     def add_variable(self, *args: Any, **kwargs: Any) -> Any:

@@ -90,6 +90,8 @@ class BasicLSTMCell(LayerCell):
 class LSTMCell(LayerCell):
     """An LSTM with optional peepholes (`use_peepholes`), clipping of its cells, and a projected output."""
 
+    _untracked = LayerCell._untracked | {"_peepholes"}
+
     def __init__(
         self,
         num_units: int,

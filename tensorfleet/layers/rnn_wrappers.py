@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tensorfleet import dtypes, nest
@@ -57,6 +57,9 @@ class MultiRNNCell(RNNCell):
             raise ValueError(
                 f"Some cells return tuples of states, but the flag state_is_tuple is not set.  State sizes are: {sizes}"
             )
+
+    def _checkpoint_dependencies(self) -> Iterator[tuple[str, Any]]:
+        yield from ((f"cell-{i}", cell) for i, cell in enumerate(self._cells))
 
     @property
     def state_size(self) -> Any:

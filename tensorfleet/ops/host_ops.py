@@ -307,7 +307,7 @@ def _format_shape(op: Operation) -> TensorShape:
 def _string_format(ctx: Any, inputs: list, *, template: bytes, placeholder: bytes, summarize: int) -> Any:
     pieces = template.split(placeholder)
     out = np.empty((), object)
-    texts = [_with_edges(i, summarize).encode() for i in inputs]
+    texts = [_with_edges(i, summarize).encode(errors="surrogateescape") for i in inputs]
     out[()] = b"".join(p + t for p, t in zip(pieces, [*texts, b""], strict=True))
     return out
 
@@ -318,7 +318,7 @@ def _with_edges(value: Any, limit: int, depth: int = 0) -> str:
     if array.ndim == 0:
         item = array[()]
         if isinstance(item, bytes):
-            return item.decode(errors="backslashreplace")
+            return _quote(item)
         return _number(item) if array.dtype.kind in "fV" else _element(item.item())
     items: list[str]
     if limit < 0 or len(array) <= 2 * limit:
@@ -332,8 +332,23 @@ def _with_edges(value: Any, limit: int, depth: int = 0) -> str:
 
 def _row(value: Any, limit: int, depth: int) -> str:
     if isinstance(value, bytes):
-        return f'"{value.decode(errors="backslashreplace")}"'
+        return _quote(value)
     return _with_edges(value, limit, depth + 1)
+
+
+_ESCAPED = {chr(c): f"\\{c:03o}" for c in (*range(32), 127)} | {
+    "\n": r"\n",
+    "\r": r"\r",
+    "\t": r"\t",
+    '"': r"\"",
+    "'": r"\'",
+    "\\": r"\\",
+}
+
+
+def _quote(text: bytes) -> str:
+    """A string as C would write it, but with the bytes of other letters as they are."""
+    return '"' + text.decode(errors="surrogateescape").translate(str.maketrans(_ESCAPED)) + '"'
 
 
 # The streams of the log, and the letter in front of what is written there.

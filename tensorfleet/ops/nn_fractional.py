@@ -116,6 +116,11 @@ def _sequences(ctx: Any, shape: tuple) -> tuple[np.ndarray, np.ndarray]:
     found = []
     for axis in (1, 2):
         count = math.floor(shape[axis] / attrs["pooling_ratio"][axis])
+        if not count:
+            text = "Pooling ratio is higher than input dimension size for dimension"
+            raise errors.invalid(
+                f"{text} {axis}. Input dim size: {shape[axis]} pooling ratio: {attrs['pooling_ratio'][axis]}"
+            )
         found.append(_limits(philox.skip(stream, 256 * axis), shape[axis], count, attrs["pseudo_random"]))
     return found[0], found[1]
 

@@ -10,7 +10,7 @@ from tensorfleet import dtypes, errors
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.ops.common import same_as_input
+from tensorfleet.ops.common import same_as_input, static_scalar
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank_at_least
 from tensorfleet.shapes import TensorShape, shape_text
@@ -35,15 +35,23 @@ def _bucketize(xp: Any, x: Any, *, boundaries: list) -> Any:
 not_differentiable("Bucketize")
 
 
+def _nth_shape(op: Operation) -> TensorShape:
+    n = static_scalar(op, 1)
+    if n is not None and n < 0:
+        raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {n}")
+    if op._inputs[0].shape.rank is None:
+        return TensorShape(None)
+    *batch, size = of_rank_at_least(op._inputs[0].shape, 1).as_list()
+    if None not in (n, size) and size <= n:
+        raise ValueError(f"Input must have last dimension > n = {n} but is {size}")
+    return TensorShape(batch)
+
+
 @op(
     "NthElement",
     "input: T[1+], n: int32 -> values: T",
     "reverse: bool = false; T: real",
-    shape=lambda op: (
-        TensorShape(None)
-        if op._inputs[0].shape.rank is None
-        else TensorShape(of_rank_at_least(op._inputs[0].shape, 1).as_list()[:-1])
-    ),
+    shape=_nth_shape,
     host=True,  # numpy finds a place without sorting the rest, which XLA cannot
     examples=[case(_X, np.int32(1)), case(_X.astype(np.float32), np.int32(0), reverse=True, grad=False)],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -62,6 +63,16 @@ def _checked_shape(shape: Any) -> tuple[int, ...]:
     dims = ints(shape)
     if any(d < 0 for d in dims):
         raise errors.invalid(f"Dimension {min(dims)} must be >= 0 in shape {list(dims)}")
+    return dims
+
+
+def _checked_samples(shape: Any, parameters: Any) -> tuple[int, ...]:
+    """The same where so many numbers are drawn for each parameter."""
+    dims = _checked_shape(shape)
+    if math.prod(dims) * np.size(parameters) >= 1 << 63:
+        raise errors.invalid(
+            f"Encountered overflow when multiplying {list(dims)} with {np.size(parameters)} parameters"
+        )
     return dims
 
 
@@ -210,7 +221,7 @@ def _multinomial(xp: Any, rng: Any, logits: Any, num_samples: Any, *, output_dty
     ],
 )
 def _random_gamma(xp: Any, rng: Any, shape: Any, alpha: Any) -> Any:
-    return philox_rejection.random_gamma(xp, rng, _checked_shape(shape), alpha)
+    return philox_rejection.random_gamma(xp, rng, _checked_samples(shape, alpha), alpha)
 
 
 @gradient("RandomGamma")
@@ -238,7 +249,7 @@ def _random_gamma_grad(op: Operation, dy: Any) -> Any:
     ],
 )
 def _random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtypes.DType) -> Any:
-    return philox_rejection.random_poisson(xp, rng, _checked_shape(shape), rate, dtype.np_dtype)
+    return philox_rejection.random_poisson(xp, rng, _checked_samples(shape, rate), rate, dtype.np_dtype)
 
 
 @op(

@@ -195,6 +195,8 @@ def _split_shapes(op: Operation) -> list[TensorShape]:
     ],
 )
 def _split(ctx: Any, split_dim: Any, indices: Any, values: Any, shape: Any, *, num_split: int) -> tuple:
+    if np.ndim(split_dim):
+        raise invalid(f"axis should be a scalar but got shape {list(np.shape(split_dim))}")
     rank, axis = len(shape), int(split_dim)
     if not -rank <= axis < rank:
         raise invalid(f"Input axis should be in range [{-rank}, {rank}), got {axis}")

@@ -124,7 +124,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
         largest = apply("Max", indices, np.array(0, np.int32))
         dense = apply("Maximum", np.int64(0), largest + np.int64(1))
         return SparseTensor(indices, values, dense)
-    wanted = to_tensor(new_shape, dtypes.int64)
+    wanted = apply("Cast", to_tensor(new_shape), DstT=dtypes.int64)
     wanted.shape.assert_has_rank(1)
     wanted.shape[0].merge_with(sp.dense_shape.shape.with_rank(1)[0])
     _check_larger(sp.shape, constant_value_as_shape(wanted))

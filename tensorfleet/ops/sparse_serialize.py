@@ -188,8 +188,11 @@ def _head(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
     return _header(dtype, shape) + (b"\x22" + write_varint(size) if size else b"")
 
 
-def joined(parts: list[tuple], dtype: dtypes.DType) -> tuple:
-    """Sparse tensors of one rank as one, with a first dimension that counts them."""
+def joined(parts: list[tuple], dtype: dtypes.DType, alike: str = "shape") -> tuple:
+    """Sparse tensors of one rank as one, with a first dimension that counts them.
+
+    `alike` is what TensorFlow's message calls inconsistent when their ranks differ.
+    """
     rank = len(parts[0][2])
     for n, (indices, values, shape) in enumerate(parts):
         # `check_sparse` takes longer than the rest of this together.
@@ -207,7 +210,7 @@ def joined(parts: list[tuple], dtype: dtypes.DType) -> tuple:
             )
         if len(shape) != rank:
             raise invalid(
-                f"Inconsistent shape across SparseTensors: rank prior to SparseTensor[{n}] was: {rank} but rank of "
+                f"Inconsistent {alike} across SparseTensors: rank prior to SparseTensor[{n}] was: {rank} but rank of "
                 f"SparseTensor[{n}] is: {len(shape)}"
             )
         check_sparse(indices, values, shape, f"SparseTensor[{n}]")

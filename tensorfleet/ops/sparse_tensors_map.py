@@ -85,7 +85,7 @@ def _add_many(
 )
 def _take_many(ctx: Any, handles: Any, *, dtype: Any, container: bytes, shared_name: bytes) -> tuple:
     kept = _map_of(ctx, container, shared_name).take(handles.tolist())
-    return joined(kept, dtype)
+    return joined(kept, dtype, "rank")
 
 
 not_differentiable("AddSparseToTensorsMap", "AddManySparseToTensorsMap", "TakeManySparseFromTensorsMap")

@@ -259,6 +259,9 @@ def unicode_encode(
 ) -> Any:
     """The strings that rows of numbers of characters spell; the last dimension is the row."""
     with name_scope(name, "UnicodeEncode", [input]):
+        if isinstance(input, RaggedTensor) and (input.flat_values.shape.rank or 1) > 1:
+            inner = unicode_encode(input.flat_values, output_encoding, errors, replacement_char)
+            return input.with_flat_values(inner)
         if isinstance(input, RaggedTensor) and input.ragged_rank == 1:
             return apply(
                 "UnicodeEncode",

@@ -45,6 +45,7 @@ class Checkpoint:
     """
 
     _is_tracked = True
+    _untracked = frozenset({"_save_counter", "_counted"})
 
     def __init__(self, **kwargs: Any) -> None:
         for name, value in sorted(kwargs.items()):

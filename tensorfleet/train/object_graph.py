@@ -118,10 +118,19 @@ def children_of(node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def attributes(node: Any) -> Iterator[tuple[str, Any]]:
-    """The attributes of an object that hold variables, in the order they were set."""
+    """What an object holds: variables by the names they were made with, and attributes, in the order they were set.
+
+    Attributes that begin with an underscore count where the user's class has set them: ours keep there what is held
+    by another name, and tell by `_untracked` what that is.
+    """
+    made = getattr(node, "_named_weights", {})
+    held = {name: value for name, value in made.items() if _is_held(value)}
+    untracked = getattr(type(node), "_untracked", ())
+    is_ours = type(node).__module__.partition(".")[0] == __package__.partition(".")[0]
     for name, value in vars(node).items():
-        if not name.startswith("_") and _is_held(value):
-            yield name, value
+        if not (name.startswith("_") and is_ours) and name not in untracked and _is_held(value):
+            held[name] = value
+    yield from held.items()
 
 
 def _is_held(value: Any) -> bool:

@@ -187,3 +187,68 @@ def test_a_table_whose_entries_come_and_go_is_saved_by_savers_and_checkpoints(tm
         checkpoint.restore(by_checkpoint).assert_consumed().run_restore_ops(sess)
         assert sess.run(table.lookup(tf.constant([11], tf.int64))) == [1]
     assert [name for name, _ in tf.train.list_variables(by_saver)] == ["t-keys", "t-values"]
+
+
+class Hidden(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self._weight = tf.Variable(1.0)
+        self._parts = [tf.layers.Dense(1)]
+        self._parts[0](tf.ones([1, 2]))
+
+
+class Scaled(tf.layers.Layer):
+    def build(self, input_shape):
+        self._scale = self.add_variable("scale", [2])
+        self.built = True
+
+    def call(self, x):
+        return x * self._scale
+
+
+def _cell(make):
+    cell = make()
+    cell(tf.ones([1, 3]), cell.zero_state(1, tf.float32))
+    return cell
+
+
+def _called(layer):
+    layer(tf.ones([1, 2]))
+    return layer
+
+
+cells = tf.nn.rnn_cell
+HOLDERS = {
+    "private attributes": (Hidden, {"_weight", "_parts/0/kernel", "_parts/0/bias"}),
+    "a layer's variable by its name": (lambda: _called(Scaled()), {"scale"}),
+    "an LSTM": (
+        lambda: _cell(lambda: cells.LSTMCell(2, use_peepholes=True)),
+        {"kernel", "bias", "w_f_diag", "w_i_diag", "w_o_diag"},
+    ),
+    "a GRU": (
+        lambda: _cell(lambda: cells.GRUCell(2)),
+        {"gates.Skernel", "gates.Sbias", "candidate.Skernel", "candidate.Sbias"},
+    ),
+    "cells in cells": (
+        lambda: _cell(lambda: cells.MultiRNNCell([cells.DropoutWrapper(cells.BasicLSTMCell(2))])),
+        {"cell-0/cell/kernel", "cell-0/cell/bias"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "names"), HOLDERS.values(), ids=HOLDERS)
+def test_nothing_that_an_object_holds_is_left_out(make, names, tmp_path, session):
+    held = make()
+    variables = tf.global_variables()
+    values = [np.full(v.shape.as_list(), n + 1.0, np.float32) for n, v in enumerate(variables)]
+    for variable, value in zip(variables, values, strict=True):
+        variable.load(value, session)
+    path = tf.train.Checkpoint(held=held).save(str(tmp_path / "ckpt"), session=session)
+    found = {name for name, _ in tf.train.list_variables(path)}
+    assert {f"held/{name}/.ATTRIBUTES/VARIABLE_VALUE" for name in names} == {
+        name for name in found if name.startswith("held/")
+    }
+    session.run(tf.variables_initializer(variables))
+    tf.train.Checkpoint(held=held).restore(path).assert_consumed().run_restore_ops(session)
+    for variable, value in zip(variables, values, strict=True):
+        np.testing.assert_array_equal(session.run(variable), value)
