@@ -145,7 +145,9 @@ def is_one_task(wishes: Wishes) -> bool:
     place = next((p for p, role in positions_of(script).items() if role == "job_name"), 0)
     job = wishes.arguments[place - 1] if 0 < place <= len(wishes.arguments) else ""
     by_place = job in {"ps", "worker", "chief", "master", *cluster_in(script)}
-    if (by_flag or by_place) and not is_told_by_arguments(wishes):
+    machine = told_by_flags(script).get("machine")
+    by_machine = machine is not None and machine.name in given
+    if (by_flag or by_place or by_machine) and not is_told_by_arguments(wishes):
         return True
     if reads_tf_config(script) and _names_a_task(os.environ.get("TF_CONFIG", "")):
         return True
@@ -272,6 +274,7 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
     places = {} if telling & told.keys() else positions_of(script)
     knows = telling & {*told, *places.values(), *variables.values()}
     by_host = {} if knows else hosts_in(script)
+    told = told if by_host else {role: flag for role, flag in told.items() if role != "machine"}
     renamed = {job: name for job, name in job_names(script).items() if name not in cluster}
     return _Forms(told, places, variables, by_host, renamed, own_first=reads_places(script))
 
@@ -309,11 +312,12 @@ def _task(
         values["is_chief"] = str(True)
     told = {**values, **of_task(addresses, job, index)}
     values["rank"] = told["rank"]
+    machine = dict(enumerate(forms.hosts.get(job, []))).get(index)
+    values["machine"] = machine or ""
     flags = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, values[role])]
     own = _in_places(forms.places, values, wishes.arguments)
     arguments = [*own, *flags] if forms.own_first else [*flags, *own]
     placed = {forms.jobs.get(j, j): where for j, where in addresses.items()}
-    machine = dict(enumerate(forms.hosts.get(job, []))).get(index)
     environment = {
         "TF_CONFIG": json.dumps({"cluster": addresses, "task": {"type": job, "index": index}}),
         "CLUSTER_SPEC": json.dumps(addresses),

@@ -21,6 +21,7 @@ from tensorfleet.launch import alias, old_scripts
 from tensorfleet.launch.bootstrap import CLUSTER_FILE
 from tensorfleet.launch.hostnames import take_host
 
+ENDS_AT_JOIN = "TENSORFLEET_ENDS_AT_JOIN"  # cluster/farewell.py reads it
 # What Python says about statements that were right in Python 2.
 _OLD_SYNTAX = re.compile(
     r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
@@ -37,6 +38,7 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
         alias.install()
         _be_found_as_python()
         _say_nothing_of_age()
+        os.environ[ENDS_AT_JOIN] = "1"
     take_host()
     if not Path(path).is_file():
         _give_up(2, f"tensorfleet: no such script: {path} (in {os.getcwd()})")
@@ -55,7 +57,11 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
         elif _is_after_the_end():
             _note(error, path)
         else:
+            if isinstance(error, SystemExit) and not error.code:
+                _serve_on()
             raise
+    else:
+        _serve_on()
 
 
 def _with_cluster_file(arguments: list[str]) -> list[str]:
@@ -95,6 +101,13 @@ def _is_after_the_end() -> bool:
     """Whether the script's server has ended with its cluster. In TensorFlow its `join` would not have returned."""
     server = sys.modules.get("tensorfleet.cluster.server")
     return server is not None and server.any_has_ended()
+
+
+def _serve_on() -> None:
+    """Where this is a parameter server of a run, the script's end is not yet its own."""
+    server = sys.modules.get("tensorfleet.cluster.server")
+    if server is not None:
+        server.serve_on()
 
 
 def _note(error: BaseException, path: str) -> None:
