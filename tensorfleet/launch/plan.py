@@ -13,6 +13,7 @@ from typing import Any
 
 from tensorfleet.launch.bootstrap import CLUSTER_FILE, LAUNCHER
 from tensorfleet.launch.environment import (
+    asks_for_ps,
     asks_who_it_is,
     has_master,
     makes_cluster,
@@ -213,6 +214,7 @@ def servers_of(script: Path) -> int:
     """How many parameter servers a script needs of which only the workers were asked for."""
     told = {*told_by_flags(script), *positions_of(script).values()}
     knows_jobs = "job_name" in told and is_for_clusters(script)
+    knows_jobs |= (reads_tf_config(script) or names_task(variables_of(script))) and asks_for_ps(script)
     return jobs_of(script).get("ps", 0) if knows_jobs else 0
 
 

@@ -317,8 +317,11 @@ def test_workers_that_are_asked_for_alone_get_the_servers_that_the_script_has(tm
     assert servers_of(path) == 2
     path.write_text(flags + "tf.train.ClusterSpec({'worker': ['c:1', 'd:1']})\n")
     assert servers_of(path) == 0
-    path.write_text("config = json.loads(os.environ['TF_CONFIG'])\n")
+    config = "config = json.loads(os.environ['TF_CONFIG'])\ntf.train.ClusterSpec(config['cluster'])\n"
+    path.write_text(config)
     assert servers_of(path) == 0
+    path.write_text(config + "if config['task']['type'] == 'ps':\n    server.join()\n")
+    assert servers_of(path) == 1
 
 
 def test_a_tf_config_of_the_users_makes_a_script_that_reads_it_one_task(tmp_path, script, monkeypatch):
