@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tensorfleet.launch.packages import home_of
 from tensorfleet.launch.python2 import parse
 
 # What a task must be told, and what scripts call the flags for it; dashes count as underscores.
@@ -364,10 +365,11 @@ def modules(script: Path, depth: int, seen: set[Path] | None = None) -> Iterator
     yield tree
     if depth == 0:
         return
+    folders = dict.fromkeys((script.parent, home_of(script)[1]))
     for name in _imported(tree):
-        path = script.parent.joinpath(*name.split("."))
-        for candidate in (path.with_suffix(".py"), path / "__init__.py"):
-            yield from modules(candidate, depth - 1, seen)
+        for path in (folder.joinpath(*name.split(".")) for folder in folders):
+            for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+                yield from modules(candidate, depth - 1, seen)
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

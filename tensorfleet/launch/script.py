@@ -20,6 +20,7 @@ from typing import NoReturn
 from tensorfleet.launch import alias, old_scripts
 from tensorfleet.launch.bootstrap import CLUSTER_FILE
 from tensorfleet.launch.hostnames import take_host
+from tensorfleet.launch.packages import places_of
 
 ENDS_AT_JOIN = "TENSORFLEET_ENDS_AT_JOIN"  # cluster/farewell.py reads it
 # What Python says about statements that were right in Python 2.
@@ -43,7 +44,6 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
     if not Path(path).is_file():
         _give_up(2, f"tensorfleet: no such script: {path} (in {os.getcwd()})")
     sys.argv = [path, *_with_cluster_file(arguments)]
-    sys.path.insert(0, str(Path(path).resolve().parent))
     _show_errors_of(path)
     module = ModuleType("__main__")
     module.__dict__.update(__file__=path, __builtins__=builtins, __spec__=None, __cached__=None)
@@ -129,6 +129,9 @@ def _compile(path: str, module: ModuleType, use_alias: bool) -> CodeType:
     try:
         with tokenize.open(path) as file:
             source = file.read()
+        package, sys.path[:0] = places_of(Path(path), source)
+        if package:
+            module.__package__ = package
         if not use_alias:
             return compile(source, path, "exec")
         old_scripts.install()
