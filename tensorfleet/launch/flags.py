@@ -6,7 +6,7 @@ import ast
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tensorfleet.launch.packages import home_of
@@ -55,6 +55,7 @@ class Flag:
 
     A switch has no value; `negates` when `--no` before its name says the contrary. One that is `listed` takes a list
     as Python writes it, as its default is. `kept_as` is the name that the script reads it by, where that is another.
+    `added` is what the script adds to its value: a flag for the last number, where how many there are is meant.
     """
 
     name: str
@@ -64,18 +65,22 @@ class Flag:
     negates: bool = False
     listed: bool = False
     kept_as: str = ""
+    added: int = 0
 
 
 def flags_of(script: Path) -> dict[str, Flag]:
     """The flags that a script, or a module beside it that it imports, defines; none when it cannot be parsed."""
     found: dict[str, Flag] = {}
+    added: dict[str, int] = {}
     for tree in modules(script, _DEPTH):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 found.update({flag.name: flag for flag in defined_by(node)})
             elif isinstance(node, ast.For):
                 found.update({flag.name: flag for flag in _defined_in_turn(node)})
-    return found
+            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
+                added[node.target.attr] = _number(node.value) or 0 if isinstance(node.op, ast.Add) else 0
+    return {name: replace(flag, added=added.get(name.replace("-", "_"), 0)) for name, flag in found.items()}
 
 
 def roles(

@@ -186,7 +186,7 @@ def jobs_asked_for(wishes: Wishes) -> dict[str, int]:
         job = role.removesuffix("_count")
         if role != job and job in counts:
             given = _given(wishes.arguments, flag.name)
-            counts[job] = int(given) if given.isdigit() else counts[job]
+            counts[job] = int(given) + flag.added if given.isdigit() else counts[job]
     return counts
 
 
@@ -351,7 +351,8 @@ def _as_arguments(flag: Flag, value: str | list[str]) -> list[str]:
         return [f"--{flag.name}={json.dumps(value)}"]
     if flag.many and isinstance(value, list):
         return [f"--{flag.name}", *value] if value else []
-    return [f"--{flag.name}={_joined(value)}"]
+    told = _joined(value)
+    return [f"--{flag.name}={int(told) - flag.added if flag.added and told.isdigit() else told}"]
 
 
 def _in_places(places: dict[int, str], values: dict[str, Any], given: list[str]) -> list[str]:
