@@ -15,6 +15,7 @@ ENDED_BY = {
     "runtime/host.py:run": "whoever computes the variable's new value; locks are taken in one order",
     "runtime/segment_item.py:_compute": "whoever computes the variable's new value; locks are taken in one order",
     "cluster/server.py:__init__": "the end of the cluster (`Server.join`)",
+    "cluster/server.py:serve_on": "the end of the cluster (`Server.join`)",
     "ops/side_by_side.py:_help": "the end of the process: it waits for work",
     "ops/side_by_side.py:end": "the parts of the caller's own work, which other threads are computing",
     "data/keeping.py:fetch": "the run's end, which sets the event",

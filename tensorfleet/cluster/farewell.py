@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import threading
 import time
 from typing import Any
@@ -11,8 +13,17 @@ from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer
 from tensorfleet.cluster.placing import task_name
 
+ENDS_AT_JOIN = "TENSORFLEET_ENDS_AT_JOIN"  # set for scripts that are written for TensorFlow
 _SECONDS = 1.0  # to say goodbye to a task that may be gone itself
 _LOOK_EVERY = 2.0
+
+
+def script_ends_here() -> bool:
+    """Whether this process is a script that expects nothing after `join`: what follows is for other tasks.
+
+    One of a pool of processes has to give its result, if only to end the pool.
+    """
+    return ENDS_AT_JOIN in os.environ and multiprocessing.parent_process() is None
 
 
 class Farewells:
@@ -38,7 +49,7 @@ class Farewells:
             return
         self._looked = time.monotonic()
         if all(self._finished(job, index) for job, index in self._others()):
-            self._tell_others()  # those that only serve too may not have asked this one yet
+            self.tell_others()  # those that only serve too may not have asked this one yet
             self._server._stopping.set()
 
     def _others(self) -> list[tuple[str, int]]:
@@ -67,10 +78,11 @@ class Farewells:
         """Tells every other task that this one has ended."""
         if self._server._stopping.is_set():
             return
-        self._tell_others(served=self._server.joined)
+        self.tell_others(served=self._server.joined)
         self._server.stop()
 
-    def _tell_others(self, served: bool = False) -> None:
+    def tell_others(self, served: bool = False) -> None:
+        """Tells every other task that has not ended that this one's work is finished, or that it only served."""
         threads = [
             threading.Thread(target=self._tell, args=(job, index, served), daemon=True)
             for job, index in self._others()

@@ -56,6 +56,18 @@ def has_ended(target: str) -> bool:
     return target in _ended and target not in _servers
 
 
+def serve_on() -> None:
+    """Keeps this process as the parameter server it was launched as when its script has ended, until the run is over.
+
+    Others may still need what it holds: a chief saves after it has said that it is done.
+    """
+    task = os.environ.get(moving.SERVES)
+    for server in list(_servers.values()):
+        if task == f"{server.job}/{server.index}":
+            server._farewells.tell_others()
+            server.join()
+
+
 def _share_cores(cluster: ClusterSpec, job: str, index: int) -> None:
     """Gives each worker on this machine its share of the cores: threads that wait for a core hold up those that have one."""
     host = connection.split_address(cluster.task_address(job, index))[0]
@@ -365,7 +377,7 @@ class Server:
 
     def join(self) -> None:
         """Waits until the server is to end: told to by `tf.fleet.stop_server`, at SIGTERM, or when every other task
-        has finished."""
+        has finished. A script for TensorFlow, where this never returns, ends here."""
         self.joined = True
         previous: Any = None
         main = threading.current_thread() is threading.main_thread()
@@ -379,6 +391,8 @@ class Server:
                 signal.signal(signal.SIGTERM, previous)
         _ended.add(self._target)
         self.stop()
+        if main and farewell.script_ends_here():
+            raise SystemExit(0)
 
     def stop(self) -> None:
         """Stops serving: closes every connection, wakes every wait, frees the state."""

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api import find, publish
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.platform import logging
+from tensorfleet.variables.variable import RefVariable
 
 # old name -> new name, with the old argument names where they differ.
 NAMES: dict[str, tuple[str, dict[str, str]]] = {
@@ -41,14 +43,18 @@ NAMES: dict[str, tuple[str, dict[str, str]]] = {
 _warned: set[str] = set()
 
 
+def _warn(old: str, new: str) -> None:
+    if old not in _warned:
+        _warned.add(old)
+        logging.get_logger().warning("tf.%s is now tf.%s.", old, new, stacklevel=3)
+
+
 def _forward(old: str, new: str, keywords: dict[str, str]) -> Callable:
     target = find(new)
 
     @functools.wraps(target)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if old not in _warned:
-            _warned.add(old)
-            logging.get_logger().warning("tf.%s is now tf.%s.", old, new, stacklevel=2)
+        _warn(old, new)
         return target(*args, **{keywords.get(k, k): v for k, v in kwargs.items()})
 
     call.__name__ = call.__qualname__ = old
@@ -58,3 +64,12 @@ def _forward(old: str, new: str, keywords: dict[str, str]) -> Callable:
 
 for _old, (_new, _keywords) in NAMES.items():
     publish(_forward(_old, _new, _keywords), _old)
+
+
+def _ref(self: RefVariable) -> Tensor:
+    """What holds the variable's value, to be changed."""
+    _warn("Variable.ref", "Variable._ref")
+    return self._ref()
+
+
+RefVariable.ref = _ref  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ import typer
 
 from tensorfleet.launch import plan as planning
 from tensorfleet.launch.hosts import Host, read_cluster
+from tensorfleet.launch.packages import file_of
 
 app = typer.Typer(
     help="Runs TensorFlow 1 scripts as they are, on this machine or on a cluster.",
@@ -44,6 +45,9 @@ def run(
             show_default=False,
         ),
     ] = None,
+    module: Annotated[
+        bool, typer.Option("-m", "--module", help="The script is given as a module: trainer.task.")
+    ] = False,
     ps: Annotated[int | None, typer.Option(min=0, help="How many parameter servers.")] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="How many workers.")] = None,
     chief: Annotated[
@@ -91,6 +95,7 @@ def run(
 
     `tensorfleet run --ps 1 --workers 2 train.py -- --train_steps 200`
     """
+    script = str(file_of(script) or script) if module else script
     if not Path(script).is_file() and cluster is None:
         raise typer.BadParameter(f"{script} is not a file here ({os.getcwd()}).", param_hint="SCRIPT")
     given = list(arguments or [])

@@ -162,6 +162,12 @@ def asks_who_it_is(script: Path) -> bool:
     return bool(_ASKING & names)
 
 
+def asks_for_ps(script: Path) -> bool:
+    """Whether a script has something to do for the tasks of a job "ps": it compares jobs with that."""
+    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    return any(isinstance(node, ast.Compare) and "ps" in _texts(node) for node in nodes)
+
+
 def has_master(script: Path) -> bool:
     """Whether a script's chief is the task of a job "master", as in `is_chief = task.type == "master"`.
 

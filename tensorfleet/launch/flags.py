@@ -6,9 +6,10 @@ import ast
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tensorfleet.launch.packages import home_of
 from tensorfleet.launch.python2 import parse
 
 # What a task must be told, and what scripts call the flags for it; dashes count as underscores.
@@ -54,6 +55,7 @@ class Flag:
 
     A switch has no value; `negates` when `--no` before its name says the contrary. One that is `listed` takes a list
     as Python writes it, as its default is. `kept_as` is the name that the script reads it by, where that is another.
+    `added` is what the script adds to its value: a flag for the last number, where how many there are is meant.
     """
 
     name: str
@@ -63,18 +65,22 @@ class Flag:
     negates: bool = False
     listed: bool = False
     kept_as: str = ""
+    added: int = 0
 
 
 def flags_of(script: Path) -> dict[str, Flag]:
     """The flags that a script, or a module beside it that it imports, defines; none when it cannot be parsed."""
     found: dict[str, Flag] = {}
+    added: dict[str, int] = {}
     for tree in modules(script, _DEPTH):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 found.update({flag.name: flag for flag in defined_by(node)})
             elif isinstance(node, ast.For):
                 found.update({flag.name: flag for flag in _defined_in_turn(node)})
-    return found
+            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
+                added[node.target.attr] = _number(node.value) or 0 if isinstance(node.op, ast.Add) else 0
+    return {name: replace(flag, added=added.get(name.replace("-", "_"), 0)) for name, flag in found.items()}
 
 
 def roles(
@@ -364,10 +370,11 @@ def modules(script: Path, depth: int, seen: set[Path] | None = None) -> Iterator
     yield tree
     if depth == 0:
         return
+    folders = dict.fromkeys((script.parent, home_of(script)[1]))
     for name in _imported(tree):
-        path = script.parent.joinpath(*name.split("."))
-        for candidate in (path.with_suffix(".py"), path / "__init__.py"):
-            yield from modules(candidate, depth - 1, seen)
+        for path in (folder.joinpath(*name.split(".")) for folder in folders):
+            for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+                yield from modules(candidate, depth - 1, seen)
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

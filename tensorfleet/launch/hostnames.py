@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorfleet.launch.flags import modules, role_of, text_of
+from tensorfleet.launch.uses import told_by_flags
 
 HOST = "TENSORFLEET_HOST"  # what a task's machine is called in its script
 _DEPTH = 3
@@ -18,7 +19,8 @@ _ASKING = {"gethostname", "gethostbyname", "getfqdn"}
 def hosts_in(script: Path) -> dict[str, list[str]]:
     """The machines that a script lists for its tasks, by job, to look for its own among them; none if it does not."""
     nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
-    if not _ASKING & {getattr(node, "attr", None) or getattr(node, "id", None) for node in nodes}:
+    names = {getattr(node, "attr", None) or getattr(node, "id", None) for node in nodes}
+    if not _ASKING & names and "machine" not in told_by_flags(script):
         return {}
     found: dict[str, list[str]] = {}
     for node in nodes:

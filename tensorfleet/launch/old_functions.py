@@ -65,6 +65,18 @@ def _of_uneven_rows(array: Any) -> Any:
     return made
 
 
+def _without_end(function: Any) -> Any:
+    """Arrays were printed whole where the number of values to print at most is none."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if str(kwargs.get("threshold")) == "nan":
+            kwargs["threshold"] = sys.maxsize
+        return function(*args, **kwargs)
+
+    return called
+
+
 def _without_encoding(function: Any) -> Any:
     """JSON was told an encoding, to no effect."""
 
@@ -136,6 +148,7 @@ class _Encoding:
 _WIDER: list[tuple[ModuleType, dict[str, Callable[[Any], Any]]]] = [
     (np, dict.fromkeys(("stack", "hstack", "vstack", "dstack", "column_stack"), _of_any)),
     (np, {"fromstring": _of_bytes, "array": _of_uneven_rows}),
+    (np, dict.fromkeys(("set_printoptions", "printoptions", "array2string"), _without_end)),
     (json, dict.fromkeys(("load", "loads", "dump", "dumps"), _without_encoding)),
     (random, {"sample": _of_sets, "shuffle": _by_function}),
     (csv, {"reader": _of_binary_lines, "writer": _to_binary_files}),

@@ -13,6 +13,7 @@ from typing import Any
 
 from tensorfleet.launch.bootstrap import CLUSTER_FILE, LAUNCHER
 from tensorfleet.launch.environment import (
+    asks_for_ps,
     asks_who_it_is,
     has_master,
     makes_cluster,
@@ -145,7 +146,9 @@ def is_one_task(wishes: Wishes) -> bool:
     place = next((p for p, role in positions_of(script).items() if role == "job_name"), 0)
     job = wishes.arguments[place - 1] if 0 < place <= len(wishes.arguments) else ""
     by_place = job in {"ps", "worker", "chief", "master", *cluster_in(script)}
-    if (by_flag or by_place) and not is_told_by_arguments(wishes):
+    machine = told_by_flags(script).get("machine")
+    by_machine = machine is not None and machine.name in given
+    if (by_flag or by_place or by_machine) and not is_told_by_arguments(wishes):
         return True
     if reads_tf_config(script) and _names_a_task(os.environ.get("TF_CONFIG", "")):
         return True
@@ -183,7 +186,7 @@ def jobs_asked_for(wishes: Wishes) -> dict[str, int]:
         job = role.removesuffix("_count")
         if role != job and job in counts:
             given = _given(wishes.arguments, flag.name)
-            counts[job] = int(given) if given.isdigit() else counts[job]
+            counts[job] = int(given) + flag.added if given.isdigit() else counts[job]
     return counts
 
 
@@ -211,6 +214,7 @@ def servers_of(script: Path) -> int:
     """How many parameter servers a script needs of which only the workers were asked for."""
     told = {*told_by_flags(script), *positions_of(script).values()}
     knows_jobs = "job_name" in told and is_for_clusters(script)
+    knows_jobs |= (reads_tf_config(script) or names_task(variables_of(script))) and asks_for_ps(script)
     return jobs_of(script).get("ps", 0) if knows_jobs else 0
 
 
@@ -272,6 +276,7 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
     places = {} if telling & told.keys() else positions_of(script)
     knows = telling & {*told, *places.values(), *variables.values()}
     by_host = {} if knows else hosts_in(script)
+    told = told if by_host else {role: flag for role, flag in told.items() if role != "machine"}
     renamed = {job: name for job, name in job_names(script).items() if name not in cluster}
     return _Forms(told, places, variables, by_host, renamed, own_first=reads_places(script))
 
@@ -309,11 +314,12 @@ def _task(
         values["is_chief"] = str(True)
     told = {**values, **of_task(addresses, job, index)}
     values["rank"] = told["rank"]
+    machine = dict(enumerate(forms.hosts.get(job, []))).get(index)
+    values["machine"] = machine or ""
     flags = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, values[role])]
     own = _in_places(forms.places, values, wishes.arguments)
     arguments = [*own, *flags] if forms.own_first else [*flags, *own]
     placed = {forms.jobs.get(j, j): where for j, where in addresses.items()}
-    machine = dict(enumerate(forms.hosts.get(job, []))).get(index)
     environment = {
         "TF_CONFIG": json.dumps({"cluster": addresses, "task": {"type": job, "index": index}}),
         "CLUSTER_SPEC": json.dumps(addresses),
@@ -345,7 +351,8 @@ def _as_arguments(flag: Flag, value: str | list[str]) -> list[str]:
         return [f"--{flag.name}={json.dumps(value)}"]
     if flag.many and isinstance(value, list):
         return [f"--{flag.name}", *value] if value else []
-    return [f"--{flag.name}={_joined(value)}"]
+    told = _joined(value)
+    return [f"--{flag.name}={int(told) - flag.added if flag.added and told.isdigit() else told}"]
 
 
 def _in_places(places: dict[int, str], values: dict[str, Any], given: list[str]) -> list[str]:

@@ -20,7 +20,9 @@ from typing import NoReturn
 from tensorfleet.launch import alias, old_scripts
 from tensorfleet.launch.bootstrap import CLUSTER_FILE
 from tensorfleet.launch.hostnames import take_host
+from tensorfleet.launch.packages import places_of
 
+ENDS_AT_JOIN = "TENSORFLEET_ENDS_AT_JOIN"  # cluster/farewell.py reads it
 # What Python says about statements that were right in Python 2.
 _OLD_SYNTAX = re.compile(
     r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
@@ -37,11 +39,11 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
         alias.install()
         _be_found_as_python()
         _say_nothing_of_age()
+        os.environ[ENDS_AT_JOIN] = "1"
     take_host()
     if not Path(path).is_file():
         _give_up(2, f"tensorfleet: no such script: {path} (in {os.getcwd()})")
     sys.argv = [path, *_with_cluster_file(arguments)]
-    sys.path.insert(0, str(Path(path).resolve().parent))
     _show_errors_of(path)
     module = ModuleType("__main__")
     module.__dict__.update(__file__=path, __builtins__=builtins, __spec__=None, __cached__=None)
@@ -55,7 +57,11 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
         elif _is_after_the_end():
             _note(error, path)
         else:
+            if isinstance(error, SystemExit) and not error.code:
+                _serve_on()
             raise
+    else:
+        _serve_on()
 
 
 def _with_cluster_file(arguments: list[str]) -> list[str]:
@@ -97,6 +103,13 @@ def _is_after_the_end() -> bool:
     return server is not None and server.any_has_ended()
 
 
+def _serve_on() -> None:
+    """Where this is a parameter server of a run, the script's end is not yet its own."""
+    server = sys.modules.get("tensorfleet.cluster.server")
+    if server is not None:
+        server.serve_on()
+
+
 def _note(error: BaseException, path: str) -> None:
     """Says in one line what went wrong after the end; an exit is none."""
     if isinstance(error, SystemExit):
@@ -116,6 +129,9 @@ def _compile(path: str, module: ModuleType, use_alias: bool) -> CodeType:
     try:
         with tokenize.open(path) as file:
             source = file.read()
+        package, sys.path[:0] = places_of(Path(path), source)
+        if package:
+            module.__package__ = package
         if not use_alias:
             return compile(source, path, "exec")
         old_scripts.install()

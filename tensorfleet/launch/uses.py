@@ -124,6 +124,9 @@ def _by_use(script: Path, flags: dict[str, Flag]) -> dict[str, str]:
         for role, node in _uses(tree):
             if flag := module.flag_of(node):
                 found.setdefault(role, set()).add(flag)
+        for call in filter(_looks_up, ast.walk(tree)):
+            if isinstance(call, ast.Call) and (flag := module.flag_of(call.args[0])):
+                found.setdefault("machine", set()).add(flag)
     for name in flags:
         if re.fullmatch(_CLUSTER, name.replace("-", "_").lower()) and (form := _cluster_form(script, name)):
             found.setdefault(f"cluster_{form}", set()).add(name)
@@ -158,6 +161,11 @@ def _uses(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
                     yield from ((f"{key}_count", count) for count in _counted(value))
         elif isinstance(node, ast.Compare) and [text_of(n) for n in node.comparators] == ["ps"]:
             yield "job_name", node.left
+
+
+def _looks_up(node: ast.AST) -> bool:
+    """`hosts.index(args.ip)`: a task finds its number by its machine."""
+    return isinstance(node, ast.Call) and name_of(node) == "index" and len(node.args) == 1
 
 
 def _counted(addresses: ast.expr) -> list[ast.expr]:
@@ -198,6 +206,8 @@ class _Module:
         """The flag whose value an expression is, or is made of: `int(args.n)`, `args.n.split(",")`, a name for that."""
         if steps == 0:
             return None
+        if _looks_up(node):
+            return None  # where something stands in a list is another thing than that
         if isinstance(node, ast.Call):
             inner = node.func.value if isinstance(node.func, ast.Attribute) else None
             return self._first([*node.args[:1], *([inner] if inner else [])], steps)

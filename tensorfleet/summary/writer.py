@@ -86,6 +86,10 @@ class FileWriter:
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
         given = graph if graph is not None else graph_def
+        if isinstance(graph_def, Graph):
+            logging.warning(
+                "When passing a `Graph` object, please use the `graph` named argument instead of `graph_def`."
+            )
         if isinstance(given, Graph):
             write_plugin_assets(self.get_logdir(), given)
             given = given.as_graph_def(add_shapes=True)
@@ -161,9 +165,9 @@ class FileWriter:
     def _meta_graph(self, graph: Any, graph_def: Any) -> Any:
         from tensorfleet.protos import GraphDef
 
-        if isinstance(graph, Graph):
-            return export_meta_graph(graph=graph)
         given = graph if graph is not None else graph_def
+        if isinstance(given, Graph):
+            return export_meta_graph(graph=given)
         nodes = GraphDef.FromString(given.SerializeToString())
         return export_meta_graph(graph_def=nodes, collection_list=[])
 

@@ -45,3 +45,11 @@ def test_arguments_from_before_1_0_are_taken(session):
 def test_xla_compile_gives_the_computations_tensors(session):
     (total,) = tf.xla.experimental.compile(lambda a, b: a + b, [1.0, 2.0])
     assert session.run(total) == 3
+
+
+def test_a_variable_gives_what_holds_its_value(session):
+    v = tf.get_variable("v", initializer=2.0)
+    assert v.ref() is v._ref()
+    (grad,) = tf.gradients(v * v, [v.ref()])
+    session.run(v.initializer)
+    assert session.run([grad, tf.assign_add(v.ref(), 1.0)]) == [4.0, 3.0]

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from tensorfleet.launch.hostnames import HOST, hosts_in, take_host
-from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, jobs_of, plan
+from tensorfleet.launch.plan import Place, Wishes, is_for_clusters, is_one_task, jobs_of, plan
 from tests.support import launching
 
 SCRIPT = """
@@ -83,3 +83,14 @@ def test_such_a_script_runs_on_one_machine(script):
     done = launching.run(path.parent, "run", path.name)
     assert done.code == 0, done.stderr
     assert "found 7" in done.stdout
+
+
+def test_a_flag_that_is_looked_up_among_the_machines_is_told_one(script):
+    told = "flags.DEFINE_string('ip', '', '')\nmine = flags.FLAGS.ip\n"
+    path = script(SCRIPT.replace("mine = socket.gethostbyname(socket.gethostname())\n", told))
+    assert is_for_clusters(path) and jobs_of(path) == {"ps": 1, "worker": 2}
+    cluster = {"ps": [Place("h:1")], "worker": [Place("h:2"), Place("h:3")]}
+    tasks = plan(Wishes(str(path)), cluster, "")
+    assert [t.command[-1] for t in tasks] == ["--ip=10.0.0.1", "--ip=10.0.0.2", "--ip=10.0.0.3"]
+    assert is_one_task(Wishes(str(path), ["--ip=10.0.0.2"]))
+    assert not is_one_task(Wishes(str(path), ["--steps=3"]))

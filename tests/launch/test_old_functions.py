@@ -54,3 +54,11 @@ def test_tables_are_in_files_of_text_and_in_binary_ones(tmp_path):
             assert list(csv.DictReader(file, delimiter=";")) == [{"name": "a", "loss": "0.5"}]
         with open(tmp_path / "table.csv", "r" + mode) as file:
             assert list(csv.reader(file, delimiter=";")) == [["name", "loss"], ["a", "0.5"]]
+
+
+@pytest.mark.parametrize("no_number", [np.nan, "nan"])
+def test_arrays_are_printed_whole_where_no_number_says_when_not_to(no_number):
+    with np.printoptions(threshold=no_number):
+        assert "..." not in str(np.arange(2000))
+    assert "..." in str(np.arange(2000))
+    assert "..." not in np.array2string(np.arange(2000), threshold=no_number)

@@ -317,8 +317,11 @@ def test_workers_that_are_asked_for_alone_get_the_servers_that_the_script_has(tm
     assert servers_of(path) == 2
     path.write_text(flags + "tf.train.ClusterSpec({'worker': ['c:1', 'd:1']})\n")
     assert servers_of(path) == 0
-    path.write_text("config = json.loads(os.environ['TF_CONFIG'])\n")
+    config = "config = json.loads(os.environ['TF_CONFIG'])\ntf.train.ClusterSpec(config['cluster'])\n"
+    path.write_text(config)
     assert servers_of(path) == 0
+    path.write_text(config + "if config['task']['type'] == 'ps':\n    server.join()\n")
+    assert servers_of(path) == 1
 
 
 def test_a_tf_config_of_the_users_makes_a_script_that_reads_it_one_task(tmp_path, script, monkeypatch):
@@ -473,3 +476,15 @@ def test_tasks_are_told_their_jobs_as_the_script_calls_them(tmp_path, made, jobs
     assert [task.command[-2] for task in tasks] == [f"--job_name={job}" for job in jobs]
     assert [task.job for task in tasks] == ["ps", "worker"]
     assert list(json.loads(tasks[0].environment["TENSORFLEET_PLACED"])) == jobs
+
+
+def test_what_a_script_adds_to_a_number_is_left_to_it(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "p.add_argument('--job_name')\np.add_argument('--task_index', type=int)\n"
+        "p.add_argument('--worker-hosts-num', type=int, default=10)\nargs = p.parse_args()\n"
+        "args.worker_hosts_num += 1\ntf.train.Server(cluster, args.job_name, args.task_index)\n"
+    )
+    cluster = {"ps": [Place("h:1")], "worker": [Place("h:2"), Place("h:3")]}
+    assert "--worker-hosts-num=1" in plan(Wishes(str(path)), cluster, "")[0].command
+    assert jobs_asked_for(Wishes(str(path), ["--worker-hosts-num=3"]))["worker"] == 4

@@ -317,3 +317,38 @@ def test_tasks_on_hosts_end_with_the_connection(here, two_hosts):
     with launched(here, *arguments, **two_hosts) as launch:
         launch.read_until("waiting", 2)
         launch.process.send_signal(signal.SIGKILL)
+
+
+QUEUE = """
+import os, time
+import tensorflow as tf
+tf.app.flags.DEFINE_string("job_name", "", "")
+tf.app.flags.DEFINE_integer("task_index", 0, "")
+tf.app.flags.DEFINE_string("ps_hosts", "", "")
+tf.app.flags.DEFINE_string("worker_hosts", "", "")
+FLAGS = tf.app.flags.FLAGS
+cluster = {"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")}
+server = tf.train.Server(cluster, FLAGS.job_name, FLAGS.task_index)
+with tf.device("/job:ps/task:0"):
+    done = tf.FIFOQueue(1, tf.int32, shared_name="done")
+    kept = tf.get_variable("kept", initializer=7)
+def main(_):
+    with tf.Session(server.target) as session:
+        if FLAGS.job_name == "ps":
+            session.run(done.dequeue())
+            open("ps_has_ended", "w").close()
+            return
+        session.run(kept.initializer)
+        session.run(done.enqueue(1))
+        limit = time.monotonic() + 60
+        while not os.path.exists("ps_has_ended") and time.monotonic() < limit:
+            time.sleep(0.01)
+        print("kept", session.run(kept))
+tf.app.run()
+"""
+
+
+def test_what_a_parameter_server_holds_outlives_its_script(tmp_path):
+    (tmp_path / "train.py").write_text(QUEUE)
+    done = run(tmp_path, "run", "--ps", "1", "--workers", "1", "train.py")
+    assert done.code == 0 and "kept 7" in done.stdout, done.stdout + done.stderr

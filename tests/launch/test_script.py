@@ -119,10 +119,41 @@ def test_what_a_script_does_with_another_server_after_the_end_is_no_failure(tmp_
         "cluster = {'ps': ['localhost:0']}\n"
         "server = tf.train.Server(cluster, 'ps', 0)\n"
         "threading.Timer(0.1, server._stopping.set).start()\n"
-        "server.join()\n"
+        "joining = threading.Thread(target=server.join)\n"
+        "joining.start()\n"
+        "joining.join()\n"
         "again = tf.train.Server({'ps': [server.target[7:]]}, 'ps', 0)\n"
         "raise ValueError('not for a ps')\n"
     )
     done = launching.run(tmp_path, "train.py")
     assert done.code == 0
     assert "the run is over; what the script does after server.join() ended with ValueError" in done.stderr
+
+
+def test_a_script_ends_where_it_joins_its_server(tmp_path):
+    done = run(
+        tmp_path,
+        "import atexit, threading, tensorflow as tf\n"
+        "atexit.register(print, 'over')\n"
+        "server = tf.train.Server.create_local_server()\n"
+        "threading.Timer(0.1, server._stopping.set).start()\n"
+        "server.join()\n"
+        "print('what TensorFlow never does: perhaps to delete what the chief has saved')\n",
+    )
+    assert (done.code, done.stdout) == (0, "over\n"), done.stderr
+
+
+def test_a_process_of_a_pool_gives_its_result_where_it_joins_its_server(tmp_path):
+    done = run(
+        tmp_path,
+        "import multiprocessing, threading, tensorflow as tf\n"
+        "def serve(n):\n"
+        "    server = tf.train.Server.create_local_server()\n"
+        "    threading.Timer(0.1, server._stopping.set).start()\n"
+        "    server.join()\n"
+        "    return n\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('fork').Pool(1) as pool:\n"
+        "        print(pool.apply_async(serve, (7,)).get(60))\n",
+    )
+    assert (done.code, done.stdout) == (0, "7\n"), done.stderr

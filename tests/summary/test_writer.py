@@ -104,6 +104,13 @@ def test_graphs_must_be_graphs(folder, caplog):
     assert "Passing a `GraphDef` to the SummaryWriter is deprecated" in caplog.text
 
 
+def test_a_graph_may_be_given_as_its_message(folder, caplog):
+    tf.summary.FileWriter(folder, graph_def=tf.Graph()).close()
+    kinds = [e.WhichOneof("what") for e in events_in(folder)]
+    assert kinds == ["file_version", "graph_def", "meta_graph_def"]
+    assert "please use the `graph` named argument instead of `graph_def`" in caplog.text
+
+
 def test_run_metadata_and_session_logs(folder):
     with tf.summary.FileWriter(folder) as writer:
         writer.add_run_metadata(tf.RunMetadata(), "step1", 1)

@@ -1,4 +1,4 @@
-"""A cluster of machines that nobody has; the task from two arguments without names; a server that goes on after its end."""
+"""A cluster of machines that nobody has; the task from two arguments without names; a server with something behind its join."""
 
 import sys
 
