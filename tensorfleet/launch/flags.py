@@ -53,7 +53,8 @@ class Flag:
     """A flag that a script defines; `many` when its values follow as separate arguments.
 
     A switch has no value; `negates` when `--no` before its name says the contrary. One that is `listed` takes a list
-    as Python writes it, as its default is. `kept_as` is the name that the script reads it by, where that is another.
+    as Python writes it, as its default is. `kept_as` is the name that the script reads it by, where that is another,
+    `default` the text that it has if it is not given.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Flag:
     negates: bool = False
     listed: bool = False
     kept_as: str = ""
+    default: str = ""
 
 
 def flags_of(script: Path) -> dict[str, Flag]:
@@ -263,12 +265,15 @@ def cluster_in(script: Path) -> dict[str, int]:
 
 # What scripts call the jobs "ps" and "worker", if not that.
 _OTHER_NAMES = {"ps": r"ps|param(eter)?_?servers?|servers?", "worker": r"workers?|work|trainers?"}
+_CHIEFS = ("chief", "master", "evaluator")  # beside workers, which may be added to the cluster later
 
 
 def job_names(script: Path) -> dict[str, str]:
     """What a script calls the jobs "ps" and "worker" in the cluster it makes, where it has other names for them."""
     keys = jobs_named_in(script)
     found = {job: [k for k in keys if re.fullmatch(p, k.lower())] for job, p in _OTHER_NAMES.items()}
+    if len(found["ps"]) == 1 and not found["worker"] and len(keys) == 2:
+        found["worker"] = [k for k in keys if k not in found["ps"] and k.lower() not in _CHIEFS]
     return {job: own[0] for job, own in found.items() if len(own) == 1 and own != [job]}
 
 
@@ -276,10 +281,13 @@ _MANY = re.compile(r"(actor|agent|explor|collect|rollout|slave|client|trainer|wo
 
 
 def other_jobs(script: Path) -> dict[str, int]:
-    """How many tasks to start of each job in a cluster that has neither parameter servers nor workers by any name."""
+    """How many tasks to start of each job in a cluster that has no workers by any name; its servers are "ps"."""
     keys = jobs_named_in(script)
-    known = any(re.fullmatch(p, k.lower()) for k in keys for p in _OTHER_NAMES.values())
-    return {} if known or len(keys) < 2 else {key: 2 if _MANY.fullmatch(key) else 1 for key in keys}
+    called = {job: own for own, job in job_names(script).items()}
+    own = [called.get(key, key) for key in keys]
+    if len(own) < 2 or "worker" in own or not {*own} - {"ps", *_CHIEFS}:
+        return {}
+    return {key: 2 if _MANY.fullmatch(key) else 1 for key in own}
 
 
 def jobs_named_in(script: Path) -> list[str]:
@@ -390,14 +398,15 @@ def defined_by(call: ast.Call) -> Iterator[Flag]:
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
     texts = [text for argument in call.args if (text := text_of(argument))]
     default = [keywords[key] for key in ("default", "default_value") if key in keywords]
-    listed = any(text_of(node).startswith("[") for node in default or call.args[1:2])
+    text = "".join(map(text_of, default or call.args[1:2]))
+    listed = text.startswith("[")
     if name.startswith("DEFINE_"):
         by_keyword = [text_of(keywords.get(key)) for key in ("name", "flag_name")]
         told = text_of(keywords.get("help")) or "".join(texts[1:][-1:])
         is_number = name in ("DEFINE_integer", "DEFINE_float") or bool(_TELLS_HOW_MANY.match(told))
         switch = name in ("DEFINE_bool", "DEFINE_boolean")
         yield from (
-            Flag(n, is_number, is_switch=switch, negates=switch, listed=listed)
+            Flag(n, is_number, is_switch=switch, negates=switch, listed=listed, default=text)
             for n in texts[:1] or by_keyword
             if n
         )
@@ -412,7 +421,7 @@ def defined_by(call: ast.Call) -> Iterator[Flag]:
         switch = text_of(keywords.get("action")).startswith("store_") or "is_flag" in keywords
         kept_as = text_of(keywords.get("dest"))
         yield from (
-            Flag(t[2:], number, many, switch, listed=listed, kept_as=kept_as)
+            Flag(t[2:], number, many, switch, listed=listed, kept_as=kept_as, default=text)
             for t in texts
             if t.startswith("--")
         )

@@ -34,7 +34,12 @@ from tensorfleet.launch.flags import (
 )
 from tensorfleet.launch.hostnames import HOST, hosts_in
 from tensorfleet.launch.hosts import Host
-from tensorfleet.launch.uses import has_chief_of_its_own, starts_copies, told_by_flags
+from tensorfleet.launch.uses import (
+    addresses_by_default,
+    has_chief_of_its_own,
+    starts_copies,
+    told_by_flags,
+)
 
 TOKEN = "TENSORFLEET_TOKEN"
 PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
@@ -202,7 +207,7 @@ def jobs_of(script: Path) -> dict[str, int]:
     if has_one_job(script):
         return {"worker": 2}
     takes_addresses = {"ps_hosts", "worker_hosts"} & told_by_flags(script).keys()
-    listed = {job: len(hosts) for job, hosts in hosts_in(script).items()}
+    listed = {job: len(a) for job, a in (addresses_by_default(script) or hosts_in(script)).items()}
     written = {} if takes_addresses else cluster_in(script) or listed
     return written or _jobs_of_its_own(script, 2) or {"ps": 1, "worker": 2}
 
@@ -215,11 +220,13 @@ def servers_of(script: Path) -> int:
 
 
 def with_jobs_of_its_own(script: Path, counts: dict[str, int]) -> dict[str, int]:
-    """The tasks to start: of the jobs that a script has, where parameter servers and workers are asked for and it has none."""
+    """The tasks to start: of the jobs that a script has, where workers are asked for and it has none."""
     asked = {job: n for job, n in counts.items() if n}
     if asked.keys() - {"ps", "worker"} or not asked.get("worker"):
         return counts
-    return _jobs_of_its_own(script, asked["worker"]) or counts
+    own = _jobs_of_its_own(script, asked["worker"])
+    servers = {"ps": asked["ps"]} if "ps" in own and "ps" in asked else {}
+    return {**own, **servers} or counts
 
 
 def _jobs_of_its_own(script: Path, many: int) -> dict[str, int]:

@@ -223,6 +223,13 @@ def test_jobs_by_other_names_take_the_place_of_servers_and_workers(script):
     }
 
 
+def test_jobs_by_other_names_beside_parameter_servers_take_the_place_of_workers(script):
+    path = script(
+        "tf.train.ClusterSpec({'ps': a, 'learner': b, 'actor': c})", "DEFINE_integer('task', 0, '')"
+    )
+    assert with_jobs_of_its_own(path, {"ps": 2, "worker": 3}) == {"ps": 2, "learner": 1, "actor": 3}
+
+
 def test_a_script_whose_tasks_have_no_numbers_gets_one_of_each_job(script):
     path = script(*ACTORS, "DEFINE_enum('job_name', 'learner', ['learner', 'actor'], '')")
     assert is_for_clusters(path)
