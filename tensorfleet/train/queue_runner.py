@@ -130,7 +130,8 @@ class QueueRunner:
                     return
         except Exception as e:
             if coord is not None:
-                coord.request_stop(e)
+                # What a closed session cancels is no failure: in TensorFlow `join` raises it or not, by chance.
+                coord.request_stop(None if getattr(sess, "_closed", False) else e)
             else:
                 logging.error("Exception in QueueRunner: %s", e)
                 with self._lock:
