@@ -254,13 +254,26 @@ def cluster_in(script: Path) -> dict[str, int]:
     None where it is made otherwise, or one of several that are written out.
     """
     found: list[dict[str, int]] = []
-    for tree in modules(script, _DEPTH):
-        nodes = list(ast.walk(tree))
-        assigned = [node for node in nodes if isinstance(node, ast.Assign)]
-        names = {n.id: a.value for a in reversed(assigned) for n in a.targets if isinstance(n, ast.Name)}
-        calls = [n for n in nodes if isinstance(n, ast.Call) and name_of(n) == "ClusterSpec" and n.args]
-        found += [_counts(call.args[0], names) for call in calls]
+    for tree, names in _with_names(script):
+        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+        made = [call for call in calls if name_of(call) == "ClusterSpec" and call.args]
+        found += [_counts(call.args[0], names) for call in made]
     return found[0] if found and all(counts == found[0] for counts in found) else {}
+
+
+def _with_names(script: Path) -> Iterator[tuple[ast.Module, dict[str, ast.expr]]]:
+    """The syntax trees of a script and its modules, each with what is first given to its names, and to those it imports."""
+    trees = list(modules(script, _DEPTH))
+    given: list[dict[str, ast.expr]] = []
+    for tree in trees:
+        assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+        given.append(
+            {n.id: a.value for a in reversed(assigned) for n in a.targets if isinstance(n, ast.Name)}
+        )
+    for tree, own in zip(trees, given, strict=True):
+        beside = {name: value for names in reversed(given) for name, value in names.items()}
+        within = {f"{module.rpartition('.')[2]}." for module in _imported(tree)}
+        yield tree, {**beside, **own, **{f"{m}{n}": v for m in within for n, v in beside.items()}}
 
 
 # What scripts call the jobs "ps" and "worker", if not that.
@@ -293,19 +306,9 @@ def other_jobs(script: Path) -> dict[str, int]:
 def jobs_named_in(script: Path) -> list[str]:
     """The jobs of the cluster that a script makes, as far as they are written out."""
     keys: list[str] = []
-    for tree in modules(script, _DEPTH):
-        nodes = list(ast.walk(tree))
-        names = {
-            n.id: a.value
-            for a in nodes
-            if isinstance(a, ast.Assign)
-            for n in a.targets
-            if isinstance(n, ast.Name)
-        }
-        calls = [
-            n for n in nodes if isinstance(n, ast.Call) and name_of(n) in ("ClusterSpec", "Server") and n.args
-        ]
-        jobs = [_known(call.args[0], names) for call in calls]
+    for tree, names in _with_names(script):
+        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.args]
+        jobs = [_known(call.args[0], names) for call in calls if name_of(call) in ("ClusterSpec", "Server")]
         keys += [text_of(key) for job in jobs if isinstance(job, ast.Dict) for key in job.keys]
     return list(dict.fromkeys(filter(None, keys)))
 
@@ -320,6 +323,9 @@ def _counts(cluster: ast.expr, names: dict[str, ast.expr]) -> dict[str, int]:
 
 
 def _known(node: ast.expr, names: dict[str, ast.expr]) -> ast.expr:
+    """What stands for a name, or for `settings.workers`, where that is written out; else the expression itself."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return names.get(f"{node.value.id}.{node.attr}", node)
     return names.get(node.id, node) if isinstance(node, ast.Name) else node
 
 
