@@ -213,6 +213,8 @@ class _Module:
         """The flag whose value an expression is, or is made of: `int(args.n)`, `args.n.split(",")`, a name for that."""
         if steps == 0:
             return None
+        if isinstance(node, ast.Call) and name_of(node) == "index":
+            return None  # where in a list of machines one is: not the flag's value
         if isinstance(node, ast.Call):
             inner = node.func.value if isinstance(node.func, ast.Attribute) else None
             return self._first([*node.args[:1], *([inner] if inner else [])], steps)
