@@ -7,7 +7,8 @@ import json
 import os
 import shlex
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from tensorfleet.launch.uses import (
 TOKEN = "TENSORFLEET_TOKEN"
 PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
 SERVES = "TENSORFLEET_SERVES"  # which parameter server a task is, as the script was told: cluster/moving.py reads it
+MADE = "TENSORFLEET_MADE"  # where a task tells what cluster its script makes: cluster/moving.py reads it
 SERVER_JOBS = ("ps",)
 ALONE_JOB = "main"
 
@@ -94,6 +96,9 @@ class Wishes:
     environment: dict[str, str] = field(default_factory=dict)
     flag_names: dict[str, str] = field(default_factory=dict)
     python: str = sys.executable
+    counts: dict[str, int] = field(
+        default_factory=dict
+    )  # what tasks are told of how many there are, if not so
 
 
 @dataclass(frozen=True)
@@ -270,6 +275,20 @@ def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] |
     return tasks
 
 
+def plan_again(wishes: Wishes, tasks: list[Task], made: dict[str, int], ports: Iterator[int]) -> list[Task]:
+    """The tasks of a run of which too few were planned: those of the cluster that its script makes.
+
+    They are told as many as before: the script has made this cluster of that.
+    """
+    called = {own: job for job, own in job_names(Path(wishes.script)).items()}
+    cluster = {
+        called.get(j, j): [Place(f"127.0.0.1:{next(ports)}") for _ in range(n)] for j, n in made.items()
+    }
+    before = {job: sum(task.job == job for task in tasks) for job in cluster}
+    told = replace(wishes, counts={job: n for job, n in before.items() if n})
+    return plan(told, cluster, tasks[0].environment.get(TOKEN, ""))
+
+
 def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
     script = Path(wishes.script)
     variables = variables_of(script)
@@ -306,7 +325,10 @@ def _task(
         "hosts": addresses.get(job, []),
         "job_name": name,
         "task_index": str(index),
-        **{f"{j}_count": str(len(addresses.get(j, []))) for j in ("ps", "worker", *addresses)},
+        **{
+            f"{j}_count": str(wishes.counts.get(j, len(addresses.get(j, []))))
+            for j in ("ps", "worker", *addresses)
+        },
         "cluster_json": json.dumps(addresses),
         "cluster_bars": ",".join(f"{j}|{';'.join(where)}" for j, where in addresses.items()),
         "cluster_file": CLUSTER_FILE,
