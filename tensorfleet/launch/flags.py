@@ -45,6 +45,7 @@ _PREFERRED = [
 _COUNTS = {"ps_hosts": "ps_count", "worker_hosts": "worker_count"}
 # What arguments without dashes may be called as well, beside one for the job.
 _SHORT = {"ps_hosts": r"servers?", "task_index": r"index|idx|id|number"}
+_FILE = re.compile(r".+\.(txt|json|ya?ml|conf|cfg|ini|csv|lst)")  # where addresses may be listed
 _DEPTH = 3
 
 
@@ -96,7 +97,8 @@ def roles(
     for flag in sorted(flags.values(), key=lambda flag: _rank(flag.name)):
         known_as = _switched_by if flag.is_switch else role_of
         fits = known_as(flag.name) or known_as(flag.kept_as)
-        if fits is not None and flag not in found.values():
+        in_file = (fits or "").endswith("hosts") and _FILE.fullmatch(flag.default)
+        if fits is not None and flag not in found.values() and not in_file:
             found.setdefault(_COUNTS[fits] if flag.is_number and fits in _COUNTS else fits, flag)
     others = _roles_of_others([job for job in jobs if f"{job}_hosts" not in SPELLINGS])
     for role, pattern in others.items():
@@ -175,11 +177,27 @@ def _by_argv(tree: ast.Module) -> dict[int, str]:
     if not any(map(_is_argv, slices)):
         aliases.add("argv")  # what a function is handed by main(sys.argv) or tf.app.run()
     found: dict[int, str] = {}
+    served = _names_at_servers(nodes)
     for name, value in _given_names(nodes):
-        role = role_of(name)
+        role = role_of(name) or served.get(name)
         places = [place for inner in ast.walk(value) if (place := _place_in_argv(inner, aliases))]
         if role and len(places) == 1 and not isinstance(value, ast.Compare):
             found.setdefault(places[0], role)
+    return found
+
+
+def _names_at_servers(nodes: list[ast.AST]) -> dict[str, str]:
+    """The names that a `tf.train.Server` is given for the job and the index, whatever they are called."""
+    found: dict[str, str] = {}
+    for call in nodes:
+        if isinstance(call, ast.Call) and name_of(call) == "Server":
+            given = dict(zip(("cluster", "job_name", "task_index"), call.args, strict=False))
+            given |= {keyword.arg or "": keyword.value for keyword in call.keywords}
+            for role in ("job_name", "task_index"):
+                value = given.get(role)
+                value = value.args[0] if isinstance(value, ast.Call) and value.args else value  # int(index)
+                if isinstance(value, ast.Name):
+                    found[value.id] = role
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -338,7 +339,7 @@ def _task(
         values["is_chief"] = str(True)
     told = {**values, **of_task(addresses, job, index)}
     values["rank"] = told["rank"]
-    flags = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, values[role])]
+    flags = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, _value(role, flag, values))]
     own = _in_places(forms.places, values, wishes.arguments)
     arguments = [*own, *flags] if forms.own_first else [*flags, *own]
     placed = {forms.jobs.get(j, j): where for j, where in addresses.items()}
@@ -365,6 +366,14 @@ def _task(
 def _command(wishes: Wishes, python: str, arguments: list[str]) -> list[str]:
     alias = [] if wishes.use_alias else ["--no-alias"]
     return [python, "-m", "tensorfleet", *alias, wishes.script, *arguments]
+
+
+def _value(role: str, flag: Flag, values: dict[str, Any]) -> str | list[str]:
+    """What a flag is given: the job with the number, as in `worker:0`, where that is how its default says the task."""
+    both = re.fullmatch(r"(ps|worker|chief|master)(\W)\d+", flag.default)
+    if both and role in ("task_index", "rank"):
+        return f"{values['job_name']}{both[2]}{values['task_index']}"
+    return values[role]
 
 
 def _as_arguments(flag: Flag, value: str | list[str]) -> list[str]:

@@ -274,3 +274,20 @@ def test_a_cluster_may_be_written_out_in_a_module_beside_the_script(tmp_path, im
     path.write_text(f"{imported}\ncluster_spec = tf.train.ClusterSpec({made})\n")
     assert cluster_in(path) == {"ps": 1, "worker": 3}
     assert jobs_named_in(path) == ["ps", "worker"]
+
+
+@pytest.mark.parametrize(
+    "server", ["tf.train.Server(spec, who, int(nth))", "tf.train.Server(spec, job_name=who, task_index=nth)"]
+)
+def test_places_are_known_by_what_reaches_a_server(tmp_path, server):
+    path = tmp_path / "train.py"
+    path.write_text(f"who, nth = sys.argv[2], int(sys.argv[1])\nserver = {server}\n")
+    assert positions_of(path) == {2: "job_name", 1: "task_index"}
+
+
+def test_a_flag_for_a_file_of_hosts_is_told_no_addresses(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("p.add_argument('--hosts', default='hosts.txt')\np.add_argument('--task_index')\n")
+    assert list(roles(flags_of(path))) == ["task_index"]
+    path.write_text("p.add_argument('--hosts', default='h:1,h:2')\np.add_argument('--task_index')\n")
+    assert list(roles(flags_of(path))) == ["task_index", "hosts"]

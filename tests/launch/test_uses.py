@@ -243,3 +243,17 @@ def test_jobs_whose_tasks_are_written_out_are_started_as_they_are_written(script
     )
     assert with_jobs_of_its_own(path, ASKED) == {"learner": 1, "actor": 2}
     assert with_jobs_of_its_own(script("tf.train.ClusterSpec({'ps': a, 'worker': b})"), ASKED) == ASKED
+
+
+def test_a_task_is_named_by_job_and_number_where_the_flag_for_it_is_so_by_default(script):
+    path = script(
+        "DEFINE_string('task', 'worker:0', '')",
+        "job, index = FLAGS.task.split(':')",
+        "server = tf.train.Server({'ps': a, 'worker': b}, job, int(index))",
+    )
+    assert is_for_clusters(path)
+    assert [t.command[-1] for t in plan(Wishes(str(path)), CLUSTER, "")] == [
+        "--task=ps:0",
+        "--task=worker:0",
+        "--task=worker:1",
+    ]
