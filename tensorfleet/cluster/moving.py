@@ -21,6 +21,9 @@ PLACED = "TENSORFLEET_PLACED"
 SERVES = (
     "TENSORFLEET_SERVES"  # the parameter server that this process was started as, which the script was told
 )
+MADE = "TENSORFLEET_MADE"  # the file in which a launcher that has guessed the tasks wants to know those of the cluster
+_AGAIN = 75  # how a process ends that has asked for more tasks
+_MOST = 16  # tasks that are started on one machine without being asked for
 _moved: dict[str, str] = {}  # from the script's addresses to where the tasks are
 
 
@@ -36,15 +39,18 @@ def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
             if i in tasks and (_has_port_too_many(tasks[i], address) or not _is_here(tasks[i])):
                 _moved[tasks[i]] = address
                 tasks[i] = address
+    known = {address for where in placed.values() for address in where}
+    for name, tasks in jobs.items():
+        started = len(placed.get(name, []))
+        # A task whose address is known was started, if as one of another job.
+        if placed and len(tasks) > started and not known.issuperset(tasks.values()):
+            _ask_for_all(cluster)
+            if index == 0:
+                _say_what_is_missing(name, len(tasks), started)
     if jobs[job][index] != own and not _has_port_too_many(own, jobs[job][index]):
         _say(
             f"{own}, where the script has {job}/{index}, is not this machine: it is at {jobs[job][index]} in this run."
         )
-    if index == 0:
-        known = {address for where in placed.values() for address in where}
-        for name, tasks in jobs.items():
-            if not known.issuperset(tasks.values()):  # else they were started, if as tasks of another job
-                _compare(name, cluster.num_tasks(name), len(placed.get(name, [])), placed)
     return ClusterSpec(jobs)
 
 
@@ -65,11 +71,13 @@ def take_task_to_serve(made: Any) -> bool:
 def end_if_needless(cluster: ClusterSpec, job: str, index: int) -> None:
     """Ends this process when it was started as a task that the script's cluster does not have.
 
-    That is a parameter server where it has none, or one more of a job than it has.
+    That is a parameter server where it has none, or one more of a job than it has; or any, where it has other jobs.
     """
     placed = json.loads(os.environ.get(PLACED) or "{}")
     if not 0 <= index < len(placed.get(job, [])):
         return
+    if cluster.jobs and not placed.keys() - {"ps"} <= set(cluster.jobs):
+        _ask_for_all(cluster)
     if job == "ps" and cluster.jobs and job not in cluster.jobs:
         _say(f"the script's cluster has {' and '.join(cluster.jobs)}, and no ps: this task is not needed.")
         raise SystemExit(0)
@@ -85,13 +93,24 @@ def moved(target: str) -> str:
     return f"{scheme}://{_moved[address]}" if separator and address in _moved else target
 
 
-def _compare(job: str, wanted: int, started: int, placed: dict) -> None:
-    """Says when a script's cluster has more tasks than were started: whoever needs them waits."""
-    if placed and wanted > started:
-        option = {"ps": f"--ps {wanted}", "worker": f"--workers {wanted}"}.get(job, f"--job {job}={wanted}")
-        _say(
-            f"the script's cluster has {wanted} tasks of job {job}, and {started} of them were started: use {option}."
-        )
+def _ask_for_all(cluster: ClusterSpec) -> None:
+    """Ends this process, where its launcher starts all tasks of the script's cluster then: it had to guess how many."""
+    counts = {job: cluster.num_tasks(job) for job in cluster.jobs}
+    path = os.environ.get(MADE)
+    if path and sum(counts.values()) <= _MOST:
+        own = f"{path}.{os.getpid()}"
+        with open(own, "w") as file:
+            json.dump(counts, file)
+        os.replace(own, path)
+        raise SystemExit(_AGAIN)
+
+
+def _say_what_is_missing(job: str, wanted: int, started: int) -> None:
+    """Says that a script's cluster has more tasks than were started: whoever needs them waits."""
+    option = {"ps": f"--ps {wanted}", "worker": f"--workers {wanted}"}.get(job, f"--job {job}={wanted}")
+    _say(
+        f"the script's cluster has {wanted} tasks of job {job}, and {started} of them were started: use {option}."
+    )
 
 
 def _has_port_too_many(address: str, placed: str) -> bool:

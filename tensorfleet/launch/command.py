@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import re
 import secrets
@@ -118,7 +119,9 @@ def run(
         for task in tasks:
             typer.echo(f"[{task.label}] {task.shown()}")
         return
-    _go(tasks, script, name, log_dir, restart, timeout, keep_going, tensorboard, tui)
+    guessed = ps is None and workers is None and not (chief or evaluator or cluster or job)
+    again = wishes if guessed and not tasks[0].is_alone else None
+    _go(tasks, script, name, log_dir, restart, timeout, keep_going, tensorboard, tui, again)
 
 
 def _counts_behind(script: Path, given: list[str]) -> tuple[list[str], dict[str, int]]:
@@ -260,20 +263,33 @@ def _go(
     keep_going: bool,
     tensorboard: Path | None,
     tui: bool,
+    guessed: planning.Wishes | None,
 ) -> None:
     from tensorfleet.launch.beside import tensorboard as show
-    from tensorfleet.launch.run import Run
+    from tensorfleet.launch.run import Run, free_ports
 
     name = name or _fresh_name(script, log_dir)
     logs = log_dir / name
-    output = None
-    if tui:
-        from tensorfleet.launch.panes import Panes
 
-        output = Panes([task.label for task in tasks], logs)
+    def go(tasks: list[planning.Task], made: Path | None = None) -> int:
+        output = None
+        if tui:
+            from tensorfleet.launch.panes import Panes
+
+            output = Panes([task.label for task in tasks], logs)
+        return Run(tasks, name, script, logs, restart, timeout, keep_going, output, made).go()
+
+    made = (logs / "cluster.json").absolute() if guessed else None
     with show(tensorboard):
         try:
-            code = Run(tasks, name, script, logs, restart, timeout, keep_going, output).go()
+            code = go(tasks, made)
+            if guessed and made and made.exists() and code < 128:  # not interrupted
+                counts = json.loads(made.read_text())
+                made.unlink()
+                typer.echo(
+                    f"tensorfleet: {script} makes a cluster of {_spoken(counts)}: starting these.", err=True
+                )
+                code = go(planning.plan_again(guessed, tasks, counts, iter(free_ports(sum(counts.values())))))
         except OSError as error:
             typer.echo(f"tensorfleet: {error}", err=True)
             code = 127

@@ -46,6 +46,7 @@ _PREFERRED = [
 _COUNTS = {"ps_hosts": "ps_count", "worker_hosts": "worker_count"}
 # What arguments without dashes may be called as well, beside one for the job.
 _SHORT = {"ps_hosts": r"servers?", "task_index": r"index|idx|id|number"}
+_FILE = re.compile(r".+\.(txt|json|ya?ml|conf|cfg|ini|csv|lst)")  # where addresses may be listed
 _DEPTH = 3
 
 
@@ -54,8 +55,9 @@ class Flag:
     """A flag that a script defines; `many` when its values follow as separate arguments.
 
     A switch has no value; `negates` when `--no` before its name says the contrary. One that is `listed` takes a list
-    as Python writes it, as its default is. `kept_as` is the name that the script reads it by, where that is another.
-    `added` is what the script adds to its value: a flag for the last number, where how many there are is meant.
+    as Python writes it, as its default is. `kept_as` is the name that the script reads it by, where that is another,
+    `default` the text that it has if it is not given. `added` is what the script adds to its value: a flag for the last
+    number, where how many there are is meant.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Flag:
     listed: bool = False
     kept_as: str = ""
     added: int = 0
+    default: str = ""
 
 
 def flags_of(script: Path) -> dict[str, Flag]:
@@ -100,7 +103,8 @@ def roles(
     for flag in sorted(flags.values(), key=lambda flag: _rank(flag.name)):
         known_as = _switched_by if flag.is_switch else role_of
         fits = known_as(flag.name) or known_as(flag.kept_as)
-        if fits is not None and flag not in found.values():
+        in_file = (fits or "").endswith("hosts") and _FILE.fullmatch(flag.default)
+        if fits is not None and flag not in found.values() and not in_file:
             found.setdefault(_COUNTS[fits] if flag.is_number and fits in _COUNTS else fits, flag)
     others = _roles_of_others([job for job in jobs if f"{job}_hosts" not in SPELLINGS])
     for role, pattern in others.items():
@@ -179,11 +183,27 @@ def _by_argv(tree: ast.Module) -> dict[int, str]:
     if not any(map(_is_argv, slices)):
         aliases.add("argv")  # what a function is handed by main(sys.argv) or tf.app.run()
     found: dict[int, str] = {}
+    served = _names_at_servers(nodes)
     for name, value in _given_names(nodes):
-        role = role_of(name)
+        role = role_of(name) or served.get(name)
         places = [place for inner in ast.walk(value) if (place := _place_in_argv(inner, aliases))]
         if role and len(places) == 1 and not isinstance(value, ast.Compare):
             found.setdefault(places[0], role)
+    return found
+
+
+def _names_at_servers(nodes: list[ast.AST]) -> dict[str, str]:
+    """The names that a `tf.train.Server` is given for the job and the index, whatever they are called."""
+    found: dict[str, str] = {}
+    for call in nodes:
+        if isinstance(call, ast.Call) and name_of(call) == "Server":
+            given = dict(zip(("cluster", "job_name", "task_index"), call.args, strict=False))
+            given |= {keyword.arg or "": keyword.value for keyword in call.keywords}
+            for role in ("job_name", "task_index"):
+                value = given.get(role)
+                value = value.args[0] if isinstance(value, ast.Call) and value.args else value  # int(index)
+                if isinstance(value, ast.Name):
+                    found[value.id] = role
     return found
 
 
@@ -258,23 +278,39 @@ def cluster_in(script: Path) -> dict[str, int]:
     None where it is made otherwise, or one of several that are written out.
     """
     found: list[dict[str, int]] = []
-    for tree in modules(script, _DEPTH):
-        nodes = list(ast.walk(tree))
-        assigned = [node for node in nodes if isinstance(node, ast.Assign)]
-        names = {n.id: a.value for a in reversed(assigned) for n in a.targets if isinstance(n, ast.Name)}
-        calls = [n for n in nodes if isinstance(n, ast.Call) and name_of(n) == "ClusterSpec" and n.args]
-        found += [_counts(call.args[0], names) for call in calls]
+    for tree, names in _with_names(script):
+        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+        made = [call for call in calls if name_of(call) == "ClusterSpec" and call.args]
+        found += [_counts(call.args[0], names) for call in made]
     return found[0] if found and all(counts == found[0] for counts in found) else {}
+
+
+def _with_names(script: Path) -> Iterator[tuple[ast.Module, dict[str, ast.expr]]]:
+    """The syntax trees of a script and its modules, each with what is first given to its names, and to those it imports."""
+    trees = list(modules(script, _DEPTH))
+    given: list[dict[str, ast.expr]] = []
+    for tree in trees:
+        assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+        given.append(
+            {n.id: a.value for a in reversed(assigned) for n in a.targets if isinstance(n, ast.Name)}
+        )
+    for tree, own in zip(trees, given, strict=True):
+        beside = {name: value for names in reversed(given) for name, value in names.items()}
+        within = {f"{module.rpartition('.')[2]}." for module in _imported(tree)}
+        yield tree, {**beside, **own, **{f"{m}{n}": v for m in within for n, v in beside.items()}}
 
 
 # What scripts call the jobs "ps" and "worker", if not that.
 _OTHER_NAMES = {"ps": r"ps|param(eter)?_?servers?|servers?", "worker": r"workers?|work|trainers?"}
+_CHIEFS = ("chief", "master", "evaluator")  # beside workers, which may be added to the cluster later
 
 
 def job_names(script: Path) -> dict[str, str]:
     """What a script calls the jobs "ps" and "worker" in the cluster it makes, where it has other names for them."""
     keys = jobs_named_in(script)
     found = {job: [k for k in keys if re.fullmatch(p, k.lower())] for job, p in _OTHER_NAMES.items()}
+    if len(found["ps"]) == 1 and not found["worker"] and len(keys) == 2:
+        found["worker"] = [k for k in keys if k not in found["ps"] and k.lower() not in _CHIEFS]
     return {job: own[0] for job, own in found.items() if len(own) == 1 and own != [job]}
 
 
@@ -282,28 +318,21 @@ _MANY = re.compile(r"(actor|agent|explor|collect|rollout|slave|client|trainer|wo
 
 
 def other_jobs(script: Path) -> dict[str, int]:
-    """How many tasks to start of each job in a cluster that has neither parameter servers nor workers by any name."""
+    """How many tasks to start of each job in a cluster that has no workers by any name; its servers are "ps"."""
     keys = jobs_named_in(script)
-    known = any(re.fullmatch(p, k.lower()) for k in keys for p in _OTHER_NAMES.values())
-    return {} if known or len(keys) < 2 else {key: 2 if _MANY.fullmatch(key) else 1 for key in keys}
+    called = {job: own for own, job in job_names(script).items()}
+    own = [called.get(key, key) for key in keys]
+    if len(own) < 2 or "worker" in own or not {*own} - {"ps", *_CHIEFS}:
+        return {}
+    return {key: 2 if _MANY.fullmatch(key) else 1 for key in own}
 
 
 def jobs_named_in(script: Path) -> list[str]:
     """The jobs of the cluster that a script makes, as far as they are written out."""
     keys: list[str] = []
-    for tree in modules(script, _DEPTH):
-        nodes = list(ast.walk(tree))
-        names = {
-            n.id: a.value
-            for a in nodes
-            if isinstance(a, ast.Assign)
-            for n in a.targets
-            if isinstance(n, ast.Name)
-        }
-        calls = [
-            n for n in nodes if isinstance(n, ast.Call) and name_of(n) in ("ClusterSpec", "Server") and n.args
-        ]
-        jobs = [_known(call.args[0], names) for call in calls]
+    for tree, names in _with_names(script):
+        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.args]
+        jobs = [_known(call.args[0], names) for call in calls if name_of(call) in ("ClusterSpec", "Server")]
         keys += [text_of(key) for job in jobs if isinstance(job, ast.Dict) for key in job.keys]
     return list(dict.fromkeys(filter(None, keys)))
 
@@ -318,6 +347,9 @@ def _counts(cluster: ast.expr, names: dict[str, ast.expr]) -> dict[str, int]:
 
 
 def _known(node: ast.expr, names: dict[str, ast.expr]) -> ast.expr:
+    """What stands for a name, or for `settings.workers`, where that is written out; else the expression itself."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return names.get(f"{node.value.id}.{node.attr}", node)
     return names.get(node.id, node) if isinstance(node, ast.Name) else node
 
 
@@ -397,14 +429,15 @@ def defined_by(call: ast.Call) -> Iterator[Flag]:
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
     texts = [text for argument in call.args if (text := text_of(argument))]
     default = [keywords[key] for key in ("default", "default_value") if key in keywords]
-    listed = any(text_of(node).startswith("[") for node in default or call.args[1:2])
+    text = "".join(map(text_of, default or call.args[1:2]))
+    listed = text.startswith("[")
     if name.startswith("DEFINE_"):
         by_keyword = [text_of(keywords.get(key)) for key in ("name", "flag_name")]
         told = text_of(keywords.get("help")) or "".join(texts[1:][-1:])
         is_number = name in ("DEFINE_integer", "DEFINE_float") or bool(_TELLS_HOW_MANY.match(told))
         switch = name in ("DEFINE_bool", "DEFINE_boolean")
         yield from (
-            Flag(n, is_number, is_switch=switch, negates=switch, listed=listed)
+            Flag(n, is_number, is_switch=switch, negates=switch, listed=listed, default=text)
             for n in texts[:1] or by_keyword
             if n
         )
@@ -419,7 +452,7 @@ def defined_by(call: ast.Call) -> Iterator[Flag]:
         switch = text_of(keywords.get("action")).startswith("store_") or "is_flag" in keywords
         kept_as = text_of(keywords.get("dest"))
         yield from (
-            Flag(t[2:], number, many, switch, listed=listed, kept_as=kept_as)
+            Flag(t[2:], number, many, switch, listed=listed, kept_as=kept_as, default=text)
             for t in texts
             if t.startswith("--")
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shlex
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +37,17 @@ from tensorfleet.launch.flags import (
 )
 from tensorfleet.launch.hostnames import HOST, hosts_in
 from tensorfleet.launch.hosts import Host
-from tensorfleet.launch.uses import has_chief_of_its_own, starts_copies, told_by_flags
+from tensorfleet.launch.uses import (
+    addresses_by_default,
+    has_chief_of_its_own,
+    starts_copies,
+    told_by_flags,
+)
 
 TOKEN = "TENSORFLEET_TOKEN"
 PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
 SERVES = "TENSORFLEET_SERVES"  # which parameter server a task is, as the script was told: cluster/moving.py reads it
+MADE = "TENSORFLEET_MADE"  # where a task tells what cluster its script makes: cluster/moving.py reads it
 SERVER_JOBS = ("ps",)
 ALONE_JOB = "main"
 
@@ -90,6 +98,9 @@ class Wishes:
     environment: dict[str, str] = field(default_factory=dict)
     flag_names: dict[str, str] = field(default_factory=dict)
     python: str = sys.executable
+    counts: dict[str, int] = field(
+        default_factory=dict
+    )  # what tasks are told of how many there are, if not so
 
 
 @dataclass(frozen=True)
@@ -205,7 +216,7 @@ def jobs_of(script: Path) -> dict[str, int]:
     if has_one_job(script):
         return {"worker": 2}
     takes_addresses = {"ps_hosts", "worker_hosts"} & told_by_flags(script).keys()
-    listed = {job: len(hosts) for job, hosts in hosts_in(script).items()}
+    listed = {job: len(a) for job, a in (addresses_by_default(script) or hosts_in(script)).items()}
     written = {} if takes_addresses else cluster_in(script) or listed
     return written or _jobs_of_its_own(script, 2) or {"ps": 1, "worker": 2}
 
@@ -219,11 +230,13 @@ def servers_of(script: Path) -> int:
 
 
 def with_jobs_of_its_own(script: Path, counts: dict[str, int]) -> dict[str, int]:
-    """The tasks to start: of the jobs that a script has, where parameter servers and workers are asked for and it has none."""
+    """The tasks to start: of the jobs that a script has, where workers are asked for and it has none."""
     asked = {job: n for job, n in counts.items() if n}
     if asked.keys() - {"ps", "worker"} or not asked.get("worker"):
         return counts
-    return _jobs_of_its_own(script, asked["worker"]) or counts
+    own = _jobs_of_its_own(script, asked["worker"])
+    servers = {"ps": asked["ps"]} if "ps" in own and "ps" in asked else {}
+    return {**own, **servers} or counts
 
 
 def _jobs_of_its_own(script: Path, many: int) -> dict[str, int]:
@@ -267,6 +280,20 @@ def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] |
     return tasks
 
 
+def plan_again(wishes: Wishes, tasks: list[Task], made: dict[str, int], ports: Iterator[int]) -> list[Task]:
+    """The tasks of a run of which too few were planned: those of the cluster that its script makes.
+
+    They are told as many as before: the script has made this cluster of that.
+    """
+    called = {own: job for job, own in job_names(Path(wishes.script)).items()}
+    cluster = {
+        called.get(j, j): [Place(f"127.0.0.1:{next(ports)}") for _ in range(n)] for j, n in made.items()
+    }
+    before = {job: sum(task.job == job for task in tasks) for job in cluster}
+    told = replace(wishes, counts={job: n for job, n in before.items() if n})
+    return plan(told, cluster, tasks[0].environment.get(TOKEN, ""))
+
+
 def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
     script = Path(wishes.script)
     variables = variables_of(script)
@@ -304,7 +331,10 @@ def _task(
         "hosts": addresses.get(job, []),
         "job_name": name,
         "task_index": str(index),
-        **{f"{j}_count": str(len(addresses.get(j, []))) for j in ("ps", "worker", *addresses)},
+        **{
+            f"{j}_count": str(wishes.counts.get(j, len(addresses.get(j, []))))
+            for j in ("ps", "worker", *addresses)
+        },
         "cluster_json": json.dumps(addresses),
         "cluster_bars": ",".join(f"{j}|{';'.join(where)}" for j, where in addresses.items()),
         "cluster_file": CLUSTER_FILE,
@@ -316,7 +346,7 @@ def _task(
     values["rank"] = told["rank"]
     machine = dict(enumerate(forms.hosts.get(job, []))).get(index)
     values["machine"] = machine or ""
-    flags = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, values[role])]
+    flags = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, _value(role, flag, values))]
     own = _in_places(forms.places, values, wishes.arguments)
     arguments = [*own, *flags] if forms.own_first else [*flags, *own]
     placed = {forms.jobs.get(j, j): where for j, where in addresses.items()}
@@ -342,6 +372,14 @@ def _task(
 def _command(wishes: Wishes, python: str, arguments: list[str]) -> list[str]:
     alias = [] if wishes.use_alias else ["--no-alias"]
     return [python, "-m", "tensorfleet", *alias, wishes.script, *arguments]
+
+
+def _value(role: str, flag: Flag, values: dict[str, Any]) -> str | list[str]:
+    """What a flag is given: the job with the number, as in `worker:0`, where that is how its default says the task."""
+    both = re.fullmatch(r"(ps|worker|chief|master)(\W)\d+", flag.default)
+    if both and role in ("task_index", "rank"):
+        return f"{values['job_name']}{both[2]}{values['task_index']}"
+    return values[role]
 
 
 def _as_arguments(flag: Flag, value: str | list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from tensorfleet.launch.failure import Reason, lost_in, reason_in, report
 from tensorfleet.launch.output import Output, Progress, log_path
-from tensorfleet.launch.plan import Task
+from tensorfleet.launch.plan import MADE, Task
 from tensorfleet.launch.policy import Failure, Policy, Send, Start
 from tensorfleet.launch.process import Guardian, Running
 from tensorfleet.launch.registry import Entry
@@ -53,7 +53,9 @@ class Run:
         timeout: float | None = None,
         keep_going: bool = False,
         output: Any = None,
+        made: Path | None = None,  # where a task tells of a cluster that has more tasks than these
     ) -> None:
+        self._made = made
         self._statuses: dict[str, Path] = {}
         if log_dir is not None:
             here = [task.label for task in tasks if task.host is None]
@@ -105,8 +107,10 @@ class Run:
     def _with_status(self, task: Task) -> Task:
         """A task that tells where it is in a file."""
         path = self._statuses.get(task.label)
-        told = {STATUS: str(path), ALONE: str(self._alone)}
-        return replace(task, environment={**task.environment, **told}) if path else task
+        told = {STATUS: str(path), ALONE: str(self._alone)} if path else {}
+        if self._made:
+            told[MADE] = str(self._made)
+        return replace(task, environment={**task.environment, **told})
 
     def _print_the_rest(self) -> None:
         """Lines that came while the last task ended."""
@@ -183,6 +187,8 @@ class Run:
 
     def _explain(self) -> None:
         failure = self._policy.failure
+        if self._made and self._made.exists():
+            return  # it is started again
         if failure is None:
             if self._log_dir is not None and len(self._tasks) > 1:
                 print(f"tensorfleet: logs are in {self._log_dir}", file=sys.stderr, flush=True)

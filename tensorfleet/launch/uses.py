@@ -42,7 +42,22 @@ def told_by_flags(
     free = {n: f for n, f in flags.items() if not f.is_switch and f not in named.values() and not role_of(n)}
     used = {role: flags[name] for role, name in _by_use(script, free).items() if role not in named}
     told = {**named, **{role: f for role, f in used.items() if not (f.is_number and role.endswith("_hosts"))}}
+    for job in {} if names else addresses_by_default(script):
+        told.pop(f"{job}_hosts", None)
     return _with_rank(script, told, free) if not {"job_name", "is_ps", "is_worker"} & told.keys() else told
+
+
+def addresses_by_default(script: Path) -> dict[str, list[str]]:
+    """Where the tasks of each job are if nothing tells a script so, where it connects to one of these by its address.
+
+    Such a script does not find its tasks at any others, whatever its flags say.
+    """
+    flags = roles(flags_of(script))
+    texts = {job: flags[f"{job}_hosts"].default for job in ("ps", "worker") if f"{job}_hosts" in flags}
+    addresses = {job: [a.strip() for a in text.split(",")] for job, text in texts.items() if text}
+    written = {text_of(node) for tree in modules(script, _DEPTH) for node in ast.walk(tree)}
+    reached = {f"grpc://{address}" for hosts in addresses.values() for address in hosts}
+    return addresses if reached & written else {}
 
 
 def _with_rank(script: Path, told: dict[str, Flag], free: dict[str, Flag]) -> dict[str, Flag]:

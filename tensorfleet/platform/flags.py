@@ -33,10 +33,17 @@ class _Flags:
         return getattr(values, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self.__dict__["_values"], name, value)
+        values = self.__dict__["_values"]
+        if name in values or hasattr(type(values), name):
+            setattr(values, name, value)
+        else:
+            self.__dict__[name] = value  # before absl a program could set what it had not defined
 
     def __delattr__(self, name: str) -> None:
-        delattr(self.__dict__["_values"], name)
+        if name in self.__dict__:
+            del self.__dict__[name]
+        else:
+            delattr(self.__dict__["_values"], name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[str]:
         return self.__dict__["_values"](*args, **kwargs)

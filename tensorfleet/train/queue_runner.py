@@ -130,7 +130,7 @@ class QueueRunner:
                     return
         except Exception as e:
             if coord is not None:
-                coord.request_stop(e)
+                coord.request_stop(failure_in(sess, e))
             else:
                 logging.error("Exception in QueueRunner: %s", e)
                 with self._lock:
@@ -215,6 +215,14 @@ class QueueRunner:
 def repeater(sess: Any, operation: Operation) -> Callable[[], Any]:
     """What to call again and again to run an operation, which may be run several times in each call."""
     return getattr(sess, "_make_repeater", sess.make_callable)(operation)
+
+
+def failure_in(sess: Any, error: Exception) -> Exception | None:
+    """What a thread that runs operations tells its coordinator: nothing when it was the session that ended.
+
+    In TensorFlow it is chance whether `join` raises what a closed session cancels.
+    """
+    return None if getattr(sess, "_closed", False) else error
 
 
 def _is_error(cls: Any) -> bool:

@@ -34,7 +34,7 @@ from tensorfleet.ops.queues import FIFOQueue
 from tensorfleet.platform import logging
 from tensorfleet.train.coordinator import Coordinator
 from tensorfleet.train.optimizer import Optimizer
-from tensorfleet.train.queue_runner import QueueRunner, repeater
+from tensorfleet.train.queue_runner import QueueRunner, failure_in, repeater
 from tensorfleet.train.session_manager import ready
 from tensorfleet.train.session_run_hook import SessionRunHook
 from tensorfleet.variables.lists import global_variables, report_uninitialized_variables
@@ -360,7 +360,7 @@ class _Updates(QueueRunner):
         if coord is None:
             logging.error("Exception in QueueRunner: %s", error)
         else:
-            coord.request_stop(error)
+            coord.request_stop(failure_in(sess, error))
         if not isinstance(error, (errors.AbortedError, errors.UnavailableError, errors.CancelledError)):
             with contextlib.suppress(Exception):
                 sess.run(self.cancel_op)

@@ -25,6 +25,32 @@ def test_tasks_are_where_the_launcher_put_them(capsys):
     assert "cluster has 2 tasks of job worker, and 1 of them were started: use --workers 2." in said
 
 
+def test_a_launcher_that_has_guessed_is_told_all_tasks(monkeypatch, tmp_path, capsys):
+    made = tmp_path / "cluster.json"
+    monkeypatch.setenv(moving.MADE, str(made))
+    with pytest.raises(SystemExit):
+        moving.here(tf.train.ClusterSpec(SPEC), "worker", 0)
+    assert json.loads(made.read_text()) == {"ps": 1, "worker": 2}
+    assert list(tmp_path.iterdir()) == [made] and not capsys.readouterr().err
+
+
+def test_a_launcher_that_has_guessed_other_jobs_is_told_those_of_the_cluster(monkeypatch, tmp_path):
+    made = tmp_path / "cluster.json"
+    monkeypatch.setenv(moving.MADE, str(made))
+    for job in ("ps", "worker"):
+        with pytest.raises(SystemExit) as end:
+            tf.train.Server({"master": ["localhost:1"], "slave": ["localhost:2"]}, job, 0)
+        assert end.value.code
+    assert json.loads(made.read_text()) == {"master": 1, "slave": 1}
+
+
+def test_a_launcher_is_not_asked_for_more_tasks_than_a_machine_has_room_for(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv(moving.MADE, str(tmp_path / "cluster.json"))
+    many = {"ps": SPEC["ps"], "worker": [ELSEWHERE.format(i) for i in range(2, 40)]}
+    moving.here(tf.train.ClusterSpec(many), "worker", 0)
+    assert "use --workers 38." in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
 def test_a_target_in_the_script_moves_along():
     moving.here(tf.train.ClusterSpec(SPEC), "worker", 0)
     assert moving.moved("grpc://240.0.0.1:2222") == "grpc://127.0.0.1:5"

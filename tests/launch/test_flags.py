@@ -2,7 +2,16 @@
 
 import pytest
 
-from tensorfleet.launch.flags import Flag, flags_of, positions_of, reads_tf_config, role_of, roles
+from tensorfleet.launch.flags import (
+    Flag,
+    cluster_in,
+    flags_of,
+    jobs_named_in,
+    positions_of,
+    reads_tf_config,
+    role_of,
+    roles,
+)
 
 ABSL = """
 import tensorflow as tf
@@ -247,3 +256,38 @@ def test_a_text_that_is_a_number_by_its_help_or_default_says_how_many(tmp_path, 
     path = tmp_path / "train.py"
     path.write_text(defined)
     assert list(roles(flags_of(path))) == ["ps_count", "worker_count"]
+
+
+@pytest.mark.parametrize(
+    ("imported", "made"),
+    [
+        ("from settings import hosts, workers", "{'ps': hosts, 'worker': workers}"),
+        ("import settings", "{'ps': settings.hosts, 'worker': settings.workers}"),
+        ("from settings import *", "cluster"),
+        ("import conf.settings, settings", "settings.cluster"),
+    ],
+)
+def test_a_cluster_may_be_written_out_in_a_module_beside_the_script(tmp_path, imported, made):
+    hosts = "hosts = ['a:1']\nworkers = ['a:2', 'a:3', 'b:2']\n"
+    (tmp_path / "settings.py").write_text(f"{hosts}cluster = {{'ps': hosts, 'worker': workers}}\n")
+    path = tmp_path / "train.py"
+    path.write_text(f"{imported}\ncluster_spec = tf.train.ClusterSpec({made})\n")
+    assert cluster_in(path) == {"ps": 1, "worker": 3}
+    assert jobs_named_in(path) == ["ps", "worker"]
+
+
+@pytest.mark.parametrize(
+    "server", ["tf.train.Server(spec, who, int(nth))", "tf.train.Server(spec, job_name=who, task_index=nth)"]
+)
+def test_places_are_known_by_what_reaches_a_server(tmp_path, server):
+    path = tmp_path / "train.py"
+    path.write_text(f"who, nth = sys.argv[2], int(sys.argv[1])\nserver = {server}\n")
+    assert positions_of(path) == {2: "job_name", 1: "task_index"}
+
+
+def test_a_flag_for_a_file_of_hosts_is_told_no_addresses(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("p.add_argument('--hosts', default='hosts.txt')\np.add_argument('--task_index')\n")
+    assert list(roles(flags_of(path))) == ["task_index"]
+    path.write_text("p.add_argument('--hosts', default='h:1,h:2')\np.add_argument('--task_index')\n")
+    assert list(roles(flags_of(path))) == ["task_index", "hosts"]

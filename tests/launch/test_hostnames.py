@@ -49,6 +49,15 @@ def test_each_task_is_told_one_of_the_machines(script):
     assert [t.environment.get(HOST) for t in tasks] == ["10.0.0.1", "10.0.0.2", "10.0.0.3", None]
 
 
+def test_the_machine_may_be_the_default_of_a_flag(script):
+    asked = "mine = socket.gethostbyname(socket.gethostname())"
+    flag = "flags.DEFINE_string('ip', socket.gethostbyname(socket.gethostname()), '')\nmine = FLAGS.ip"
+    path = script(SCRIPT.replace(asked, flag))
+    tasks = plan(Wishes(str(path)), {"ps": [Place("h:1")], "worker": [Place("h:2")]}, "")
+    assert [t.environment.get(HOST) for t in tasks] == ["10.0.0.1", "10.0.0.2"]
+    assert [t.command[-1] for t in tasks] == ["--ip=10.0.0.1", "--ip=10.0.0.2"]
+
+
 @pytest.mark.parametrize(
     ("text", "settings"),
     [

@@ -384,6 +384,24 @@ def test_jobs_by_other_names_are_started_with_one_task_or_two(tmp_path):
     assert jobs_of(path) == {"learner": 1, "actor": 2}
     path.write_text("tf.train.ClusterSpec({'ps': a.split(','), 'actor': b.split(',')})\n")
     assert jobs_of(path) == {"ps": 1, "worker": 2}
+    path.write_text("tf.train.ClusterSpec({'server': a.split(','), 'actor': b.split(','), 'learner': c})\n")
+    assert jobs_of(path) == {"ps": 1, "actor": 2, "learner": 1}
+
+
+@pytest.mark.parametrize(
+    ("target", "told"), [("grpc://localhost:2223", False), ("grpc://localhost:9", True), ("", True)]
+)
+def test_a_script_that_connects_to_an_address_its_flags_have_by_default_keeps_those(tmp_path, target, told):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "flags.DEFINE_string('job_name', '', '')\nflags.DEFINE_integer('task_index', 0, '')\n"
+        "flags.DEFINE_string('ps_hosts', 'localhost:2221,localhost:2222', '')\n"
+        "flags.DEFINE_string('worker_hosts', default='localhost:2223, localhost:2224', help='')\n"
+        f"tf.Session({target!r})\n"
+    )
+    assert jobs_of(path) == {"ps": 1 if told else 2, "worker": 2}
+    command = plan(Wishes(str(path)), {"ps": [Place("h:1")], "worker": [Place("h:2")]}, "")[0].command
+    assert ("--worker_hosts=h:2" in command) is told and "--job_name=ps" in command
 
 
 def test_how_many_tasks_jobs_by_other_names_have_goes_to_their_flags(tmp_path):
@@ -467,6 +485,8 @@ def test_a_script_that_writes_its_cluster_down_is_the_chief_when_it_runs_alone(t
         ('jobs = {"parameter_server": a, "work": b}\ntf.train.Server(jobs)', ["parameter_server", "work"]),
         ('tf.train.ClusterSpec({"ps": a, "worker": b})', ["ps", "worker"]),
         ('tf.train.ClusterSpec({"ps": a, "server": c, "trainer": b})', ["ps", "trainer"]),
+        ('tf.train.ClusterSpec({"ps": a, "compute": b})', ["ps", "compute"]),
+        ('tf.train.ClusterSpec({"ps": a, "chief": b})', ["ps", "worker"]),
     ],
 )
 def test_tasks_are_told_their_jobs_as_the_script_calls_them(tmp_path, made, jobs):

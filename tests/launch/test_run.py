@@ -228,6 +228,37 @@ def test_jobs_by_other_names_are_started_by_name(here):
     assert "how many tasks of actor" in run(here, "run", "--job", "actor=two", "train.py").stderr
 
 
+# Its cluster has one more of each job than it is told, at addresses that nothing in it tells beforehand.
+MORE = """
+import argparse
+import tensorflow as tf
+parser = argparse.ArgumentParser()
+parser.add_argument("--num_ps", type=int)
+parser.add_argument("--num_workers", type=int)
+parser.add_argument("--job_name")
+parser.add_argument("--task_index", type=int)
+args = parser.parse_args()
+hosts = lambda count, net: ["240.0.%d.%d:2222" % (net, i) for i in range(count + 1)]
+jobs = {"ps": hosts(args.num_ps, 1), "worker": hosts(args.num_workers, 2)}
+server = tf.train.Server(tf.train.ClusterSpec(jobs), args.job_name, args.task_index)
+if args.job_name == "ps":
+    server.join()
+with tf.device("/job:ps/task:1"):
+    last = tf.constant(args.task_index)
+print("reached", tf.Session(server.target).run(last))
+"""
+
+
+def test_a_run_whose_tasks_were_guessed_starts_again_with_all_of_its_cluster(tmp_path):
+    (tmp_path / "train.py").write_text(MORE)
+    done = run(tmp_path, "run", "train.py")
+    assert done.code == 0, done.stderr
+    assert "train.py makes a cluster of 2 ps and 3 workers" in done.stderr and "FAILED" not in done.stderr
+    assert {line for line in done.stdout.splitlines() if "reached" in line} == {
+        f"[worker/{i}] reached {i}" for i in range(3)
+    }
+
+
 def test_another_script_runs_alone_with_its_own_output(tmp_path):
     (tmp_path / "alone.py").write_text("import os, sys; print(sys.argv[1:], 'TF_CONFIG' in os.environ)")
     done = run(tmp_path, "run", "alone.py", "--steps", "3")

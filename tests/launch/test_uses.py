@@ -223,6 +223,13 @@ def test_jobs_by_other_names_take_the_place_of_servers_and_workers(script):
     }
 
 
+def test_jobs_by_other_names_beside_parameter_servers_take_the_place_of_workers(script):
+    path = script(
+        "tf.train.ClusterSpec({'ps': a, 'learner': b, 'actor': c})", "DEFINE_integer('task', 0, '')"
+    )
+    assert with_jobs_of_its_own(path, {"ps": 2, "worker": 3}) == {"ps": 2, "learner": 1, "actor": 3}
+
+
 def test_a_script_whose_tasks_have_no_numbers_gets_one_of_each_job(script):
     path = script(*ACTORS, "DEFINE_enum('job_name', 'learner', ['learner', 'actor'], '')")
     assert is_for_clusters(path)
@@ -236,3 +243,17 @@ def test_jobs_whose_tasks_are_written_out_are_started_as_they_are_written(script
     )
     assert with_jobs_of_its_own(path, ASKED) == {"learner": 1, "actor": 2}
     assert with_jobs_of_its_own(script("tf.train.ClusterSpec({'ps': a, 'worker': b})"), ASKED) == ASKED
+
+
+def test_a_task_is_named_by_job_and_number_where_the_flag_for_it_is_so_by_default(script):
+    path = script(
+        "DEFINE_string('task', 'worker:0', '')",
+        "job, index = FLAGS.task.split(':')",
+        "server = tf.train.Server({'ps': a, 'worker': b}, job, int(index))",
+    )
+    assert is_for_clusters(path)
+    assert [t.command[-1] for t in plan(Wishes(str(path)), CLUSTER, "")] == [
+        "--task=ps:0",
+        "--task=worker:0",
+        "--task=worker:1",
+    ]

@@ -45,6 +45,12 @@ def test_a_flag_set_by_the_program_keeps_its_value():
     assert script("--n=7", before="FLAGS.s = 'set'").stdout == "[] 7 set False True\n"
 
 
+def test_what_is_no_flag_may_be_set_as_it_could_before_absl():
+    assert script(
+        before="FLAGS.folder = './model'; print(FLAGS.folder, 'folder' in FLAGS)"
+    ).stdout.startswith("./model False")
+
+
 def test_the_result_of_main_is_the_exit_code():
     assert script(result="3").returncode == 3
     assert script().returncode == 0

@@ -76,6 +76,17 @@ def test_stopping_wakes_a_runner_that_waits_for_room(session):
     coord.join(threads)
 
 
+def test_a_session_that_is_closed_stops_its_runners_without_an_error():
+    queue = tf.FIFOQueue(1, tf.float32, shapes=[[]])
+    runner = tf.train.QueueRunner(queue, [queue.enqueue(1.0)])
+    coord = tf.train.Coordinator()
+    with tf.Session(tf.train.Server.create_local_server().target) as sess:
+        threads = runner.create_threads(sess, coord, start=True)
+        assert sess.run(queue.dequeue()) == 1.0
+    assert coord.wait_for_stop(30)
+    coord.join(threads)
+
+
 def test_a_runner_of_several_operations_closes_the_queue_with_the_last(session):
     queue = tf.FIFOQueue(100, tf.int64, shapes=[[]])
     counters = [tf.Variable(0, dtype=tf.int64) for _ in range(3)]

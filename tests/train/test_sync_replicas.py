@@ -288,6 +288,19 @@ def test_a_chief_that_stops_its_supervisor_leaves_each_replica_a_token_for_its_l
             assert sess.run(left) == 3
 
 
+def test_a_chief_may_close_its_session_before_it_stops_its_supervisor(cluster):
+    replica = Replica(cluster, 0, 1)
+    with replica.graph.as_default():
+        tokens = replica.opt.get_init_tokens_op()
+        sv = tf.train.Supervisor(init_op=tf.global_variables_initializer(), global_step=replica.step)
+        with sv.prepare_or_wait_for_session(replica.target) as sess:
+            sess.run([replica.opt.chief_init_op, tokens])
+            sv.start_queue_runners(sess, [replica.opt.get_chief_queue_runner()])
+            sess.run(replica.train, replica.feeds([1.0, 1.0], [1]))
+        assert sv.coord.wait_for_stop(SECONDS)
+        sv.stop()
+
+
 def test_a_failed_update_wakes_the_replicas_and_is_reported(cluster):
     spec, servers = cluster
     with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(cluster=spec)):
