@@ -108,9 +108,9 @@ def children_of(node: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(node, Variable):
         return
     if isinstance(node, (list, tuple)):
-        yield from ((str(i), item) for i, item in enumerate(node) if _is_held(item))
+        yield from ((str(i), item) for i, item in enumerate(node) if is_held(item))
     elif isinstance(node, dict):
-        yield from ((str(key), item) for key, item in node.items() if _is_held(item))
+        yield from ((str(key), item) for key, item in node.items() if is_held(item))
     elif hasattr(node, "_checkpoint_dependencies"):
         yield from node._checkpoint_dependencies()
     else:
@@ -120,15 +120,16 @@ def children_of(node: Any) -> Iterator[tuple[str, Any]]:
 def attributes(node: Any) -> Iterator[tuple[str, Any]]:
     """The attributes of an object that hold variables, in the order they were set."""
     for name, value in vars(node).items():
-        if not name.startswith("_") and _is_held(value):
+        if not name.startswith("_") and is_held(value):
             yield name, value
 
 
-def _is_held(value: Any) -> bool:
+def is_held(value: Any) -> bool:
+    """Whether something is, or has in it, what a checkpoint of objects saves."""
     if isinstance(value, (list, tuple)):
-        return any(_is_held(item) for item in value)
+        return any(is_held(item) for item in value)
     if isinstance(value, dict):
-        return any(_is_held(item) for item in value.values())
+        return any(is_held(item) for item in value.values())
     return (
         isinstance(value, (Variable, Optimizer))
         or getattr(type(value), "_is_tracked", False)
