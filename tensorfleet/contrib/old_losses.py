@@ -37,13 +37,13 @@ def _known_rank(tensor: Tensor, what: str) -> int:
 
 def _weighed(losses: Tensor, weights: Tensor) -> Tensor:
     """All losses together, those under each weight times that weight."""
-    axes = list(range(weights.shape.ndims, losses.shape.ndims))
+    axes = list(range(_known_rank(weights, "weights"), _known_rank(losses, "losses")))
     return find("reduce_sum")(find("reduce_sum")(losses, axes) * weights)
 
 
 def _counts(losses: Tensor, weights: Tensor) -> Tensor:
     """How many losses of each example have a weight other than zero."""
-    rank = weights.shape.ndims
+    rank = _known_rank(weights, "weights")
     sizes = find("shape")(losses)
     under = find("cast")(find("reduce_prod")(sizes[max(rank, 1) :]), dtypes.float32)
     counted = find("cast")(find("not_equal")(weights, 0), dtypes.float32)

@@ -252,12 +252,13 @@ def cohen_kappa(
         ]
         parts = zip(kept, (rows, rows, columns), (agreed, shares, shares), strict=True)
         updates = [k.assign_add(find("unsorted_segment_sum")(x, at, num_classes)) for k, at, x in parts]
-        value, updated = _kappa(*kept, name="value"), _kappa(*updates, name="update_op")
+        value, updated = _kappa(kept, "value"), _kappa(updates, "update_op")
         return collect(value, updated, metrics_collections, updates_collections)
 
 
-def _kappa(agreed: Any, labeled: Any, predicted: Any, name: str) -> Tensor:
+def _kappa(counts: list[Any], name: str) -> Tensor:
     """The share of agreement beyond chance, from how often each class was right, a label and a prediction."""
+    agreed, labeled, predicted = counts
     total = find("reduce_sum")
     number = total(labeled)
     chance = find("div_no_nan")(total(to_tensor(labeled) * predicted), number)

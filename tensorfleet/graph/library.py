@@ -80,22 +80,21 @@ def add_body(
     proto: Any, operations: Iterable[Operation], arguments: dict[Tensor, str], results: dict[str, Tensor]
 ) -> None:
     """Adds to a `FunctionDef` what it computes, from tensors that are its arguments, and the names of its results."""
-    given = {t._op for t in arguments}
+    given = {tensor._op: name for tensor, name in arguments.items()}
     for op in operations:
         if op not in given:
             node = node_def(op)
             del node.input[:]
-            node.input.extend(reference(t, arguments) for t in op._inputs)
-            node.input.extend(f"^{c.name}" for c in op._control_inputs)
+            node.input.extend(_reference(t, arguments) for t in op._inputs)
+            node.input.extend(f"^{given.get(c, c.name)}" for c in op._control_inputs)
             proto.node_def.add().CopyFrom(node)
             proto.signature.is_stateful |= bool(op.spec.stateful)
     for name, tensor in results.items():
         proto.signature.output_arg.add(name=name, type=tensor.dtype.base_dtype.as_datatype_enum)
-        proto.ret[name] = reference(tensor, arguments)
+        proto.ret[name] = _reference(tensor, arguments)
 
 
-def reference(tensor: Tensor, arguments: dict[Tensor, str]) -> str:
-    """The name of a tensor inside a function."""
+def _reference(tensor: Tensor, arguments: dict[Tensor, str]) -> str:
     if tensor in arguments:
         return arguments[tensor]
     op, left = tensor._op, tensor._value_index
@@ -133,8 +132,10 @@ def body_of(graph: Graph, proto: Any, shapes: Sequence[Any] | None = None) -> Fu
         for i, arg in enumerate(proto.signature.input_arg):
             shape = _shape_of(proto, i) if shapes is None else as_shape(shapes[i])
             tensor = made.add_input(dtypes.as_dtype(arg.type), shape, arg.name)
-            mapping[f"{arg.name}:0"] = tensor
-        used = {text if ":" in text else f"{text}:0" for n in plain.node for text in n.input}
+            mapping[f"{arg.name}:0"] = mapping[f"^{arg.name}"] = tensor
+        used = {
+            text if text[0] == "^" or ":" in text else f"{text}:0" for n in plain.node for text in n.input
+        }
         extend_graph(made, plain, {k: v for k, v in mapping.items() if k in used})
         for arg in proto.signature.output_arg:
             text = _plain(proto.ret[arg.name], nodes)

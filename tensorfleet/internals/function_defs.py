@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.api import export
+from tensorfleet.graph import registry
 from tensorfleet.graph.functions import FunctionGraph
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.library import add_body, add_library, body_of, plain_nodes, reference
-from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.graphdef import attr_from_proto, versions
+from tensorfleet.graph.library import add_body, add_library, body_of, plain_nodes
+from tensorfleet.graph.operation import Operation, Tensor, arg_count
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.shapes import as_shape
 
@@ -87,20 +89,34 @@ def function_def_to_graph_def(
     fdef: Any, input_shapes: Sequence[Any] | None = None, copy_functions: bool = True
 ) -> tuple[Any, dict[str, str]]:
     """A function as a `GraphDef` with placeholders for its arguments; and its tensors' names in it, by those in `fdef`."""
-    graph, shapes = get_default_graph(), _shapes(fdef, input_shapes)
-    plain = plain_nodes(fdef)
-    names: dict[str, str] = {}
+    from tensorfleet.protos import GraphDef
+
+    made, names, shapes = GraphDef(versions=versions()), {}, _shapes(fdef, input_shapes)
     for i, arg in enumerate(fdef.signature.input_arg):
-        node = plain.node.add(name=arg.name, op="Placeholder")
+        node: Any = made.node.add(name=arg.name, op="Placeholder")
         node.attr["dtype"].type = arg.type
-        shape = as_shape(None if shapes is None else shapes[i])
-        node.attr["shape"].shape.CopyFrom(shape.as_proto())
-        names[arg.name] = f"{arg.name}:0"
-    body = body_of(graph, fdef, shapes)
-    for node in fdef.node_def:
-        names[f"^{node.name}"] = f"^{node.name}"
-        made = body.get_operation_by_name(node.name)
-        names.update({reference(tensor, {}): tensor.name for tensor in made.outputs})
+        if shapes is not None and shapes[i] is not None:
+            node.attr["shape"].shape.CopyFrom(as_shape(shapes[i]).as_proto())
+        for key, value in fdef.arg_attr[i].attr.items():
+            node.attr[key].CopyFrom(value)
+        names |= {arg.name: f"{arg.name}:0", f"^{arg.name}": f"^{arg.name}"}
+    for plain in plain_nodes(fdef).node:
+        inputs = [text if text.startswith("^") or ":" in text else f"{text}:0" for text in plain.input]
+        del plain.input[:]
+        plain.input.extend(inputs)
+        made.node.add().CopyFrom(plain)
+        names |= _names_of(plain)
     if copy_functions:
-        add_library(plain, graph)
-    return plain, names
+        add_library(made, get_default_graph())
+    return made, names
+
+
+def _names_of(node: Any) -> dict[str, str]:
+    """What the results of a node are called in a graph, by what they are called in a function."""
+    attrs = {key: attr_from_proto(value) for key, value in node.attr.items()}
+    inner = [
+        f"{node.name}:{arg.name}:{i}"
+        for arg in registry.get(node.op).outputs
+        for i in range(arg_count(arg, attrs))
+    ]
+    return {f"^{node.name}": f"^{node.name}"} | {name: f"{node.name}:{i}" for i, name in enumerate(inner)}

@@ -49,3 +49,14 @@ def test_results_may_have_names():
     assert [a.name for a in squares_and_cubes(["a", "b"]).signature.output_arg] == ["a", "b"]
     with pytest.raises(ValueError, match="Length of out_names"):
         squares_and_cubes(["a"])
+
+
+def test_what_waits_for_an_argument_still_does():
+    @tf.function
+    def f(x):
+        with tf.control_dependencies([x]):
+            return tf.constant(3.0, name="y")
+
+    made = f.get_concrete_function(tf.constant(1.0)).function_def
+    graph = function_def_to_graph(made)
+    assert graph.get_operation_by_name("y").control_inputs == [graph.inputs[0].op]

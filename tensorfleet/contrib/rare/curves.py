@@ -93,7 +93,8 @@ def streaming_dynamic_auc(
         with control_dependencies(_zero_or_one(truth)):
             kept = [streaming_concat(values, name=f"concat_{label}") for label, values in given.items()]
         seen_labels, seen_scores, *rest = (value for value, _ in kept)
-        area = _exact_area(seen_labels, seen_scores, *(rest or [find("ones_like")(seen_scores)]), curve)
+        shares = rest[0] if rest else find("ones_like")(seen_scores)
+        area = _exact_area(seen_labels, seen_scores, shares, curve)
         update = group(*(change for _, change in kept))
         return _kept(area, update, metrics_collections, updates_collections)
 
