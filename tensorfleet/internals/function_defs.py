@@ -91,7 +91,8 @@ def function_def_to_graph_def(
     """A function as a `GraphDef` with placeholders for its arguments; and its tensors' names in it, by those in `fdef`."""
     from tensorfleet.protos import GraphDef
 
-    made, names, shapes = GraphDef(versions=versions()), {}, _shapes(fdef, input_shapes)
+    made, shapes = GraphDef(versions=versions()), _shapes(fdef, input_shapes)
+    names: dict[str, str] = {}
     for i, arg in enumerate(fdef.signature.input_arg):
         node: Any = made.node.add(name=arg.name, op="Placeholder")
         node.attr["dtype"].type = arg.type
