@@ -1,5 +1,6 @@
 """Irises, and files that are fetched."""
 
+import types
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ def test_irises_are_there():
 
 def test_what_timed_out_is_tried_again_after_longer_waits(monkeypatch):
     waits, answers = [], [OSError(110, "timed out")] * 5 + [("file", None)]
-    monkeypatch.setattr(fetched_sets.time, "sleep", waits.append)
+    clock = types.SimpleNamespace(sleep=waits.append)
+    monkeypatch.setattr(tf.contrib.learn.python.learn.datasets.base, "time", clock)
 
     def answer(url, filename):
         found = answers.pop(0)
