@@ -1,4 +1,4 @@
-"""`tf.contrib.slim`: losses in their old order of arguments, learning, and small helpers.
+"""`tf.contrib.slim`: learning, and small helpers.
 
 Layers and variables of slim are those of `tf.contrib.layers` and `tf.contrib.framework`.
 """
