@@ -256,10 +256,12 @@ def _print(*values: Any, **options: Any) -> Any:
         return print(*values, **options)
 
     def shown(*found: Any) -> None:
-        texts = [v.decode() if isinstance(v, bytes) else v for v in found]
+        computed = iter(found)
+        texts = [next(computed) if isinstance(v, Tensor) else v for v in values]
+        texts = [v.decode() if isinstance(v, bytes) else v for v in texts]
         print(*texts, **{"flush": True, **options})
 
-    return find("py_func")(shown, list(values), [])
+    return find("py_func")(shown, [v for v in values if isinstance(v, Tensor)], [])
 
 
 def _range(*limits: Any) -> Any:

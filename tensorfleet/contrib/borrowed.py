@@ -75,6 +75,8 @@ _LENDERS: dict[str, tuple[str, ...]] = {
     "contrib.signal": ("signal",),
     "contrib.stateless": ("random", ""),
     "contrib.session_bundle.exporter": ("saved_model",),
+    "contrib.bayesflow.python.ops.monte_carlo_impl": ("contrib.bayesflow.monte_carlo",),
+    "contrib.predictor.predictor_factories": ("contrib.predictor",),
     # Where recurrent networks were before 1.0.
     "python.ops.seq2seq": ("contrib.legacy_seq2seq",),
     "models.rnn.seq2seq": ("contrib.legacy_seq2seq",),
@@ -107,8 +109,31 @@ _PARTS = {
     """,
     "contrib.rnn": "ops.fused_rnn_cell ops.gru_ops ops.lstm_ops ops.rnn",
     "contrib.training": """
-        training.resample training.sampling_ops
+        training.resample training.sampling_ops training.sequence_queueing_state_saver
     """,
+    "contrib.batching": "ops.batch_ops",
+    "contrib.checkpoint": "containers python_state split_dependency visualize",
+    "contrib.constrained_optimization": """
+        candidates constrained_minimization_problem constrained_optimizer external_regret_optimizer
+        swap_regret_optimizer
+    """,
+    "contrib.copy_graph": "util.copy_elements",
+    "contrib.crf": "ops.crf",
+    "contrib.factorization": "ops.clustering_ops ops.factorization_ops ops.kmeans",
+    "contrib.feature_column": "feature_column.sequence_feature_column",
+    "contrib.image": """
+        ops.dense_image_warp ops.distort_image_ops ops.image_ops ops.interpolate_spline ops.sparse_image_warp
+    """,
+    "contrib.integrate": "ops.odes",
+    "contrib.kernel_methods": "kernel_estimators losses mappers.random_fourier_features",
+    "contrib.linear_optimizer": "ops.sdca_ops ops.sparse_feature_column sdca_optimizer",
+    "contrib.memory_stats": "ops.memory_stats_ops",
+    "contrib.mixed_precision": "loss_scale_manager loss_scale_optimizer",
+    "contrib.nn": "ops.alpha_dropout ops.cross_entropy ops.sampling_ops ops.scaled_softplus",
+    "contrib.quantize": "quantize_graph",
+    "contrib.resampler": "ops.resampler_ops",
+    "contrib.sparsemax": "ops.sparsemax ops.sparsemax_loss",
+    "contrib.text": "ops.skip_gram_ops",
     "contrib.data": """
         ops.batching ops.counter ops.enumerate_ops ops.error_ops ops.get_single_element ops.grouping ops.interleave_ops
         ops.iterator_ops ops.optimization ops.parsing_ops ops.prefetching_ops ops.random_ops ops.readers ops.resampling ops.scan_ops

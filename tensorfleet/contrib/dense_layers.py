@@ -263,7 +263,7 @@ def separable_conv2d(
             if normalizer_fn is None and biases_initializer is not None:
                 biases = find("get_variable")(
                     "bias",
-                    [outputs.shape.as_list()[-1]],
+                    [outputs.shape.as_list()[1 if _layout(data_format) == "channels_first" else -1]],
                     inputs.dtype.base_dtype,
                     biases_initializer,
                     biases_regularizer,

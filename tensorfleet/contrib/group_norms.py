@@ -69,29 +69,31 @@ def instance_norm(
         beta, gamma = _parameters(channels, shape, kind, center, scale, param_initializers, trainable)
         axes = [i for i in range(1, rank) if i != axis]
         mean, variance = find("nn.moments")(inputs, axes, keep_dims=True)
-        outputs = find("nn.batch_normalization")(inputs, mean, variance, beta, gamma, epsilon)
+        outputs = find("nn.batch_normalization")(
+            inputs, mean, variance, beta, gamma, epsilon, name="instancenorm"
+        )
         outputs.set_shape(inputs.shape)
         if activation_fn is not None:
             outputs = activation_fn(outputs)
         return collected(outputs_collections, sc.name, outputs)
 
 
-def _axes(channels_axis: int, reduction_axes: Any, rank: int) -> tuple[int, list[int]]:
+def _axes(inputs: Tensor, channels_axis: int, reduction_axes: Any) -> tuple[int, list[int]]:
     """The axis of channels and those that are reduced, counted from the front and checked."""
-    if channels_axis > rank - 1:
-        raise ValueError("Axis is out of bounds.")
-    channel = channels_axis + rank if channels_axis < 0 else channels_axis
-    reduced = []
-    for axis in reduction_axes:
-        if axis > rank - 1 or axis < -rank:
-            raise ValueError("Value is not in bounds, all axes must be inside of the inputs.")
-        reduced.append(axis + rank if axis < 0 else axis)
+    rank = _known_rank(inputs)
+    for axis in (channels_axis, *reduction_axes):
+        if not -rank <= axis < rank:
+            raise ValueError("Axis is out of bounds.")
+    channel, reduced = channels_axis % rank, [axis % rank for axis in reduction_axes]
+    if inputs.shape[channel].value is None:
+        raise ValueError(f"Inputs {inputs.name} has undefined channel dimension: {channel}.")
+    for axis in reduced:
+        if inputs.shape[axis].value is None:
+            raise ValueError(f"Inputs {inputs.name} has undefined dimensions {axis}.")
     if channel in reduced:
         raise ValueError(
-            f"reduction_axes must be mutually exclusive with channels_axis: {reduction_axes}, {channels_axis}"
+            f"reduction_axis must be mutually exclusive with channels_axis: {reduction_axes}, {channels_axis}"
         )
-    if channel == 0 or 0 in reduced:
-        raise ValueError("The axis of examples can be neither that of channels nor be reduced.")
     return channel, reduced
 
 
@@ -116,11 +118,8 @@ def group_norm(
 ) -> Tensor:
     """Gives the channels of each group, of each example, mean `beta` and deviation `gamma` together."""
     inputs = to_tensor(inputs)
-    rank = _known_rank(inputs)
-    channel, reduced = _axes(channels_axis, reduction_axes, rank)
-    channels = inputs.shape[channel].value
-    if channels is None:
-        raise ValueError(f"Inputs {inputs.name} has undefined channel dimension: {inputs.shape}.")
+    channel, reduced = _axes(inputs, channels_axis, reduction_axes)
+    rank, channels = _known_rank(inputs), int(inputs.shape[channel])
     if groups > channels:
         raise ValueError(f"Invalid groups {groups} for {channels} channels.")
     if channels % groups:
@@ -179,6 +178,10 @@ def gdn(
     """Divides each channel by the root of `beta` plus a weighted sum of all squared channels; `inverse` multiplies."""
     inputs = to_tensor(inputs)
     rank = _known_rank(inputs)
+    if data_format not in ("channels_first", "channels_last"):
+        raise ValueError(f"Unsupported `data_format` for GDN layer: {data_format}.")
+    if not 3 <= rank <= 5:
+        raise ValueError(f"`input_shape` must be of rank 3 to 5, inclusive: {inputs.shape}")
     axis = 1 if data_format == "channels_first" else rank - 1
     channels = inputs.shape[axis].value
     if channels is None:

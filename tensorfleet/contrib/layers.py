@@ -62,15 +62,16 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 @export("contrib.layers.l1_l2_regularizer")
 def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None) -> Regularizer:
     """The sum of both kinds."""
-    for scale in (scale_l1, scale_l2):
+    for label, scale in (("scale_l1", scale_l1), ("scale_l2", scale_l2)):
         if isinstance(scale, numbers.Integral):
-            raise ValueError(f"scale cannot be an integer: {scale}")
+            raise ValueError(f"{label} cannot be an integer: {scale}")
+    scope = scope or "l1_l2_regularizer"
     if scale_l1 == 0.0:
         return l2_regularizer(scale_l2, scope)
     if scale_l2 == 0.0:
         return l1_regularizer(scale_l1, scope)
     both = [l1_regularizer(scale_l1), l2_regularizer(scale_l2)]
-    return sum_regularizer(both, scope or "l1_l2_regularizer")
+    return sum_regularizer(both, scope)
 
 
 @export("contrib.layers.sum_regularizer")

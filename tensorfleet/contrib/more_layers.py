@@ -32,11 +32,14 @@ def _pooling_3d(function: str, default_name: str, name: str) -> Callable:
     ) -> Tensor:
         if data_format not in ("NCDHW", "NDHWC"):
             raise ValueError("data_format has to be either NCDHW or NDHWC.")
-        window, step = ([v] * 3 if isinstance(v, int) else list(v) for v in (kernel_size, stride))
-        around = (lambda v: [1, 1, *v]) if data_format == "NCDHW" else (lambda v: [1, *v, 1])
+        window, step = ([1, v, v, v, 1] if isinstance(v, int) else [1, *v, 1] for v in (kernel_size, stride))
         with name_scope(scope, default_name, [inputs]) as sc:
-            sizes = around(window), around(step)
-            pooled = find(function)(to_tensor(inputs), *sizes, padding.upper(), data_format=data_format)
+            volumes = to_tensor(inputs)
+            if data_format == "NCDHW":
+                volumes = find("transpose")(volumes, [0, 2, 3, 4, 1])
+            pooled = find(function)(volumes, window, step, padding.upper())
+            if data_format == "NCDHW":
+                pooled = find("transpose")(pooled, [0, 4, 1, 2, 3])
             return collected(outputs_collections, sc.rstrip("/"), pooled)
 
     pool.__name__ = pool.__qualname__ = name
@@ -230,19 +233,20 @@ def spatial_softmax(
             features = find("transpose")(features, [0, 3, 1, 2])
         _, channels, height, width = features.shape.as_list()
         if channels is None:
-            raise ValueError("The number of channels must be known.")
+            raise ValueError(
+                "The num_channels dimension of the inputs to `spatial_softmax` should be defined. Found `None`."
+            )
         sizes = find("shape")(features)
         high, wide = (sizes[i + 2] if d is None else d for i, d in enumerate((height, width)))
         steps = find("linspace")
         across, down = find("meshgrid")(steps(-1.0, 1.0, wide), steps(-1.0, 1.0, high))
-        if temperature is None:
-            one = find("ones_initializer")()
-            temperature = find("get_variable")("temperature", [], features.dtype, one, trainable=trainable)
+        start = find("constant_initializer")(1.0 if temperature is None else temperature)
+        heat = find("get_variable")("temperature", [], find("float32"), start, trainable=trainable)
         flat = find("reshape")(features, [-1, high * wide])
-        attention = find("nn.softmax")(flat / temperature)
+        attention = find("nn.softmax")(flat / heat)
         means = [
             find("reduce_sum")(find("reshape")(c, [-1]) * attention, [1], keepdims=True)
-            for c in (across, down)
+            for c in (down, across)  # rows come first
         ]
         return find("reshape")(find("concat")(means, 1), [-1, channels * 2])
 

@@ -376,7 +376,7 @@ def train(
 @export("contrib.layers.summarize_tensor")
 def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
     """A scalar or a histogram, by the tensor's rank; None for those without a summary."""
-    name = tag or re.sub(r":\d+$", "", tensor.name)
+    name = tag or f"{tensor.op.name}_summary"
     if tensor.dtype.is_floating or tensor.dtype.is_integer:
         kind = "summary.scalar" if tensor.shape.ndims == 0 else "summary.histogram"
         return find(kind)(name, tensor)

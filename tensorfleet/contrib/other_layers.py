@@ -118,7 +118,7 @@ def _updated(updates: list, collections: Any, outputs: Tensor) -> Tensor:
     usual[:] = [op for op in usual if op not in updates]
     if collections is not None:
         for update in updates:
-            add_to_collections(collections, update)
+            add_to_collections(collections, update.outputs[0] if update.outputs else update)
         return outputs
     if not updates:
         return outputs
@@ -149,6 +149,10 @@ def layer_norm(
         if rank is None:
             raise ValueError(f"Inputs {inputs.name} has undefined rank.")
         begin = begin_norm_axis + rank if begin_norm_axis < 0 else begin_norm_axis
+        if begin_params_axis >= rank or begin >= rank:
+            raise ValueError(
+                f"begin_params_axis ({begin_params_axis}) and begin_norm_axis ({begin}) must be < rank(inputs) ({rank})"
+            )
         params = inputs.shape[begin_params_axis:]
         if not params.is_fully_defined():
             raise ValueError(

@@ -1,4 +1,4 @@
-"""`tf.contrib.slim`: losses in their old order of arguments, learning, and small helpers.
+"""`tf.contrib.slim`: learning, and small helpers.
 
 Layers and variables of slim are those of `tf.contrib.layers` and `tf.contrib.framework`.
 """
@@ -11,66 +11,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import dtypes
-from tensorfleet.api import export, find, publish
-from tensorfleet.arguments import bound, signature_of
+from tensorfleet.api import export, find
 from tensorfleet.contrib.optimize import clip_gradient_norms, multiply_gradients
 from tensorfleet.contrib.optimize import create_train_op as make_train_op
-from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.train.patience import for_steps
 
 _USE_DEFAULT = 0
-_LOSSES = "contrib.slim.losses"
 _PATIENCE = 120  # seconds that the threads of a supervisor have to end
-
-
-def _reordered(name: str, arguments: str) -> Callable:
-    """A loss of `tf.losses` that takes its predictions first, as it did before 1.0."""
-    own = signature_of(arguments)
-
-    def loss(*args: Any, **kwargs: Any) -> Tensor:
-        if "weight" in kwargs:  # the name of `weights` before 0.12
-            kwargs["weights"] = kwargs.pop("weight")
-        return find(f"losses.{name}")(**bound(own, name, args, kwargs))
-
-    first, second, *_ = own.parameters
-    loss.__name__ = loss.__qualname__ = name
-    loss.__doc__ = f"`tf.losses.{name}` with `{first}` before `{second}`."
-    loss.__signature__ = own  # type: ignore[attr-defined]
-    return loss
-
-
-for _name, _arguments in {
-    "absolute_difference": "predictions, labels=None, weights=1.0, scope=None",
-    "softmax_cross_entropy": "logits, onehot_labels, weights=1.0, label_smoothing=0, scope=None",
-    "sparse_softmax_cross_entropy": "logits, labels, weights=1.0, scope=None",
-    "sigmoid_cross_entropy": "logits, multi_class_labels, weights=1.0, label_smoothing=0, scope=None",
-    "log_loss": "predictions, labels=None, weights=1.0, epsilon=1e-7, scope=None",
-    "mean_squared_error": "predictions, labels=None, weights=1.0, scope=None",
-    "mean_pairwise_squared_error": "predictions, labels=None, weights=1.0, scope=None",
-    "cosine_distance": "predictions, labels=None, axis=None, weights=1.0, scope=None, dim=None",
-}.items():
-    publish(_reordered(_name, _arguments), f"{_LOSSES}.{_name}")
-for _name in (
-    "compute_weighted_loss",
-    "add_loss",
-    "get_losses",
-    "get_regularization_losses",
-    "get_total_loss",
-):
-    publish(find(f"losses.{_name}"), f"{_LOSSES}.{_name}")
-
-
-@export(f"{_LOSSES}.hinge_loss")
-def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Tensor:
-    """How far each logit falls short of the margin of its label, 0 or 1; not added up, nor kept as a loss."""
-    with name_scope(scope, "hinge_loss", [logits, labels]):
-        logits, labels = to_tensor(logits), to_tensor(labels)
-        logits.shape.assert_is_compatible_with(labels.shape)
-        signs = 2.0 * find("cast")(labels, dtypes.float32) - 1.0
-        return find("nn.relu")(1.0 - signs * logits)
 
 
 @export("contrib.slim.learning.create_train_op", "contrib.slim.create_train_op")

@@ -109,6 +109,27 @@ class LookupTensor(Tensor):
         return self._table.lookup(super().tensors_to_item(keys_to_tensors))
 
 
+@_in("tfexample_decoder", "BackupHandler")
+class BackupHandler(ItemHandler):
+    """What another handler makes where the first one makes nothing."""
+
+    def __init__(self, handler: ItemHandler, backup: ItemHandler) -> None:
+        for label, given in (("Primary", handler), ("Backup", backup)):
+            if not isinstance(given, ItemHandler):
+                raise ValueError(f"{label} handler is of type {type(given)} instead of ItemHandler")
+        self._handler, self._backup = handler, backup
+        super().__init__([*handler.keys, *backup.keys])
+
+    def tensors_to_item(self, keys_to_tensors: dict[str, Any]) -> Any:
+        """The first handler's item unless it has no elements."""
+        item = self._handler.tensors_to_item(keys_to_tensors)
+        return find("cond")(
+            find("equal")(find("size")(item), 0),
+            lambda: self._backup.tensors_to_item(keys_to_tensors),
+            lambda: item,
+        )
+
+
 @_in("tfexample_decoder", "SparseTensor")
 class SparseTensor(ItemHandler):
     """A sparse tensor from features with its indices and values."""
@@ -276,11 +297,20 @@ class ParallelReader:
 
     def read(self, queue: Any, name: str | None = None) -> Any:
         """The next key and value; `queue` names the files."""
+        self._fill(queue)
+        return self._common_queue.dequeue(name=name)
+
+    def read_up_to(self, queue: Any, num_records: int, name: str | None = None) -> Any:
+        """The next keys and values, at most `num_records`."""
+        self._fill(queue)
+        return self._common_queue.dequeue_up_to(num_records, name)
+
+    def _fill(self, queue: Any) -> None:
+        """Makes each reader put what it reads from the files of `queue` into the common one."""
         puts = [self._common_queue.enqueue(reader.read(queue)) for reader in self._readers]
         find("train.add_queue_runner")(
             find("train.QueueRunner")(self._common_queue, puts, queue_closed_exception_types=_ended())
         )
-        return self._common_queue.dequeue(name=name)
 
     def num_records_produced(self, name: str | None = None) -> Any:
         """How many records were read."""

@@ -8,21 +8,31 @@ from typing import Any
 from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
 from tensorfleet.arguments import function, signature_of
-from tensorfleet.contrib.metrics import _LAST, _predictions_first
+from tensorfleet.contrib.metrics import _LAST
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys
 from tensorfleet.metrics.base import collect, fitted, metric_variable, ratio
+from tensorfleet.metrics.thresholds import KINDS, counts_at_thresholds
 from tensorfleet.metrics.top_k import average_precision_at_top_k
 from tensorfleet.variables.creation import create_variable
 from tensorfleet.variables.scope import variable_scope
 
-_COUNTED = ("true_positives", "false_positives", "true_negatives", "false_negatives")
-for _name in _COUNTED:
-    publish(
-        _predictions_first(f"{_name}_at_thresholds", "thresholds, weights=None"),
-        f"contrib.metrics.streaming_{_name}_at_thresholds",
-    )
+
+def _counted(kind: str) -> Callable:
+    """The metric that counts one kind at each threshold, in a variable that no scope is around."""
+
+    def counts(given: dict[str, Any]) -> tuple[Tensor, Tensor]:
+        values, updates = counts_at_thresholds(which=(kind,), **given)
+        return find("identity")(values[kind]), updates[kind]
+
+    own = signature_of("predictions, labels, thresholds, weights=None")
+    does = f"How many {KINDS[kind].replace('_', ' ')} there were so far, at each threshold."
+    return function(own, f"streaming_{KINDS[kind]}_at_thresholds", counts, does)
+
+
+for _kind, _name in KINDS.items():
+    publish(_counted(_kind), f"contrib.metrics.streaming_{_name}_at_thresholds")
 publish(find("confusion_matrix"), "contrib.metrics.confusion_matrix")
 
 
@@ -45,15 +55,26 @@ for _name in ("set_difference", "set_intersection", "set_size", "set_union"):
     publish(find(f"sets.{_name}"), f"contrib.metrics.{_name}")
 
 
+# What the rates at thresholds count: the wrong ones, then the right ones.
+_KINDS = {
+    "false_positive_rate_at_thresholds": ("fp", "tn"),
+    "false_negative_rate_at_thresholds": ("fn", "tp"),
+}
+
+
 def _rate(wrong: str, right: str, name: str, at_thresholds: bool) -> Callable:
     """The share of the wrong ones of those that are labeled alike."""
-    ending, more = ("_at_thresholds", "thresholds, ") if at_thresholds else ("", "")
+    more = "thresholds, " if at_thresholds else ""
 
     def rate(given: dict[str, Any]) -> tuple[Tensor, Tensor]:
         collections = [given.pop(c) for c in ("metrics_collections", "updates_collections")]
         with variable_scope(given.pop("name"), name, [given["predictions"], given["labels"]]):
-            counts = [find(f"metrics.{kind}{ending}")(**given) for kind in (wrong, right)]
-            (bad, update_bad), (good, update_good) = counts
+            if at_thresholds:
+                now, then = counts_at_thresholds(which=_KINDS[name], **given)
+                bad, good, update_bad, update_good = (x for pair in (now, then) for x in pair.values())
+            else:
+                counts = [find(f"metrics.{kind}")(**given) for kind in (wrong, right)]
+                (bad, update_bad), (good, update_good) = counts
             value = ratio(bad, bad + good, "value")
             return collect(value, ratio(update_bad, update_bad + update_good, "update_op"), *collections)
 
@@ -222,22 +243,26 @@ def cohen_kappa(
     with variable_scope(name, "cohen_kappa", [labels, predictions_idx]):
         predictions, labels, weights = fitted(predictions_idx, labels, weights)
         flat = [None if x is None else find("reshape")(x, [-1]) for x in (labels, predictions, weights)]
-        places = find("stack")([find("cast")(x, dtypes.int32) for x in flat[:2]], 1)
+        rows, columns = (find("cast")(x, dtypes.int32) for x in flat[:2])
         shares = find("ones_like")(flat[0], dtype=dtypes.float32) if flat[2] is None else flat[2]
-        found = find("scatter_nd")(places, find("cast")(shares, dtypes.float32), [num_classes] * 2)
-        table = metric_variable([num_classes] * 2, dtypes.float32, "total")
-        update = table.assign_add(found)
-        value, updated = _kappa(table, "value"), _kappa(update, "update_op")
+        shares = find("cast")(shares, dtypes.float32)
+        agreed = find("where")(find("equal")(rows, columns), shares, find("zeros_like")(shares))
+        kept: list[Any] = [
+            metric_variable([num_classes], dtypes.float32, n) for n in ("po", "pe_row", "pe_col")
+        ]
+        parts = zip(kept, (rows, rows, columns), (agreed, shares, shares), strict=True)
+        updates = [k.assign_add(find("unsorted_segment_sum")(x, at, num_classes)) for k, at, x in parts]
+        value, updated = _kappa(kept, "value"), _kappa(updates, "update_op")
         return collect(value, updated, metrics_collections, updates_collections)
 
 
-def _kappa(table: Any, name: str) -> Tensor:
+def _kappa(counts: list[Any], name: str) -> Tensor:
+    """The share of agreement beyond chance, from how often each class was right, a label and a prediction."""
+    agreed, labeled, predicted = counts
     total = find("reduce_sum")
-    table = to_tensor(table)
-    number = total(table)
-    agreed = total(find("diag_part")(table))
-    chance = find("div_no_nan")(total(total(table, 0) * total(table, 1)), number)
-    found = find("div_no_nan")(number - agreed, number - chance)
+    number = total(labeled)
+    chance = find("div_no_nan")(total(to_tensor(labeled) * predicted), number)
+    found = find("div_no_nan")(number - total(agreed), number - chance)
     return find("where")(number > 0, 1.0 - found, find("zeros_like")(found), name=name)
 
 

@@ -12,11 +12,18 @@ from tensorfleet.metrics.thresholds import _EPSILON, KINDS, Pair, _evenly, count
 
 
 def _at_best(
-    scope: str, labels: Any, predictions: Any, weights: Any, count: int, name: str | None, compute: Callable
+    scope: str,
+    labels: Any,
+    predictions: Any,
+    weights: Any,
+    count: int,
+    name: str | None,
+    compute: Callable,
+    kinds: tuple[str, ...] = tuple(KINDS),
 ) -> Pair:
     """What a function makes of the counts at all thresholds: of those so far, and with the update."""
     with find("variable_scope")(name, scope, (predictions, labels, weights)):
-        values, updates = counts_at_thresholds(labels, predictions, _evenly(count), weights, tuple(KINDS))
+        values, updates = counts_at_thresholds(labels, predictions, _evenly(count), weights, kinds)
         return (
             find("identity")(compute(values), name="value"),
             find("identity")(compute(updates), name="update_op"),
@@ -24,11 +31,11 @@ def _at_best(
 
 
 def _precision(c: dict) -> Tensor:
-    return c["tp"] / (c["tp"] + c["fp"] + _EPSILON)
+    return c["tp"] / (_EPSILON + c["tp"] + c["fp"])
 
 
 def _recall(c: dict) -> Tensor:
-    return c["tp"] / (c["tp"] + c["fn"] + _EPSILON)
+    return c["tp"] / (_EPSILON + c["tp"] + c["fn"])
 
 
 @export("contrib.metrics.f1_score")
@@ -42,7 +49,7 @@ def f1_score(
         precision, recall = _precision(c), _recall(c)
         return find("reduce_max")(2.0 * precision * recall / (precision + recall + _EPSILON))
 
-    return _at_best("f1", labels, predictions, weights, num_thresholds, name, best)
+    return _at_best("f1", labels, predictions, weights, num_thresholds, name, best, ("tp", "fp", "fn"))
 
 
 @export("contrib.metrics.precision_at_recall")
@@ -55,14 +62,15 @@ def precision_at_recall(
     num_thresholds: int = 200,
     name: str | None = None,
 ) -> Pair:
-    """The precision at the last threshold where the recall is nearest to the one asked for."""
+    """The precision at the highest threshold where the recall is at least the one asked for."""
     if target_recall < 0 or target_recall > 1:
         raise ValueError("`target_recall` must be in the range [0, 1].")
 
     def found(c: dict) -> Tensor:
-        away = find("abs")(_recall(c) - target_recall)
-        nearest = find("cast")(find("equal")(away, find("reduce_min")(away)), "int64")
-        return _precision(c)[find("argmax")(find("cumsum")(nearest), output_type="int32")]
+        # The recall falls as the threshold rises: as many thresholds as reach it come first.
+        last = find("reduce_sum")(find("cast")(_recall(c) >= target_recall, "int32")) - 1
+        right, wrong = c["tp"][last], c["fp"][last]
+        return (right + _EPSILON) / (right + wrong + _EPSILON)
 
     return _at_best("precision_at_recall", labels, predictions, weights, num_thresholds, name, found)
 

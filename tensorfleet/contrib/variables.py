@@ -9,7 +9,8 @@ from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish
 from tensorfleet.arguments import function, like, signature_of
 from tensorfleet.contrib.arg_scope import add_arg_scope, given_to
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import (
     GraphKeys,
     add_to_collection,
@@ -173,6 +174,14 @@ def get_variable_full_name(var: Any) -> str:
     """A variable's name; for a part of one, the whole one's."""
     part = getattr(var, "_save_slice_info", None)
     return part.full_name if part is not None else var.op.name
+
+
+@export("contrib.framework.get_placeholders")
+def get_placeholders(graph: Graph) -> list[Tensor]:
+    """The placeholders of a graph, in the order they were made."""
+    if not isinstance(graph, Graph):
+        raise TypeError(f"Input graph needs to be a Graph: {graph}")
+    return [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
 
 
 @export("contrib.framework.get_variables_to_restore")

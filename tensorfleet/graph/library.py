@@ -7,7 +7,7 @@ declared output and a position within that.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensorfleet import dtypes
@@ -17,6 +17,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import attr_from_proto, attr_to_proto, guess_kind, node_def, versions
 from tensorfleet.graph.importing import extend_graph
 from tensorfleet.graph.operation import Operation, Tensor, arg_count
+from tensorfleet.shapes import TensorShape, as_shape
 
 # -- out ----------------------------------------------------------------------------------------------
 
@@ -70,20 +71,27 @@ def function_def(graph: FunctionGraph) -> Any:
         arguments[tensor] = name = re.sub(r"[^a-z0-9_]", "_", tensor._op.name.lower()).strip("_") + f"_{i}"
         proto.signature.input_arg.add(name=name, type=tensor.dtype.base_dtype.as_datatype_enum)
         proto.arg_attr[i].attr["_output_shapes"].list.shape.add().CopyFrom(tensor.shape.as_proto())
-    given = {t._op for t in arguments}
-    for op in graph._ops:
+    names = graph.told.get("output_names") or [f"output_{i}" for i in range(len(graph.outputs))]
+    add_body(proto, graph._ops, arguments, dict(zip(names, graph.outputs, strict=True)))
+    return proto
+
+
+def add_body(
+    proto: Any, operations: Iterable[Operation], arguments: dict[Tensor, str], results: dict[str, Tensor]
+) -> None:
+    """Adds to a `FunctionDef` what it computes, from tensors that are its arguments, and the names of its results."""
+    given = {tensor._op: name for tensor, name in arguments.items()}
+    for op in operations:
         if op not in given:
             node = node_def(op)
             del node.input[:]
             node.input.extend(_reference(t, arguments) for t in op._inputs)
-            node.input.extend(f"^{c.name}" for c in op._control_inputs)
+            node.input.extend(f"^{given.get(c, c.name)}" for c in op._control_inputs)
             proto.node_def.add().CopyFrom(node)
             proto.signature.is_stateful |= bool(op.spec.stateful)
-    names = graph.told.get("output_names") or [f"output_{i}" for i in range(len(graph.outputs))]
-    for name, tensor in zip(names, graph.outputs, strict=True):
+    for name, tensor in results.items():
         proto.signature.output_arg.add(name=name, type=tensor.dtype.base_dtype.as_datatype_enum)
         proto.ret[name] = _reference(tensor, arguments)
-    return proto
 
 
 def _reference(tensor: Tensor, arguments: dict[Tensor, str]) -> str:
@@ -101,11 +109,10 @@ def _reference(tensor: Tensor, arguments: dict[Tensor, str]) -> str:
 # -- in -----------------------------------------------------------------------------------------------
 
 
-def body_of(graph: Graph, proto: Any) -> FunctionGraph:
-    """The body that a `FunctionDef` describes."""
+def plain_nodes(proto: Any) -> Any:
+    """The nodes of a `FunctionDef` as a `GraphDef`, in which the arguments are missing."""
     from tensorfleet.protos import GraphDef
 
-    made = FunctionGraph(proto.signature.name, graph)
     nodes = {n.name: n for n in proto.node_def}
     plain = GraphDef(versions=versions())
     for node in proto.node_def:
@@ -113,12 +120,22 @@ def body_of(graph: Graph, proto: Any) -> FunctionGraph:
         copy.CopyFrom(node)
         del copy.input[:]
         copy.input.extend(_plain(text, nodes) for text in node.input)
+    return plain
+
+
+def body_of(graph: Graph, proto: Any, shapes: Sequence[Any] | None = None) -> FunctionGraph:
+    """The body that a `FunctionDef` describes; `shapes` are those of its arguments, if they are known otherwise."""
+    made = FunctionGraph(proto.signature.name, graph)
+    nodes, plain = {n.name: n for n in proto.node_def}, plain_nodes(proto)
     with made.as_default():
         mapping = {}
         for i, arg in enumerate(proto.signature.input_arg):
-            tensor = made.add_input(dtypes.as_dtype(arg.type), _shape_of(proto, i), arg.name)
-            mapping[f"{arg.name}:0"] = tensor
-        used = {text if ":" in text else f"{text}:0" for n in plain.node for text in n.input}
+            shape = _shape_of(proto, i) if shapes is None else as_shape(shapes[i])
+            tensor = made.add_input(dtypes.as_dtype(arg.type), shape, arg.name)
+            mapping[f"{arg.name}:0"] = mapping[f"^{arg.name}"] = tensor
+        used = {
+            text if text[0] == "^" or ":" in text else f"{text}:0" for n in plain.node for text in n.input
+        }
         extend_graph(made, plain, {k: v for k, v in mapping.items() if k in used})
         for arg in proto.signature.output_arg:
             text = _plain(proto.ret[arg.name], nodes)
@@ -128,8 +145,6 @@ def body_of(graph: Graph, proto: Any) -> FunctionGraph:
 
 
 def _shape_of(proto: Any, i: int) -> Any:
-    from tensorfleet.shapes import TensorShape
-
     if i in proto.arg_attr and "_output_shapes" in proto.arg_attr[i].attr:
         shapes = attr_from_proto(proto.arg_attr[i].attr["_output_shapes"])
         if shapes:

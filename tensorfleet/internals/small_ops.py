@@ -186,3 +186,20 @@ def add_leading_unit_dimensions(x: Any, num_dimensions: Any) -> Tensor:
 def batch_gather_nd(params: Any, indices: Any, batch_dims: int, name: str | None = None) -> Tensor:
     """`tf.gather_nd` of each element of a batch of any number of dimensions."""
     return find("gather_nd")(params, indices, name=name, batch_dims=batch_dims)
+
+
+@export("contrib.metrics.python.ops.metric_ops._next_array_size")
+def next_array_size(required_size: Any, growth_factor: float = 1.5) -> Tensor:
+    """The least power of a factor, rounded up, that is no less than a size: how far an array grows."""
+    steps = find("ceil")(
+        find("log")(find("cast")(required_size, "float32"))
+        / find("log")(find("cast")(growth_factor, "float32"))
+    )
+    return find("cast")(find("ceil")(find("pow")(find("cast")(growth_factor, "float32"), steps)), "int32")
+
+
+@export("contrib.metrics.python.ops.histogram_ops._strict_1d_cumsum")
+def running_sum(tensor: Any, len_tensor: int) -> Tensor:
+    """The sums of the first elements of a vector, for each of its first `len_tensor` ones."""
+    with name_scope("strict_1d_cumsum", values=[tensor]):
+        return find("cumsum")(tensor)[:len_tensor]

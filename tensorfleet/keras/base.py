@@ -238,7 +238,7 @@ def call_graph(outputs: Any) -> list[Call]:
 
 
 def _take_training(known: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """Whether a call is for training: as told, or as it is around the call; None where the learning phase decides.
+    """Whether a call is for training: as told, or as it is around the call; else None.
 
     A layer that does not ask for it is not told, but those inside of it are.
     """
@@ -247,7 +247,9 @@ def _take_training(known: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     told = kwargs.get("training")
     training = state.training_around() if told is None else told
     if "training" in known:
-        kwargs["training"] = state.learning_phase() if training is None else training
+        # None is left to the layer: most ask for the learning phase then, one of a user's may know better.
+        if training is not None:
+            kwargs["training"] = training
     elif not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values()):
         kwargs.pop("training", None)
     return training

@@ -10,7 +10,7 @@ from tensorfleet import nest
 from tensorfleet.api import find
 from tensorfleet.arguments import signature_of, taking
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.keras import getting
+from tensorfleet.keras import getting, state
 from tensorfleet.keras.base import Layer
 from tensorfleet.keras.serializing import CustomObjectScope
 from tensorfleet.layers.specs import known_bool
@@ -189,6 +189,7 @@ def masks(like: Tensor, rate: float, count: int, training: Any) -> list | None:
     """For each gate zeros and ones by chance, the ones scaled; None when nothing is dropped."""
     if not 0 < rate < 1:
         return None
+    training = state.decided(training)
     ones, known = find("ones_like")(like), known_bool(training)
     drop = find("nn.dropout")
 

@@ -140,7 +140,7 @@ class Model(Trained, Saved, Layer):
         self._set_inputs(inputs if isinstance(x, dict) or len(made) > 1 else made[0])
 
     def _set_inputs(self, inputs: Any) -> None:
-        outputs = self(inputs)
+        outputs = self(inputs, **_mode(self, state.learning_phase()))
         self._given, self._result = inputs, outputs
         self._shown_names = [f"output_{i + 1}" for i in range(len(nest.flatten(outputs)))]
 

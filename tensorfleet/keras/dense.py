@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
-from tensorfleet.arguments import REQUIRED, like, taking, with_defaults
+from tensorfleet.arguments import REQUIRED, like, taking
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.keras import getting, state
 from tensorfleet.keras.base import Layer
@@ -60,7 +60,10 @@ class Dropout(Layer, core.Dropout):
     _passes_masks = True
 
     __init__ = as_keras(core.Dropout, without=("name",), rate=REQUIRED)
-    call = with_defaults(core.Dropout.call, training=None)
+
+    def call(self, inputs: Any, training: Any = None) -> Tensor:  # type: ignore[override]
+        """Drops when `training`, which may be a tensor; by the learning phase when that is None."""
+        return core.Dropout.call(self, inputs, state.decided(training))
 
 
 class _Noise(Layer):
@@ -72,7 +75,8 @@ class _Noise(Layer):
         return inputs
 
     def call(self, inputs: Any, training: Any = None) -> Tensor:  # type: ignore[override]
-        """Does it when `training`, which may be a tensor."""
+        """Does it when `training`, which may be a tensor; by the learning phase when that is None."""
+        training = state.decided(training)
         known = known_bool(training)
         if known is None:
             return cond(training, lambda: self._trained(inputs), lambda: find("identity")(inputs))

@@ -145,7 +145,10 @@ class BatchNormalization(Layer, normalization.BatchNormalization):
         moving_mean_initializer="zeros",
         moving_variance_initializer="ones",
     )
-    call = with_defaults(normalization.BatchNormalization.call, training=None)
+
+    def call(self, inputs: Any, training: Any = None) -> Tensor:  # type: ignore[override]
+        """Normalizes with the statistics of the batch when `training`; by the learning phase when that is None."""
+        return normalization.BatchNormalization.call(self, inputs, state.decided(training))
 
 
 def _pooling(name: str, base: type, size: Any, data_format: str | None, what: str) -> type:

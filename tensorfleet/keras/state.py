@@ -62,6 +62,11 @@ def learning_phase() -> Any:
     return phase
 
 
+def decided(training: Any) -> Any:
+    """What a layer was told of training; the learning phase when it was told nothing."""
+    return learning_phase() if training is None else training
+
+
 def set_learning_phase(value: int) -> None:
     """Layers made from now on train (1), or do not (0)."""
     if value not in (0, 1):

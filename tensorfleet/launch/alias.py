@@ -194,6 +194,12 @@ class _Loader(Loader):
         self._spec = module.__spec__
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
+        # Python puts a module that it loads into the package around it, in place of a function of the same name. Those
+        # that have one are there before anyone asks.
+        for name, value in vars(self._module).items():
+            hidden = sys.modules.get(f"{self._module.__name__}.{name}")
+            if hidden is not None and not isinstance(value, ModuleType):
+                sys.modules.setdefault(f"{spec.name}.{name}", hidden)
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:

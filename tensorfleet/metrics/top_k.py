@@ -201,6 +201,10 @@ def average_precision_at_top_k(
 
 def _average_precision(labels: Tensor, predictions: Tensor) -> Tensor:
     with name_scope("average_precision"):
+        if predictions.shape.ndims == 0:
+            raise ValueError("The rank of predictions_idx must be at least 1.")
+        if predictions.shape.ndims is not None and predictions.shape[-1].value is None:
+            raise ValueError("The last dimension of predictions_idx must be set.")
         k = cast(shape(predictions)[-1], dtypes.int64)
         relevant = cast(_hits(labels, predictions), dtypes.float64)
         ranks = cast(range_(to_tensor(1, dtypes.int64), k + 1), dtypes.float64)

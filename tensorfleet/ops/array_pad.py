@@ -228,7 +228,7 @@ def pad(
 def _keep_known_sizes(made: Tensor) -> None:
     """Where only some paddings are known, the others' dimensions alone stay open."""
     source, paddings = made.op._inputs[0].shape, made.op._inputs[1]
-    if source._d is not None and paddings.op.type == "Pack":
+    if source._d is not None and paddings.op.type == "Pack" and paddings.op._attrs["axis"] == 0:
         rows = [constant_value(t) for t in paddings.op._inputs]
         dims = [
             None if row is None or d is None else d + int(row.sum())

@@ -13,8 +13,11 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array_build import range_
+from tensorfleet.ops.array_shape import shape
 from tensorfleet.ops.control_flow import cond
 from tensorfleet.ops.functional import map_fn
+from tensorfleet.ops.gather import gather
 
 
 def _numbered(branch_fns: Any) -> list[tuple[int, Callable]]:
@@ -75,6 +78,12 @@ def _either(index: Any, number: int, fn: Callable, otherwise: Callable) -> Calla
 def vectorized_map(fn: Callable, elems: Any) -> Any:
     """`fn` of each row of the elements, stacked."""
     rows = nest.map_structure(to_tensor, elems)
-    one = nest.map_structure(lambda x: x[0], rows)
-    kinds = nest.map_structure(lambda x: x.dtype.base_dtype, fn(one))
-    return map_fn(fn, rows, dtype=kinds)
+
+    def of_row(i: Any) -> Any:
+        # Rows are gathered in the loop, so that `fn` can take gradients of what they were computed from.
+        return fn(nest.map_structure(lambda x: gather(x, i), rows))
+
+    kinds = nest.map_structure(lambda x: x.dtype.base_dtype, of_row(0))
+    first = nest.flatten(rows)[0]
+    count = first.shape[0].value if first.shape.ndims else None
+    return map_fn(of_row, range_(shape(first)[0] if count is None else count), dtype=kinds)

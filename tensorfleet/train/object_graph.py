@@ -108,9 +108,9 @@ def children_of(node: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(node, Variable):
         return
     if isinstance(node, (list, tuple)):
-        yield from ((str(i), item) for i, item in enumerate(node) if _is_held(item))
+        yield from ((str(i), item) for i, item in enumerate(node) if is_held(item))
     elif isinstance(node, dict):
-        yield from ((str(key), item) for key, item in node.items() if _is_held(item))
+        yield from ((str(key), item) for key, item in node.items() if is_held(item))
     elif hasattr(node, "_checkpoint_dependencies"):
         yield from node._checkpoint_dependencies()
     else:
@@ -124,20 +124,21 @@ def attributes(node: Any) -> Iterator[tuple[str, Any]]:
     by another name, and tell by `_untracked` what that is.
     """
     made = getattr(node, "_named_weights", {})
-    held = {name: value for name, value in made.items() if _is_held(value)}
+    held = {name: value for name, value in made.items() if is_held(value)}
     untracked = getattr(type(node), "_untracked", ())
     is_ours = type(node).__module__.partition(".")[0] == __package__.partition(".")[0]
     for name, value in vars(node).items():
-        if not (name.startswith("_") and is_ours) and name not in untracked and _is_held(value):
+        if not (name.startswith("_") and is_ours) and name not in untracked and is_held(value):
             held[name] = value
     yield from held.items()
 
 
-def _is_held(value: Any) -> bool:
+def is_held(value: Any) -> bool:
+    """Whether something is, or has in it, what a checkpoint of objects saves."""
     if isinstance(value, (list, tuple)):
-        return any(_is_held(item) for item in value)
+        return any(is_held(item) for item in value)
     if isinstance(value, dict):
-        return any(_is_held(item) for item in value.values())
+        return any(is_held(item) for item in value.values())
     return (
         isinstance(value, (Variable, Optimizer))
         or getattr(type(value), "_is_tracked", False)

@@ -201,14 +201,6 @@ def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
     return read_data_sets(train_dir)
 
 
-@export("contrib.learn.datasets.load_dataset", "contrib.learn.python.learn.datasets.load_dataset")
-def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = False) -> Datasets:
-    """The set of a name: "mnist" is the one that is here."""
-    if name != "mnist":
-        raise ValueError(f"Name of dataset is not found: {name}. TensorFleet comes with mnist.")
-    return load_mnist()
-
-
 @export("keras.datasets.mnist.load_data", "python.keras.datasets.mnist.load_data")
 def load_data(path: str = "mnist.npz") -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """`(x_train, y_train), (x_test, y_test)` from a file here or in ~/.keras/datasets, else the digits of TensorFleet."""

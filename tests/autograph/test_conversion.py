@@ -173,7 +173,7 @@ def test_pythons_own_functions_take_tensors():
 
 def test_printing_and_asserting_happen_with_the_step(capfd):
     def told(x):
-        print("value", x)
+        print("value", x, str, x.dtype)
         assert x > 0, "not positive"
         return x
 
@@ -183,7 +183,7 @@ def test_printing_and_asserting_happen_with_the_step(capfd):
     assert "value" not in capfd.readouterr().out
     with tf.Session() as sess:
         assert sess.run(y, {x: 3}) == 3
-        assert "value 3" in capfd.readouterr().out
+        assert "value 3 <class 'str'> <dtype: 'int32'>" in capfd.readouterr().out
         with pytest.raises(tf.errors.InvalidArgumentError, match="not positive"):
             sess.run(y, {x: -3})
 

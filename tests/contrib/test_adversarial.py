@@ -92,6 +92,7 @@ def test_an_adversarial_loss_beside_another_by_the_ratio_of_gradients(session):
     main, other = 3.0 * x, 5.0 * x
     ratio = G.losses.wargs.combine_adversarial_loss(main, other, gradient_ratio=2.0, variables=[x])
     weight = G.losses.wargs.combine_adversarial_loss(main, other, weight_factor=0.1, variables=[x])
+    assert G.losses.wargs.combine_adversarial_loss(main, other, gradient_ratio=0.0, variables=[x]) is main
     session.run(tf.global_variables_initializer())
     np.testing.assert_allclose(session.run([ratio, weight]), [6 + 10 * 3 / 5 / 2, 7], rtol=1e-5)
     with pytest.raises(ValueError, match="cannot both be specified"):

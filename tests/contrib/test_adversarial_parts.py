@@ -166,3 +166,10 @@ def test_models_are_summarized(session):
 def test_images_are_prepared_for_a_classifier(session):
     made = session.run(E.preprocess_image(np.full([10, 10, 3], 255, np.uint8), 4, 4))
     np.testing.assert_allclose(made, np.full([4, 4, 3], 127 / 128))
+
+
+def test_a_pool_takes_values_of_any_size(session):
+    x = tf.placeholder(tf.float32)
+    pooled = F.tensor_pool(x, pool_size=2)
+    for i in range(6):
+        assert session.run(pooled, {x: np.ones([i + 1, 3])}).shape[1] == 3

@@ -1,5 +1,7 @@
 """Parts of `tf.contrib`, and names from before 1.0, that are other modules' in another place."""
 
+import importlib
+
 import pytest
 
 import tensorfleet as tf
@@ -84,3 +86,19 @@ def test_parts_are_found_where_their_own_tests_import_them(inside, name, public)
         return getattr(place, name)
 
     assert at(inside) is at(public)
+
+
+@pytest.mark.parametrize(
+    ("inner", "public", "name"),
+    [
+        ("crf.python.ops.crf", "crf", "crf_decode"),
+        ("integrate.python.ops.odes", "integrate", "odeint"),
+        ("resampler.python.ops.resampler_ops", "resampler", "resampler"),
+        ("bayesflow.python.ops.monte_carlo_impl", "bayesflow.monte_carlo", "expectation"),
+        ("copy_graph.python.util.copy_elements", "copy_graph", "copy_op_to_graph"),
+        ("predictor.predictor_factories", "predictor", "from_saved_model"),
+    ],
+)
+def test_names_of_a_part_are_found_in_the_modules_inside_of_it(inner, public, name):
+    home = importlib.import_module(f"tensorfleet.contrib.{inner}")
+    assert getattr(home, name) is getattr(importlib.import_module(f"tensorfleet.contrib.{public}"), name)

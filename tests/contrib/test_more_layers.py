@@ -93,9 +93,9 @@ def test_groups_of_channels_are_normalized_together(near_zero):
     np.testing.assert_allclose(grouped.std((1, 2, 4)), np.ones((2, 2)), atol=1e-3)
 
 
-def test_groups_are_found_in_front_and_of_unknown_sizes():
+def test_groups_are_found_in_front_and_in_any_number_of_examples():
     x = drawn(2, 6, 4, 5)
-    p = tf.placeholder(tf.float32, [None, 6, None, None])
+    p = tf.placeholder(tf.float32, [None, 6, 4, 5])
     y = layers.group_norm(p, groups=3, channels_axis=1, reduction_axes=[2, 3], center=False)
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
@@ -111,13 +111,52 @@ def test_groups_are_found_in_front_and_of_unknown_sizes():
         ({"groups": 4}, "commensurate"),
         ({"channels_axis": 5, "groups": 2}, "Axis is out of bounds"),
         ({"channels_axis": -2, "groups": 2}, "mutually exclusive"),
-        ({"reduction_axes": [5], "groups": 2}, "in bounds"),
-        ({"reduction_axes": [0], "groups": 2}, "axis of examples"),
+        ({"reduction_axes": [5], "groups": 2}, "Axis is out of bounds"),
     ],
 )
 def test_groups_that_do_not_fit_are_refused(options, text):
     with pytest.raises(ValueError, match=text):
         layers.group_norm(drawn(2, 4, 6, 6), **options)
+
+
+def test_groups_of_unknown_sizes_are_refused():
+    with pytest.raises(ValueError, match="undefined dimensions 2"):
+        layers.group_norm(tf.placeholder(tf.float32, [1, 32, None, 4]))
+    with pytest.raises(ValueError, match="undefined channel dimension"):
+        layers.group_norm(tf.placeholder(tf.float32, [1, 32, 4, None]))
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout", "text"),
+    [((1, 2), "channels_last", "rank 3 to 5"), ((1, 2, 3), "NHWC", "data_format")],
+)
+def test_divisive_normalization_refuses_what_is_no_picture(shape, layout, text):
+    with pytest.raises(ValueError, match=text):
+        layers.gdn(tf.zeros(shape), data_format=layout)
+
+
+def test_an_axis_of_layer_norm_is_one_of_the_inputs():
+    with pytest.raises(ValueError, match=r"must be < rank\(inputs\)"):
+        layers.layer_norm(tf.zeros([2, 3]), begin_norm_axis=2)
+
+
+def test_names_of_operations_are_those_of_before():
+    assert layers.instance_norm(drawn(2, 4, 4, 3)).op.name == "InstanceNorm/instancenorm/add_1"
+    assert layers.max_pool3d(drawn(2, 3, 4, 4, 4), 2, data_format="NCDHW").op.name == "MaxPool3D/transpose_1"
+    assert layers.l1_l2_regularizer(0.0, 1.0)(tf.ones([2])).op.name == "l1_l2_regularizer"
+    assert layers.summarize_tensor(tf.constant(1.0, name="one")).op.name == "one_summary"
+
+
+def test_channels_filtered_by_themselves_have_a_bias_each_wherever_they_are():
+    x = tf.zeros([4, 3, 10, 12])
+    y = layers.separable_conv2d(x, None, 3, depth_multiplier=2, padding="VALID", data_format="NCHW")
+    assert y.shape.as_list() == [4, 6, 8, 10]
+
+
+def test_updates_of_batch_norm_are_tensors_in_a_collection_of_ones_own():
+    layers.batch_norm(drawn(5, 3, 3, 3), updates_collections="mine")
+    names = [update.op.name for update in tf.get_collection("mine")]
+    assert names == ["BatchNorm/AssignMovingAvg", "BatchNorm/AssignMovingAvg_1"]
 
 
 @pytest.mark.parametrize("inverse", [False, True])
@@ -164,9 +203,10 @@ def test_the_place_of_the_largest_value_is_found_between_minus_one_and_one():
     found, first = values(
         layers.spatial_softmax(x), layers.spatial_softmax(x.transpose(0, 3, 1, 2), 1.0, data_format="NCHW")
     )
-    np.testing.assert_allclose(found, [[-1.0, 1.0, 0.0, 0.0]], atol=1e-5)
+    np.testing.assert_allclose(found, [[1.0, -1.0, 0.0, 0.0]], atol=1e-5)
     np.testing.assert_allclose(first, found, atol=1e-5)
-    assert [v.op.name for v in tf.global_variables()] == ["spatial_softmax/temperature"]
+    names = [v.op.name for v in tf.global_variables()]
+    assert names == ["spatial_softmax/temperature", "spatial_softmax_1/temperature"]
 
 
 def test_early_fully_connected_layers():

@@ -127,3 +127,31 @@ def test_volumes_are_enlarged():
 def test_a_layer_with_elu():
     made = run(layers.elu(tf.constant(X[0]), 200))
     assert -1 < made.min() < 0
+
+
+def test_a_function_that_is_computed_again_may_know_it():
+    told = []
+
+    @layers.recompute_grad(tupleize_grads=True)
+    def layer(x, is_recomputing=False):
+        told.append(is_recomputing)
+        return tf.layers.dense(x, 2)
+
+    x = tf.ones([2, 4])
+    tf.gradients(layer(x), x)
+    assert told == [False, True]
+
+
+def test_a_function_that_is_computed_again_has_no_tensors_from_around_it():
+    around = tf.ones([2])
+    with pytest.raises(ValueError, match="closes over"):
+        layers.recompute_grad(lambda x: x * around)
+
+
+def test_a_function_with_variables_is_computed_again_once_in_a_scope():
+    layer = layers.recompute_grad(lambda x: tf.layers.dense(x, 2))
+    x = tf.ones([2, 4])
+    with tf.variable_scope("same"):
+        both = layer(x) + layer(x)
+    with pytest.raises(ValueError, match="called twice in the same enclosing scope"):
+        tf.gradients(both, x)

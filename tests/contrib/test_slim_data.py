@@ -135,3 +135,30 @@ def test_a_sparse_item_has_its_shape_from_the_values_when_none_is_given(session)
     found = session.run(labels)
     assert found.indices.tolist() == [[1], [2], [5]] and found.values.tolist() == [0.5, 1.5, 2.5]
     assert found.dense_shape.tolist() == [3]
+
+
+def test_another_handler_is_asked_where_the_first_finds_nothing(session):
+    D = tf.contrib.slim.tfexample_decoder
+    handler = D.BackupHandler(D.Tensor("a"), D.Tensor("b"))
+    assert handler.keys == ["a", "b"]
+    full, empty = tf.constant([1, 2]), tf.constant([], tf.int32)
+    items = [handler.tensors_to_item({"a": first, "b": full + 1}) for first in (full, empty)]
+    assert [v.tolist() for v in session.run(items)] == [[1, 2], [2, 3]]
+    with pytest.raises(ValueError, match="Backup handler is of type"):
+        D.BackupHandler(D.Tensor("a"), "b")
+
+
+def test_several_records_are_read_at_once(session, tmp_path):
+    with tf.python_io.TFRecordWriter(str(tmp_path / "records")) as writer:
+        for record in (b"a", b"b", b"c"):
+            writer.write(record)
+    files = tf.train.string_input_producer([str(tmp_path / "records")], num_epochs=1, shuffle=False)
+    queue = tf.FIFOQueue(8, [tf.string, tf.string], shapes=[[], []])
+    reader = tf.contrib.slim.parallel_reader.ParallelReader(tf.TFRecordReader, queue, num_readers=1)
+    _, values = reader.read_up_to(files, 5)
+    session.run(tf.local_variables_initializer())
+    coord = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(session, coord)
+    assert session.run(values).tolist() == [b"a", b"b", b"c"]
+    coord.request_stop()
+    coord.join(threads)

@@ -109,7 +109,7 @@ def test_metrics_go_into_collections():
 
 
 def test_average_precision_of_classes_that_are_ranked_already():
-    ranked = tf.placeholder(tf.int64, [None, None])
+    ranked = tf.placeholder(tf.int64, [None, 2])
     value, update = tf.contrib.metrics.streaming_sparse_average_precision_at_top_k(
         ranked, tf.constant([[1], [1]], tf.int64), metrics_collections="values"
     )
@@ -117,8 +117,12 @@ def test_average_precision_of_classes_that_are_ranked_already():
     with tf.Session() as sess:
         sess.run(tf.local_variables_initializer())
         assert sess.run(update, {ranked: [[0, 1], [2, 3]]}) == 0.25  # found at rank 2, and not at all
-        assert sess.run(update, {ranked: [[1, 0, 2], [1, 0, 2]]}) == 0.625
+        assert sess.run(update, {ranked: [[1, 0], [1, 0]]}) == 0.625
         assert sess.run(value) == 0.625
+    with pytest.raises(ValueError, match="last dimension of predictions_idx must be set"):
+        tf.contrib.metrics.streaming_sparse_average_precision_at_top_k(
+            tf.placeholder(tf.int64, [2, None]), tf.constant([[1], [1]], tf.int64)
+        )
 
 
 def test_values_are_concatenated_along_an_axis_that_they_have():
@@ -127,3 +131,37 @@ def test_values_are_concatenated_along_an_axis_that_they_have():
     for axis in (-3, 2):
         with pytest.raises(ValueError, match=r"not in \[0, 2\)"):
             metrics.streaming_concat(tf.zeros([2, 3]), axis=axis)
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda x, y: metrics.streaming_true_positives_at_thresholds(x, y, [0.5]), ["true_positives"]),
+        (
+            lambda x, y: metrics.streaming_false_negative_rate_at_thresholds(x, y, [0.5]),
+            [f"false_negative_rate_at_thresholds/{name}" for name in ("false_negatives", "true_positives")],
+        ),
+        (
+            lambda x, y: metrics.cohen_kappa(y, tf.cast(x, tf.int32), 2),
+            [f"cohen_kappa/{name}" for name in ("po", "pe_row", "pe_col")],
+        ),
+        (
+            lambda x, y: metrics.f1_score(y, x),
+            ["f1/true_positives", "f1/false_positives", "f1/false_negatives"],
+        ),
+        (
+            lambda x, y: metrics.precision_recall_at_equal_thresholds(tf.cast(y, tf.bool), x, name="foo"),
+            ["foo/variables/tp_buckets", "foo/variables/fp_buckets"],
+        ),
+    ],
+)
+def test_what_a_metric_keeps_has_its_names(make, expected):
+    make(tf.constant([0.0, 1.0]), tf.constant([0, 1]))
+    assert [v.op.name for v in tf.local_variables()] == expected
+
+
+def test_precision_is_taken_at_the_highest_threshold_with_the_wanted_recall(session):
+    scores, labels = tf.constant([0.0, 1.0, 1.0, 0.0]), tf.constant([1, 0, 0, 1])
+    value, update = metrics.precision_at_recall(labels, scores, target_recall=0.2)
+    session.run(tf.local_variables_initializer())
+    assert session.run(update) == session.run(value) == 0.5  # all wrong: where everything is called true

@@ -88,3 +88,11 @@ def test_zeros_for_a_variable_without_a_value(session, resource):
     assert session.run(v).tolist() == [0, 0]
     with pytest.raises(tf.errors.InvalidArgumentError, match="input is already initialized"):
         session.run(zeros)
+
+
+def test_placeholders_of_a_graph_are_found_in_order():
+    a, b = tf.placeholder(tf.float32, name="a"), tf.placeholder(tf.int32, name="b")
+    tf.cast(a, tf.int32) + b
+    assert tf.contrib.framework.get_placeholders(tf.get_default_graph()) == [a, b]
+    with pytest.raises(TypeError, match="needs to be a Graph"):
+        tf.contrib.framework.get_placeholders("graph")

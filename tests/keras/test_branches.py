@@ -17,7 +17,7 @@ class Positive(tf.keras.layers.Layer):
             outputs = inputs * 2.0 * self.scale
         else:
             outputs = inputs * self.scale
-        if training:
+        if tf.keras.backend.learning_phase() if training is None else training:
             outputs = outputs + 100.0
         return outputs
 

@@ -159,3 +159,14 @@ def test_a_graph_with_keras_layers_trains(session):
     for _ in range(50):
         session.run(train)
     assert session.run(loss) < before / 4
+
+
+def test_a_layer_of_ones_own_decides_what_it_does_when_nobody_says_whether_it_trains():
+    class Frozen(layers.BatchNormalization):
+        def call(self, inputs, training=None):
+            return super().call(inputs, training=True if training is None else training)
+
+    x = np.random.RandomState(0).normal(5.0, 10.0, (1000, 4)).astype(np.float32)
+    model = tf.keras.Sequential([Frozen(input_shape=(4,), epsilon=1e-9)])
+    np.testing.assert_allclose(model.predict(x, batch_size=1000).mean(0), np.zeros(4), atol=1e-4)
+    np.testing.assert_allclose(model.predict(x, batch_size=1000).std(0), np.ones(4), atol=1e-4)

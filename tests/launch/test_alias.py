@@ -238,6 +238,9 @@ def test_a_package_may_show_a_function_by_the_name_of_its_module():
     from tensorflow.contrib.framework.python.ops.arg_scope import add_arg_scope
 
     assert arg_scope is tf.contrib.framework.arg_scope and add_arg_scope is tf.contrib.framework.add_arg_scope
+    from tensorflow.contrib.framework.python.ops import arg_scope as again
+
+    assert again is arg_scope
 
 
 @pytest.mark.parametrize("kind", ["spawn", "forkserver"])

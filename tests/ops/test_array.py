@@ -470,3 +470,11 @@ def test_what_is_rolled_and_how_far_has_the_right_rank():
         ):
             with pytest.raises(tf.errors.InvalidArgumentError, match=words):
                 sess.run(rolled, dict(zip((x, shift, axis), given, strict=True)))
+
+
+def test_paddings_that_are_stacked_by_columns_are_no_rows():
+    rows = tf.placeholder(tf.float32, [None, 4])[:2]
+    more = tf.stack([tf.zeros([2], tf.int32), [4 - tf.shape(rows)[0], 0]], axis=1)
+    padded = tf.pad(tf.zeros([2, 4]) + rows[0], more)
+    assert padded.shape.ndims == 2
+    padded.set_shape([4, 4])

@@ -49,3 +49,11 @@ def test_branches_are_numbered_without_gaps_and_chosen_by_a_tensor():
         tf.switch_case(1, [zero, zero])
     with pytest.raises(TypeError, match="branch_index must an integer Tensor"):
         tf.switch_case(tf.constant(1.0), [zero, zero])
+
+
+def test_gradients_of_each_row_are_taken_with_respect_to_what_all_rows_come_from(session):
+    weights = tf.Variable([1.0, 2.0])
+    losses = tf.reduce_sum(tf.constant([[1.0, 0.0], [3.0, 4.0], [0.0, 5.0]]) * weights, 1)
+    found = tf.vectorized_map(lambda loss: tf.gradients(loss, weights)[0], losses)
+    session.run(tf.global_variables_initializer())
+    assert session.run(found).tolist() == [[1.0, 0.0], [3.0, 4.0], [0.0, 5.0]]

@@ -142,5 +142,5 @@ def test_a_dataset_by_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = tf.contrib.learn.datasets.load_dataset("mnist")
     assert found.train.images.shape[1] == 784
-    with pytest.raises(ValueError, match="Name of dataset is not found: iris"):
-        tf.contrib.learn.datasets.load_dataset("iris")
+    with pytest.raises(ValueError, match="Name of dataset is not found: boston"):
+        tf.contrib.learn.datasets.load_dataset("boston")

@@ -78,7 +78,12 @@ def tensor_pool(
                 put = queue.enqueue(given)
             with control_dependencies([put]):
                 early = find("random_uniform")([]) < pooling_probability
-                return [find("where")(early, a, b) for a, b in zip(taken, given, strict=True)]
+                chosen = find("cond")(
+                    early,
+                    lambda: [find("identity")(v) for v in taken],
+                    lambda: [find("identity")(v) for v in given],
+                )
+            return list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]
 
         found = find("cond")(queue.size() < size, fill, exchange)
         found = found if isinstance(found, (list, tuple)) else [found]

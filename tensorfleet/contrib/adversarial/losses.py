@@ -380,9 +380,10 @@ def combine_adversarial_loss(
             main, other = (_norm(find("gradients")(x, variables)) for x in (main_loss, adversarial_loss))
             _told(gradient_summaries, "main_loss_gradients", main)
             _told(gradient_summaries, "adversarial_loss_gradients", other)
+        told = gradient_ratio if weight_factor is None else weight_factor
+        if not isinstance(told, Tensor) and told == 0:
+            return main_loss
         if weight_factor is not None:
-            if not isinstance(weight_factor, Tensor) and weight_factor == 0:
-                return main_loss
             return (
                 main_loss
                 + find("stop_gradient")(to_tensor(weight_factor, main_loss.dtype)) * adversarial_loss

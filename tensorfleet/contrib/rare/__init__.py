@@ -81,6 +81,7 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
         "KernelLinearClassifier RandomFourierFeatureMapper sparse_multiclass_hinge_loss",
     ),
     ("running", "contrib.distribute", "Monitor"),
+    ("tracking", "contrib.checkpoint", "UniqueNameTracker"),
     (
         "constrained",
         "contrib.constrained_optimization",

@@ -11,7 +11,7 @@ from tensorfleet.api import find
 from tensorfleet.contrib.streaming import streaming_concat
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.scopes import GraphKeys, add_to_collections, control_dependencies
+from tensorfleet.graph.scopes import GraphKeys, add_to_collections, control_dependencies, name_scope
 from tensorfleet.metrics.base import fitted, metric_variable
 from tensorfleet.metrics.thresholds import _EPSILON, KINDS, _evenly, counts_at_thresholds
 from tensorfleet.ops.basic import group
@@ -87,14 +87,14 @@ def streaming_dynamic_auc(
         labels, predictions = to_tensor(labels), to_tensor(predictions)
         labels.shape.assert_is_compatible_with(predictions.shape)
         scores, truth = _flat(predictions, dtypes.float64), _flat(labels, dtypes.int64)
-        shares = find("ones_like")(scores) if weights is None else _flat(weights, dtypes.float64)
+        given = {"labels": truth, "preds": scores}
+        if weights is not None:
+            given["weights"] = _flat(weights, dtypes.float64)
         with control_dependencies(_zero_or_one(truth)):
-            kept = [
-                streaming_concat(values, name=f"concat_{label}")
-                for values, label in ((truth, "labels"), (scores, "preds"), (shares, "weights"))
-            ]
-        (seen_labels, _), (seen_scores, _), (seen_weights, _) = kept
-        area = _exact_area(seen_labels, seen_scores, seen_weights, curve)
+            kept = [streaming_concat(values, name=f"concat_{label}") for label, values in given.items()]
+        seen_labels, seen_scores, *rest = (value for value, _ in kept)
+        shares = rest[0] if rest else find("ones_like")(seen_scores)
+        area = _exact_area(seen_labels, seen_scores, shares, curve)
         update = group(*(change for _, change in kept))
         return _kept(area, update, metrics_collections, updates_collections)
 
@@ -223,9 +223,11 @@ def precision_recall_at_equal_thresholds(
         kind = dtypes.float64
         truth, share = find("cast")(y, kind), find("cast")(w, kind)
         buckets = _flat(find("floor")(p * (count - 1)), dtypes.int32)
+        with name_scope("variables"):
+            kept = [metric_variable([count], kind, f"{label}_buckets") for label in ("tp", "fp")]
         sums, updates = [], []
-        for label, values in (("tp", truth * share), ("fp", (1.0 - truth) * share)):
-            variable = metric_variable([count], kind, f"{label}_buckets")
+        parts = zip(("tp", "fp"), (truth * share, (1.0 - truth) * share), kept, strict=True)
+        for label, values, variable in parts:
             locking = True if use_locking is None else use_locking
             updates.append(
                 find("scatter_add")(variable, buckets, find("reshape")(values, [-1]), use_locking=locking)
@@ -235,8 +237,8 @@ def precision_recall_at_equal_thresholds(
         tn, fn = fp[0] - fp, tp[0] - tp
         precision, recall = (tp / find("maximum")(tp + x, to_tensor(_EPSILON, kind)) for x in (fp, fn))
         cuts = find("linspace")(0.0, 1.0, count)
-        parts = (tp, fp, tn, fn, precision, recall, cuts)
-        return PrecisionRecallData(*(find("cast")(x, p.dtype) for x in parts)), group(*updates)
+        found = (tp, fp, tn, fn, precision, recall, cuts)
+        return PrecisionRecallData(*(find("cast")(x, p.dtype) for x in found)), group(*updates)
 
 
 def auc_using_histogram(

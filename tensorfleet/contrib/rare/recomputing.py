@@ -7,13 +7,16 @@ its outputs (`rev_block`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tensorfleet.api import find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies
 from tensorfleet.layers.base import Layer
+from tensorfleet.variables.base import Variable
 from tensorfleet.variables.scope import get_variable_scope, variable_scope
 
 _DEFAULT = "__rev_block_lib_default"
@@ -30,11 +33,18 @@ def _gradients(outputs: Any, sources: list, grads: list) -> list[Tensor]:
     return [find("zeros_like")(s) if g is None else find("convert_to_tensor")(g) for g, s in pairs]
 
 
-def recompute_grad(fn: Callable, use_data_dep: Any = _DEFAULT, tupleize_grads: bool = False) -> Callable:
-    """A function that computes the same as `fn`, and computes it again for its gradient.
+def recompute_grad(
+    fn: Callable | None = None, use_data_dep: Any = _DEFAULT, tupleize_grads: bool = False
+) -> Callable:
+    """A function that computes the same as `fn`, and computes it again for its gradient; decorates, with options or not.
 
-    `fn` takes tensors, and makes its variables with `tf.get_variable`.
+    `fn` takes tensors, and makes its variables with `tf.get_variable`. If it has an argument `is_recomputing`, that
+    tells it the second time from the first.
     """
+    if fn is None:
+        return functools.partial(recompute_grad, use_data_dep=use_data_dep, tupleize_grads=tupleize_grads)
+    _check_closure(fn)
+    told = "is_recomputing" in inspect.signature(fn).parameters
 
     @functools.wraps(fn)
     def recomputed(*args: Any) -> Any:
@@ -44,19 +54,65 @@ def recompute_grad(fn: Callable, use_data_dep: Any = _DEFAULT, tupleize_grads: b
 
         def compute(*inputs: Tensor) -> Any:
             def again(*grads: Tensor, variables: Any = ()) -> Any:
-                with control_dependencies(grads), variable_scope(scope, reuse=True, use_resource=True):
+                used: list = []
+                with (
+                    control_dependencies(grads),
+                    variable_scope(scope, reuse=True, use_resource=True, custom_getter=_noting(used)),
+                ):
                     fresh = [find("identity")(x) for x in inputs]
-                    made = _listed(fn(*fresh))
+                    made = _listed(fn(*fresh, **({"is_recomputing": True} if told else {})))
+                _check_same(variables, used)
                 found = _gradients(made, [*fresh, *variables], list(grads))
                 found = list(find("tuple")(found)) if tupleize_grads else found
                 return (found[: len(fresh)], found[len(fresh) :]) if variables else found
 
-            with variable_scope(scope, use_resource=True):
-                return fn(*inputs), again
+            with _with_resources(scope):
+                return fn(*inputs, **({"is_recomputing": False} if told else {})), again
 
         return find("custom_gradient")(compute)(*args)
 
     return recomputed
+
+
+def _check_closure(fn: Callable) -> None:
+    """What a function has from around it gets no gradient through it."""
+    for name, value in inspect.getclosurevars(fn).nonlocals.items():
+        if isinstance(value, (Tensor, Variable)):
+            raise ValueError(
+                f"fn decorated with @recompute_grad closes over Tensor {value.name} (local variable name: {name}). The "
+                "decorated fn must not close over Tensors or Variables because gradients will NOT be computed for them "
+                "through fn. To ensure correct gradients, make the Tensor an input to fn."
+            )
+
+
+def _noting(used: list) -> Callable:
+    """A getter of variables that keeps a list of them."""
+
+    def noting(getter: Callable, *args: Any, **kwargs: Any) -> Any:
+        used.append(getter(*args, **kwargs))
+        return used[-1]
+
+    return noting
+
+
+def _check_same(variables: Any, used: list) -> None:
+    missed = {v.name for v in variables} - {v.name for v in used}
+    if missed:
+        raise ValueError(
+            f"Computing a function again did not use its variables {sorted(missed)}. A function decorated with "
+            "@recompute_grad may not be called twice in the same enclosing scope: put each call into a variable scope."
+        )
+
+
+@contextmanager
+def _with_resources(scope: Any) -> Iterator[None]:
+    """Makes resource variables, which is what custom gradients are for, without entering the scope once more."""
+    before = scope.use_resource
+    scope.set_use_resource(True)
+    try:
+        yield
+    finally:
+        scope.set_use_resource(before)
 
 
 class RevBlock(Layer):

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
-from tensorfleet.contrib.slim import hinge_loss
+from tensorfleet.contrib.old_losses import hinge_loss
 from tensorfleet.estimator.learn_model import ProblemType
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
