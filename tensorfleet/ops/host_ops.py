@@ -336,19 +336,15 @@ def _row(value: Any, limit: int, depth: int) -> str:
     return _with_edges(value, limit, depth + 1)
 
 
-_ESCAPED = {chr(c): f"\\{c:03o}" for c in (*range(32), 127)} | {
-    "\n": r"\n",
-    "\r": r"\r",
-    "\t": r"\t",
-    '"': r"\"",
-    "'": r"\'",
-    "\\": r"\\",
-}
+_ESCAPED = str.maketrans(
+    {chr(c): f"\\{c:03o}" for c in (*range(32), 127)}
+    | {"\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "'": r"\'", "\\": r"\\"}
+)
 
 
 def _quote(text: bytes) -> str:
     """A string as C would write it, but with the bytes of other letters as they are."""
-    return '"' + text.decode(errors="surrogateescape").translate(str.maketrans(_ESCAPED)) + '"'
+    return '"' + text.decode(errors="surrogateescape").translate(_ESCAPED) + '"'
 
 
 # The streams of the log, and the letter in front of what is written there.
