@@ -8,6 +8,7 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeGuard
 
 from tensorfleet.launch.packages import home_of
 from tensorfleet.launch.python2 import parse
@@ -81,9 +82,18 @@ def flags_of(script: Path) -> dict[str, Flag]:
                 found.update({flag.name: flag for flag in defined_by(node)})
             elif isinstance(node, ast.For):
                 found.update({flag.name: flag for flag in _defined_in_turn(node)})
-            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
+            elif isinstance(node, ast.AugAssign) and _is_of_flags(node.target):
                 added[node.target.attr] = _number(node.value) or 0 if isinstance(node.op, ast.Add) else 0
     return {name: replace(flag, added=added.get(name.replace("-", "_"), 0)) for name, flag in found.items()}
+
+
+def _is_of_flags(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    """Whether an expression is `FLAGS.x` or `args.x`, not an attribute of an object that counts something."""
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and bool(re.search(r"flag|arg|opt|param|config", node.value.id, re.IGNORECASE))
+    )
 
 
 def roles(

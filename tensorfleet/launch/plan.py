@@ -98,9 +98,8 @@ class Wishes:
     environment: dict[str, str] = field(default_factory=dict)
     flag_names: dict[str, str] = field(default_factory=dict)
     python: str = sys.executable
-    counts: dict[str, int] = field(
-        default_factory=dict
-    )  # what tasks are told of how many there are, if not so
+    #: what tasks are told of how many there are, where that is another number than is started
+    counts: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
