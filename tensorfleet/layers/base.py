@@ -21,7 +21,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope, session_for
-from tensorfleet.layers.helpers import collect_new, depending, unique_name
+from tensorfleet.layers.helpers import collect_new, depending, in_keras_style, unique_name
 from tensorfleet.layers.nodes import Unconnected
 from tensorfleet.layers.specs import check_inputs, snake_case
 from tensorfleet.properties import readonly
@@ -47,6 +47,14 @@ def _of_graph(value: Any) -> bool:
     return isinstance(value, (Tensor, Operation, IndexedSlices, PartitionedVariable)) or hasattr(
         value, "_as_graph_element"
     )
+
+
+def _refuse(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} argument not allowed when keras style layers are enabled, but saw: {value}"
+            )
 
 
 @export("layers.Layer")
@@ -88,6 +96,9 @@ class Layer(Unconnected):
             self._base_name = snake_case(type(self).__name__)
             self._name = unique_name(self._base_name)
         scope = kwargs.get("_scope")
+        self._keras_style = in_keras_style()
+        if self._keras_style:
+            _refuse(scope=scope, reuse=self._reuse)
         if scope:
             with variable_scope(scope) as self._scope:
                 pass
@@ -392,7 +403,13 @@ class Layer(Unconnected):
         self._graph = graph
 
     def _set_scope(self, scope: Any = None) -> None:
+        if self._keras_style:
+            _refuse(scope=scope)
         if self._scope is not None:
+            return
+        if self._keras_style:
+            with name_scope(self.name) as own:  # no two are alike in a graph
+                self._scope = VariableScope(False, own.rstrip("/"), name_scope=own)
             return
         if self._reuse:
             with variable_scope(self._base_name if scope is None else scope) as self._scope:

@@ -48,13 +48,31 @@ def unique_name(base: str) -> str:
     return f"{base}_{counts[base]}"
 
 
+_keras_style = False
+
+
+def in_keras_style() -> bool:
+    """Whether layers that are made now have variables of their own, whatever the variable scope around them."""
+    return _keras_style
+
+
 @export("layers.experimental.keras_style_scope")
 @contextmanager
 def keras_style_scope() -> Iterator[None]:
-    """Accepted for old scripts; layers are always named by variable scopes here."""
-    yield
+    """Layers and cells made inside have variables of their own, as Keras's have: none is found by its name.
+
+    They cannot be told a `scope` or to `reuse` one.
+    """
+    global _keras_style
+    before, _keras_style = _keras_style, True
+    try:
+        yield
+    finally:
+        _keras_style = before
 
 
 @export("layers.experimental.set_keras_style")
 def set_keras_style() -> None:
-    """Accepted for old scripts; layers are always named by variable scopes here."""
+    """Lets all layers that are made from now on have variables of their own: `keras_style_scope` without an end."""
+    global _keras_style
+    _keras_style = True

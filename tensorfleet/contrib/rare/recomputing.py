@@ -33,16 +33,25 @@ def _gradients(outputs: Any, sources: list, grads: list) -> list[Tensor]:
     return [find("zeros_like")(s) if g is None else find("convert_to_tensor")(g) for g, s in pairs]
 
 
-def recompute_grad(
-    fn: Callable | None = None, use_data_dep: Any = _DEFAULT, tupleize_grads: bool = False
-) -> Callable:
+def _with_options(decorate: Callable) -> Callable:
+    """A decorator that is used as it is, or called with its options first."""
+
+    @functools.wraps(decorate)
+    def called(*args: Any, **options: Any) -> Callable:
+        if args or "fn" in options:
+            return decorate(*args, **options)
+        return functools.partial(decorate, **options)
+
+    return called
+
+
+@_with_options
+def recompute_grad(fn: Callable, use_data_dep: Any = _DEFAULT, tupleize_grads: bool = False) -> Callable:
     """A function that computes the same as `fn`, and computes it again for its gradient; decorates, with options or not.
 
     `fn` takes tensors, and makes its variables with `tf.get_variable`. If it has an argument `is_recomputing`, that
     tells it the second time from the first.
     """
-    if fn is None:
-        return functools.partial(recompute_grad, use_data_dep=use_data_dep, tupleize_grads=tupleize_grads)
     _check_closure(fn)
     told = "is_recomputing" in inspect.signature(fn).parameters
 
