@@ -62,9 +62,32 @@ def _bell(x: Tensor, height: float) -> Tensor:
     return constant_like(float(height), x) * apply("Exp", apply("Neg", apply("Square", x)))
 
 
+# Where x >= 0, erfc(x) * exp(x * x) is q times a polynomial of q = 1 / (1 + 0.4 * x): these were fitted to be off by no more
+# than 6e-8 of the result, and add up to 1. The highest power comes first.
+_ERFC_SLOPE = 0.4
+_ERFC = (
+    0.041613296,
+    -0.14208375,
+    0.08766122,
+    0.08372832,
+    0.08270629,
+    0.1921265,
+    0.20221424,
+    0.22639698,
+    0.22563696,
+)
+
+
 @unary("Erfc", "floating", examples=_REAL)
 def _erfc(xp: Any, x: Any) -> Any:
-    return _special(xp, "erfc", "erfc", x)
+    if is_numpy(xp) or x.dtype.itemsize > 4:
+        return _special(xp, "erfc", "erfc", x)
+    # XLA has three formulas, and computes all of them for each number.
+    single = x.astype(np.float32)
+    q = 1 / (1 + np.float32(_ERFC_SLOPE) * xp.abs(single))
+    series = functools.reduce(lambda sum_, c: sum_ * q + np.float32(c), _ERFC[1:], np.float32(_ERFC[0]))
+    right = series * q * xp.exp(-single * single)
+    return xp.where(single < 0, 2 - right, right).astype(x.dtype)
 
 
 @gradient("Erfc")
