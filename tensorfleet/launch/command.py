@@ -96,7 +96,13 @@ def run(
 
     `tensorfleet run --ps 1 --workers 2 train.py -- --train_steps 200`
     """
-    script = str(file_of(script) or script) if module else script
+    if module and (found := file_of(script)) is None:
+        path = script.replace(".", "/")
+        raise typer.BadParameter(
+            f"{script} is not a file here ({os.getcwd()}): {path}.py or {path}/__main__.py is looked for.",
+            param_hint="-m",
+        )
+    script = str(found) if module else script
     if not Path(script).is_file() and cluster is None:
         raise typer.BadParameter(f"{script} is not a file here ({os.getcwd()}).", param_hint="SCRIPT")
     given = list(arguments or [])
