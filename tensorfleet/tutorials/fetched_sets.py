@@ -104,7 +104,9 @@ def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
     path = os.path.join(work_directory, filename)
     if not os.path.exists(path):
         fetched, _ = urlretrieve_with_retry(source_url)
-        shutil.copy(fetched, path)
+        part = f"{path}.{os.getpid()}.part"  # one that is not whole must not be found next time
+        shutil.copy(fetched, part)
+        os.replace(part, path)
         print("Successfully downloaded", filename, os.path.getsize(path), "bytes.")
     return path
 
