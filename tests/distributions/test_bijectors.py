@@ -13,12 +13,6 @@ P = RANDOM.uniform(0.1, 0.9, [5]).astype(np.float64)
 LOWER = np.array([[2.0, 0.0, 0.0], [0.5, 1.5, 0.0], [-1.0, 0.3, 0.7]])
 
 
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with tf.Graph().as_default():
-        yield
-
-
 def as_float64(*values):
     return [np.asarray(v, np.float64) for v in values]
 

@@ -1,24 +1,13 @@
 """Corners of the distributions of `tf.contrib`: limits, other types, classes of one's own."""
 
 import numpy as np
-import pytest
 from scipy import stats
 
 import tensorfleet as tf
 from tests.support.sessions import run_initialized as run
 
 ds = tf.contrib.distributions
-A, B = np.array([1.5, 3.0, 0.7]), np.array([0.5, 2.0, 1.3])
-P = np.array([0.2, 0.5, 0.9])
-Z = np.array([0.3, 1.7, 4.0])
-COUNTS = np.array([0.0, 2.0, 3.0])
-
-
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with tf.Graph().as_default():
-        tf.set_random_seed(2)
-        yield
+SEED = 2
 
 
 def test_a_distribution_of_ones_own():

@@ -7,13 +7,7 @@ import tensorfleet as tf
 from tests.support.sessions import run_initialized as run
 
 ds = tf.distributions
-
-
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with tf.Graph().as_default():
-        tf.set_random_seed(1)
-        yield
+SEED = 1
 
 
 def test_samples_have_the_shape_asked_for_and_the_right_moments():

@@ -13,25 +13,26 @@ def _trial():
     return item.compiler
 
 
-def test_a_segment_that_xla_does_not_run_faster_goes_back_to_numpy():
+def _tried(runs, in_numpy, in_xla):
+    """The trial of a segment that took so long in its first runs, and then so long as a program."""
     trial = _trial()
-    for _ in range(10):
-        trial.timed(0.01)
+    for _ in range(runs):
+        trial.timed(in_numpy)
     assert trial.wanted()
     trial.programs["shapes"] = None
     while trial.on_trial:
-        trial.called(0.02)
+        trial.called(in_xla)
+    return trial
+
+
+def test_a_segment_that_xla_does_not_run_faster_goes_back_to_numpy():
+    trial = _tried(10, 0.01, 0.02)
     assert not trial.wanted()
 
 
 @pytest.mark.parametrize("faster", [True, False])
 def test_a_program_that_has_lost_is_tried_once_more(faster):
-    trial = _trial()
-    for _ in range(10):
-        trial.timed(0.01)
-    trial.programs["shapes"] = None
-    while trial.on_trial:
-        trial.called(0.02)
+    trial = _tried(10, 0.01, 0.02)
     while not trial.wanted():
         trial.timed(0.01)
     assert trial.on_trial
@@ -45,12 +46,7 @@ def test_a_program_that_has_lost_is_tried_once_more(faster):
 
 
 def test_a_program_that_was_far_slower_is_not_tried_again():
-    trial = _trial()
-    for _ in range(10):
-        trial.timed(0.01)
-    trial.programs["shapes"] = None
-    while trial.on_trial:
-        trial.called(0.2)
+    trial = _tried(10, 0.01, 0.2)
     for _ in range(1000):
         assert not trial.wanted()
         trial.timed(0.01)
@@ -58,12 +54,7 @@ def test_a_program_that_was_far_slower_is_not_tried_again():
 
 @pytest.mark.parametrize("seconds", [0.03, 0.08])
 def test_where_numpy_had_few_runs_it_gets_some_more_before_it_replaces_a_program(seconds):
-    trial = _trial()
-    trial.timed(0.03)
-    assert trial.wanted()
-    trial.programs["shapes"] = None
-    while trial.on_trial:
-        trial.called(0.05)
+    trial = _tried(1, 0.03, 0.05)
     for _ in range(6):
         assert not trial.wanted()
         trial.timed(seconds)
@@ -72,11 +63,7 @@ def test_where_numpy_had_few_runs_it_gets_some_more_before_it_replaces_a_program
 
 @pytest.mark.parametrize("seconds", [0.002, 0.02])
 def test_of_few_operations_one_slow_run_in_numpy_does_not_decide(seconds):
-    trial = _trial()
-    trial.timed(0.09)
-    trial.programs["shapes"] = None
-    while trial.on_trial:
-        trial.called(0.005)
+    trial = _tried(1, 0.09, 0.005)
     for _ in range(6):
         assert not trial.wanted()
         trial.timed(seconds)
@@ -96,12 +83,7 @@ def test_a_segment_that_xla_runs_faster_stays_compiled():
 
 @pytest.mark.parametrize("seconds", [0.004, 0.009])
 def test_a_program_that_won_narrowly_against_a_few_runs_has_to_win_again(seconds):
-    trial = _trial()
-    for _ in range(3):
-        trial.timed(0.008)
-    trial.programs["shapes"] = None
-    while trial.on_trial:
-        trial.called(0.005)
+    trial = _tried(3, 0.008, 0.005)
     for _ in range(6):
         assert not trial.wanted()
         trial.timed(seconds)
