@@ -21,6 +21,8 @@ _WORTH_SHARING = 12_000_000
 # small sums always in XLA's own loops.
 _LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 _PRODUCTS_ONLY = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
+# Where a result is this high, and neither side of its product is wider than that, Eigen is faster.
+_HIGH, _NARROW = 16_384, 128
 # Its convolutions, unlike XLA's own, use one thread each: they are for programs that have them in parts.
 _NO_CONVOLUTIONS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 _EVERYTHING = _NO_CONVOLUTIONS + ",LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
@@ -56,6 +58,9 @@ def compile_for_cpu(
     options = {_LIBRARY: _EVERYTHING if in_parts else _NO_CONVOLUTIONS}
     if small and not in_parts and not _has_large_product(traced.jaxpr, ("conv_general_dilated",)):
         options[_LIBRARY] = _PRODUCTS_ONLY if _has_avx512() else ""
+    elif _are_mostly_high(traced.jaxpr):
+        kinds = options[_LIBRARY].split(",")
+        options[_LIBRARY] = ",".join(kind for kind in kinds if kind != _PRODUCTS_ONLY)
     compiled = _compile(lowered, _has_barrier(traced.jaxpr), small, options)
     return None if in_parts and not _is_served(compiled.as_text()) else compiled, device
 
@@ -174,6 +179,26 @@ def _has_large_product(jaxpr: Any, kinds: tuple[str, ...] = _PRODUCTS) -> bool:
         or any(_has_large_product(inner, kinds) for inner in _inner(equation))
         for equation in jaxpr.eqns
     )
+
+
+def _are_mostly_high(jaxpr: Any) -> bool:
+    """Whether more multiplications of a program are in products that Eigen is faster at than in others."""
+    high, others = _heights(jaxpr)
+    return high > others
+
+
+def _heights(jaxpr: Any) -> tuple[int, int]:
+    """How many multiplications a program has in products that are high and narrow, and in others."""
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+    counts = [0, 0]
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            made, work = equation.outvars[0].aval, _multiplications(equation)
+            is_high = made.ndim == 2 and made.shape[0] >= _HIGH and made.shape[1] <= _NARROW
+            counts[not (is_high and work <= made.size * _NARROW)] += work
+        for inner in _inner(equation):
+            counts = [a + b for a, b in zip(counts, _heights(inner), strict=True)]
+    return counts[0], counts[1]
 
 
 def _has_barrier(jaxpr: Any) -> bool:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.runtime import xla_options
 from tensorfleet.runtime.devices import load_jax
 from tensorfleet.runtime.xla_options import waits_for_itself
 
@@ -55,3 +56,24 @@ def test_a_step_that_changes_a_large_variable_has_batches_of_matrices_too(sessio
         session.run(step, {x: BATCH})
     known = 20 * sum(np.linalg.inv(BATCH + i).sum() for i in range(3))
     np.testing.assert_allclose(session.run(table[:2, :2]), np.full([2, 2], known), rtol=1e-3)
+
+
+PRODUCTS = {
+    "high and narrow": ([(1 << 16, 32, 32)], True),
+    "as wide as long": ([(512, 512, 512)], False),
+    "long": ([(1 << 16, 512, 32)], False),
+    "more of the wide": ([(1 << 14, 16, 16), (512, 512, 512)], False),
+    "more of the high": ([(1 << 17, 64, 64), (64, 64, 64)], True),
+    "none": ([], False),
+}
+
+
+@pytest.mark.parametrize(("shapes", "known"), PRODUCTS.values(), ids=PRODUCTS)
+def test_a_program_of_high_and_narrow_products_is_not_the_librarys(shapes, known, monkeypatch):
+    jax, jnp = load_jax()
+    pairs = [(jnp.ones((m, k)), jnp.ones((k, n))) for m, k, n in shapes]
+    traced = jax.jit(lambda pairs: [a @ b for a, b in pairs]).trace(pairs)
+    asked = []
+    monkeypatch.setattr(xla_options, "_compile", lambda *given: asked.append(given[-1]))
+    xla_options.compile_for_cpu(jax, traced, 1 << 20, False)
+    assert ("DOT" not in asked[0][xla_options._LIBRARY]) is known
