@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.ops.openblas_library import libraries
 from tensorfleet.ops.side_by_side import in_parts
 
 _ALIGNMENT = 64
@@ -20,6 +21,8 @@ _WORTH_BLOCKS = 1 << 18  # bytes
 _WORTH_DIVIDING = 1 << 20  # bytes that one of several threads copies
 _PAGE, _HALF_LINE = 1 << 12, 32
 _FEWEST = 64  # elements before the last axis that are worth a call
+_MATRIX = 1 << 12  # elements of a matrix that OpenBLAS is called for
+_WORTH_TRANSPOSING_APART = 1 << 23  # bytes; less it transposes before another thread has begun
 _PIECES = 3  # one is being read, one is not given back yet (JAX does that at its next call), one is free
 _first_byte: Any = ctypes.c_char.from_buffer
 
@@ -127,6 +130,8 @@ def copied(array: np.ndarray) -> np.ndarray:
     if array.nbytes < _WORTH_BLOCKS or not lengths or array.dtype.hasobject:
         return np.array(array, order="C")
     made = np.empty(array.shape, array.dtype)
+    if array.nbytes < _WORTH_TRANSPOSING_APART and _transpose(made, array):
+        return made
     axis = lengths.index(max(lengths))
     count, target, source = lengths[axis], np.moveaxis(made, axis, 0), np.moveaxis(array, axis, 0)
     least = -(-_WORTH_DIVIDING * count // array.nbytes)
@@ -137,10 +142,13 @@ def copied(array: np.ndarray) -> np.ndarray:
 def _copy(target: np.ndarray, source: np.ndarray) -> None:
     """Copies an array.
 
-    Numbers that lie a page or more apart (those of a column, when a matrix is transposed) would drive each other out of
+    Where a dimension is moved behind the last, which lie side by side then, OpenBLAS transposes one matrix after another.
+    Otherwise, numbers that lie a page or more apart (those of a column, when a matrix is transposed) would drive each other out of
     the processor's cache before their neighbours are wanted: only as many of them as half a line of it holds are taken
     at a time.
     """
+    if _transpose(target, source):
+        return
     last = source.shape[-1]
     if abs(source.strides[-1]) < _PAGE or source.size < _FEWEST * last:
         np.copyto(target, source)
@@ -148,6 +156,49 @@ def _copy(target: np.ndarray, source: np.ndarray) -> None:
     block = max(1, _HALF_LINE // source.itemsize)
     for start in range(0, last, block):
         target[..., start : start + block] = source[..., start : start + block]
+
+
+def _transpose(target: np.ndarray, source: np.ndarray) -> bool:
+    """Copies an array by transposing matrices; returns whether it did, since there may be none, or only small ones."""
+    size = source.itemsize
+    library = next((one for one in libraries("numpy.libs") if one.can_transpose(source.dtype)), None)
+    if library is None or source.strides[-1] == size or not target.flags.writeable:
+        return False
+    shape, there, here = _merged(source.shape, target.strides, source.strides)
+    if len(shape) < 2 or there[-1] != size or size not in here:
+        return False
+    axis, last = here.index(size), len(shape) - 1
+    columns, rows, apart, beyond = shape[axis], shape[last], here[last], there[axis]
+    rest = [i for i in range(last) if i != axis]
+    if columns * rows < _MATRIX or any(step % size for step in (*here, *there)):
+        return False
+    if apart < columns * size or beyond < rows * size:
+        return False
+    read, written = (a.__array_interface__["data"][0] for a in (source, target))
+    for place in np.ndindex(*(shape[i] for i in rest)):
+        start = read + sum(p * here[i] for p, i in zip(place, rest, strict=True))
+        end = written + sum(p * there[i] for p, i in zip(place, rest, strict=True))
+        library.transpose(source.dtype, rows, columns, start, apart // size, end, beyond // size)
+    return True
+
+
+def _merged(shape: Sequence[int], *strides: Sequence[int]) -> list[list[int]]:
+    """A shape and the strides of arrays that have it, with dimensions as one that lie behind each other in all of them."""
+    lengths: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for axis, length in enumerate(shape):
+        own = [one[axis] for one in strides]
+        if length == 1:
+            continue
+        if lengths and all(s[-1] == o * length for s, o in zip(steps, own, strict=True)):
+            lengths[-1] *= length
+            for s, o in zip(steps, own, strict=True):
+                s[-1] = o
+            continue
+        lengths.append(length)
+        for s, o in zip(steps, own, strict=True):
+            s.append(o)
+    return [lengths, *steps]
 
 
 def _address(array: np.ndarray) -> int:

@@ -8,17 +8,17 @@ the user computes with numpy, as they would otherwise.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.ops.common import is_numpy
+from tensorfleet.ops.openblas_library import libraries
 from tensorfleet.ops.side_by_side import in_parts
 
 # Multiplications: with fewer OpenBLAS itself stays in one thread; with more, several are worth their trouble.
@@ -27,7 +27,6 @@ _FEWEST, _MOST = 1 << 18, 1 << 25
 _CALL, _PART = 1 << 9, 1 << 18
 _WORTH_DIVIDING = 1 << 22
 _BLAS_TYPES = [np.dtype(kind) for kind in ("f4", "f8", "c8", "c16")]
-_MAPS = "/proc/self/maps"
 _lock = threading.Lock()
 _inside = 0  # calls under way
 _before: list[int] = []  # the threads that numpy's library had
@@ -77,7 +76,7 @@ def in_one_thread(kernel: Callable) -> Callable:
                 return kernel(xp, *args, **attrs)
         import scipy.linalg  # noqa: F401  loads the library
 
-        for library in _libraries("scipy.libs"):
+        for library in libraries("scipy.libs"):
             library.set(1)
         return kernel(xp, *args, **attrs)
 
@@ -118,12 +117,12 @@ def _joined(pieces: Any, batch: tuple[int, ...]) -> np.ndarray:
 @contextmanager
 def _numpy_in_one_thread() -> Iterator[None]:
     global _inside, _before
-    libraries = _libraries("numpy.libs")
+    loaded = libraries("numpy.libs")
     with _lock:
         _inside += 1
         if _inside == 1:
-            _before = [library.threads() for library in libraries]
-            for library in libraries:
+            _before = [library.threads() for library in loaded]
+            for library in loaded:
                 library.set(1)
     try:
         yield
@@ -131,29 +130,5 @@ def _numpy_in_one_thread() -> Iterator[None]:
         with _lock:
             _inside -= 1
             if not _inside:
-                for library, threads in zip(libraries, _before, strict=True):
+                for library, threads in zip(loaded, _before, strict=True):
                     library.set(threads)
-
-
-class _OpenBlas:
-    """How many threads a loaded OpenBLAS has: its functions are named after how it was built."""
-
-    def __init__(self, path: str) -> None:
-        loaded = ctypes.CDLL(path)
-        names = [(f"{prefix}openblas_", suffix) for prefix in ("scipy_", "") for suffix in ("64_", "")]
-        prefix, suffix = next(n for n in names if hasattr(loaded, f"{n[0]}set_num_threads{n[1]}"))
-        self.threads = getattr(loaded, f"{prefix}get_num_threads{suffix}")
-        self.set = getattr(loaded, f"{prefix}set_num_threads{suffix}")
-
-
-@lru_cache
-def _libraries(folder: str) -> list[_OpenBlas]:
-    """The OpenBLAS that has come with a package; none where the package uses another library."""
-    try:
-        with open(_MAPS) as maps:
-            paths = {
-                line.split(maxsplit=5)[-1].strip() for line in maps if folder in line and "openblas" in line
-            }
-        return [_OpenBlas(path) for path in sorted(paths)]
-    except (OSError, StopIteration):
-        return []

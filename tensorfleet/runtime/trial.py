@@ -26,7 +26,7 @@ _HOPELESS = 4  # times slower than numpy: it does not get one
 _COLD_RUNS = 3
 # A segment of so few operations has numpy timed again, for so many runs, if those are all there was or XLA was less than so
 # many times faster; unless a run took so many seconds.
-_FEW_STEPS = 3
+_FEW_STEPS = 8
 _ASKED_AGAIN_RUNS = 6
 _CLOSE = 2
 _NOT_WORTH_ASKING = 0.3

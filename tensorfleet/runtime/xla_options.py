@@ -21,8 +21,10 @@ _WORTH_SHARING = 12_000_000
 # small sums always in XLA's own loops.
 _LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 _PRODUCTS_ONLY = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
-# Where a result is this high, and neither side of its product is wider than that, Eigen is faster.
+# Eigen is faster where a result is this high, and neither side of its product is wider than that; and in a batch of
+# products with so many multiplications each, which the library does in a single thread.
 _HIGH, _NARROW = 16_384, 128
+_WORTH_SHARING_IN_BATCH = 1 << 20
 # Its convolutions, unlike XLA's own, use one thread each: they are for programs that have them in parts.
 _NO_CONVOLUTIONS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 _EVERYTHING = _NO_CONVOLUTIONS + ",LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
@@ -58,7 +60,7 @@ def compile_for_cpu(
     options = {_LIBRARY: _EVERYTHING if in_parts else _NO_CONVOLUTIONS}
     if small and not in_parts and not _has_large_product(traced.jaxpr, ("conv_general_dilated",)):
         options[_LIBRARY] = _PRODUCTS_ONLY if _has_avx512() else ""
-    elif _are_mostly_high(traced.jaxpr):
+    elif _suits_eigen(traced.jaxpr):
         kinds = options[_LIBRARY].split(",")
         options[_LIBRARY] = ",".join(kind for kind in kinds if kind != _PRODUCTS_ONLY)
     compiled = _compile(lowered, _has_barrier(traced.jaxpr), small, options)
@@ -181,24 +183,33 @@ def _has_large_product(jaxpr: Any, kinds: tuple[str, ...] = _PRODUCTS) -> bool:
     )
 
 
-def _are_mostly_high(jaxpr: Any) -> bool:
+def _suits_eigen(jaxpr: Any) -> bool:
     """Whether more multiplications of a program are in products that Eigen is faster at than in others."""
-    high, others = _heights(jaxpr)
-    return high > others
+    better, others = _multiplications_by_library(jaxpr)
+    return better > others
 
 
-def _heights(jaxpr: Any) -> tuple[int, int]:
-    """How many multiplications a program has in products that are high and narrow, and in others."""
+def _multiplications_by_library(jaxpr: Any) -> tuple[int, int]:
+    """How many multiplications a program has in products that Eigen is faster at, and in others."""
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
-    counts = [0, 0]
+    better = others = 0
     for equation in jaxpr.eqns:
-        if equation.primitive.name == "dot_general":
-            made, work = equation.outvars[0].aval, _multiplications(equation)
-            is_high = made.ndim == 2 and made.shape[0] >= _HIGH and made.shape[1] <= _NARROW
-            counts[not (is_high and work <= made.size * _NARROW)] += work
-        for inner in _inner(equation):
-            counts = [a + b for a, b in zip(counts, _heights(inner), strict=True)]
-    return counts[0], counts[1]
+        if equation.primitive.name == "dot_general" and _is_high_or_batch(equation):
+            better += _multiplications(equation)
+        elif equation.primitive.name == "dot_general":
+            others += _multiplications(equation)
+        for inner in map(_multiplications_by_library, _inner(equation)):
+            better, others = better + inner[0], others + inner[1]
+    return better, others
+
+
+def _is_high_or_batch(equation: Any) -> bool:
+    made, work = equation.outvars[0].aval, _multiplications(equation)
+    batch = math.prod(made.shape[:-2])
+    if batch > 1:
+        return work >= batch * _WORTH_SHARING_IN_BATCH
+    is_high = made.ndim == 2 and made.shape[0] >= _HIGH
+    return is_high and made.shape[1] <= _NARROW and work <= made.size * _NARROW
 
 
 def _has_barrier(jaxpr: Any) -> bool:

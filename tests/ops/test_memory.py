@@ -98,7 +98,24 @@ def test_a_copy_of_a_transposed_array_is_the_same_in_order(dtype):
         cube.transpose(0, 2, 1),
         cube,
         matrix[:3].T,
+        matrix[:, ::-1].T,
+        matrix[:, ::2].T,
+        np.broadcast_to(values[:1024], (1024, 1024)).T,
+        np.broadcast_to(matrix[:, :1], (1024, 1024)).T,
+        values.reshape(4, 64, 64, 64).transpose(0, 3, 1, 2),
+        values.reshape(4, 64, 64, 64).transpose(3, 0, 2, 1),
+        values.reshape(4, 64, 64, 64)[:, 3:50, 1:].transpose(2, 3, 0, 1),
+        np.lib.stride_tricks.sliding_window_view(values[:2000], 500).T,
     ):
         made = copied(view)
         assert made.flags.c_contiguous and made.flags.owndata and made is not view
         np.testing.assert_array_equal(made, view)
+
+
+@pytest.mark.parametrize("shape", [(1024, 1024), (3000, 1000), (8, 300, 1000), (5000, 7)])
+def test_what_is_transposed_keeps_every_number(shape):
+    """Infinities, zeros with a sign, numbers below the normal ones; in one thread, and large ones in several."""
+    odd = np.array([np.inf, -np.inf, -0.0, 1e-45, np.nan, 3.5], np.float32)
+    values = np.resize(odd, shape)
+    made = copied(values.swapaxes(-1, -2))
+    np.testing.assert_array_equal(made.view(np.uint32), values.view(np.uint32).swapaxes(-1, -2))

@@ -22,7 +22,7 @@ def threads(monkeypatch):
             self.history.append(n)
 
     library = Library()
-    monkeypatch.setattr(openblas, "_libraries", lambda folder: [library])
+    monkeypatch.setattr(openblas, "libraries", lambda folder: [library])
     return library.history
 
 
@@ -52,6 +52,6 @@ def test_after_an_error_too(threads):
 
 
 def test_numpy_without_openblas(monkeypatch):
-    monkeypatch.setattr(openblas, "_libraries", lambda folder: [])
+    monkeypatch.setattr(openblas, "libraries", lambda folder: [])
     a, b = _matrices(128)
     np.testing.assert_allclose(openblas.product(a, b), np.dot(a, b), rtol=1e-4)
