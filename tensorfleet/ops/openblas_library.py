@@ -10,7 +10,10 @@ import numpy as np
 
 _MAPS = "/proc/self/maps"
 _BUILDS = [(prefix, suffix) for prefix in ("scipy_", "") for suffix in ("64_", "")]
-_TRANSPOSES = {np.dtype("f4"): ("s", ctypes.c_float), np.dtype("f8"): ("d", ctypes.c_double)}
+_TRANSPOSES: dict[np.dtype, tuple[str, Any]] = {
+    np.dtype("f4"): ("s", ctypes.c_float),
+    np.dtype("f8"): ("d", ctypes.c_double),
+}
 _BY_ROWS, _TURNED = 101, 112  # what CBLAS calls a matrix in C's order, and one that is to be transposed
 
 
