@@ -47,6 +47,8 @@ FEW_CHANNELS = 8
 FEW_WINDOWS = 8
 # From so many channels on, and with stride 1, XLA's convolution is the faster gradient of the input.
 MANY_CHANNELS = 64
+# Taps of a filter that is small, for a convolution with strides.
+SMALL_FILTER = 9
 
 
 def conv2d(xp, x, w, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1, 1, 1, 1)):
@@ -437,7 +439,10 @@ def _xla_forward(xp, x, w, win, padding=None):
         # An odd number of channels (the three colours) makes it several times slower.
         missing = [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % 4)]
         x, w = xp.pad(x, missing), xp.pad(w, [*missing[1:], (0, 0)])
-    return stored(xp, convolve(xp, x, w, win.stride[1:-1], padding or win.pads[1:-1], win.dilation[1:-1]))
+    # A small filter with strides gains nothing from parts, and what follows it would wait for them to be joined.
+    joining = max(win.stride) > 1 and math.prod(win.size) <= SMALL_FILTER
+    pads = padding or win.pads[1:-1]
+    return stored(xp, convolve(xp, x, w, win.stride[1:-1], pads, win.dilation[1:-1], joining=joining))
 
 
 def _xla_input_gradient(xp, w, dy, win):
