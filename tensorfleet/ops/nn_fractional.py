@@ -125,7 +125,7 @@ def _sequences(ctx: Any, shape: tuple) -> tuple[np.ndarray, np.ndarray]:
     return found[0], found[1]
 
 
-def _reduced(ctx: Any, x: Any, combine: Any) -> tuple:
+def _reduced(ctx: Any, x: Any, combine: Any, averaged: bool = False) -> tuple:
     if x.ndim != 4:
         raise errors.invalid(f"value must be 4-dimensional, got {list(x.shape)}")
     limits = _sequences(ctx, x.shape)
@@ -142,22 +142,25 @@ def _reduced(ctx: Any, x: Any, combine: Any) -> tuple:
         by_row = _along(x[start:stop], 1, rows, orders[0], combine)
         made = _along(by_row, 2, columns, orders[1], combine)
         np.take(_unrolled(made), back, 1, out=_unrolled(out[start:stop]), mode="clip")
+        if averaged:
+            _shares(out[start:stop], rows, columns, out[start:stop])
 
     in_parts(some, len(x), _PART // max(x[:1].size, 1) + 1)
-    return out, limits, windows
+    return out, limits
 
 
 @op("FractionalMaxPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
 def _max_pool(ctx: Any, x: Any) -> tuple:
-    made, limits, _ = _reduced(ctx, np.asarray(x), np.maximum)
+    made, limits = _reduced(ctx, np.asarray(x), np.maximum)
     return made, *limits
 
 
 @op("FractionalAvgPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
 def _avg_pool(ctx: Any, x: Any) -> tuple:
     kind = np.asarray(x).dtype
-    made, limits, windows = _reduced(ctx, np.asarray(x, kind if kind.kind == "f" else np.float64), np.add)
-    return _shares(made, windows[0], windows[1], made).astype(kind, copy=False), *limits
+    values = np.asarray(x, kind if kind.kind == "f" else np.float64)
+    made, limits = _reduced(ctx, values, np.add, averaged=True)
+    return made.astype(kind, copy=False), *limits
 
 
 def _shares(x: np.ndarray, rows: tuple, columns: tuple, out: Any = None) -> np.ndarray:
