@@ -22,7 +22,8 @@ _WORTH_SHARING = 12_000_000
 _LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 _PRODUCTS_ONLY = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 # Eigen is faster where a result is this high, and neither side of its product is wider than that; and in a batch of
-# products with so many multiplications each, which the library does in a single thread.
+# products with so many multiplications each, which the library does in a single thread, unless the left factor has to be
+# transposed.
 _HIGH, _NARROW = 16_384, 128
 _WORTH_SHARING_IN_BATCH = 1 << 20
 # Its convolutions, unlike XLA's own, use one thread each: they are for programs that have them in parts.
@@ -207,7 +208,9 @@ def _is_high_or_batch(equation: Any) -> bool:
     made, work = equation.outvars[0].aval, _multiplications(equation)
     batch = math.prod(made.shape[:-2])
     if batch > 1:
-        return work >= batch * _WORTH_SHARING_IN_BATCH
+        (contracted, _), _ = equation.params["dimension_numbers"]
+        by_rows = tuple(contracted) == (equation.invars[0].aval.ndim - 1,)
+        return by_rows and work >= batch * _WORTH_SHARING_IN_BATCH
     is_high = made.ndim == 2 and made.shape[0] >= _HIGH
     return is_high and made.shape[1] <= _NARROW and work <= made.size * _NARROW
 

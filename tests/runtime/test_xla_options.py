@@ -1,5 +1,7 @@
 """How programs are compiled for the CPU."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -79,11 +81,13 @@ def test_a_program_of_high_and_narrow_products_is_not_the_librarys(shapes, known
 def test_nor_is_one_of_batches_of_large_matrices(side, known, monkeypatch):
     batch = np.ones((4, side, side))
     assert _goes_to_eigen([(batch, batch)], monkeypatch) is known
+    by_columns = functools.partial(load_jax()[1].einsum, "nij,nik->njk")
+    assert not _goes_to_eigen([(batch, batch)], monkeypatch, by_columns)
 
 
-def _goes_to_eigen(pairs, monkeypatch):
+def _goes_to_eigen(pairs, monkeypatch, product=lambda a, b: a @ b):
     jax, _ = load_jax()
-    traced = jax.jit(lambda pairs: [a @ b for a, b in pairs]).trace(pairs)
+    traced = jax.jit(lambda pairs: [product(a, b) for a, b in pairs]).trace(pairs)
     asked = []
     monkeypatch.setattr(xla_options, "_compile", lambda *given: asked.append(given[-1]))
     xla_options.compile_for_cpu(jax, traced, 1 << 20, False)
