@@ -18,6 +18,7 @@ from tensorfleet.ops import conv_folded, conv_phases, winograd
 from tensorfleet.ops.conv_chunks import map_examples, sum_examples
 from tensorfleet.ops.conv_library import convolve
 from tensorfleet.ops.memory import stored
+from tensorfleet.ops.openblas import times
 from tensorfleet.ops.windows import (
     Window,
     channel_axis,
@@ -264,9 +265,9 @@ def _forward(xp, x, w, win):
     example = _patch_bytes(win, x.dtype)
     if _is_pointwise(win):
         # Its patches are its input: one product, with no copy to keep in cache.
-        return _dot(take(xp, x, win, (0,) * x.ndim), w)
+        return _dot(xp, take(xp, x, win, (0,) * x.ndim), w)
     if _has_few_windows(win):
-        return _dot(_window_patches(xp, x, win), w)
+        return _dot(xp, _window_patches(xp, x, win), w)
     narrow = min(x.shape[-1], w.shape[-1]) < XLA_CHANNELS
     if xp is not np and not narrow and winograd.suits(win, w.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, 1)
@@ -279,8 +280,8 @@ def _forward(xp, x, w, win):
         return _xla_forward(xp, x, w, win)
     if example > LARGE_EXAMPLE_BYTES:
         padded = pad(xp, x, win)
-        return sum(_dot(take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
-    return map_examples(xp, lambda x: _dot(_patches(xp, x, win), w), example, x)
+        return sum(_dot(xp, take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
+    return map_examples(xp, lambda x: _dot(xp, _patches(xp, x, win), w), example, x)
 
 
 def _folded(xp, x, w, win):
@@ -293,7 +294,7 @@ def _folded(xp, x, w, win):
     if math.prod(filters.shape[:-1]) > FEW_COLUMNS:
         return conv_folded.result(_xla_forward(xp, image, filters, narrow), win, count)
     bytes_ = _patch_bytes(narrow, image.dtype)
-    y = map_examples(xp, lambda x: _dot(_patches(xp, x, narrow), filters), bytes_, image, POINTS_BYTES)
+    y = map_examples(xp, lambda x: _dot(xp, _patches(xp, x, narrow), filters), bytes_, image, POINTS_BYTES)
     return conv_folded.result(y, win, count)
 
 
@@ -324,7 +325,7 @@ def _filter_gradient_by_planes(xp, x, dy, win):
 def _input_gradient(xp, w, dy, win):
     if _has_few_windows(win):
         turned, shape = _exchanged(win), (dy.shape[0], -1, *win.size[1:-1], win.in_shape[-1])
-        seen = _dot(dy, w.reshape(-1, w.shape[-1]).T).reshape(shape)
+        seen = _dot(xp, dy, w.reshape(-1, w.shape[-1]).T).reshape(shape)
         return scatter(xp, ((place, seen[:, i]) for i, place in enumerate(turned.taps())), turned)
     example = _patch_bytes(win, dy.dtype)
     turned = _turned_window(win, dy.shape[-1])
@@ -342,11 +343,11 @@ def _input_gradient(xp, w, dy, win):
         return _xla_input_gradient(xp, w, dy, win)
     taps, w = list(win.taps()), w.reshape(-1, w.shape[-1])
     if _is_pointwise(win):
-        return scatter(xp, [(taps[0], _dot(dy, w.T))], win)
+        return scatter(xp, [(taps[0], _dot(xp, dy, w.T))], win)
 
     def spread(dy):
         rows = win.with_batch(dy.shape[0])
-        cols = _dot(dy, w.T).reshape(*rows.out_shape[:-1], len(taps), win.in_shape[-1])
+        cols = _dot(xp, dy, w.T).reshape(*rows.out_shape[:-1], len(taps), win.in_shape[-1])
         return scatter(xp, ((tap, cols[..., i, :]) for i, tap in enumerate(taps)), rows)
 
     return map_examples(xp, spread, example, dy)
@@ -400,17 +401,17 @@ def _exchanged(win):
     return replace(win, size=size, stride=win.dilation, dilation=win.stride, out_shape=shape)
 
 
-def _dot(x, w):
+def _dot(xp, x, w):
     """The last axis of `x` times the matrix that `w` is once its last axis is kept."""
     w = w.reshape(-1, w.shape[-1])
-    return (x.reshape(-1, x.shape[-1]) @ w).reshape(*x.shape[:-1], w.shape[-1])
+    return times(xp, x.reshape(-1, x.shape[-1]), w).reshape(*x.shape[:-1], w.shape[-1])
 
 
 def _dot_rows(xp, x, dy):
     """Sum over all examples and windows of the outer product of their rows."""
     x, dy = (a.reshape(-1, a.shape[-1]) for a in (x, dy))
     if xp is np or x.shape[1] < 2 * dy.shape[1]:
-        return x.T @ dy
+        return times(xp, x.T, dy)
     # XLA is faster with a wide result than with a high one; unless it is stored, the two transpositions cancel out.
     return stored(xp, dy.T @ x).T
 

@@ -2,8 +2,8 @@
 
 It shares a factorization, or a product of some hundred microseconds, among all cores, and its threads wait for
 each other busily. That gains little, and where other processes need the cores too (servers and workers of a cluster on
-one machine) it makes such a product a hundred times slower. These run in one thread here; larger products, and all that
-the user computes with numpy, as they would otherwise.
+one machine) it makes such a product a hundred times slower. These run in one thread here, and larger products in blocks
+among our own threads; all that the user computes with numpy, as it would otherwise.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.openblas_library import libraries
-from tensorfleet.ops.side_by_side import in_parts
+from tensorfleet.ops.side_by_side import core_count, in_parts
 
-# Multiplications: with fewer OpenBLAS itself stays in one thread; with more, several are worth their trouble.
+# Multiplications: with fewer OpenBLAS itself stays in one thread; with more, several threads are worth their trouble.
 _FEWEST, _MOST = 1 << 18, 1 << 25
 # What a call on a matrix costs beside its arithmetic, and what a part of a batch should cost, in multiplications.
 _CALL, _PART = 1 << 9, 1 << 18
@@ -33,27 +34,57 @@ _before: list[int] = []  # the threads that numpy's library had
 
 
 def product(a: Any, b: Any) -> Any:
-    """`a @ b` of numpy arrays: a large one among OpenBLAS's threads, many that are small among ours."""
+    """`a @ b` of numpy arrays: a large one in blocks, and many that are small, among our threads."""
     each = a.shape[-2] * a.shape[-1] * b.shape[-1]
-    if a.ndim == b.ndim == 2 or a.dtype not in _BLAS_TYPES or each >= _MOST:
-        if not _FEWEST < each < _MOST:
-            return np.matmul(a, b)
-        with _numpy_in_one_thread():
-            return np.matmul(a, b)
+    if a.dtype not in _BLAS_TYPES or a.dtype != b.dtype or (a.ndim == b.ndim == 2 and each <= _FEWEST):
+        return np.matmul(a, b)
+    if each <= _FEWEST:
+        return _batch(a, b, each)
+    with _numpy_in_one_thread():
+        if each >= _MOST and a.shape[-1] == b.shape[-2]:
+            return _in_blocks(a, b)
+        return np.matmul(a, b) if a.ndim == b.ndim == 2 else _batch(a, b, each)
+
+
+def times(xp: Any, a: Any, b: Any) -> Any:
+    """`a @ b`, of numpy arrays or traced."""
+    return product(a, b) if is_numpy(xp) else a @ b
+
+
+def _batch(a: Any, b: Any, each: int) -> np.ndarray:
+    """The products of a batch of matrices, some of them in each thread."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    made = np.empty((*batch, a.shape[-2], b.shape[-1]), np.result_type(a, b))
+    made = np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
     count = batch[0]
 
     def work(start: int, stop: int) -> None:
         left, right = (x[start:stop] if x.ndim == made.ndim and len(x) > 1 else x for x in (a, b))
         np.matmul(left, right, out=made[start:stop])
 
-    least = -(-_WORTH_DIVIDING * count // max(each * math.prod(batch), 1))
-    if each <= _FEWEST:
-        in_parts(work, count, least)
-    else:
-        with _numpy_in_one_thread():
-            in_parts(work, count, least)
+    in_parts(work, count, -(-_WORTH_DIVIDING * count // max(each * math.prod(batch), 1)))
+    return made
+
+
+def _in_blocks(a: Any, b: Any) -> np.ndarray:
+    """A product in blocks of its rows, or of its columns if those are more: as many as there are cores, whoever is free.
+
+    OpenBLAS would divide it too, but its threads wait for each other busily: where other processes want the cores, that
+    takes many times as long.
+    """
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    made = np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
+    by_rows = made.shape[-2] >= made.shape[-1]
+    length, blocks = made.shape[-2 if by_rows else -1], core_count()
+    edges = [length * i // blocks for i in range(blocks + 1)]
+
+    def work(start: int, stop: int) -> None:
+        for begin, end in pairwise(edges[start : stop + 1]):
+            if by_rows:
+                np.matmul(a[..., begin:end, :], b, out=made[..., begin:end, :])
+            else:
+                np.matmul(a, b[..., begin:end], out=made[..., begin:end])
+
+    in_parts(work, blocks, 1)
     return made
 
 

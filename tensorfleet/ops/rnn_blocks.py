@@ -10,6 +10,7 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import op
 from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.openblas import times
 from tensorfleet.shapes import TensorShape
 
 _RANDOM = np.random.RandomState(3)
@@ -35,7 +36,7 @@ def _lstm_step(
     peephole: bool,
 ) -> tuple:
     w, wci, wcf, wco, b = weights
-    gates = xp.concatenate([x, h_prev], 1) @ w + b
+    gates = times(xp, xp.concatenate([x, h_prev], 1), w) + b
     i, ci, f, o = xp.split(gates, 4, 1)
     f = f + x.dtype.type(forget_bias)
     if peephole:
@@ -161,7 +162,7 @@ def _block_lstm(
     examples=[case(_some(2, 3), _some(2, 4), _some(7, 8), _some(7, 4), _some(8), _some(4))],
 )
 def _gru_block_cell(xp: Any, x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> Any:
-    gates = _sigmoid(xp, xp.concatenate([x, h_prev], 1) @ w_ru + b_ru)
+    gates = _sigmoid(xp, times(xp, xp.concatenate([x, h_prev], 1), w_ru) + b_ru)
     r, u = xp.split(gates, 2, 1)
-    c = xp.tanh(xp.concatenate([x, h_prev * r], 1) @ w_c + b_c)
+    c = xp.tanh(times(xp, xp.concatenate([x, h_prev * r], 1), w_c) + b_c)
     return r, u, c, u * h_prev + (x.dtype.type(1) - u) * c
