@@ -147,11 +147,13 @@ def _reduce(data: Any, starts: Any, lengths: Any, ufunc: Any, rows: Any, out: An
     starts, lengths = starts[order], lengths[order]
     joined = np.take(data, places(starts), axis=0)
     others = np.empty_like(joined)
+    longer = np.searchsorted(-lengths, -np.arange(_TOGETHER + 1)).tolist()  # groups longer than k come first
     for k in range(1, min(int(lengths[0]), _TOGETHER)):
-        active = int(np.searchsorted(-lengths, -k))  # groups longer than k come first
+        active = longer[k]
+        some = joined[:active]
         np.take(data, places(starts[:active] + k), axis=0, out=others[:active], mode="clip")
-        ufunc(joined[:active], others[:active], out=joined[:active])
-    for i in range(int(np.searchsorted(-lengths, -_TOGETHER))):
+        ufunc(some, others[:active], out=some)
+    for i in range(longer[_TOGETHER]):
         rest = data[places(slice(starts[i] + _TOGETHER, starts[i] + lengths[i]))]
         joined[i] = ufunc(joined[i], ufunc.reduce(rest, axis=0))
     out[order] = joined
