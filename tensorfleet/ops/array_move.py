@@ -33,13 +33,14 @@ def _tile_shape(op: Operation) -> TensorShape:
     rank = known_rank(op, 1)
     if dims is not None and rank not in (None, len(dims)):
         raise ValueError(f"Shape must be rank {len(dims)} but is rank {rank}")
-    if dims is None:
-        return unknown_shape(rank)
+    if dims is None and rank is None:
+        return unknown_shape()
+    dims = dims if dims is not None else (None,) * rank
     if times is not None and any(t < 0 for t in times):
         raise ValueError(f"Expected multiples >= 0, but got {ints(times)}")
     known = shape_given_by(op, 1)._d or (None,) * len(dims)
     sizes = zip(dims, known, strict=True)
-    return TensorShape._of(tuple(None if d is None or t is None else d * t for d, t in sizes))
+    return TensorShape._of(tuple(0 if 0 in (d, t) else None if None in (d, t) else d * t for d, t in sizes))
 
 
 @op(

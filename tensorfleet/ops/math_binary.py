@@ -201,11 +201,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y` as in Python 2: integers give the rounded-down integer."""
     with name_scope(name, "div", [x, y]) as scope:
         x = to_tensor(x, name="x")
-        y = to_tensor(y, name="y", dtype=None if isinstance(y, Tensor) else x.dtype.base_dtype)
-        if x.dtype.base_dtype != y.dtype.base_dtype:
-            raise TypeError(
-                f"x and y must have the same dtype, got {x.dtype.base_dtype!r} != {y.dtype.base_dtype!r}."
-            )
+        y = to_tensor(y, name="y", dtype=x.dtype.base_dtype)
         exact = x.dtype.is_floating or x.dtype.is_complex
         return apply("RealDiv" if exact else "FloorDiv", x, y, name=scope)
 

@@ -129,10 +129,15 @@ def gradient_op(name: str, examples: Any = ()) -> Any:
     return op(name, "y: T, dy: T -> z: T", "T: inexact", shape=same_as_input, examples=examples)
 
 
+def _where_asked(xp: Any, dy: Any, z: Any) -> Any:
+    """A gradient that is 0 where nothing depends on the result, even at a pole: `tf.where(x > 0, tf.sqrt(x), 0)`."""
+    return xp.where(dy == 0, dy.dtype.type(0), z)
+
+
 @gradient_op("SqrtGrad")
 def _sqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     half = y.dtype.type(0.5)
-    return xp.divide(xp.multiply(dy, half), conjugate(xp, y))
+    return _where_asked(xp, dy, xp.divide(xp.multiply(dy, half), conjugate(xp, y)))
 
 
 @gradient("SqrtGrad")
@@ -159,7 +164,7 @@ def _rsqrt_grad(op: Operation, dy: Any) -> Any:
 @gradient_op("RsqrtGrad")
 def _rsqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     c = conjugate(xp, y)
-    return xp.multiply(xp.multiply(dy, y.dtype.type(-0.5)), c * c * c)
+    return _where_asked(xp, dy, xp.multiply(xp.multiply(dy, y.dtype.type(-0.5)), c * c * c))
 
 
 @gradient("RsqrtGrad")
@@ -192,7 +197,7 @@ def _reciprocal_grad(op: Operation, dy: Any) -> Any:
 
 def _minus_squared(xp: Any, y: Any, dy: Any) -> Any:
     c = conjugate(xp, y)
-    return xp.negative(dy) * c * c
+    return _where_asked(xp, dy, xp.negative(dy) * c * c)
 
 
 @gradient_op("ReciprocalGrad")

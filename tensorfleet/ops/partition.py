@@ -243,9 +243,6 @@ def _unique_with_counts_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tu
     return _unique(x, axis, out_idx, counted=True)
 
 
-not_differentiable("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
-
-
 class Unique(NamedTuple):
     """What `tf.unique` gives."""
 

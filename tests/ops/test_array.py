@@ -265,6 +265,8 @@ def test_tile_of_partly_known_multiples(x, u):
     p = tf.placeholder(tf.int32, [])
     assert dims(tf.tile(x, [p, 2])) == [None, 6]
     assert dims(tf.tile(u, [2, 2])) == [None, 6]
+    assert dims(tf.tile(u, [0, p])) == [0, None]
+    assert dims(tf.tile(tf.placeholder(tf.float32), [0, 1])) == [0, None]
 
 
 def test_repeat():

@@ -50,6 +50,10 @@ def test_truncating_division_and_remainder_follow_c():
 def test_div_has_the_semantics_of_python_two():
     assert run(tf.div(tf.constant(-7), 2)) == -4
     assert run(tf.div(tf.constant(-7.0), 2.0)) == -3.5
+    with pytest.raises(
+        ValueError, match="Tensor conversion requested dtype int32 for Tensor with dtype float32"
+    ):
+        tf.div(tf.constant(7), tf.constant(2.0))
 
 
 @pytest.mark.parametrize("f", [lambda x, y: x // y, lambda x, y: x % y, tf.truncatediv, tf.truncatemod])
@@ -60,6 +64,18 @@ def test_integer_division_by_zero_is_an_error(f):
 
 def test_float_division_by_zero_is_silent():
     np.testing.assert_array_equal(run(fed([1.0, -1.0, 0.0], np.float32) / 0.0), [np.inf, -np.inf, np.nan])
+
+
+@pytest.mark.parametrize("f", [tf.sqrt, tf.rsqrt, tf.reciprocal])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_what_nothing_depends_on_has_no_gradient_even_at_a_pole(f, dtype):
+    x = fed([0.0, 4.0, 0.0], dtype)
+    chosen = tf.where([False, True, False], f(x), tf.zeros_like(x))
+    slope = tf.gradients(chosen, x, tf.ones_like(x))[0]
+    with tf.Session() as session:
+        values = [session.run(slope) for _ in range(30)]  # in numpy, then compiled
+    np.testing.assert_array_equal(np.stack(values)[:, [0, 2]], 0)
+    assert (np.stack(values)[:, 1] != 0).all()
 
 
 def test_no_nan_forms_give_zero():

@@ -40,3 +40,9 @@ def test_what_is_in_one_long_list_only_is_found_for_every_type(dtype):
 def test_every_nan_is_a_value_of_its_own(session):
     found = session.run(tf.unique_with_counts([np.nan, 1.0, np.nan, 1.0]))
     assert found.count.tolist() == [1, 2, 1] and found.idx.tolist() == [0, 1, 2, 1]
+
+
+def test_different_values_have_no_gradient_to_give():
+    x = tf.placeholder(tf.float32, [4])
+    with pytest.raises(LookupError, match="No gradient defined for operation"):
+        tf.gradients(tf.unique(x)[0], x)
