@@ -130,6 +130,13 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str 
     return to_tensor(value, wanted, name=name)
 
 
+def with_static_shape(indices: Any, values: Any, dense_shape: Any, known: TensorShape) -> SparseTensor:
+    """A SparseTensor whose shape is known to some extent; a constant where all of it is."""
+    made = SparseTensor(indices, values, known.as_list() if known.is_fully_defined() else dense_shape)
+    made._known = known
+    return made
+
+
 def to_sparse(value: Any) -> SparseTensor:
     """A SparseTensor of a sparse value; TypeError for anything else."""
     if isinstance(value, SparseTensorValue):

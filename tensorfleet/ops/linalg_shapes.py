@@ -50,8 +50,11 @@ def number_per_matrix(op: Operation) -> TensorShape:
 def solution(op: Operation) -> TensorShape:
     """A square matrix and a right-hand side of as many rows give a solution like the latter."""
     a, b = (matrices(t.shape) for t in op._inputs[:2])
-    if a is None or b is None:
+    if a is None and b is None:
         return TensorShape(None)
+    if a is None or b is None:
+        given = (a or b)[0]  # type: ignore[index]
+        a, b = a or (given, None, None), b or (given, None, None)
     batch = TensorShape(a[0]).merge_with(TensorShape(b[0]))
     rows = same_size(same_size(a[1], a[2]), b[1])
     return batch.concatenate(TensorShape([rows, b[2]]))

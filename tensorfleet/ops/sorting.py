@@ -268,24 +268,31 @@ def _sorted(values: Any, axis: Any, direction: str, positions: bool) -> Tensor:
 
 def _descending(values: Tensor, axis: int, positions: bool) -> Tensor:
     k = shape_of(values)[axis]
-    rank = rank_of(values)
-    known = values.shape.rank
-    if axis == -1 or axis + 1 == known:
+    rank = values.shape.rank
+    if axis == -1 or axis + 1 == rank:
         last = apply("TopKV2", values, k)[int(positions)]
         last.set_shape(values.shape)
         return last
-    if known is None:
-        raise ValueError("Sorting along an axis other than the last needs a tensor of known rank.")
-    if not -known <= axis < known:
-        raise ValueError(f"axis = {axis} not in [{-known}, {known})")
-    order = list(range(known))
-    order[axis], order[-1] = order[-1], order[axis]
-    swap = to_tensor(np.array(order, np.int32), name="transposition")
-    del rank
+    if rank is not None and not -rank <= axis < rank:
+        raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
+    swap = _swap_with_last(values, axis)
     found = apply("TopKV2", apply("Transpose", values, swap, name="transpose"), k)
     result = apply("Transpose", found[int(positions)], swap, name="transpose")
     result.set_shape(values.shape)
     return result
+
+
+def _swap_with_last(values: Tensor, axis: int) -> Tensor:
+    """The order of dimensions in which an axis and the last have changed places."""
+    if values.shape.rank is not None:
+        order = list(range(values.shape.rank))
+        order[axis], order[-1] = order[-1], order[axis]
+        return to_tensor(np.array(order, np.int32), name="transposition")
+    last: Any = rank_of(values) - 1
+    at: Any = axis if axis >= 0 else last + 1 + axis
+    order: Any = apply("Range", 0, last + 1, 1)
+    here, there = (apply("Cast", apply("Equal", order, place), DstT=dtypes.int32) for place in (at, last))
+    return order + (last - at) * (here - there)
 
 
 # -- searchsorted ------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
+from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse, with_static_shape
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.common import vector_of
 from tensorfleet.ops.examples import case
@@ -147,9 +147,8 @@ def sparse_concat(
         concat_dim=axis,
         name=name,
     )
-    made = SparseTensor(indices, values, dense)
-    made._known = _joined_static([sp.shape for sp in parts], axis, expand_nonconcat_dim)
-    return made
+    known = _joined_static([sp.shape for sp in parts], axis, expand_nonconcat_dim)
+    return with_static_shape(indices, values, dense, known)
 
 
 def _joined_static(shapes: list[TensorShape], axis: int, expand: bool) -> TensorShape:
@@ -400,9 +399,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     wanted = cast(to_tensor(shape, preferred=dtypes.int64), dtypes.int64)
     with name_scope(name, "SparseReshape", [sp]) as scope:
         indices, dense = apply("SparseReshape", sp.indices, sp.dense_shape, wanted, name=scope)
-        made = SparseTensor(indices, sp.values, dense)
-        made._known = _static_reshape(sp.shape, constant_value(wanted))
-        return made
+        return with_static_shape(indices, sp.values, dense, _static_reshape(sp.shape, constant_value(wanted)))
 
 
 def _static_reshape(shape: TensorShape, wanted: Any) -> TensorShape:

@@ -13,7 +13,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.graph.sparse_tensor import SparseTensor, is_sparse, to_sparse
+from tensorfleet.graph.sparse_tensor import SparseTensor, is_sparse, to_sparse, with_static_shape
 from tensorfleet.ops.array_transpose import transpose
 from tensorfleet.ops.common import is_numpy, shape_given_by, vector_of
 from tensorfleet.ops.examples import case
@@ -150,12 +150,11 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     if is_sparse(a) and is_sparse(b):
         a, b = to_sparse(a), to_sparse(b)
         limit = to_tensor(threshold, a.dtype.real_dtype.base_dtype, name="thresh")
-        made = SparseTensor(
-            *apply("SparseAdd", a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, limit)
+        made = apply(
+            "SparseAdd", a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, limit
         )
         a.shape.assert_is_compatible_with(b.shape)
-        made._known = a.shape.merge_with(b.shape)
-        return made
+        return with_static_shape(*made, a.shape.merge_with(b.shape))
     if is_sparse(b):
         a, b = b, a
     a = to_sparse(a)

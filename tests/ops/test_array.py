@@ -385,6 +385,13 @@ def test_sort_handles_the_extremes_of_every_type(dtype):
     assert run(tf.argsort(tf.constant(value))).tolist() == np.argsort(value).tolist()
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
+def test_sorting_along_any_axis_of_an_unknown_rank(axis):
+    x, value = tf.placeholder(tf.float32), np.random.RandomState(1).rand(3, 4, 2).astype(np.float32)
+    np.testing.assert_array_equal(run(tf.argsort(x, axis), {x: value}), np.argsort(value, axis))
+    np.testing.assert_array_equal(run(tf.sort(x, axis, "DESCENDING"), {x: value}), -np.sort(-value, axis))
+
+
 def test_searchsorted_by_rows():
     rows = [[1, 3, 5], [2, 4, 6]]
     assert run(tf.searchsorted(rows, [[3, 9], [1, 4]])).tolist() == [[1, 3], [0, 1]]

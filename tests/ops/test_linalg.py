@@ -122,6 +122,13 @@ def test_a_compiled_step_refuses_singular_matrices_too(session):
         session.run(inverse, {x: np.zeros([2, 2])})
 
 
+def test_a_solution_is_shaped_by_the_matrix_or_by_the_right_hand_side():
+    any_rank = tf.placeholder(tf.float32)
+    assert tf.matrix_solve(any_rank, tf.zeros([2, 3, 4])).shape.as_list() == [2, 3, 4]
+    assert tf.matrix_solve(tf.zeros([2, 3, 3]), any_rank).shape.as_list() == [2, 3, None]
+    assert tf.matrix_solve(any_rank, any_rank).shape.rank is None
+
+
 def test_shapes_that_do_not_fit():
     with pytest.raises(ValueError, match="Dimensions must be equal, but are 2 and 3"):
         tf.matrix_inverse(np.ones([2, 3]))

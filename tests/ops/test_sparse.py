@@ -31,6 +31,13 @@ def test_static_shapes_survive():
     assert (s * 2.0).shape.as_list() == [3, 4]
 
 
+def test_a_static_shape_is_one_of_the_dense_tensor_too():
+    s, dense = sparse(), tf.sparse_tensor_to_dense
+    assert dense(tf.sparse_add(s, s)).shape.as_list() == [3, 4]
+    assert dense(tf.sparse_concat(0, [s, s])).shape.as_list() == [6, 4]
+    assert dense(tf.sparse_reshape(s, [2, -1])).shape.as_list() == [2, 6]
+
+
 def test_operators_have_tensorflows_names():
     s = sparse()
     assert (s * 2.0).values.op.type == "SparseDenseCwiseMul"
