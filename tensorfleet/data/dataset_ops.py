@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -210,12 +211,14 @@ def _repeat(ctx: Any, node: Node, count: Any) -> Node:
 
 
 _SEEDS = "seed: int64, seed2: int64"
+_UNBOUNDED = -2  # a buffer for the whole dataset
 
 
 def _shuffled(node: Node, size: Any, seed: Any, seed2: Any, again: bool) -> Node:
-    if int(size) <= 0 and int(size) != -2:
+    if int(size) <= 0 and int(size) != _UNBOUNDED:
         raise invalid(f"buffer_size must be greater than zero, not {int(size)}.")
-    return shuffled(node, int(size), (int(seed), int(seed2)), again)
+    buffer_size = sys.maxsize if int(size) == _UNBOUNDED else int(size)
+    return shuffled(node, buffer_size, (int(seed), int(seed2)), again)
 
 
 @dataset_op(

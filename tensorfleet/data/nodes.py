@@ -120,22 +120,38 @@ class Through(Run):
 # -- values in memory --------------------------------------------------------------------------------
 
 
-class Drawing(Run):
+class Words:
+    """The numbers of a random stream, one after the other; more and more of them are made ahead."""
+
+    _MOST_AHEAD = 4096
+
+    def __init__(self, stream: np.ndarray) -> None:
+        self._stream, self._drawn = stream, 0
+        self._ahead = (stream, 0, np.empty(0, np.uint32))  # of which stream, from which on, and these
+
+    def words(self, count: int) -> np.ndarray:
+        """The next ones, each of 32 bits."""
+        stream, begin, made = self._ahead
+        if stream is not self._stream or not begin <= self._drawn <= begin + len(made) - count:
+            first = self._drawn // 4
+            more = max(count, min(self._drawn, self._MOST_AHEAD))
+            offsets = np.arange(first, first + more // 4 + 2, dtype=np.uint64)
+            begin, made = 4 * first, philox.blocks(np, self._stream, offsets).reshape(-1)
+            self._ahead = (self._stream, begin, made)
+        at = self._drawn - begin
+        self._drawn += count
+        return made[at : at + count]
+
+
+class Drawing(Words, Run):
     """The words of a random stream in one column of int64."""
 
     place = ("_stream", "_drawn")
 
-    def __init__(self, stream: np.ndarray) -> None:
-        self._stream, self._drawn = stream, 0
-
     def next(self, n: int, step: Any) -> Block | None:
         """The next words."""
-        first, within = divmod(self._drawn, 4)
         count = min(n, 4096)
-        offsets = np.arange(first, first + (within + count + 3) // 4, dtype=np.uint64)
-        words = philox.blocks(np, self._stream, offsets).reshape(-1)[within : within + count]
-        self._drawn += count
-        return Block(count, [words.astype(np.int64)])
+        return Block(count, [self.words(count).astype(np.int64)])
 
 
 class Counting(Run):

@@ -66,8 +66,6 @@ def _described(value: Any, parts: list[bytes]) -> Any:
         return {"set": inside(value)}
     if isinstance(value, dict):
         return {"dict": [inside(pair) for pair in value.items()]}
-    if isinstance(value, np.random.Generator):
-        return {"random": _described(value.bit_generator.state, parts)}
     if isinstance(value, errors.OpError):
         return {"error": [value.error_code, value.message]}
     raise errors.UnimplementedError(
@@ -100,10 +98,6 @@ def _remade(value: Any, parts: list[bytes]) -> Any:
         return Slices(found[1], found[0])
     if kind == "set":
         return set(found)
-    if kind == "random":
-        random = np.random.default_rng()
-        random.bit_generator.state = found
-        return random
     if kind == "error":
         return errors.exception_type_from_error_code(found[0])(None, None, found[1])
     raise ValueError(kind)

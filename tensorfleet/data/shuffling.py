@@ -7,63 +7,67 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.data.blocks import Block, Column, column_of, picked, row
-from tensorfleet.data.nodes import From, Node, Run, Through, on_positions, other_dataset
+from tensorfleet.data.nodes import From, Node, Run, Through, Words, on_positions, other_dataset
 from tensorfleet.data.places import UNKNOWN
+from tensorfleet.ops import philox
 
 
 class Shuffle(Through):
-    """Each element drawn at random from a buffer that is kept full as long as there are elements."""
+    """Each element drawn at random from a buffer that is kept full as long as there are elements.
+
+    The first element of the buffer takes the place of the one that is drawn, as in TensorFlow: the same seeds give the
+    same order.
+    """
 
     passive = True
 
-    def __init__(self, source: Run, size: int, random: np.random.Generator, rounds: Rounds) -> None:
+    def __init__(self, source: Run, size: int, random: Words, rounds: Rounds) -> None:
         super().__init__(source)
         self._size = size
         self._random = random
         self._rounds = rounds
         self._columns: list[Any] | None = None
-        self._live = np.empty(0, np.int64)  # rows of the buffer that hold elements, in no order
+        self._live: list[int] = []  # rows of the buffer that hold elements, behind those that were drawn
+        self._start = 0
         self._free = np.empty(0, np.int64)
-        self._ended = self._mixed = self._placed = False
+        self._ended = self._placed = False
 
     def next(self, n: int, step: Any) -> Block | None:
         """Elements drawn one after the other, each replaced by a new one."""
         fresh = self._refill(n - 1, step)
-        if not len(self._live):
+        count = len(self._live) - self._start
+        if not count:
             return None
-        rows = self._last(n) if self._ended else self._drawn(fresh)
+        self._live.extend(fresh.tolist())
+        if self._ended:
+            rows = self._drawn(count - np.arange(min(n, count)))
+        else:
+            rows = self._drawn(np.full(len(fresh) + 1, count))
         block = self._block(rows)
         if not self._ended:
             self._free = np.concatenate([self._free, rows])
         return block
 
-    def _drawn(self, fresh: np.ndarray) -> np.ndarray:
-        """As many draws as there are fresh elements, each of which takes the place of one drawn; then one more."""
-        live = self._live
-        at = (self._random.random(len(fresh) + 1) * len(live)).astype(np.int64)
-        rows = live[at]
-        order = np.argsort(at, kind="stable")
-        again = np.flatnonzero(at[order[1:]] == at[order[:-1]])
-        rows[order[again + 1]] = fresh[order[again]]  # a place drawn twice holds what came in between
-        live[at[:-1]] = fresh  # of several, the last stays
-        live[at[-1]] = live[-1]
-        self._live = live[:-1]
-        return rows
-
-    def _last(self, n: int) -> np.ndarray:
-        """Draws without replacement: nothing comes any more."""
-        if not self._mixed:
-            self._live = self._random.permutation(self._live)
-            self._mixed = True
-        rows, self._live = self._live[-n:], self._live[:-n]
-        return rows
+    def _drawn(self, counts: np.ndarray) -> np.ndarray:
+        """One draw from each of these numbers of elements, each beginning one further on."""
+        live, start = self._live, self._start
+        places = start + np.arange(len(counts)) + self._random.words(len(counts)) % counts
+        rows = []
+        for first, place in enumerate(places.tolist(), start):
+            rows.append(live[place])
+            live[place] = live[first]
+        self._start = start + len(rows)
+        if self._start > len(live) // 2:
+            del live[: self._start]
+            self._start = 0
+        return np.array(rows, np.int64)
 
     def _refill(self, more: int, step: Any) -> np.ndarray:
         """Fills the buffer up; up to `more` elements beside it, to replace those drawn next."""
-        while not self._ended and len(self._live) < self._size:
-            missing = self._size - len(self._live)
+        while not self._ended and len(self._live) - self._start < self._size:
+            missing = self._size - (len(self._live) - self._start)
             rows = self._fetch(missing + more, step)
-            self._live = np.concatenate([self._live, rows[:missing]])
+            self._live.extend(rows[:missing].tolist())
             if len(rows) >= missing:
                 return rows[missing:]
         return self._fetch(0 if self._ended else more, step)
@@ -99,18 +103,19 @@ class Shuffle(Through):
 
     def save(self) -> dict[str, Any]:
         """The elements in the buffer and what the next draws depend on."""
-        held = self._block(self._live)
-        state = {"held": held, "ended": self._ended, "mixed": self._mixed, "random": self._random}
-        return {**state, "rounds": self._rounds.random, "source": self.source.save()}
+        held = self._block(np.array(self._live[self._start :], np.int64))
+        state = {"held": held, "ended": self._ended, "random": _place(self._random)}
+        return {**state, "rounds": _place(self._rounds.random), "source": self.source.save()}
 
     def restore(self, state: dict[str, Any], step: Any) -> None:
         """Fills the buffer again."""
-        if state.keys() != {"held", "ended", "mixed", "random", "rounds", "source"}:
+        if state.keys() != {"held", "ended", "random", "rounds", "source"}:
             raise other_dataset()
         held = state["held"]
-        self._columns, self._live = held.columns or None, np.arange(held.size)
-        self._ended, self._mixed, self._random = state["ended"], state["mixed"], state["random"]
-        self._rounds.random = state["rounds"]
+        self._columns, self._live, self._start = held.columns or None, list(range(held.size)), 0
+        self._ended = state["ended"]
+        for random, place in ((self._random, state["random"]), (self._rounds.random, state["rounds"])):
+            random._stream, random._drawn = place
         self.source.restore(state["source"], step)
 
     def _grow(self, need: int) -> None:
@@ -155,23 +160,30 @@ def _at(buffer: Column, rows: np.ndarray) -> Column:
 
 def shuffled(node: Node, size: int, seeds: tuple[int, int], again: bool) -> Node:
     """A dataset in random order: another one each time if `again`, and always the same ones for the same seeds."""
-    seed = None if seeds == (0, 0) else [s % (1 << 64) for s in seeds]
-    rounds = Rounds(np.random.default_rng(seed))
-    fixed = rounds.seed()
+    rounds = Rounds(seeds, again)
 
     def start(step: Any) -> Run:
-        random = np.random.default_rng(rounds.seed() if again else fixed)
+        random = rounds.next()
         return on_positions(node.start(step), lambda run: Shuffle(run, size, random, rounds))
 
     return From(start)
 
 
 class Rounds:
-    """What gives every run through a shuffled dataset its seed."""
+    """What gives every run through a shuffled dataset its random numbers: others each time if `again`."""
 
-    def __init__(self, random: np.random.Generator) -> None:
-        self.random = random
+    def __init__(self, seeds: tuple[int, int], again: bool) -> None:
+        self.random, self._again = Words(philox.initial_state(*seeds)), again
+        self._seeds = seeds if any(seeds) else self._next_seeds()
 
-    def seed(self) -> int:
-        """The next one."""
-        return int(self.random.integers(1 << 62))
+    def next(self) -> Words:
+        """Those of the next run."""
+        return Words(philox.initial_state(*(self._next_seeds() if self._again else self._seeds)))
+
+    def _next_seeds(self) -> tuple[int, int]:
+        one, other = self.random.words(2).tolist()
+        return one, other
+
+
+def _place(random: Words) -> list[Any]:
+    return [random._stream, random._drawn]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tensorfleet as tf
 from tensorfleet.data.blocks import Block
 from tensorfleet.data.nodes import Counting, Run
 from tensorfleet.data.shuffling import Rounds, Shuffle
@@ -27,8 +28,8 @@ class Texts(Run):
 
 def shuffled(source, size, seed, asked):
     """All elements, asked for in turns of these sizes."""
-    random = np.random.default_rng(seed)
-    run = Shuffle(source, size, random, Rounds(random))
+    rounds = Rounds((seed + 1, 0), again=True)
+    run = Shuffle(source, size, rounds.next(), rounds)
     found = []
     while True:
         for n in asked:
@@ -53,6 +54,32 @@ def test_nothing_is_lost_or_doubled_and_nobody_comes_before_the_buffer_reaches_h
     found = shuffled(source(count), size, seed, asked)
     assert sorted(found) == list(range(count))
     assert all(value < place + size for place, value in enumerate(found))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from([lambda n: Counting(0, n), Texts]),
+    st.integers(0, 40),
+    st.integers(1, 50),
+    st.lists(st.integers(1, 20), min_size=1, max_size=4),
+)
+def test_the_order_does_not_depend_on_how_many_are_asked_for(source, count, size, asked):
+    assert shuffled(source(count), size, 3, asked) == shuffled(source(count), size, 3, [1])
+
+
+@pytest.mark.parametrize(
+    ("size", "again", "known"),
+    [
+        (3, True, [1, 3, 4, 5, 2, 7, 8, 0, 9, 6]),
+        (10, True, [5, 3, 0, 2, 7, 6, 4, 1, 9, 8]),
+        (100, False, [1, 3, 2, 7, 6, 9, 0, 5, 8, 4]),
+    ],
+)
+def test_seeds_give_the_orders_that_tensorflow_gives(size, again, known):
+    dataset = tf.data.Dataset.range(10).shuffle(size, seed=5, reshuffle_each_iteration=again)
+    following = dataset.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert [session.run(following) for _ in range(10)] == known
 
 
 @pytest.mark.parametrize("asked", [[1], [2, 5], [100]])

@@ -165,6 +165,20 @@ CASES = {
     "random integers": lambda tf: (
         numbers(tf, 9).map(lambda x: tf.random_uniform([5], 0, 99, dtype=tf.int64, seed=7) + x).batch(4)
     ),
+    "shuffled": lambda tf: numbers(tf, 9).shuffle(4, seed=3),
+    "shuffled again and again": lambda tf: numbers(tf, 4).shuffle(9, seed=3).repeat(3),
+    "shuffled in the same order": lambda tf: (
+        numbers(tf, 4).shuffle(3, seed=3, reshuffle_each_iteration=False).repeat(3)
+    ),
+    "shuffled twice": lambda tf: (
+        tf.data.Dataset.from_tensor_slices((np.arange(11.0), np.arange(22).reshape(11, 2)))
+        .shuffle(5, seed=3)
+        .shuffle(7, seed=4)
+        .batch(2)
+    ),
+    "shuffled and repeated": lambda tf: numbers(tf, 5).apply(
+        tf.data.experimental.shuffle_and_repeat(3, 2, seed=8)
+    ),
     "random orders": lambda tf: (
         numbers(tf, 9).map(lambda x: tf.random_shuffle(x + [1, 2, 3, 4, 5], seed=7)).batch(4)
     ),
