@@ -33,14 +33,21 @@ def _tile_shape(op: Operation) -> TensorShape:
     rank = known_rank(op, 1)
     if dims is not None and rank not in (None, len(dims)):
         raise ValueError(f"Shape must be rank {len(dims)} but is rank {rank}")
-    if dims is None and rank is None:
-        return unknown_shape()
-    dims = dims if dims is not None else (None,) * rank
+    if dims is None:
+        if rank is None:
+            return unknown_shape()
+        dims = (None,) * rank
     if times is not None and any(t < 0 for t in times):
         raise ValueError(f"Expected multiples >= 0, but got {ints(times)}")
     known = shape_given_by(op, 1)._d or (None,) * len(dims)
-    sizes = zip(dims, known, strict=True)
-    return TensorShape._of(tuple(0 if 0 in (d, t) else None if None in (d, t) else d * t for d, t in sizes))
+    return TensorShape._of(tuple(map(_times, dims, known)))
+
+
+def _times(a: int | None, b: int | None) -> int | None:
+    """The product of two sizes, which may be unknown: nothing is nothing, however often."""
+    if a is None or b is None:
+        return 0 if 0 in (a, b) else None
+    return a * b
 
 
 @op(

@@ -285,9 +285,9 @@ def _descending(values: Tensor, axis: int, positions: bool) -> Tensor:
 def _swap_with_last(values: Tensor, axis: int) -> Tensor:
     """The order of dimensions in which an axis and the last have changed places."""
     if values.shape.rank is not None:
-        order = list(range(values.shape.rank))
-        order[axis], order[-1] = order[-1], order[axis]
-        return to_tensor(np.array(order, np.int32), name="transposition")
+        known = list(range(values.shape.rank))
+        known[axis], known[-1] = known[-1], known[axis]
+        return to_tensor(np.array(known, np.int32), name="transposition")
     last: Any = rank_of(values) - 1
     at: Any = axis if axis >= 0 else last + 1 + axis
     order: Any = apply("Range", 0, last + 1, 1)

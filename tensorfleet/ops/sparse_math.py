@@ -150,11 +150,11 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     if is_sparse(a) and is_sparse(b):
         a, b = to_sparse(a), to_sparse(b)
         limit = to_tensor(threshold, a.dtype.real_dtype.base_dtype, name="thresh")
-        made = apply(
+        indices, values, dense = apply(
             "SparseAdd", a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, limit
         )
         a.shape.assert_is_compatible_with(b.shape)
-        return with_static_shape(*made, a.shape.merge_with(b.shape))
+        return with_static_shape(indices, values, dense, a.shape.merge_with(b.shape))
     if is_sparse(b):
         a, b = b, a
     a = to_sparse(a)
