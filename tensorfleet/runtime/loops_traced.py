@@ -117,7 +117,8 @@ class TracedLoop:
         drawing = self.body.segment.rng_steps
         if not drawing:
             return program.run(initial, fixed, contents, state, [], look)[0]
-        with self.lock:  # how far the streams move is known only after drawing from them
+        # How far the streams move is known only after drawing from them.
+        with streams.drawing([step.op for step in drawing]):
             taken = [streams.take(step.op, 0) for step in drawing]
             made, turns = program.run(initial, fixed, contents, state, taken, look)
             if made is not None:

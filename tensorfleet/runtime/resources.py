@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -236,21 +237,49 @@ def _of_another_type(op: Any, name: str, there: DType, wanted: DType) -> errors.
     return errors.InternalError(None, op, f"{text}: {advice}")
 
 
+class _Stream:
+    """The position of one random op; whoever holds the lock may draw before saying how far that went."""
+
+    __slots__ = ("lock", "order", "state")
+
+    def __init__(self, state: Any) -> None:
+        self.state, self.order = state, next(_order)
+        self.lock = threading.RLock()
+
+
 class RandomStreams:
     """The position of every random op in its stream of numbers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._states: dict[Any, Any] = {}
+        self._streams: dict[Any, _Stream] = {}
 
     def take(self, op: Any, blocks: int) -> np.ndarray:
         """The op's current state; the next taker starts `blocks` later."""
         from tensorfleet.ops import philox
 
+        stream = self._streams.get(op) or self._begun(op)
+        with stream.lock:
+            state = stream.state
+            if blocks:
+                stream.state = philox.skip(state, blocks)
+            return state
+
+    @contextmanager
+    def drawing(self, ops: Iterable[Any]) -> Iterator[None]:
+        """Around what looks at the states of some ops and moves them later: nobody else takes from them meanwhile."""
+        found = {self._streams.get(op) or self._begun(op) for op in ops}
+        with ExitStack() as held:
+            for stream in sorted(found, key=lambda s: s.order):
+                held.enter_context(stream.lock)
+            yield
+
+    def _begun(self, op: Any) -> _Stream:
+        from tensorfleet.ops import philox
+
         with self._lock:
-            state = self._states.get(op)
-            if state is None:
+            if op not in self._streams:
                 seed, seed2 = op._attrs["seed"], op._attrs["seed2"]
                 state = philox.initial_state(seed, seed2) if seed or seed2 else philox.random_state()
-            self._states[op] = philox.skip(state, blocks) if blocks else state
-            return state
+                self._streams[op] = _Stream(state)
+            return self._streams[op]

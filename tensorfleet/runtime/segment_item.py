@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +43,6 @@ class SegmentItem:
         self.outs = [slots.of(t) for t in self.segment.outputs]
         self.stores = [resources.variable(v) for v in self.segment.variables]
         self.trimmer = Trimmer(self.segment)
-        self._drawing = threading.Lock()
         self.writing = sorted((self.stores[w] for w in self.segment.writes), key=lambda s: s.order)
         self.kept_shape = self.segment.kept_shape()
         self.owned = [s for s in self.writing if s in [self.stores[i] for i in self.segment.owned]]
@@ -152,7 +150,8 @@ class SegmentItem:
     def _numpy_life(self, ctx: StepContext, inputs: list, state: list) -> list:
         if not self.segment.rng_steps:
             return self._in_numpy(ctx, inputs, state)
-        with self._drawing:  # how far a stream moves is known only after drawing from it
+        # How far a stream moves is known only after drawing from it; other programs may have the same op.
+        with ctx.streams.drawing([step.op for step in self.segment.rng_steps]):
             return self._in_numpy(ctx, inputs, state)
 
     def _in_numpy(self, ctx: StepContext, inputs: list, state: list) -> list:

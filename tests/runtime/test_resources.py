@@ -1,10 +1,13 @@
 """The stores of variables."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime.resources import VariableStore
+from tensorfleet.ops import philox
+from tensorfleet.runtime.resources import RandomStreams, VariableStore
 
 
 def test_a_value_is_changed_in_place_until_somebody_else_holds_it():
@@ -32,3 +35,23 @@ def test_two_variables_of_one_shared_name_have_one_type(session):
         session.run(read)
     assert raised.value.op is handles[1].op
     assert session.run(tf.raw_ops.ReadVariableOp(resource=handles[0], dtype=tf.float32)) == 1.5
+
+
+def test_nobody_takes_random_numbers_that_another_is_drawing():
+    with tf.Graph().as_default():
+        op = tf.raw_ops.RandomUniform(shape=[2], dtype=tf.float32, seed=3).op
+    streams, begun, others = RandomStreams(), threading.Event(), []
+
+    def take():
+        begun.set()
+        others.append(streams.take(op, 1))
+
+    thread = threading.Thread(target=take)
+    with streams.drawing([op, op]):
+        mine = streams.take(op, 0)
+        thread.start()
+        assert begun.wait(60)
+        streams.take(op, 5)
+    thread.join(60)
+    assert np.array_equal(others[0], philox.skip(mine, 5))
+    assert np.array_equal(streams.take(op, 0), philox.skip(mine, 6))
