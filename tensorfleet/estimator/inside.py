@@ -67,6 +67,10 @@ for _place, _table in ((_ESTIMATOR, _MODULES), (_LEARN, _LEARN_MODULES)):
     for _lenders, _modules in _table.items():
         for _module in _modules.split():
             publish_module(f"{_place}.{_module}", *_lenders)
+# Names with an underscore from before the heads were public.
+for _name in ["regression", "poisson_regression", "multi_class", "binary_svm", "multi_label", "multi"]:
+    _home = ("learn_multi_heads", f"{_name}_head")
+    publish_lazily(functools.partial(_found, *_home), f"{_LEARN}.estimators.head._{_name}_head")
 for _full, _home in _NAMES.items():
     publish_lazily(functools.partial(_found, *_home), f"{_ESTIMATOR}.{_full}")
 for _name in ("Path", *_KEEPING.split()):

@@ -16,6 +16,12 @@ class ModeKeys:
     EVAL = "eval"
     INFER = "infer"
 
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """Refuses what is no mode."""
+        if key not in (cls.TRAIN, cls.EVAL, cls.INFER):
+            raise ValueError(f"Invalid mode {key}.")
+
 
 class TaskType:
     """The jobs of a cluster."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tensorfleet import dtypes
 from tensorfleet.api import find
+from tensorfleet.estimator.learn_config import ModeKeys
 from tensorfleet.estimator.outputs import (
     DEFAULT_KEY,
     ClassificationOutput,
@@ -15,8 +16,12 @@ from tensorfleet.estimator.outputs import (
     RegressionOutput,
 )
 from tensorfleet.estimator.receivers import ServingInputReceiver, TensorServingInputReceiver
-from tensorfleet.estimator.spec import EstimatorSpec, ModeKeys
+from tensorfleet.estimator.spec import EstimatorSpec
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.sparse_tensor import convert_to_tensor_or_sparse_tensor
 from tensorfleet.internals.util import fn_args
+from tensorfleet.train.session_run_hook import SessionRunHook
 
 
 class PredictionKey:
@@ -40,21 +45,99 @@ class ProblemType:
     LOGISTIC_REGRESSION = 3
 
 
-class ModelFnOps(NamedTuple):
+class _Fields(NamedTuple):
+    predictions: Any
+    loss: Any
+    train_op: Any
+    eval_metric_ops: Any
+    output_alternatives: Any
+    training_chief_hooks: Any
+    training_hooks: Any
+    scaffold: Any
+    mode: str
+
+
+class ModelFnOps(_Fields):
     """What a model function gives: `EstimatorSpec` from before, with `output_alternatives` for export.
 
     These are a dictionary of names to pairs of a `ProblemType` and a dictionary of tensors.
     """
 
-    mode: str
-    predictions: Any = None
-    loss: Any = None
-    train_op: Any = None
-    eval_metric_ops: Any = None
-    output_alternatives: Any = None
-    training_chief_hooks: Any = None
-    training_hooks: Any = None
-    scaffold: Any = None
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        mode: str,
+        predictions: Any = None,
+        loss: Any = None,
+        train_op: Any = None,
+        eval_metric_ops: Any = None,
+        output_alternatives: Any = None,
+        training_chief_hooks: Any = None,
+        training_hooks: Any = None,
+        scaffold: Any = None,
+    ) -> ModelFnOps:
+        ModeKeys.validate(mode)
+        if train_op is None and mode == ModeKeys.TRAIN:
+            raise ValueError("Missing train_op.")
+        if train_op is not None and not isinstance(train_op, Operation):
+            train_op = to_tensor(train_op).op
+        if predictions is None and mode != ModeKeys.TRAIN:
+            raise ValueError("Missing predictions.")
+        if eval_metric_ops is not None and not isinstance(eval_metric_ops, dict):
+            raise ValueError("eval_metric_ops must be a dict.")
+        for hook in (*(training_hooks or ()), *(training_chief_hooks or ())):
+            if not isinstance(hook, SessionRunHook):
+                raise TypeError(
+                    "All hooks returned from model_fn must be SessionRunHook instances, got instance of "
+                    f"{type(hook)}: {hook}"
+                )
+        return super().__new__(
+            cls,
+            _all_tensors(predictions),
+            _scalar(loss, mode),
+            train_op,
+            eval_metric_ops or {},
+            output_alternatives,
+            training_chief_hooks or [],
+            training_hooks or [],
+            scaffold,
+            mode,
+        )
+
+    def estimator_spec(self, default_serving_output_alternative_key: Any = None) -> EstimatorSpec:
+        """The same for `tf.estimator`; the key is that of the alternative that is served where none is named."""
+        outputs = dict(self.output_alternatives or {})
+        if len(outputs) > 1 and DEFAULT_KEY not in outputs:
+            outputs[DEFAULT_KEY] = outputs[default_serving_output_alternative_key]
+        return EstimatorSpec(
+            self.mode,
+            self.predictions,
+            self.loss,
+            self.train_op,
+            {k: v for k, v in self.eval_metric_ops.items() if k != "loss"},
+            {key: _Alternative(*pair).typed() for key, pair in outputs.items()} or None,
+            self.training_chief_hooks,
+            self.training_hooks,
+            self.scaffold,
+        )
+
+
+def _all_tensors(predictions: Any) -> Any:
+    if isinstance(predictions, dict):
+        return {k: convert_to_tensor_or_sparse_tensor(v) for k, v in predictions.items()}
+    return None if predictions is None else convert_to_tensor_or_sparse_tensor(predictions)
+
+
+def _scalar(loss: Any, mode: str) -> Any:
+    if loss is None:
+        if mode != ModeKeys.INFER:
+            raise ValueError("Missing loss.")
+        return None
+    loss = to_tensor(loss)
+    if loss.shape.num_elements() not in (None, 1):
+        raise ValueError(f"Loss must be scalar: {loss}.")
+    return loss if loss.shape.is_compatible_with([]) else find("reshape")(loss, [])
 
 
 class InputFnOps(NamedTuple):
@@ -95,11 +178,12 @@ class _Alternative(ExportOutput):
 
     def as_signature_def(self, receiver_tensors: dict) -> Any:
         try:
-            return self._typed().as_signature_def(receiver_tensors)
+            return self.typed().as_signature_def(receiver_tensors)
         except (ValueError, KeyError):
             return PredictOutput(self._outputs).as_signature_def(receiver_tensors)
 
-    def _typed(self) -> ExportOutput:
+    def typed(self) -> ExportOutput:
+        """What the problem's type says."""
         outputs = self._outputs
         if self._problem in (ProblemType.CLASSIFICATION, ProblemType.LOGISTIC_REGRESSION):
             classes = outputs.get(PredictionKey.CLASSES)
@@ -197,14 +281,14 @@ def spec_of(result: Any, mode: str, features: Any, labels: Any, metrics: Any) ->
     if mode == ModeKeys.EVAL:
         ops.update(metric_ops(metrics, features, labels, result.predictions))
     outputs: Any = None
-    if result.output_alternatives and mode == ModeKeys.PREDICT:
+    if result.output_alternatives and mode == ModeKeys.INFER:
         outputs = {
             key or DEFAULT_KEY: _Alternative(*pair) for key, pair in result.output_alternatives.items()
         }
     return EstimatorSpec(
         mode,
         result.predictions,
-        result.loss if mode != ModeKeys.PREDICT else None,
+        result.loss if mode != ModeKeys.INFER else None,
         result.train_op if mode == ModeKeys.TRAIN else None,
         ops,
         outputs,

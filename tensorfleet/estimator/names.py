@@ -59,12 +59,18 @@ _TPU = {
 _LEARN_MODULES = {
     "learn_config": "RunConfig ModeKeys TaskType",
     "learn_model": """
-        ModelFnOps MetricSpec PredictionKey ProblemType InputFnOps utils.input_fn_utils.InputFnOps
-        utils.input_fn_utils.build_parsing_serving_input_fn
+        ModelFnOps MetricSpec PredictionKey ProblemType InputFnOps build_parsing_serving_input_fn
+        utils.input_fn_utils.InputFnOps utils.input_fn_utils.build_parsing_serving_input_fn
     """,
     "learn_estimator": """
         Estimator DNNClassifier DNNRegressor LinearClassifier LinearRegressor DNNLinearCombinedClassifier
         DNNLinearCombinedRegressor
+    """,
+    "learn_heads": "Head",
+    "learn_head_metrics": "MetricKey",
+    "learn_multi_heads": """
+        multi_class_head multi_label_head binary_svm_head regression_head poisson_regression_head multi_head
+        loss_only_head no_op_train_fn
     """,
     "learn_experiment": """
         Experiment ExportStrategy make_export_strategy learn_runner.run utils.make_export_strategy
@@ -95,6 +101,8 @@ _INSIDE = {
     "estimators.run_config": "RunConfig TaskType",
     "estimators.model_fn": "ModelFnOps ModeKeys",
     "estimators.estimator": "Estimator",
+    "estimators.head": f"Head {_LEARN_MODULES['learn_multi_heads']}",
+    "estimators.metric_key": "MetricKey",
     "experiment": "Experiment",
     "metric_spec": "MetricSpec",
     "monitors": _LEARN_MODULES["learn_monitors"] + _LEARN_MODULES["more_monitors"],
