@@ -25,6 +25,7 @@ from tensorfleet.layers.convolutional import (
 from tensorfleet.layers.core import Dense
 from tensorfleet.ops.nn_activations import relu
 from tensorfleet.variables.initializers import Zeros
+from tensorfleet.variables.partitioned import PartitionedVariable
 from tensorfleet.variables.scope import variable_scope
 
 _ZEROS = Zeros()
@@ -39,7 +40,7 @@ def renaming(names: dict[str, str], collections: Any = None) -> Callable:
         leaf = names.get(leaf, leaf)
         with on_model_device():
             found = getter(f"{head}{slash}{leaf}", *args, **kwargs)
-        for part in found if isinstance(found, (list, tuple)) else [found]:
+        for part in found if isinstance(found, (list, tuple, PartitionedVariable)) else [found]:
             add_model_variable(part)
             for collection in collections_for(collections, leaf):
                 if not any(part is known for known in get_collection(collection)):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.estimator.learn_config import ModeKeys
+from tensorfleet.estimator.metrics_of import ReportedLoss
 from tensorfleet.estimator.outputs import (
     DEFAULT_KEY,
     ClassificationOutput,
@@ -285,6 +286,8 @@ def spec_of(result: Any, mode: str, features: Any, labels: Any, metrics: Any) ->
         outputs = {
             key or DEFAULT_KEY: _Alternative(*pair) for key, pair in result.output_alternatives.items()
         }
+    if "loss" in ops:
+        ops["loss"] = ReportedLoss(*ops["loss"])
     return EstimatorSpec(
         mode,
         result.predictions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,16 +17,23 @@ from tensorfleet.summary.writer import FileWriterCache
 LOSS = "loss"
 
 
+class ReportedLoss(NamedTuple):
+    """A metric of a model that is reported as its loss: that of a head of `tf.contrib.learn` knows the weights."""
+
+    value: Any
+    update: Any
+
+
 def with_loss(metrics: dict, loss: Any) -> tuple[Any, dict]:
     """The update of all metrics and their values by name, the mean loss among them."""
     for name in (LOSS, GraphKeys.GLOBAL_STEP):
-        if name in metrics:
+        if name in metrics and not isinstance(metrics[name], ReportedLoss):
             raise ValueError(
                 f'Metric with name "{name}" is not allowed, because Estimator already defines a default metric with the '
                 "same name."
             )
     values, updates = {}, []
-    for name, metric in sorted([*metrics.items(), (LOSS, mean(loss))]):
+    for name, metric in sorted({LOSS: metrics.get(LOSS) or mean(loss), **metrics}.items()):
         if is_metric_object(metric):
             values[name] = metric.result()
             updates += metric.updates

@@ -67,6 +67,7 @@ _LEARN_MODULES = {
         DNNLinearCombinedRegressor
     """,
     "learn_heads": "Head",
+    "learn_headed": "DNNEstimator DNNLinearCombinedEstimator LinearEstimator LogisticRegressor SVM",
     "learn_head_metrics": "MetricKey",
     "learn_multi_heads": """
         multi_class_head multi_label_head binary_svm_head regression_head poisson_regression_head multi_head
@@ -103,6 +104,8 @@ _INSIDE = {
     "estimators.estimator": "Estimator",
     "estimators.head": f"Head {_LEARN_MODULES['learn_multi_heads']}",
     "estimators.metric_key": "MetricKey",
+    "estimators.logistic_regressor": "LogisticRegressor",
+    "estimators.svm": "SVM",
     "experiment": "Experiment",
     "metric_spec": "MetricSpec",
     "monitors": _LEARN_MODULES["learn_monitors"] + _LEARN_MODULES["more_monitors"],

@@ -69,3 +69,12 @@ def test_initializers_are_for_floats():
         layers.xavier_initializer(dtype=tf.int32)
     with pytest.raises(TypeError, match="Unknown mode"):
         layers.variance_scaling_initializer(mode="SIDEWAYS")
+
+
+def test_parts_of_a_variable_are_in_the_collections():
+    with tf.Graph().as_default():
+        pieces = tf.fixed_size_partitioner(2)
+        with tf.variable_scope("net", partitioner=pieces):
+            tf.contrib.layers.fully_connected(tf.zeros([1, 4]), 6, variables_collections=["mine"])
+        assert [v.op.name.rpartition("/")[2] for v in tf.get_collection("mine")] == ["part_0", "part_1"] * 2
+        assert tf.get_collection("mine") == tf.model_variables() == tf.trainable_variables()
