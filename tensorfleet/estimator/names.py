@@ -73,13 +73,21 @@ _LEARN_MODULES = {
         multi_class_head multi_label_head binary_svm_head regression_head poisson_regression_head multi_head
         loss_only_head no_op_train_fn
     """,
+    "learn_actions": """
+        train evaluate infer run_feeds run_n graph_actions.train graph_actions.evaluate graph_actions.infer
+        graph_actions.run_feeds graph_actions.run_feeds_iter graph_actions.run_n graph_actions.get_summary_writer
+        graph_actions.clear_summary_writers graph_actions._run_with_monitors
+    """,
+    "learn_compat": """
+        SKCompat Trainable Evaluable NotFittedError infer_real_valued_columns_from_input_fn
+    """,
     "learn_experiment": """
         Experiment ExportStrategy make_export_strategy learn_runner.run utils.make_export_strategy
         utils.saved_model_export_utils.make_export_strategy
     """,
     "learn_monitors": """
         monitors.BaseMonitor monitors.EveryN monitors.StopAtStep monitors.PrintTensor monitors.NanLoss
-        monitors.NanLossDuringTrainingError monitors.ValidationMonitor monitors.RunHookAdapterForMonitors
+        NanLossDuringTrainingError monitors.NanLossDuringTrainingError monitors.ValidationMonitor monitors.RunHookAdapterForMonitors
         monitors.replace_monitors_with_hooks
     """,
     "more_monitors": """
@@ -106,6 +114,10 @@ _INSIDE = {
     "estimators.metric_key": "MetricKey",
     "estimators.logistic_regressor": "LogisticRegressor",
     "estimators.svm": "SVM",
+    "estimators._sklearn": "NotFittedError",
+    "evaluable": "Evaluable",
+    "trainable": "Trainable",
+    "graph_actions": " ".join(n for n in _LEARN_MODULES["learn_actions"].split() if "." in n),
     "experiment": "Experiment",
     "metric_spec": "MetricSpec",
     "monitors": _LEARN_MODULES["learn_monitors"] + _LEARN_MODULES["more_monitors"],
