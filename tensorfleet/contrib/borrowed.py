@@ -176,7 +176,7 @@ for _place, (_part, _modules) in _INNER_PARTS.items():
 # Parts of `tf.contrib` that many scripts import and few use: they are there, and say of each name that it is not.
 _EMPTY = """
     batching bigtable boosted_trees checkpoint cloud coder factorization ffmpeg fused_conv gdr grid_rnn hadoop
-    ignite input_pipeline kafka kinesis labeled_tensor libsvm linear_optimizer lite meta_graph_transform
+    ignite kafka kinesis labeled_tensor libsvm linear_optimizer lite meta_graph_transform
     mpi_collectives ndlstm nearest_neighbor optimizer_v2 periodic_resample proto quantization rate
     receptive_field recurrent reduce_slice_ops remote_fused_graph rpc saved_model specs stat_summarizer
     tensor_forest tensorrt timeseries verbs

@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorfleet.api import export, find
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.sparse_tensor import SparseTensor
 
 _HERE = "contrib.losses.metric_learning"
 
@@ -74,11 +75,39 @@ def npairs_loss(
     print_losses: bool = False,
 ) -> Tensor:
     """The cross entropy of who belongs to whom, and the lengths of the embeddings."""
-    mean, total, square = find("reduce_mean"), find("reduce_sum"), find("square")
-    lengths = mean(total(square(embeddings_anchor), 1)) + mean(total(square(embeddings_positive), 1))
-    similar = find("matmul")(embeddings_anchor, embeddings_positive, transpose_b=True)
     column = find("reshape")(labels, [-1, 1])
-    target = find("cast")(find("equal")(column, find("transpose")(column)), similar.dtype)
+    same = find("cast")(find("equal")(column, find("transpose")(column)), "float32")
+    return _pairs(same, embeddings_anchor, embeddings_positive, reg_lambda, print_losses)
+
+
+@export(f"{_HERE}.npairs_loss_multilabel")
+def npairs_loss_multilabel(
+    sparse_labels: list,
+    embeddings_anchor: Any,
+    embeddings_positive: Any,
+    reg_lambda: float = 0.002,
+    print_losses: bool = False,
+) -> Tensor:
+    """`npairs_loss` for examples with several classes each: a list of sparse vectors of ones.
+
+    The more classes two examples share, the more they belong together.
+    """
+    if not all(isinstance(each, SparseTensor) for each in sparse_labels):
+        raise TypeError(f"sparse_labels must be a list of SparseTensors, but got {sparse_labels}")
+    rows = find("stack")(
+        [find("sparse_tensor_to_dense")(each, validate_indices=False) for each in sparse_labels]
+    )
+    shared = find("minimum")(rows[:, None, :], rows[None, :, :])
+    same = find("cast")(find("reduce_sum")(shared, 2), "float32")
+    return _pairs(same, embeddings_anchor, embeddings_positive, reg_lambda, print_losses)
+
+
+def _pairs(same: Tensor, anchors: Any, positives: Any, reg_lambda: float, print_losses: bool) -> Tensor:
+    """The loss of pairs that belong together as much as `same` says."""
+    mean, total, square = find("reduce_mean"), find("reduce_sum"), find("square")
+    lengths = mean(total(square(anchors), 1)) + mean(total(square(positives), 1))
+    similar = find("matmul")(anchors, positives, transpose_b=True)
+    target = find("cast")(same, similar.dtype)
     target = target / total(target, 1, keepdims=True)
     entropy = mean(find("nn.softmax_cross_entropy_with_logits_v2")(labels=target, logits=similar))
     size = 0.25 * reg_lambda * lengths

@@ -301,7 +301,8 @@ def _running(session: Any) -> Iterator[None]:
 def _evaluated(
     session: Any, wanted: dict, update: Any, log_every: int, feed_fn: Any, most: int | None
 ) -> Any:
-    results, known, feed = None, 0, None
+    results: Any = None
+    known, feed = 0, None
     done = 0
     try:
         while most is None or done < most:

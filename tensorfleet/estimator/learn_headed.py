@@ -259,7 +259,7 @@ def sdca_model_fn(features: dict, labels: Any, mode: str, params: dict) -> Model
     head, optimizer, columns = params["head"], params["optimizer"], params["feature_columns"]
     if not sdca.is_sdca(optimizer):
         raise ValueError("Optimizer must be of type SDCAOptimizer")
-    kinds = {
+    kinds: dict[Any, str] = {
         BinarySvmHead: "hinge_loss",
         BinaryLogisticHead: "logistic_loss",
         RegressionHead: "squared_loss",

@@ -152,7 +152,7 @@ class LossOnlyHead(Head):
         self._loss_fn = loss_fn
         self.head_name = head_name or "loss_only_head"
 
-    logits_dimension = 0  # type: ignore[assignment]
+    logits_dimension = 0
 
     def create_model_fn_ops(
         self,

@@ -23,7 +23,9 @@ def status_for(root: Any, save_path: Any) -> _Status:
         return NameBasedSaverStatus(root, path, reader)
     from tensorfleet.protos import TrackableObjectGraph
 
-    return CheckpointLoadStatus(root, path, TrackableObjectGraph.FromString(reader.get_tensor(GRAPH_KEY)))
+    status = CheckpointLoadStatus(root, path, TrackableObjectGraph.FromString(reader.get_tensor(GRAPH_KEY)))
+    status.restore_at_once(reader)
+    return status
 
 
 def _session(given: Any, what: str) -> Any:
@@ -103,6 +105,15 @@ class CheckpointLoadStatus(_FromFile):
     def __init__(self, root: Any, path: str, graph: Any) -> None:
         super().__init__(root, path)
         self._graph = graph
+
+    def restore_at_once(self, reader: Any) -> None:
+        """Gives objects that are no part of a graph, and ask for it, what they held when they were saved."""
+        objects, pairs = self._match()
+        for saved, ours in pairs.items():
+            take = getattr(objects.nodes[ours], "_restored_at_once", None)
+            for child in self._graph.nodes[saved].children if take is not None else ():
+                for attribute in self._graph.nodes[child.node_id].attributes:
+                    take(child.local_name, reader.get_tensor(attribute.checkpoint_key))
 
     def _match(self) -> tuple[Objects, dict[int, int]]:
         """The program's objects, and for each number in the file the program's number."""

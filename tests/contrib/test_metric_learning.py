@@ -71,3 +71,18 @@ def test_examples_of_one_class_come_together(loss, session):
     centres = np.stack([found[k == LABELS].mean(0) for k in range(3)])
     nearest = np.square(found[:, None] - centres).sum(-1).argmin(1)
     assert (nearest == LABELS).mean() > 0.9
+
+
+def test_pairs_may_share_several_classes(session):
+    rows = np.array([[1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]], np.float32)
+    labels = [tf.SparseTensor(np.argwhere(r), r[r > 0], [4]) for r in rows]
+    anchors, positives = X[:3], X[3:6]
+    target = np.minimum(rows[:, None], rows[None]).sum(2)
+    target /= target.sum(1, keepdims=True)
+    similar = anchors @ positives.T
+    entropy = np.log(np.exp(similar).sum(1)) - (target * similar).sum(1)
+    lengths = np.square(anchors).sum(1).mean() + np.square(positives).sum(1).mean()
+    found = session.run(M.npairs_loss_multilabel(labels, tf.constant(anchors), tf.constant(positives)))
+    np.testing.assert_allclose(found, entropy.mean() + 0.25 * 0.002 * lengths, rtol=1e-5)
+    with pytest.raises(TypeError, match="sparse_labels must be a list of SparseTensors"):
+        M.npairs_loss_multilabel([tf.zeros([4])], tf.constant(anchors), tf.constant(positives))

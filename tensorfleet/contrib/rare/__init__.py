@@ -81,7 +81,9 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
         "KernelLinearClassifier RandomFourierFeatureMapper sparse_multiclass_hinge_loss",
     ),
     ("running", "contrib.distribute", "Monitor"),
-    ("tracking", "contrib.checkpoint", "UniqueNameTracker"),
+    ("tracking", "contrib.checkpoint", "NumpyState UniqueNameTracker"),
+    ("seeking", "contrib.input_pipeline", "obtain_next seek_next"),
+    ("seeking", "contrib.input_pipeline.python.ops.input_pipeline_ops", "obtain_next seek_next"),
     (
         "constrained",
         "contrib.constrained_optimization",
