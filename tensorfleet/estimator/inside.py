@@ -67,6 +67,15 @@ for _place, _table in ((_ESTIMATOR, _MODULES), (_LEARN, _LEARN_MODULES)):
     for _lenders, _modules in _table.items():
         for _module in _modules.split():
             publish_module(f"{_place}.{_module}", *_lenders)
+for _name in [
+    "DataFeeder",
+    "StreamingDataFeeder",
+    "check_array",
+    "setup_predict_data_feeder",
+    "setup_processor_data_feeder",
+    "setup_train_data_feeder",
+]:
+    publish_lazily(functools.partial(_found, "learn_feeder", _name), f"{_LEARN}.learn_io.data_feeder.{_name}")
 # Names with an underscore from before the heads were public.
 for _name in ["regression", "poisson_regression", "multi_class", "binary_svm", "multi_label", "multi"]:
     _home = ("learn_multi_heads", f"{_name}_head")

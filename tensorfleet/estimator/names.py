@@ -81,6 +81,10 @@ _LEARN_MODULES = {
     "learn_compat": """
         SKCompat Trainable Evaluable NotFittedError infer_real_valued_columns_from_input_fn
     """,
+    "learn_feeder": """
+        extract_pandas_data extract_pandas_labels extract_pandas_matrix io.extract_pandas_data io.extract_pandas_labels
+        io.extract_pandas_matrix
+    """,
     "learn_experiment": """
         Experiment ExportStrategy make_export_strategy learn_runner.run utils.make_export_strategy
         utils.saved_model_export_utils.make_export_strategy
