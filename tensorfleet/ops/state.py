@@ -313,14 +313,14 @@ def _destroy_temporary_variable(ctx: Any, store: Any, *, var_name: bytes) -> Any
     while source.type != "TemporaryVariable" and source._inputs:
         source = source._inputs[0]._op
     name = source._attrs.get("var_name") or source.name.encode()
-    value = store.value
-    if name != var_name or value is None:
+    if name != var_name:
         raise errors.NotFoundError(
             None,
             None,
-            f"No temporary variable {var_name.decode()!r} exists: it is made once, and destroyed once.",
+            f"Resource {var_name.decode()} does not exist: the temporary variable here is {name.decode()!r}.",
         )
-    store.value = None
+    # What comes next under this name is new memory.
+    value, store.value = store.value, np.zeros_like(store.value)
     return value
 
 

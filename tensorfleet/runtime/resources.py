@@ -209,7 +209,7 @@ class ResourceManager:
         name = (attrs.get("shared_name") or b"").decode() or op.name
         container = (attrs.get("container") or b"").decode()
         dtype = attrs["dtype"]
-        found = self.get(container, "variable", name, lambda: VariableStore(name, dtype))
+        found = self.get(container, "variable", name, lambda: _new_store(op, name, dtype))
         if found.dtype != dtype:
             raise _of_another_type(op, name, found.dtype, dtype)
         return found
@@ -225,6 +225,13 @@ class ResourceManager:
                 close = getattr(resource, "clear", None)
                 if close is not None:
                     close()
+
+
+def _new_store(op: Any, name: str, dtype: DType) -> VariableStore:
+    store = VariableStore(name, dtype)
+    if op.type == "TemporaryVariable":  # it is memory, and may be read before it is assigned
+        store.value = np.zeros(op._attrs["shape"].as_list(), dtype.as_numpy_dtype)
+    return store
 
 
 def _of_another_type(op: Any, name: str, there: DType, wanted: DType) -> errors.OpError:

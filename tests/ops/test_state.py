@@ -15,11 +15,18 @@ def test_a_temporary_variable_lives_until_it_is_destroyed():
     with tf.Session() as sess:
         for _ in range(2):
             np.testing.assert_array_equal(sess.run(value), [[10, 12]])
-        with pytest.raises(tf.errors.FailedPreconditionError):
-            sess.run(made)
+
+
+def test_a_temporary_variable_is_memory_before_it_is_assigned():
+    made = ops.temporary_variable([2], tf.float32)
+    with tf.Session() as sess:
+        assert sess.run(made).shape == (2,)
+        added = tf.assign_add(tf.assign(made, tf.zeros_like(made)), [1.0, 2.0])
+        value = ops.destroy_temporary_variable(added, var_name=made.op.name)
+        assert [sess.run(value).tolist() for _ in range(2)] == [[1, 2]] * 2
 
 
 def test_a_temporary_variable_is_destroyed_by_its_name():
     made = tf.assign(ops.temporary_variable([1], tf.float32), [1.0])
-    with tf.Session() as sess, pytest.raises(tf.errors.NotFoundError, match="No temporary variable 'other'"):
+    with tf.Session() as sess, pytest.raises(tf.errors.NotFoundError, match="Resource other does not exist"):
         sess.run(ops.destroy_temporary_variable(made, var_name="other"))
