@@ -85,3 +85,16 @@ for _module, _names in _MODULES.items():
 publish_lazily(_old_column, *(f"contrib.layers.{name}" for name in _OLD))
 publish_lazily(_column, *(f"contrib.feature_column.{name}" for name in _MODULES["sequences"]))
 publish_lazily(_sequence_input_layer, "contrib.feature_column.sequence_input_layer")
+# Classes of columns inside of `tf.contrib.layers`.
+_CLASSES = """
+    _FeatureColumn _RealValuedColumn _BucketizedColumn _CrossedColumn _EmbeddingColumn _OneHotColumn _SparseColumn
+    _SparseColumnHashed _SparseColumnIntegerized _SparseColumnKeys _SparseColumnVocabulary _WeightedSparseColumn
+"""
+
+
+def _old_class(full: str) -> Any:
+    return _load("old_columns", "CLASSES")[full.rpartition(".")[2]]
+
+
+for _place in ("contrib.layers.feature_column", "contrib.layers.python.layers.feature_column"):
+    publish_lazily(_old_class, *(f"{_place}.{name}" for name in _CLASSES.split()))

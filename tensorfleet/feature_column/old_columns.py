@@ -11,8 +11,19 @@ from tensorfleet import dtypes
 from tensorfleet.api import find
 from tensorfleet.dtypes import DType
 from tensorfleet.feature_column import making
-from tensorfleet.feature_column.columns import BucketizedColumn, KeyedCategorical
-from tensorfleet.feature_column.protocol import CategoricalColumn
+from tensorfleet.feature_column.columns import (
+    BucketizedColumn,
+    CrossedColumn,
+    HashedCategoricalColumn,
+    KeyedCategorical,
+    NumericColumn,
+    VocabularyFileCategoricalColumn,
+    VocabularyListCategoricalColumn,
+    WeightedCategoricalColumn,
+)
+from tensorfleet.feature_column.dense_columns import EmbeddingColumn, IndicatorColumn
+from tensorfleet.feature_column.protocol import CategoricalColumn, FeatureColumn
+from tensorfleet.feature_column.using import combiner_of
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.properties import readonly
 
@@ -35,7 +46,16 @@ def sparse_column_with_hash_bucket(
     column_name: str, hash_bucket_size: int, combiner: str = "sum", dtype: Any = dtypes.string
 ) -> Any:
     """Words or integers by their hashes. See `tf.feature_column.categorical_column_with_hash_bucket`."""
-    return making.categorical_column_with_hash_bucket(column_name, hash_bucket_size, dtype)
+    return _combining(
+        making.categorical_column_with_hash_bucket(column_name, hash_bucket_size, dtype), combiner
+    )
+
+
+def _combining(column: Any, combiner: str | None) -> Any:
+    """A column that says itself how a model adds up its weights."""
+    if combiner is not None:
+        object.__setattr__(column, "_own_combiner", combiner)
+    return column
 
 
 def sparse_column_with_integerized_feature(
@@ -45,7 +65,7 @@ def sparse_column_with_integerized_feature(
     kind = dtypes.as_dtype(dtype)
     if not kind.is_integer:
         raise ValueError(f"dtype must be an integer. dtype is {kind.name}, column_name: {column_name}")
-    return IntegerizedColumn(column_name, bucket_size, kind)
+    return _combining(IntegerizedColumn(column_name, bucket_size, kind), combiner)
 
 
 @dataclass(frozen=True)
@@ -77,23 +97,26 @@ def sparse_column_with_vocabulary_file(
     if vocab_size is None:
         raise ValueError(f"vocab_size should be defined. column_name: {column_name}")
     default = None if num_oov_buckets else default_value
-    return making.categorical_column_with_vocabulary_file(
+    made = making.categorical_column_with_vocabulary_file(
         column_name, vocabulary_file, vocab_size, num_oov_buckets, default, dtype
     )
+    return _combining(made, combiner)
 
 
 def sparse_column_with_keys(
     column_name: str, keys: Any, default_value: int = -1, combiner: str = "sum", dtype: Any = dtypes.string
 ) -> Any:
     """Words by their places in a list. See `tf.feature_column.categorical_column_with_vocabulary_list`."""
-    return making.categorical_column_with_vocabulary_list(column_name, keys, dtype, default_value)
+    made = making.categorical_column_with_vocabulary_list(column_name, keys, dtype, default_value)
+    return _combining(made, combiner)
 
 
 def weighted_sparse_column(
     sparse_id_column: CategoricalColumn, weight_column_name: str, dtype: Any = dtypes.float32
 ) -> Any:
     """A column's ids weighed by a feature. See `tf.feature_column.weighted_categorical_column`."""
-    return making.weighted_categorical_column(sparse_id_column, weight_column_name, dtype)
+    made = making.weighted_categorical_column(sparse_id_column, weight_column_name, dtype)
+    return _combining(made, combiner_of(sparse_id_column))
 
 
 def one_hot_column(sparse_id_column: CategoricalColumn) -> Any:
@@ -111,7 +134,7 @@ def old_crossed_column(
 ) -> Any:
     """Combinations of the values of several columns, hashed. See `tf.feature_column.crossed_column`."""
     keys = [c if isinstance(c, BucketizedColumn) or not hasattr(c, "key") else c.key for c in columns]
-    return making.crossed_column(keys, hash_bucket_size, hash_key)
+    return _combining(making.crossed_column(keys, hash_bucket_size, hash_key), combiner)
 
 
 def old_embedding_column(
@@ -162,3 +185,34 @@ def old_shared_embedding_columns(
         max_norm,
         trainable,
     )
+
+
+# The classes that columns have inside of TensorFlow, for those who ask by isinstance.
+CLASSES: dict[str, type] = {
+    "_EmbeddingColumn": EmbeddingColumn,
+    "_OneHotColumn": IndicatorColumn,
+    "_WeightedSparseColumn": WeightedCategoricalColumn,
+    "_CrossedColumn": CrossedColumn,
+    "_BucketizedColumn": BucketizedColumn,
+    "_RealValuedColumn": NumericColumn,
+    "_SparseColumnHashed": HashedCategoricalColumn,
+    "_SparseColumnIntegerized": IntegerizedColumn,
+    "_SparseColumnKeys": VocabularyListCategoricalColumn,
+    "_SparseColumnVocabulary": VocabularyFileCategoricalColumn,
+    "_SparseColumn": KeyedCategorical,
+    "_FeatureColumn": FeatureColumn,
+}
+
+
+def described(column: Any) -> str:
+    """How the description of a column begins in TensorFlow; models join columns in the order of these texts."""
+    if isinstance(column, str):
+        return f"_SparseColumnHashed(column_name={column!r}"
+    label = next(name for name, kind in CLASSES.items() if isinstance(column, kind))
+    if isinstance(column, CrossedColumn):
+        return f"{label}(columns=({', '.join(map(described, column.keys))}"
+    if isinstance(column, BucketizedColumn):
+        return f"{label}(source_column={described(column.source_column)}"
+    if hasattr(column, "categorical_column"):
+        return f"{label}(sparse_id_column={described(column.categorical_column)}"
+    return f"{label}(column_name={getattr(column, 'key', column.name)!r}"

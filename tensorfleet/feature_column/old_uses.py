@@ -12,7 +12,7 @@ from tensorfleet.api import find
 from tensorfleet.feature_column import using
 from tensorfleet.feature_column.columns import NumericColumn, all_collections
 from tensorfleet.feature_column.features import Features
-from tensorfleet.feature_column.old_columns import real_valued_column
+from tensorfleet.feature_column.old_columns import described, real_valued_column
 from tensorfleet.feature_column.protocol import CategoricalColumn
 from tensorfleet.feature_column.sequences import SequenceCategoricalColumn
 from tensorfleet.graph.operation import Tensor
@@ -43,15 +43,26 @@ def input_from_feature_columns(
     scope: Any = None,
     cols_to_outs: dict | None = None,
 ) -> Tensor:
-    """A dense tensor of all columns. See `tf.feature_column.input_layer`."""
-    with find("variable_scope")(scope, default_name="input_from_feature_columns"):
-        return using.input_layer(
-            columns_to_tensors,
-            feature_columns,
-            weight_collections,
-            trainable,
-            cols_to_output_tensors=cols_to_outs,
-        )
+    """A dense tensor of all columns, in the order that their descriptions have in TensorFlow."""
+    columns = sorted(using.dense_only(feature_columns), key=described)
+    with find("variable_scope")(
+        scope, default_name="input_from_feature_columns", custom_getter=_named_as_before([])
+    ):
+        return using.joined(columns_to_tensors, columns, weight_collections, trainable, None, cols_to_outs)
+
+
+def _named_as_before(columns: list) -> Any:
+    """A getter of variables with the names that they have in checkpoints of `tf.contrib.layers`."""
+    dense = {c.var_scope_name for c in columns if not isinstance(c, CategoricalColumn)}
+
+    def get(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        place, _, leaf = name.rpartition("/")
+        if leaf == "weights" and place.rpartition("/")[2] in dense:
+            leaf = "weight"
+        leaf = {"embedding_weights": "weights", "bias_weights": "bias_weight"}.get(leaf, leaf)
+        return getter(f"{place}/{leaf}" if place else leaf, *args, **kwargs)
+
+    return get
 
 
 def weighted_sum_from_feature_columns(
@@ -64,14 +75,12 @@ def weighted_sum_from_feature_columns(
 ) -> tuple[Tensor, dict, Any]:
     """The weighted sum of all columns, the variables of each column, and the bias."""
     variables: dict = {}
-    with find("variable_scope")(scope, default_name="weighted_sum_from_feature_columns"):
-        total = using.linear_model(
-            columns_to_tensors,
-            feature_columns,
-            units=num_outputs,
-            weight_collections=weight_collections,
-            trainable=trainable,
-            cols_to_vars=variables,
+    columns = sorted(using.weighable(feature_columns), key=described)
+    with find("variable_scope")(
+        scope, default_name="weighted_sum_from_feature_columns", custom_getter=_named_as_before(columns)
+    ):
+        total = using.summed(
+            columns_to_tensors, columns, num_outputs, "sum", weight_collections, trainable, variables
         )
     bias = variables.pop("bias")[0]
     return total, variables, bias

@@ -153,6 +153,11 @@ def summed(
     return find("nn.bias_add")(total, bias, name="weighted_sum")
 
 
+def combiner_of(column: Any) -> str | None:
+    """How a column of `tf.contrib.layers` wants its weights to be combined; None: as its model says."""
+    return getattr(column, "_own_combiner", None)
+
+
 def _weighted_sum(column: Any, batch: Features, units: int, combiner: str, options: dict) -> Tensor:
     zeros = find("zeros_initializer")()
     if isinstance(column, CategoricalColumn):
@@ -164,7 +169,7 @@ def _weighted_sum(column: Any, batch: Features, units: int, combiner: str, optio
             ids = find("sparse_reshape")(ids, flat)
             weights = None if weights is None else find("sparse_reshape")(weights, flat)
         return find("nn.safe_embedding_lookup_sparse")(
-            table, ids, sparse_weights=weights, combiner=combiner, name="weighted_sum"
+            table, ids, sparse_weights=weights, combiner=combiner_of(column) or combiner, name="weighted_sum"
         )
     size = column.variable_shape.num_elements()
     kernel = find("get_variable")("weights", [size, units], dtypes.float32, zeros, **options)

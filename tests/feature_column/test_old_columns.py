@@ -167,3 +167,61 @@ def test_a_wide_and_deep_model_learns_from_these_columns(tmp_path):
     )
     model.fit(input_fn=census_input, steps=300)
     assert model.evaluate(input_fn=census_input, steps=1)["accuracy"] > 0.95
+
+
+def test_variables_have_the_names_of_old_checkpoints():
+    with tf.Graph().as_default():
+        price = layers.real_valued_column("price")
+        word = layers.sparse_column_with_hash_bucket("word", 5)
+        features = {"price": tf.ones([2, 1]), "word": tf.SparseTensor([[0, 0], [1, 0]], ["a", "b"], [2, 1])}
+        layers.weighted_sum_from_feature_columns(features, [price, word], 1, scope="linear")
+        layers.input_from_feature_columns(features, [price, layers.embedding_column(word, 3)])
+        assert {v.op.name: v.shape.as_list() for v in tf.model_variables()} == {
+            "linear/price/weight": [1, 1],
+            "linear/word/weights": [5, 1],
+            "linear/bias_weight": [1],
+            "input_from_feature_columns/word_embedding/weights": [5, 3],
+        }
+
+
+def test_inputs_are_joined_in_the_order_of_tensorflows_descriptions():
+    price, age = layers.real_valued_column("price"), layers.real_valued_column("age")
+    bucket = layers.bucketized_column(price, [0.5])
+    word = layers.sparse_column_with_keys("word", ["x", "y"])
+    features = {
+        "price": tf.constant([[0.25]]),
+        "age": tf.constant([[7.0]]),
+        "word": tf.SparseTensor([[0, 0]], ["y"], [1, 1]),
+    }
+    found = layers.input_from_feature_columns(features, [price, age, layers.one_hot_column(word), bucket])
+    assert run(found).tolist() == [[1, 0, 0, 1, 7, 0.25]]
+
+
+@pytest.mark.parametrize(("combiner", "wanted"), [("sum", 6.0), ("mean", 3.0), ("sqrtn", 6 / 2**0.5)])
+def test_a_sparse_column_says_how_its_weights_are_combined(combiner, wanted):
+    with tf.Graph().as_default(), tf.Session() as session:
+        column = layers.sparse_column_with_integerized_feature("id", 4, combiner=combiner)
+        features = {"id": tf.SparseTensor([[0, 0], [0, 1]], np.array([1, 3], np.int64), [1, 2])}
+        total, variables, _ = layers.weighted_sum_from_feature_columns(features, [column], 1)
+        session.run(tf.global_variables_initializer())
+        session.run(tf.assign(variables[column][0], [[1.0], [2.0], [3.0], [4.0]]))
+        np.testing.assert_allclose(session.run(total), [[wanted]], rtol=1e-6)
+
+
+def test_columns_are_of_the_classes_that_scripts_ask_for():
+    inside = layers.python.layers.feature_column
+    price = layers.real_valued_column("price")
+    word = layers.sparse_column_with_hash_bucket("word", 5)
+    for column, name in (
+        (price, "_RealValuedColumn"),
+        (layers.bucketized_column(price, [1.0]), "_BucketizedColumn"),
+        (word, "_SparseColumn"),
+        (word, "_SparseColumnHashed"),
+        (layers.embedding_column(word, 2), "_EmbeddingColumn"),
+        (layers.one_hot_column(word), "_OneHotColumn"),
+        (layers.crossed_column([word, word], 10), "_CrossedColumn"),
+        (layers.weighted_sparse_column(word, "w"), "_WeightedSparseColumn"),
+        (layers.sparse_column_with_keys("k", ["a"]), "_SparseColumnKeys"),
+    ):
+        assert isinstance(column, getattr(inside, name)) and isinstance(column, inside._FeatureColumn)
+    assert not isinstance(price, inside._SparseColumn)
