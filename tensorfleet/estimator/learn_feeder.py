@@ -130,7 +130,9 @@ class DataFeeder:
             self._y = check_array(y, np.int64 if n_classes > 1 else np.float32)
         self._describe(_each(np.shape, self._x), _each(np.shape, self._y), n_classes, batch_size)
         self._input_dtype = _each(lambda a: _kind(a.dtype), self._x)
-        self._output_dtype = np.float32 if y is None else _each(lambda a: _kind(a.dtype), self._y)
+        self._output_dtype: Any = np.float32
+        if y is not None:
+            self._output_dtype = _each(lambda a: _kind(a.dtype), self._y)
         if isinstance(y, dict):
             self._output_dtype.update({k: np.float32 for k in n_classes or () if k in y})
         self.max_epochs = epochs
@@ -158,7 +160,7 @@ class DataFeeder:
             batch_size = (next(iter(x.values())) if isinstance(x, dict) else x)[0]
         elif batch_size <= 0:
             raise ValueError(f"Invalid batch_size {batch_size}.")
-        size: int = batch_size  # type: ignore[assignment]
+        size: int = batch_size
         self._batch_size, self.n_classes = size, n_classes
         self.input_shape = _each(lambda shape: _fed_shape(size, shape), x)
         self.output_shape = _each(lambda shape, n: _label_shape(size, shape, n), y, n_classes)

@@ -110,8 +110,8 @@ class CheckpointLoadStatus(_FromFile):
         """Gives objects that are no part of a graph, and ask for it, what they held when they were saved."""
         objects, pairs = self._match()
         for saved, ours in pairs.items():
-            take = getattr(objects.nodes[ours], "_restored_at_once", None)
-            for child in self._graph.nodes[saved].children if take is not None else ():
+            take: Any = getattr(objects.nodes[ours], "_restored_at_once", None)
+            for child in self._graph.nodes[saved].children if take else ():
                 for attribute in self._graph.nodes[child.node_id].attributes:
                     take(child.local_name, reader.get_tensor(attribute.checkpoint_key))
 
