@@ -115,6 +115,7 @@ UNIMPLEMENTED = {
     "distributions/divergence.py",
     "distributions/flows.py",  # networks for events of unknown size, which TensorFlow refuses in these words
     "keras/precision.py",  # what TensorFlow says of an optimizer of a scaled loss
+    "contrib/rare/tracking.py",  # what TensorFlow says of something else than an array
     "estimator/public_head.py",  # what a head of one's own defines
     "distributions/transformed.py",  # moments that a bijector makes unknown
     "internals/keras_utils.py",  # paddings that TensorFlow refuses in these words
