@@ -46,11 +46,11 @@ def _activation(given: Any) -> Any:
     return find(f"nn.{given}")
 
 
-def _deep(features: dict, mode: str, outputs: int, config: Any, p: dict) -> Any:
+def _deep(features: dict, mode: str, outputs: int, config: Any, p: dict, inputs: Any) -> Any:
     """Layers over the dense columns; their variables are in the collection "dnn"."""
     dense = find("contrib.layers.fully_connected")
     with variable_scope("dnn", partitioner=_pieces(config)):
-        with variable_scope("input_from_feature_columns", partitioner=_pieces(config, _BIG)) as scope:
+        with variable_scope("input_from_feature_columns", partitioner=inputs) as scope:
             net = find("contrib.layers.input_from_feature_columns")(
                 features, p["feature_columns"], weight_collections=["dnn"], scope=scope
             )
@@ -66,10 +66,10 @@ def _deep(features: dict, mode: str, outputs: int, config: Any, p: dict) -> Any:
         return net
 
 
-def _linear(features: dict, outputs: int, config: Any, columns: Any, joint: bool) -> Any:
+def _linear(features: dict, outputs: int, columns: Any, joint: bool, inputs: Any) -> Any:
     """A weighted sum of the columns; its variables are in the collection "linear"."""
     kind = "joint_weighted_sum_from_feature_columns" if joint else "weighted_sum_from_feature_columns"
-    with variable_scope("linear", partitioner=_pieces(config, _BIG)) as scope:
+    with variable_scope("linear", partitioner=inputs) as scope:
         return find(f"contrib.layers.{kind}")(
             features, columns, outputs, weight_collections=["linear"], scope=scope
         )[0]
@@ -112,13 +112,14 @@ def _headed_model(features: Any, labels: Any, mode: str, params: dict, config: A
     head, features = params["head"], _named(features)
     deep, linear = params.get("deep"), params.get("linear")
     logits, training = [], []
+    inputs = params.get("input_layer_partitioner") or _pieces(config, _BIG)
     if deep:
-        logits.append(_deep(features, mode, head.logits_dimension, config, deep))
+        logits.append(_deep(features, mode, head.logits_dimension, config, deep, inputs))
         training.append(("dnn", lambda: optimizer_of(deep["optimizer"] or "Adagrad", DNN_RATE)))
     if linear:
         columns = list(linear["feature_columns"])
         rate = min(LINEAR_BESIDE_DNN_RATE if deep else LINEAR_RATE, 1.0 / len(columns) ** 0.5)
-        logits.append(_linear(features, head.logits_dimension, config, columns, linear["joint"]))
+        logits.append(_linear(features, head.logits_dimension, columns, linear["joint"], inputs))
         training.append(("linear", lambda: optimizer_of(linear["optimizer"] or "Ftrl", rate)))
     return head.create_model_fn_ops(
         features=features,
@@ -237,6 +238,7 @@ class DNNLinearCombinedEstimator(_Headed):
             raise ValueError("dnn_hidden_units must be defined when dnn_feature_columns is specified.")
         params: dict[str, Any] = {"head": head, "clip": gradient_clip_norm}
         params["together"] = fix_global_step_increment_bug
+        params["input_layer_partitioner"] = input_layer_partitioner
         if linear_feature_columns:
             params["linear"] = {
                 "feature_columns": linear_feature_columns,

@@ -52,6 +52,13 @@ class Runs(tf.train.SessionRunHook):
         self.count += 1
 
 
+class Trained(tf.train.SessionRunHook):
+    """Keeps the names of the variables that are trained."""
+
+    def begin(self):
+        self.names = [v.name for v in tf.trainable_variables()]
+
+
 @pytest.mark.parametrize("mended", [True, False])
 def test_two_optimizers_count_two_steps_unless_that_is_mended(mended):
     model = learn.DNNLinearCombinedEstimator(
@@ -65,6 +72,23 @@ def test_two_optimizers_count_two_steps_unless_that_is_mended(mended):
     given = lambda: ({"x": tf.constant(X)}, tf.constant([0, 1, 2, 1]))  # noqa: E731
     model.fit(input_fn=given, max_steps=4, monitors=[hook])
     assert hook.count == 4 if mended else hook.count < 4
+
+
+def test_the_variables_of_the_input_are_cut_as_asked():
+    pair = layers.real_valued_column("x", 2)
+    model = learn.DNNLinearCombinedEstimator(
+        learn.regression_head(),
+        linear_feature_columns=[pair],
+        dnn_feature_columns=[pair],
+        dnn_hidden_units=[2],
+        input_layer_partitioner=tf.fixed_size_partitioner(2),
+    )
+    hook = Trained()
+    model.fit(input_fn=lambda: ({"x": tf.ones([4, 2])}, tf.ones([4, 1])), steps=1, monitors=[hook])
+    assert [name for name in hook.names if "weight/" in name] == [
+        "linear/x/weight/part_0:0",
+        "linear/x/weight/part_1:0",
+    ]
 
 
 def test_weights_are_in_the_loss_that_is_reported():
