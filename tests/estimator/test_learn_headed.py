@@ -85,7 +85,7 @@ def test_the_variables_of_the_input_are_cut_as_asked():
     )
     hook = Trained()
     model.fit(input_fn=lambda: ({"x": tf.ones([4, 2])}, tf.ones([4, 1])), steps=1, monitors=[hook])
-    assert [name for name in hook.names if "weight/" in name] == [
+    assert [name for name in hook.names if "x/weight" in name] == [
         "linear/x/weight/part_0:0",
         "linear/x/weight/part_1:0",
     ]
