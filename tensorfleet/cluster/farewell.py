@@ -64,7 +64,9 @@ class Farewells:
 
     def _others(self) -> list[tuple[str, int]]:
         """The other tasks that have not ended, each by one of its names."""
-        return list({place: task for task, place in self._places().items() if place not in self._gone}.values())
+        return list(
+            {place: task for task, place in self._places().items() if place not in self._gone}.values()
+        )
 
     def _finished(self, job: str, index: int) -> bool:
         if job == self._server.job == "ps":
