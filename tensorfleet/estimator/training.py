@@ -157,8 +157,7 @@ def _run_worker(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec
     strategy = config.train_distribute
     if server is not None and strategy is not None and not strategy.extended.experimental_between_graph:
         if not config.is_chief:  # its devices are in the graph of the chief
-            server.join()
-            return
+            return _run_server(estimator, train_spec, eval_spec)
         strategy.configure(cluster_spec=config.cluster_spec)
     if config.task_type == WORKER and config.train_distribute is None:
         # Workers that come one after the other disturb a model less that has just begun.
